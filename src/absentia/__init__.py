@@ -1,0 +1,55 @@
+"""Data in several views, whole views absent: complete the kernels, or learn without them.
+
+Names are loaded when first used, so that ``import absentia`` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from absentia import datasets as datasets
+    from absentia import io as io
+    from absentia import metrics as metrics
+    from absentia import missingness as missingness
+    from absentia.completion.baselines import MeanFill as MeanFill
+    from absentia.completion.baselines import ZeroFill as ZeroFill
+    from absentia.completion.mkmc import MKMC as MKMC
+    from absentia.kernels import CombineKernels as CombineKernels
+    from absentia.kernels import ViewKernels as ViewKernels
+    from absentia.kernelviews import KernelViews as KernelViews
+    from absentia.presence import AbsenceWarning as AbsenceWarning
+    from absentia.views import Views as Views
+
+__version__ = "0.1.0"
+
+#: The whole public API: each name and the module it lives in ("" for modules themselves).
+_HOME = {
+    "datasets": "",
+    "io": "",
+    "metrics": "",
+    "missingness": "",
+    "AbsenceWarning": "presence",
+    "CombineKernels": "kernels",
+    "KernelViews": "kernelviews",
+    "MKMC": "completion.mkmc",
+    "MeanFill": "completion.baselines",
+    "ViewKernels": "kernels",
+    "Views": "views",
+    "ZeroFill": "completion.baselines",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"absentia has no {name!r}; it has {', '.join(sorted(_HOME))}")
+    if not _HOME[name]:
+        return import_module(f"absentia.{name}")
+    value = getattr(import_module(f"absentia.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOME]

@@ -1,0 +1,133 @@
+"""What the methods share: checking what comes in, remembering who was there, reporting how it went."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.kernelviews import KernelViews
+from absentia.linalg import Array
+from absentia.linalg import indefinite as _indefinite
+from absentia.operators import Operator
+from absentia.solve import Solution, Status
+
+
+def check_kernels(X: Any) -> KernelViews:
+    """A square KernelViews, or an error that says what to pass."""
+    if not isinstance(X, KernelViews):
+        raise TypeError(
+            f"KernelViews are wanted, not {type(X).__name__}; make them from features with "
+            "ViewKernels().fit_transform(views), or from arrays with KernelViews.from_dense(K)"
+        )
+    X._demand_square()
+    if len(X) == 0:
+        raise ValueError("there is no sample to learn from")
+    return X
+
+
+def check_positive(X: KernelViews) -> None:
+    """Raise if a kernel has a negative eigenvalue beyond rounding; say which, and how to mend it."""
+    for name in X.names:
+        found = _indefinite(X.block(name))
+        if found is not None:
+            low, high = found
+            raise ValueError(
+                f"view {name!r}: the kernel is not positive semidefinite: its lowest eigenvalue is "
+                f"{low:.4g} (largest {high:.4g}); mend it with kernel_views.repair('clip') or "
+                ".repair('shift'), or check how it was computed"
+            )
+
+
+class Recipe(NamedTuple):
+    """A completer with some parameters set, as offered by name on the command line."""
+
+    parameters: Mapping[str, Any]
+    when: str  # one line: when to use it
+
+
+class Completer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """Base of everything that fills the missing rows and columns of kernels.
+
+    A completer says what it learns (:meth:`_learn`), what the completed training kernels then are
+    (:meth:`_fill`), and how rows of new samples are completed (:meth:`_fill_rows`).
+    """
+
+    recipes: ClassVar[Mapping[str, Recipe]] = {}
+
+    names_in_: tuple[str, ...]
+    ids_: Array
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
+
+    def fit(self, X: KernelViews, y: Any = None) -> Self:
+        """Learn from incomplete kernels of the training samples."""
+        X = check_kernels(X)
+        self._learn(X)
+        self.names_in_, self.ids_ = X.names, X.ids
+        return self
+
+    def fit_transform(self, X: KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
+        """Learn, and return the training kernels with everything observed."""
+        return X.completed(self.fit(X)._fill(X))
+
+    def transform(self, X: KernelViews) -> KernelViews:
+        """Complete kernels of new samples against the training samples (rows against columns).
+
+        The square kernels of the training samples themselves are completed as in
+        :meth:`fit_transform`.
+        """
+        check_is_fitted(self, "names_in_")
+        if not isinstance(X, KernelViews):
+            raise TypeError(f"KernelViews are wanted, not {type(X).__name__}")
+        if X.names != self.names_in_:
+            raise ValueError(f"views {list(X.names)} came, {list(self.names_in_)} were there in training")
+        if not np.array_equal(X.column_ids, self.ids_):
+            raise ValueError(
+                f"the columns must be the {len(self.ids_)} training samples, in their order; "
+                f"this has {X.shape[1]} columns: take kernel_views[np.ix_(new, train)]"
+            )
+        if X.square:
+            return X.completed(self._fill(X))
+        blocks, diagonals = self._fill_rows(X)
+        return X.completed_rows(blocks, diagonals)
+
+    @abstractmethod
+    def _learn(self, X: KernelViews) -> None: ...
+
+    @abstractmethod
+    def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]: ...
+
+    @abstractmethod
+    def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
+        """Completed (rows x all training samples) blocks and the rows' own kernel values, by view."""
+
+
+class IterativeMixin:
+    """Fitted attributes of whatever runs through :func:`absentia.solve.iterate`."""
+
+    n_iter_: int
+    objective_: Array
+    converged_: bool
+    status_: str
+
+    def _record(self, solution: Solution[Any]) -> None:
+        self.n_iter_ = solution.n_iter
+        self.objective_ = solution.trace
+        self.converged_ = solution.status is Status.CONVERGED
+        self.status_ = solution.status.value
+        if solution.status in (Status.MAX_ITER, Status.NOT_FINITE):
+            warnings.warn(
+                f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)",
+                ConvergenceWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,495 @@
+"""The command line: ``absentia demo | inspect | complete``.
+
+Exit codes: 0 fine, 2 bad usage or bad input (one sentence on standard error), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import absentia
+from absentia import io, linalg
+from absentia.base import Completer, IterativeMixin, Recipe
+from absentia.kernels import KERNELS, ViewKernels
+from absentia.kernelviews import KernelViews
+from absentia.presence import Presence
+from absentia.solve import Callback, Progress
+from absentia.views import Views
+
+if TYPE_CHECKING:
+    from absentia.report import CompletionStory
+
+try:
+    from cyclopts import App, CycloptsError, Parameter
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as ProgressBar
+    from rich.table import Table
+except ImportError as _error:
+    raise SystemExit(
+        'absentia: the command line needs cyclopts and rich; install them with  pip install "absentia[cli]"'
+    ) from _error
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+app = App(
+    name="absentia",
+    help="Data in several views, whole views absent: look at it, complete it, see how well that works.",
+    version=absentia.__version__,
+    help_epilogue="Examples:\n\n"
+    "  absentia demo\n\n"
+    "  absentia inspect patients.npz\n\n"
+    "  absentia complete patients.npz -o completed.npz --method mkmc-pca --report report.html",
+)
+
+
+# ----------------------------------------------------------------------------------------- commands
+
+
+@app.command
+def demo(
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("absentia-demo"),
+    n_samples: int = 300,
+    absent: float = 0.3,
+    seed: int = 0,
+) -> None:
+    """Hide views of handwritten digits, complete them with every method, write a report.
+
+    Example: absentia demo --absent 0.5
+
+    Parameters
+    ----------
+    output
+        Folder for the report, made if it is not there.
+    n_samples
+        Number of digits, up to 1797.
+    absent
+        Share of sample-view pairs to hide, 0 to 0.8.
+    seed
+        Seed of the random choice of what is hidden.
+    """
+    from absentia import report
+    from absentia.demo import run
+
+    output.mkdir(parents=True, exist_ok=True)
+    with threadpool_limits(1), iteration_bar() as start:
+        result = run(n_samples, absent, seed, announce=start)
+    out.print(score_table(result.records))
+    path = report.write(result.story, output / "report.html")
+    out.print(f"[bold]report[/]: {escape(str(path.resolve()))}", soft_wrap=True)
+
+
+@app.command
+def inspect(file: Path, /) -> None:
+    """Show the views of a file: sizes, share present, missing patterns, groups, warnings.
+
+    Example: absentia inspect patients.npz
+
+    Parameters
+    ----------
+    file
+        An .npz file with keys view_<name> or K, and optionally mask, ids, names.
+    """
+    data = io.read(file)
+    out.print(f"[bold]{escape(str(file))}[/]  {escape(data._headline())}", soft_wrap=True)
+    out.print(view_table(data))
+    out.print(pattern_table(data))
+    out.print(group_sentence(data))
+    for sentence in concerns(data):
+        _show_warning(sentence)
+
+
+@app.command
+def complete(
+    file: Annotated[Path | None, Parameter(name="FILE")] = None,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    method: str = "mkmc-pca",
+    components: str | None = None,
+    prior: float | None = None,
+    tol: float | None = None,
+    max_iter: int | None = None,
+    kernel: str = "rbf",
+    repair: Literal["clip", "shift"] | None = None,
+    report: Path | None = None,
+    threads: int | None = None,
+    list_methods: Annotated[bool, Parameter(name="--list", negative="")] = False,
+) -> None:
+    """Fill the missing rows and columns of the kernels and write them to a file.
+
+    Example: absentia complete patients.npz -o completed.npz --method mkmc-pca --report report.html
+
+    Ctrl-C once stops after the current iteration and writes what is there; twice writes nothing.
+
+    Parameters
+    ----------
+    file
+        An .npz file with kernels (K) or features (view_<name>), from which kernels are computed.
+    output
+        The .npz file to write: K, mask, ids, names, and mask_before, who had been observed.
+    method
+        How to complete; see --list.
+    components
+        Rank of the model: a number, gk or kaiser (mkmc-pca, mkmc-fa).
+    prior
+        Weight of the identity as one more view (mkmc).
+    tol
+        Stop when the objective's relative change falls below.
+    max_iter
+        Stop after so many iterations at the latest.
+    kernel
+        For feature views: rbf, linear, polynomial, laplacian, chi2, cosine, jaccard or tanimoto.
+    repair
+        Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues.
+    report
+        Also write an HTML report here.
+    threads
+        BLAS threads; by default the library's own choice.
+    list_methods
+        List the methods, one line each, and do nothing else.
+    """
+    if list_methods:
+        out.print(method_table())
+        return
+    if file is None or output is None:
+        raise ValueError(
+            "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
+        )
+    _check_output(file, output)
+    completer = make_completer(
+        method, n_components=_count(components), prior=prior, tol=tol, max_iter=max_iter
+    )
+    kernels = read_kernels(file, kernel, repair)
+    with threadpool_limits(threads), warnings_kept() as remarks:
+        completed = run_completer(completer, kernels, method)
+    extra = {"mask_before": kernels.observed, "method": method}
+    if isinstance(completer, IterativeMixin):
+        extra["objective"] = completer.objective_
+        out.print(f"{method}: {completer.status_} ({completer.n_iter_} iterations)")
+    io.write(output, completed, **extra)
+    out.print(f"[bold]completed kernels[/]: {escape(str(output))}", soft_wrap=True)
+    if report is not None:
+        from absentia import report as reporting
+
+        story = completion_story(file, method, completer, kernels, completed, remarks)
+        out.print(f"[bold]report[/]: {escape(str(reporting.write(story, report)))}", soft_wrap=True)
+
+
+# ------------------------------------------------------------------------------- pieces of commands
+
+
+def recipes() -> dict[str, tuple[type[Completer], Recipe]]:
+    """All completers that are offered by name."""
+    for name in absentia.__all__:
+        getattr(absentia, name)  # names load when used; only what is loaded is found below
+    offered: dict[str, tuple[type[Completer], Recipe]] = {}
+    for completer in _subclasses(Completer):
+        offered |= {name: (completer, recipe) for name, recipe in completer.recipes.items()}
+    return offered
+
+
+def _subclasses(cls: Any) -> Iterator[type[Completer]]:
+    for child in cls.__subclasses__():
+        yield child
+        yield from _subclasses(child)
+
+
+def make_completer(method: str, **options: Any) -> Completer:
+    """The completer of that name with the options that were given; refuse those it does not have."""
+    offered = recipes()
+    if method not in offered:
+        raise ValueError(f"no method {method!r}; choose one of {', '.join(offered)}")
+    cls, recipe = offered[method]
+    given = {name: value for name, value in options.items() if value is not None}
+    unknown = [name for name in given if name not in cls._get_param_names()]
+    if unknown:
+        flag = {"n_components": "--components"}.get(unknown[0], "--" + unknown[0].replace("_", "-"))
+        raise ValueError(f"{flag} does not apply to method {method!r}")
+    return cls(**recipe.parameters, **given)
+
+
+def _count(text: str | None) -> int | str | None:
+    return int(text) if text is not None and text.lstrip("-").isdigit() else text
+
+
+def _check_output(file: Path, output: Path) -> None:
+    if output.suffix != ".npz":
+        raise ValueError(f"{output}: the output is an .npz file; give it that ending")
+    if output.exists() and file.exists() and output.samefile(file):
+        raise ValueError(f"{output}: input and output are the same file; choose another output")
+    if not output.parent.is_dir():
+        raise ValueError(f"{output}: the folder {output.parent} does not exist")
+
+
+def read_kernels(file: Path, kernel: str, repair: Literal["clip", "shift"] | None) -> KernelViews:
+    """Kernels of a file, computed from its features if it holds features."""
+    if kernel not in KERNELS:
+        raise ValueError(f"no kernel {kernel!r}; choose one of {', '.join(KERNELS)}")
+    data = io.read(file)
+    if isinstance(data, Views):
+        data = ViewKernels(kernel).fit_transform(data)
+    return data.repair(repair) if repair else data
+
+
+def run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
+    """Complete, showing iterations; the first Ctrl-C stops at the current iteration."""
+    if not isinstance(completer, IterativeMixin):
+        return completer.fit_transform(kernels)
+    with iteration_bar() as start, stop_on_interrupt() as stopped:
+        show = start(method)
+
+        def callback(progress: Progress) -> bool:
+            show(progress)
+            return stopped()
+
+        return completer.set_params(callback=callback).fit_transform(kernels)
+
+
+@contextmanager
+def iteration_bar() -> Iterator[Callable[[str], Callback]]:
+    """Progress of iterations: ``start(name)`` gives the callback that moves that name's bar."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("iteration {task.completed:>4}"),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+    )
+    with ProgressBar(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+
+        def start(name: str) -> Callback:
+            if not err.is_terminal:
+                return now_and_then(name)
+            task = bar.add_task(escape(name), total=None, state="")
+
+            def show(progress: Progress) -> None:
+                state = f"objective {progress.objective:.6g}  change {progress.change:.1e}"
+                bar.update(task, total=progress.max_iter, completed=progress.iteration, state=state)
+
+            return show
+
+        yield start
+
+
+def now_and_then(name: str, seconds: float = 10.0) -> Callback:
+    """Progress for logs: a line at most every so many seconds."""
+    last = time.monotonic()
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            err.print(
+                f"{escape(name)}: iteration {progress.iteration} of at most {progress.max_iter}, "
+                f"objective {progress.objective:.6g}, change {progress.change:.1e}",
+                soft_wrap=True,
+            )
+
+    return show
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+    """Inside, the first Ctrl-C only makes the yielded function return True; the second interrupts."""
+    interrupts = 0
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > 1:
+            raise KeyboardInterrupt
+        err.print("stopping after this iteration (Ctrl-C again to give up)")
+
+    previous = signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: interrupts > 0
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+@contextmanager
+def warnings_kept() -> Iterator[list[str]]:
+    """Warnings go to standard error as usual and are kept for the report too."""
+    kept: list[str] = []
+    show = warnings.showwarning
+
+    def keep(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+        kept.append(str(message))
+        show(message, *args, **kwargs)
+
+    warnings.showwarning = keep
+    try:
+        yield kept
+    finally:
+        warnings.showwarning = show
+
+
+def completion_story(
+    file: Path,
+    method: str,
+    completer: Completer,
+    kernels: KernelViews,
+    completed: KernelViews,
+    remarks: Sequence[str],
+) -> CompletionStory:
+    """What the report of one completion shows."""
+    from absentia.report import CompletionStory
+
+    traces = {method: completer.objective_} if isinstance(completer, IterativeMixin) else {}
+    parameters = {name: value for name, value in completer.get_params().items() if name != "callback"}
+    return CompletionStory(
+        title=f"{file.name}, completed",
+        summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
+        f"filled with {method}. What was observed is unchanged.",
+        names=kernels.names,
+        observed=kernels.observed,
+        before=kernels.to_dense(),
+        after={method: completed.to_dense()},
+        traces=traces,
+        warnings=list(dict.fromkeys([*concerns(kernels), *remarks])),
+        facts={
+            "file": str(file),
+            "method": f"{method}: {recipes()[method][1].when}",
+            "parameters": ", ".join(f"{name}={value!r}" for name, value in parameters.items()),
+            "made with": f"absentia {absentia.__version__}, NumPy {np.__version__}",
+        },
+    )
+
+
+# -------------------------------------------------------------------------------- tables and sentences
+
+
+def view_table(data: Presence) -> Table:
+    table = Table("view", "size", "present", "samples", box=None, pad_edge=False)
+    for name, present in zip(data.names, data.observed.T, strict=True):
+        share = f"{present.mean():.0%}" if len(present) else "-"
+        table.add_row(escape(name), data._size_of(name), share, f"{present.sum()} of {len(present)}")
+    return table
+
+
+def pattern_table(data: Presence, most: int = 10) -> Table:
+    found, counts = data.patterns()
+    table = Table(
+        "samples", "share", "have", title="patterns", title_justify="left", box=None, pad_edge=False
+    )
+    for pattern, count in list(zip(found, counts, strict=True))[:most]:
+        present = [name for name, has in zip(data.names, pattern, strict=True) if has]
+        have = "every view" if len(present) == data.n_views else ", ".join(present) or "no view"
+        table.add_row(str(count), f"{count / len(data):.0%}", escape(have))
+    if len(counts) > most:
+        table.add_row(str(counts[most:].sum()), "", f"one of {len(counts) - most} further patterns")
+    return table
+
+
+def group_sentence(data: Presence) -> str:
+    """What the connected components of co-observation mean for the user."""
+    groups = data.components()
+    sizes = np.bincount(groups[groups >= 0]).tolist()
+    if len(sizes) <= 1:
+        return "Some view or chain of views links every two samples that have any: one group."
+    return (
+        f"The samples fall into {len(sizes)} groups that no view ever sees together (sizes "
+        f"{', '.join(str(s) for s in sizes[:8])}{', ...' if len(sizes) > 8 else ''}): "
+        "kernel values between groups cannot be learned."
+    )
+
+
+def concerns(data: Views | KernelViews) -> list[str]:
+    """What is worth a warning: absence as the constructors see it, and kernels that are not kernels."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data.warn_of_absence()
+    sentences = [str(warning.message) for warning in caught]
+    if isinstance(data, KernelViews):
+        for name in data.names:
+            found = linalg.indefinite(data.block(name))
+            if found:
+                sentences.append(
+                    f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from "
+                    f"{found[0]:.4g} to {found[1]:.4g}); complete it with --repair clip or --repair shift"
+                )
+    elif any(data.missing_values.values()):
+        counts = ", ".join(f"{name} {count}" for name, count in data.missing_values.items() if count)
+        sentences.append(
+            f"values missing inside observed samples ({counts}); kernels take the feature's mean"
+        )
+    return sentences
+
+
+def method_table() -> Table:
+    table = Table("method", "when to use it", box=None, pad_edge=False)
+    for name, (_, recipe) in recipes().items():
+        table.add_row(name, recipe.when)
+    return table
+
+
+def score_table(records: Sequence[dict[str, Any]]) -> Table:
+    columns = list(dict.fromkeys(key for record in records for key in record))
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        justify: Literal["left", "right"] = "left" if column == "method" else "right"
+        table.add_column(_SHORT.get(column, column), justify=justify, no_wrap=True)
+    for record in records:
+        table.add_row(*(_shown(column, record.get(column)) for column in columns))
+    return table
+
+
+_SHORT = {"structural similarity": "s.sim", "Frobenius": "Frob.", "iterations": "iter."}
+
+
+def _shown(column: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if not isinstance(value, float):
+        return escape(str(value))
+    return f"{value:.1f}" if column == "seconds" else f"{value:.3f}"
+
+
+# --------------------------------------------------------------------------------------------- main
+
+
+_said: set[str] = set()
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning as one line, each sentence once."""
+    if str(message) in _said:
+        return
+    _said.add(str(message))
+    err.print(f"[yellow]warning[/]: {escape(str(message))}", soft_wrap=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit with its code."""
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("always", UserWarning)
+    try:
+        app(arguments, print_error=False, exit_on_error=False, result_action="return_value")
+    except KeyboardInterrupt:
+        err.print("absentia: interrupted; nothing was written")
+        sys.exit(130)
+    except (CycloptsError, ValueError, TypeError, OSError, ImportError) as error:
+        if os.environ.get("ABSENTIA_DEBUG"):
+            raise
+        err.print(f"absentia: {escape(' '.join(str(error).split()))}", soft_wrap=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

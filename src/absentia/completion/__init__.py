@@ -1,0 +1,1 @@
+"""Methods that fill the missing rows and columns of kernels."""

@@ -1,0 +1,422 @@
+"""Several kernels over the same samples, each known only where its view was observed.
+
+:class:`KernelViews` is immutable, like :class:`absentia.Views`: it holds one kernel per view over the
+samples that have it, as an operator, and takes ``np.ix_`` so that scikit-learn can split it.
+
+The ``from_...`` constructors validate; slices of a valid object are trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from absentia import linalg
+from absentia.linalg import Array
+from absentia.operators import Dense, Gram, Operator
+from absentia.presence import (
+    Align,
+    Presence,
+    align_ids,
+    as_ids,
+    as_index,
+    as_table,
+    check_names,
+    check_observed,
+    check_unique,
+    default_names,
+    frozen,
+    positions,
+    refrozen,
+    row_key,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelViews(Presence):
+    """Several kernels over the same samples, each known only where its view was observed.
+
+    Square objects (samples against themselves) come from :meth:`from_dense`, :meth:`from_blocks`,
+    :meth:`from_factors` and from ``ViewKernels().fit_transform``.  Taking rows and columns,
+    ``kv[np.ix_(test, train)]``, gives a rectangular one: new samples against training samples, which
+    also remembers every row's own kernel value ``k(t, t)``.
+
+    Attributes
+    ----------
+    ids, names, observed
+        As in :class:`Views`; of the rows.
+    column_ids, column_observed
+        The same of the columns; equal to the rows' when :attr:`square`.
+    shape : (n_rows, n_columns)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import KernelViews
+    >>> K = np.stack([np.eye(3), np.eye(3)])
+    >>> K[1, 2] = K[1, :, 2] = np.nan                 # the third sample lacks the second view
+    >>> kv = KernelViews.from_dense(K, names=["seq", "expr"])
+    >>> kv.block("expr").shape
+    (2, 2)
+    """
+
+    column_ids: Array = field(default_factory=lambda: np.zeros(0))
+    column_observed: Array = field(default_factory=lambda: np.zeros((0, 0), bool))
+    square: bool = True
+    _operators: Mapping[str, Operator] = field(default_factory=dict)
+    _diagonals: Mapping[str, Array] = field(default_factory=dict)
+
+    @classmethod
+    def from_dense(
+        cls,
+        K: Any,
+        observed: Any = None,
+        ids: Iterable[Hashable] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Self:
+        """From full ``n x n`` kernels, one per view.
+
+        Parameters
+        ----------
+        K : array of shape (n_views, n, n), or dict or list of (n, n) arrays
+            Rows and columns of absent samples hold NaN, or anything when `observed` is given.
+        observed : array of bool, shape (n, n_views), optional
+            Who has which view; by default a sample is absent where its row is NaN throughout.
+        ids, names : optional
+            Sample ids (default 0, 1, ...) and view names (default ``view0``, ``view1``, ... or
+            the keys of the dict).
+        """
+        kernels, names = _named_kernels(K, names)
+        n = kernels[0].shape[0]
+        for name, kernel in zip(names, kernels, strict=True):
+            if kernel.ndim != 2 or kernel.shape != (n, n):
+                raise ValueError(
+                    f"view {name!r}: kernel has shape {kernel.shape}, wanted ({n}, {n}): "
+                    "all kernels square and over the same samples; "
+                    "for kernels over different samples use KernelViews.from_blocks"
+                )
+        mask = (
+            np.column_stack([~np.isnan(kernel).all(axis=1) for kernel in kernels])
+            if observed is None
+            else check_observed(observed, n, len(names))
+        )
+        sample_ids = as_ids(ids, n)
+        check_unique(sample_ids, "ids")
+        blocks = {
+            name: np.array(kernel[np.ix_(seen, seen)])
+            for name, kernel, seen in zip(names, kernels, mask.T, strict=True)
+        }
+        return cls._square(sample_ids, names, mask, {k: Dense(b) for k, b in blocks.items()})
+
+    @classmethod
+    def from_blocks(
+        cls, blocks: Mapping[str, tuple[Iterable[Hashable], Any]], align: Align = "union"
+    ) -> Self:
+        """From ``{name: (ids, kernel)}``: each kernel over the samples that have the view."""
+        names = check_names(list(blocks))
+        operators: dict[str, Operator] = {}
+        own_ids = []
+        for name, (ids, values) in zip(names, blocks.values(), strict=True):
+            kernel = np.array(as_table(name, values))
+            ids = as_ids(ids, _length(ids), f"view {name!r}")
+            if kernel.shape != (len(ids), len(ids)):
+                raise ValueError(
+                    f"view {name!r}: kernel has shape {kernel.shape} but {len(ids)} ids are given; "
+                    "pass the kernel over observed samples only, or use KernelViews.from_dense"
+                )
+            own_ids.append(ids)
+            operators[name] = Dense(kernel)
+        return cls._from_operators(names, own_ids, operators, align)
+
+    @classmethod
+    def from_factors(
+        cls,
+        factors: Mapping[str, tuple[Iterable[Hashable], Any]],
+        align: Align = "union",
+        *,
+        copy: bool = True,
+    ) -> Self:
+        """From ``{name: (ids, Phi)}`` with kernel ``Phi Phi'``, which is never formed.
+
+        ``copy=False`` keeps a reference to the arrays, which may be memory-mapped, when no
+        reordering is needed.
+        """
+        names = check_names(list(factors))
+        operators: dict[str, Operator] = {}
+        own_ids = []
+        for name, (ids, values) in zip(names, factors.values(), strict=True):
+            Phi = as_table(name, values)
+            Phi = np.array(Phi) if copy else Phi
+            ids = as_ids(ids, _length(ids), f"view {name!r}")
+            if Phi.ndim != 2 or len(Phi) != len(ids):
+                raise ValueError(
+                    f"view {name!r}: factors have shape {Phi.shape} but {len(ids)} ids are given; "
+                    "one row per observed sample is wanted"
+                )
+            own_ids.append(ids)
+            operators[name] = Gram(Phi)
+        return cls._from_operators(names, own_ids, operators, align)
+
+    @classmethod
+    def _from_operators(
+        cls,
+        names: tuple[str, ...],
+        own_ids: Sequence[Array],
+        operators: Mapping[str, Operator],
+        align: Align,
+    ) -> Self:
+        ids, rows = align_ids(names, own_ids, align)
+        mask = np.column_stack([r >= 0 for r in rows])
+        ordered: dict[str, Operator] = {}
+        for name, r in zip(names, rows, strict=True):
+            order = r[r >= 0]
+            operator = operators[name]
+            in_order = len(order) == operator.shape[0] and bool((np.diff(order) == 1).all())
+            ordered[name] = operator if in_order else operator.select(order, order)
+        return cls._square(frozen(ids), names, mask, ordered)
+
+    @classmethod
+    def _square(
+        cls,
+        ids: Array,
+        names: tuple[str, ...],
+        observed: Array,
+        operators: Mapping[str, Operator],
+    ) -> Self:
+        """Validate and build: the one door for kernels from outside."""
+        for v, name in enumerate(names):
+            _check_kernel(name, operators[name], ids[observed[:, v]])
+        result = cls.within(Presence(ids, names, observed), operators)
+        result.warn_of_absence()
+        return result
+
+    @classmethod
+    def within(cls, samples: Presence, kernels: Mapping[str, Array | Operator]) -> Self:
+        """Kernels of `samples` among themselves, from valid parts (nothing is checked again)."""
+        operators = {n: k if isinstance(k, Operator) else Dense(k) for n, k in kernels.items()}
+        diagonals = {name: frozen(np.asarray(op.diagonal())) for name, op in operators.items()}
+        ids, observed = frozen(samples.ids), frozen(samples.observed)
+        return cls(ids, samples.names, observed, ids, observed, True, operators, diagonals)
+
+    @classmethod
+    def between(
+        cls,
+        rows: Presence,
+        columns: Presence,
+        blocks: Mapping[str, Array | Operator],
+        diagonals: Mapping[str, Array],
+    ) -> Self:
+        """Kernels of new samples (`rows`) against known ones (`columns`), from valid parts.
+
+        ``blocks[name]`` has one row per row sample and one column per column sample that has the
+        view; ``diagonals[name]`` holds the row samples' own kernel values.
+        """
+        operators = {n: b if isinstance(b, Operator) else Dense(b) for n, b in blocks.items()}
+        return cls(
+            rows.ids,
+            columns.names,
+            rows.observed,
+            columns.ids,
+            columns.observed,
+            False,
+            operators,
+            {name: frozen(np.asarray(d)) for name, d in diagonals.items()},
+        )
+
+    def completed(self, kernels: Mapping[str, Array | Operator]) -> Self:
+        """The same samples and views with everything observed: `kernels` over all samples."""
+        full = Presence(self.ids, self.names, np.ones_like(self.observed))
+        return type(self).within(full, kernels)
+
+    def completed_rows(self, kernels: Mapping[str, Array], diagonals: Mapping[str, Array]) -> Self:
+        """The same rows against the same columns with everything observed."""
+        rows = Presence(self.ids, self.names, frozen(np.ones_like(self.observed)))
+        columns = Presence(self.column_ids, self.names, frozen(np.ones_like(self.column_observed)))
+        return type(self).between(rows, columns, kernels, diagonals)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_samples, len(self.column_ids)
+
+    def operator(self, name: str) -> Operator:
+        """The kernel between the rows and the columns that have the view, as an operator."""
+        self._column(name)
+        return self._operators[name]
+
+    def block(self, name: str) -> Array:
+        """The kernel between the rows and the columns that have the view, as an array."""
+        return self.operator(name).to_dense()
+
+    def diagonal(self, name: str) -> Array:
+        """``k(t, t)`` of every row sample that has the view."""
+        self._column(name)
+        return self._diagonals[name]
+
+    def __getitem__(self, key: Any) -> Self:
+        rows, cols = self._row_and_column_index(key)
+        operators: dict[str, Operator] = {}
+        diagonals: dict[str, Array] = {}
+        for v, name in enumerate(self.names):
+            r = positions(self.observed[:, v], rows)
+            c = positions(self.column_observed[:, v], cols)
+            operators[name] = self._operators[name].select(r, c)
+            diagonals[name] = frozen(self._diagonals[name][r])
+        return replace(
+            self,
+            ids=frozen(self.ids[rows]),
+            observed=frozen(self.observed[rows]),
+            column_ids=frozen(self.column_ids[cols]),
+            column_observed=frozen(self.column_observed[cols]),
+            square=self.square and np.array_equal(rows, cols),
+            _operators=operators,
+            _diagonals=diagonals,
+        )
+
+    def _row_and_column_index(self, key: Any) -> tuple[Array, Array]:
+        key = row_key(key)
+        n, m = self.shape
+        if not isinstance(key, tuple):
+            return as_index(key, n), np.arange(m)
+        if len(key) != 2:
+            raise IndexError(f"kernels have rows and columns; got {len(key)} indices")
+        rows, cols = (k.ravel() if isinstance(k, np.ndarray) and k.ndim == 2 else k for k in key)
+        both_flat = all(isinstance(k, np.ndarray | list) and np.ndim(k) == 1 for k in key)
+        if both_flat:
+            raise IndexError("to take rows and columns write kv[np.ix_(rows, cols)]")
+        return as_index(rows, n), as_index(cols, m)
+
+    def hide(self, keep: Any) -> Self:
+        """The same samples with the views that `keep` marks False taken away (rows; columns if square)."""
+        keep = check_observed(keep, self.n_samples, self.n_views)
+        observed = self.observed & keep
+        operators: dict[str, Operator] = {}
+        diagonals: dict[str, Array] = {}
+        for v, name in enumerate(self.names):
+            r = np.flatnonzero(keep[self.observed[:, v], v])
+            c = r if self.square else np.arange(self._operators[name].shape[1])
+            operators[name] = self._operators[name].select(r, c)
+            diagonals[name] = frozen(self._diagonals[name][r])
+        return replace(
+            self,
+            observed=frozen(observed),
+            column_observed=frozen(observed) if self.square else self.column_observed,
+            _operators=operators,
+            _diagonals=diagonals,
+        )
+
+    def select(self, names: Sequence[str]) -> Self:
+        """The same samples with only the views named."""
+        columns = [self._column(name) for name in names]
+        return replace(
+            self,
+            names=check_names(names),
+            observed=frozen(self.observed[:, columns]),
+            column_observed=frozen(self.column_observed[:, columns]),
+            _operators={name: self._operators[name] for name in names},
+            _diagonals={name: self._diagonals[name] for name in names},
+        )
+
+    def repair(self, how: Literal["clip", "shift"] = "clip") -> Self:
+        """Make every kernel positive semidefinite, leaving those that already are.
+
+        ``"clip"`` sets negative eigenvalues to zero (the nearest such matrix); ``"shift"`` adds the
+        lowest eigenvalue's size to the diagonal, which keeps all differences between samples.
+        """
+        repairs = {"clip": linalg.clip_eigenvalues, "shift": linalg.shift_eigenvalues}
+        if how not in repairs:
+            raise ValueError(f"how must be 'clip' or 'shift', not {how!r}")
+        self._demand_square()
+        operators = dict(self._operators)
+        for name, operator in self._operators.items():
+            A = operator.to_dense()
+            if linalg.indefinite(A) is not None:
+                operators[name] = Dense(repairs[how](A))
+        return type(self).within(self, operators)
+
+    def _demand_square(self) -> None:
+        if not self.square:
+            raise ValueError(
+                f"a square KernelViews (samples against themselves) is wanted; this one is "
+                f"{self.shape[0]} rows against {self.shape[1]} columns"
+            )
+
+    def to_dense(self) -> Array:
+        """``(n_views, n_rows, n_columns)`` with NaN where absent; meant for small n."""
+        dense = np.full((self.n_views, *self.shape), np.nan)
+        for v, name in enumerate(self.names):
+            seen = np.ix_(self.observed[:, v], self.column_observed[:, v])
+            dense[v][seen] = self._operators[name].to_dense()
+        return dense
+
+    def _headline(self) -> str:
+        if self.square:
+            return super()._headline()
+        return f"{super()._headline()}, against {self.shape[1]} samples"
+
+    def _size_of(self, name: str) -> str:
+        r, c = self._operators[name].shape
+        return f"{r} x {c} kernel"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(refrozen(state))
+
+
+def _named_kernels(K: Any, names: Sequence[str] | None) -> tuple[list[Array], tuple[str, ...]]:
+    if isinstance(K, Mapping):
+        names = list(K) if names is None else names
+        K = list(K.values())
+    kernels = [np.asarray(k) for k in K]
+    if not kernels:
+        raise ValueError("no kernel given; at least one is wanted")
+    kernels = [k if k.dtype in (np.float32, np.float64) else k.astype(np.float64) for k in kernels]
+    if kernels[0].ndim != 2:
+        raise ValueError(
+            f"K has shape {np.shape(K)}; wanted (n_views, n, n), or a list or dict of (n, n) kernels"
+        )
+    names = default_names(len(kernels)) if names is None else names
+    if len(names) != len(kernels):
+        raise ValueError(f"{len(names)} names for {len(kernels)} kernels; one per view is wanted")
+    return kernels, check_names(names)
+
+
+def _length(ids: Any) -> int:
+    try:
+        return len(ids)
+    except TypeError:
+        raise TypeError(f"sample ids must be a sequence, not {type(ids).__name__}") from None
+
+
+def _check_kernel(name: str, operator: Operator, ids: Array) -> None:
+    """Finite, symmetric, with a diagonal that can be squared norms; cheap checks only."""
+    if isinstance(operator, Gram):
+        if not np.isfinite(operator.left).all():
+            row = int(np.argmax(~np.isfinite(operator.left).all(axis=1)))
+            raise ValueError(f"view {name!r}, sample {ids[row]!r}: factor is NaN or infinite")
+        return
+    A = operator.to_dense()
+    if not np.isfinite(A).all():
+        i, j = np.argwhere(~np.isfinite(A))[0]
+        raise ValueError(
+            f"view {name!r}: kernel value of samples {ids[i]!r} and {ids[j]!r} is {A[i, j]} although "
+            "both are observed; a sample that lacks the view must be NaN in its whole row and column"
+        )
+    scale = float(np.abs(A).max()) if A.size else 0.0
+    tol = (1e-5 if A.dtype == np.float32 else 1e-6) * scale
+    gap = np.abs(A - A.T)
+    if A.size and gap.max() > tol:
+        i, j = np.unravel_index(int(gap.argmax()), A.shape)
+        raise ValueError(
+            f"view {name!r}: kernel is not symmetric: k({ids[i]!r}, {ids[j]!r}) = {A[i, j]:.6g} "
+            f"but k({ids[j]!r}, {ids[i]!r}) = {A[j, i]:.6g}; "
+            "pass (K + K.T) / 2 if the difference means nothing"
+        )
+    diagonal = A.diagonal()
+    if (diagonal < -tol).any():
+        i = int(diagonal.argmin())
+        raise ValueError(
+            f"view {name!r}: kernel value of sample {ids[i]!r} with itself is {diagonal[i]:.6g}; "
+            "a kernel's diagonal cannot be negative (was a distance passed for a similarity?)"
+        )

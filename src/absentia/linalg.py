@@ -1,0 +1,104 @@
+"""Arithmetic on symmetric positive (semi)definite matrices.
+
+Nothing here knows of views, samples or absence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+#: An eigenvalue above ``-PSD_TOL * largest`` counts as rounding, not as indefiniteness.  Kernels
+#: stored in single precision dip to about -1e-8 of their largest eigenvalue.
+PSD_TOL = 1e-6
+
+
+class NotPositiveDefiniteError(np.linalg.LinAlgError):
+    """A matrix that had to be positive definite is not."""
+
+
+def symmetrize(A: Array) -> Array:
+    """Return ``(A + A') / 2``: the same matrix with rounding asymmetry averaged out."""
+    return (A + A.T) / 2
+
+
+def cholesky(A: Array, what: str = "matrix") -> Array:
+    """Lower Cholesky factor of `A`; `what` names the matrix in the error."""
+    try:
+        return np.asarray(scipy.linalg.cholesky(A, lower=True, check_finite=False))
+    except np.linalg.LinAlgError as error:
+        raise NotPositiveDefiniteError(
+            f"{what} ({A.shape[0]}x{A.shape[0]}) is not positive definite"
+        ) from error
+
+
+def cholesky_solve(L: Array, B: Array) -> Array:
+    """Solve ``L L' X = B``."""
+    return np.asarray(scipy.linalg.cho_solve((L, True), B, check_finite=False))
+
+
+def cholesky_inverse(L: Array) -> Array:
+    """``(L L')^-1``, both triangles."""
+    (potri,) = scipy.linalg.get_lapack_funcs(("potri",), (L,))
+    inverse, info = potri(L, lower=1)
+    if info != 0:
+        raise NotPositiveDefiniteError(f"matrix ({len(L)}x{len(L)}) is singular")
+    return np.tril(inverse) + np.tril(inverse, -1).T
+
+
+def cholesky_logdet(L: Array) -> float:
+    """Log-determinant of ``L L'``."""
+    return 2.0 * float(np.log(np.diagonal(L)).sum())
+
+
+def extreme_eigenvalues(A: Array) -> tuple[float, float]:
+    """Lowest and largest eigenvalue of a symmetric matrix."""
+    eigenvalues = scipy.linalg.eigvalsh(A, check_finite=False)
+    return float(eigenvalues[0]), float(eigenvalues[-1])
+
+
+def indefinite(A: Array, tol: float = PSD_TOL) -> tuple[float, float] | None:
+    """``None`` if symmetric `A` is positive semidefinite, else its (lowest, largest) eigenvalue.
+
+    Eigenvalues down to ``-tol`` times the largest are rounding.  One Cholesky factorisation answers
+    for a good matrix; eigenvalues are computed only for a doubtful one.
+    """
+    if A.shape[0] == 0:
+        return None
+    lift = tol * max(float(np.max(np.diagonal(A))), 0.0)
+    try:
+        cholesky(A + lift * np.eye(len(A), dtype=A.dtype))
+        return None
+    except NotPositiveDefiniteError:
+        low, high = extreme_eigenvalues(np.asarray(A, dtype=np.float64))
+        return (low, high) if low < -tol * max(high, 0.0) else None
+
+
+def clip_eigenvalues(A: Array) -> Array:
+    """Nearest positive semidefinite matrix in the Frobenius norm."""
+    eigenvalues, vectors = scipy.linalg.eigh(symmetrize(A), check_finite=False)
+    return symmetrize((vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T)
+
+
+def shift_eigenvalues(A: Array) -> Array:
+    """Add to the diagonal what lifts the lowest eigenvalue to zero; nothing if it is not negative."""
+    low, _ = extreme_eigenvalues(A)
+    return np.asarray(A + max(-low, 0.0) * np.eye(len(A), dtype=A.dtype))
+
+
+def logdet_divergence(Q: Array, M: Array) -> float:
+    """LogDet divergence ``1/2 (logdet M - logdet Q + <M^-1, Q - M>)`` of two positive definite matrices.
+
+    Zero only for ``Q == M``; unchanged when both are transformed by the same invertible matrix.
+    """
+    Q, M = np.asarray(Q, dtype=np.float64), np.asarray(M, dtype=np.float64)
+    if Q.shape != M.shape or Q.ndim != 2 or Q.shape[0] != Q.shape[1]:
+        raise ValueError(f"two square matrices of one size are wanted; got {Q.shape} and {M.shape}")
+    L_q, L_m = cholesky(Q, "first matrix"), cholesky(M, "second matrix")
+    trace = float(np.trace(cholesky_solve(L_m, Q))) - len(M)
+    return 0.5 * (cholesky_logdet(L_m) - cholesky_logdet(L_q) + trace)

@@ -1,0 +1,218 @@
+"""What a kernel may be: a few operators with the same handful of verbs.
+
+Every operator can multiply a thin matrix (``op @ X``), give its ``diagonal()``, a dense
+``block(rows, cols)``, a smaller operator ``select(rows, cols)`` and ``to_dense()``.  The positive
+definite ones add ``solve``, ``logdet``, ``trace_solve`` and ``principal(index)``; they are also what
+a covariance model is made of.  The set is closed: subclassing is not the way to extend it.
+
+==========================  ======================  ===========================
+operator                    matrix                  cost of ``op @ (n x q)``
+==========================  ======================  ===========================
+``Dense(A)``                ``A``                   ``n^2 q``
+``Gram(L, R)``              ``L R'``                ``n m q``
+``LowRankPlusDiagonal``     ``W W' + diag(d)``      ``n q_W q``
+==========================  ======================  ===========================
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Protocol, final, runtime_checkable
+
+import numpy as np
+
+from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, cholesky_solve
+
+
+@runtime_checkable
+class Operator(Protocol):
+    """A matrix that need not be stored as one; rectangular ones appear between new and old samples."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> np.dtype[np.floating]: ...
+    def __matmul__(self, X: Array) -> Array: ...
+    def diagonal(self) -> Array: ...
+    def block(self, rows: Array, cols: Array) -> Array: ...
+    def select(self, rows: Array, cols: Array) -> Operator: ...
+    def to_dense(self) -> Array: ...
+
+
+@runtime_checkable
+class PDOperator(Operator, Protocol):
+    """A square positive definite operator: it can be solved with."""
+
+    def solve(self, X: Array) -> Array: ...
+    def logdet(self) -> float: ...
+    def trace_solve(self, Q: Operator) -> float: ...
+    def principal(self, index: Array) -> PDOperator: ...
+    def decouple(self, groups: Array) -> PDOperator: ...
+    def pad(self, index: Array, size: int) -> PDOperator: ...
+
+
+def _frozen(A: Array) -> Array:
+    A = A.view()
+    A.flags.writeable = False
+    return A
+
+
+@final
+class Dense:
+    """A matrix held as an array.  Square positive definite ones can be solved with."""
+
+    def __init__(self, A: Array) -> None:
+        self.A = _frozen(np.asarray(A))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.A.shape[0], self.A.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.A.dtype
+
+    @cached_property
+    def _L(self) -> Array:
+        return cholesky(self.A)
+
+    def __matmul__(self, X: Array) -> Array:
+        return np.asarray(self.A @ X)
+
+    def diagonal(self) -> Array:
+        return self.A.diagonal()
+
+    def block(self, rows: Array, cols: Array) -> Array:
+        return np.asarray(self.A[np.ix_(rows, cols)])
+
+    def select(self, rows: Array, cols: Array) -> Dense:
+        return Dense(self.block(rows, cols))
+
+    def to_dense(self) -> Array:
+        return self.A
+
+    def solve(self, X: Array) -> Array:
+        return cholesky_solve(self._L, X)
+
+    def logdet(self) -> float:
+        return cholesky_logdet(self._L)
+
+    def trace_solve(self, Q: Operator) -> float:
+        """``trace(M^-1 Q)``."""
+        return float(np.vdot(cholesky_inverse(self._L), Q.to_dense()))
+
+    def principal(self, index: Array) -> Dense:
+        return self.select(index, index)
+
+    def decouple(self, groups: Array) -> Dense:
+        """Entries between different groups set to zero (a pinching: stays positive definite)."""
+        return Dense(np.where(groups[:, None] == groups[None, :], self.A, 0.0))
+
+    def pad(self, index: Array, size: int) -> Dense:
+        """This operator on the samples `index` of `size`, the identity on the others."""
+        padded = np.eye(size, dtype=self.dtype)
+        padded[np.ix_(index, index)] = self.A
+        return Dense(padded)
+
+
+@final
+class Gram:
+    """``left right'``: a kernel given by its factors and never formed.  ``right=None``: ``left``."""
+
+    def __init__(self, left: Array, right: Array | None = None) -> None:
+        self.left = _frozen(np.asarray(left))
+        self.right = self.left if right is None else _frozen(np.asarray(right))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.left), len(self.right)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.left.dtype
+
+    def __matmul__(self, X: Array) -> Array:
+        return np.asarray(self.left @ (self.right.T @ X))
+
+    def diagonal(self) -> Array:
+        m = min(self.shape)
+        return np.einsum("ij,ij->i", self.left[:m], self.right[:m])
+
+    def block(self, rows: Array, cols: Array) -> Array:
+        return np.asarray(self.left[rows] @ self.right[cols].T)
+
+    def select(self, rows: Array, cols: Array) -> Gram:
+        return Gram(self.left[rows], self.right[cols])
+
+    def to_dense(self) -> Array:
+        return np.asarray(self.left @ self.right.T)
+
+
+@final
+class LowRankPlusDiagonal:
+    """``W W' + diag(d)`` with ``d > 0``; solved through the ``q x q`` matrix ``C = I + W' D^-1 W``."""
+
+    def __init__(self, W: Array, d: Array) -> None:
+        self.W = _frozen(np.asarray(W))
+        self.d = _frozen(np.asarray(d))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.d), len(self.d)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.W.dtype
+
+    @cached_property
+    def _F(self) -> Array:
+        return np.asarray(self.W / self.d[:, None])
+
+    @cached_property
+    def _L(self) -> Array:
+        C = np.eye(self.W.shape[1], dtype=self.dtype) + self.W.T @ self._F
+        return cholesky(C, "inner matrix I + W' D^-1 W")
+
+    def __matmul__(self, X: Array) -> Array:
+        return np.asarray(self.W @ (self.W.T @ X) + (self.d * X.T).T)
+
+    def diagonal(self) -> Array:
+        return np.einsum("ij,ij->i", self.W, self.W) + self.d
+
+    def block(self, rows: Array, cols: Array) -> Array:
+        same = np.equal.outer(rows, cols)
+        return np.asarray(self.W[rows] @ self.W[cols].T + same * self.d[rows][:, None])
+
+    def select(self, rows: Array, cols: Array) -> Dense:
+        return Dense(self.block(rows, cols))
+
+    def to_dense(self) -> Array:
+        dense = self.W @ self.W.T
+        dense[np.diag_indices_from(dense)] += self.d
+        return dense
+
+    def solve(self, X: Array) -> Array:
+        # Woodbury: M^-1 = D^-1 - F C^-1 F'
+        return np.asarray((X.T / self.d).T - self._F @ cholesky_solve(self._L, self._F.T @ X))
+
+    def logdet(self) -> float:
+        return cholesky_logdet(self._L) + float(np.log(self.d).sum())
+
+    def trace_solve(self, Q: Operator) -> float:
+        """``trace(M^-1 Q)`` without forming ``M^-1``: one thin product with `Q`."""
+        inner = cholesky_solve(self._L, self._F.T @ (Q @ self._F))
+        return float((Q.diagonal() / self.d).sum() - np.trace(inner))
+
+    def principal(self, index: Array) -> LowRankPlusDiagonal:
+        return LowRankPlusDiagonal(self.W[index], self.d[index])
+
+    def decouple(self, groups: Array) -> LowRankPlusDiagonal:
+        """Entries between different groups set to zero: each group gets columns of its own."""
+        parts = [np.where((groups == g)[:, None], self.W, 0.0) for g in np.unique(groups)]
+        return LowRankPlusDiagonal(np.hstack(parts), self.d)
+
+    def pad(self, index: Array, size: int) -> LowRankPlusDiagonal:
+        """This operator on the samples `index` of `size`, the identity on the others."""
+        W, d = np.zeros((size, self.W.shape[1]), self.dtype), np.ones(size, self.dtype)
+        W[index], d[index] = self.W, self.d
+        return LowRankPlusDiagonal(W, d)

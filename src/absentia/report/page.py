@@ -1,0 +1,78 @@
+"""From a story to a page, and from a page to a file."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from absentia.io import write_whole
+from absentia.report import charts, colour
+from absentia.report.heatmaps import heat_maps
+from absentia.report.presence import presence
+from absentia.report.scores import scores
+from absentia.report.story import CompletionStory
+from absentia.report.text import number, percent
+
+
+def render(story: CompletionStory) -> str:
+    """One self-contained HTML page: no network, no other files, no scripts."""
+    environment = _environment()
+    return str(
+        environment.get_template("page.html.j2").render(
+            story=story,
+            numbers=_numbers(story),
+            presence=presence(story),
+            scores=scores(story),
+            maps=heat_maps(story),
+            objective=charts.objective(story.traces),
+            mark="#" + bytes(colour.MARK).hex(),
+        )
+    )
+
+
+def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
+    """Render to ``path``: the whole page or, if anything fails, whatever was there before."""
+    page = render(story).encode("utf-8", errors="replace")
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(path, lambda file: file.write(page))
+
+
+def _environment() -> Any:
+    try:
+        import jinja2
+        import PIL.Image  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            'the report needs jinja2 and pillow; install them with  pip install "absentia[report]"'
+        ) from error
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("absentia.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@dataclass(frozen=True)
+class _Number:
+    value: str
+    label: str
+
+
+def _numbers(story: CompletionStory) -> Sequence[_Number]:
+    observed = story.observed
+    complete = int(observed.all(axis=1).sum())
+    n, n_views = observed.shape
+    return [
+        _Number(number(n), "sample" if n == 1 else "samples"),
+        _Number(number(n_views), "view" if n_views == 1 else "views"),
+        _Number(percent(int(observed.sum()), observed.size), "of all sample–view pairs present"),
+        _Number(number(complete), f"{_have(complete)} every view ({percent(complete, n)})"),
+    ]
+
+
+def _have(count: int) -> str:
+    return "sample has" if count == 1 else "samples have"

@@ -1,0 +1,57 @@
+"""What all tests share."""
+
+import os
+
+# small matrices: more BLAS threads than one only get in each other's way
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from absentia import KernelViews, ViewKernels, datasets, missingness
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The public benchmark files; tests that want them skip where they are not."""
+    folder = os.environ.get("ABSENTIA_DATA")
+    if not folder:
+        pytest.skip("ABSENTIA_DATA is not set")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def mfeat(data_folder):
+    return datasets.load_benchmark("mfeat", data_folder)
+
+
+def random_kernels(n=40, n_views=4, seed=0):
+    """Positive definite kernels that share structure, (n_views, n, n), unit diagonal."""
+    data = datasets.make_multiview(n, n_views, noise=0.3, random_state=seed)
+    return data.kernels.to_dense()
+
+
+def random_problem(n=40, n_views=4, absent=0.3, seed=0):
+    """The same with cells missing, as KernelViews."""
+    keep = missingness.mcar((n, n_views), absent, random_state=seed)
+    return KernelViews.from_dense(random_kernels(n, n_views, seed), observed=keep)
+
+
+@pytest.fixture
+def digits():
+    """A small incomplete data set with labels: (views, y)."""
+    views, y = datasets.load_digit_views(n_samples=120, return_X_y=True)
+    return views.hide(missingness.mcar(views, 0.3, random_state=0)), y
+
+
+@pytest.fixture
+def digit_kernels(digits):
+    return ViewKernels().fit_transform(digits[0])
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)

@@ -1,0 +1,302 @@
+"""The command line as a person uses it: a new process, its output, its exit code."""
+
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import absentia
+from absentia import cli, io, missingness
+from conftest import random_kernels, random_problem
+
+
+class Result(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments, cwd=None):
+    """The command in this process, which saves a second each time."""
+    out, err = StringIO(), StringIO()
+    cli._said.clear()
+    code = 0
+    with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err), chdir(cwd or "."):
+        try:
+            cli.main([str(x) for x in arguments])
+        except SystemExit as leaving:
+            code = leaving.code
+    return Result(code or 0, out.getvalue(), err.getvalue())
+
+
+def run_process(*arguments, cwd=None):
+    """The command as a person runs it."""
+    command = [sys.executable, "-m", "absentia", *map(str, arguments)]
+    env = {**os.environ, "COLUMNS": "100"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, timeout=300)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def kernels(tmp_path):
+    path = tmp_path / "k.npz"
+    io.write(path, random_problem(30, 3, 0.3))
+    return path
+
+
+def refused(result, *words):
+    """Exit code 2, nothing on standard output, one sentence on standard error."""
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("absentia: ")
+    for word in words:
+        assert word in lines[0], lines[0]
+
+
+# ---------------------------------------------------------------------------------------------- demo
+
+
+def test_demo_prints_a_table_and_writes_a_report(tmp_path):
+    result = run_process("demo", "--n-samples", 60, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    for word in ("MKMC, PCA", "mean fill", "zero fill", "nothing hidden", "accuracy"):
+        assert word in result.stdout
+    path = tmp_path / "absentia-demo" / "report.html"
+    assert str(path) in result.stdout.replace("\n", "")
+    assert "Six views" in path.read_text()
+
+
+def test_demo_refuses_what_cannot_be(tmp_path):
+    refused(run("demo", "--n-samples", 5000, cwd=tmp_path), "n_samples=5000", "1797")
+    refused(run("demo", "--absent", 0.99, cwd=tmp_path), "0.99")
+
+
+# ------------------------------------------------------------------------------------------- inspect
+
+
+def test_inspect_shows_views_patterns_and_groups(kernels):
+    result = run("inspect", kernels)
+    assert result.returncode == 0
+    assert "30 samples, 3 views, 70.0% of cells present" in result.stdout
+    for name in ("view0", "view1", "view2"):
+        assert name in result.stdout
+    assert "every view" in result.stdout
+    assert "one group" in result.stdout
+    assert result.stderr == ""
+
+
+def test_inspect_warns_of_everything_that_matters(tmp_path):
+    K = random_kernels(8, 3)
+    K[1] -= 0.5 * np.eye(8)
+    keep = np.array([[1, 1, 0]] * 4 + [[0, 1, 0]] * 3 + [[0, 0, 0]], bool)
+    np.savez(tmp_path / "k.npz", K=K, mask=keep, names=["a", "b", "c"])
+    result = run("inspect", tmp_path / "k.npz")
+    assert result.returncode == 0
+    for sentence in (
+        "view 'c' is observed for no sample",
+        "1 sample(s) have no view at all, e.g. 7",
+        "view 'b': the kernel is not positive",
+    ):
+        assert result.stderr.count(sentence) == 1, result.stderr
+
+
+def test_inspect_counts_groups_and_missing_values(tmp_path):
+    a, b = np.full((6, 1), np.nan), np.full((6, 2), np.nan)
+    a[:4], b[4:] = 1.0, 2.0
+    b[5, 0] = np.nan
+    np.savez(tmp_path / "v.npz", view_a=a, view_b=b)
+    result = run("inspect", tmp_path / "v.npz")
+    assert "2 groups" in result.stdout
+    assert "sizes 4, 2" in result.stdout
+    assert "b 1" in result.stderr
+
+
+# ------------------------------------------------------------------------------------------ complete
+
+
+@pytest.mark.parametrize("method", list(cli.recipes()))
+def test_complete_writes_kernels_with_everything_observed(kernels, tmp_path, method):
+    out = tmp_path / "out.npz"
+    result = run("complete", kernels, "-o", out, "--method", method)
+    assert result.returncode == 0, result.stderr
+    assert "out.npz" in result.stdout
+    before, after, extra = io.read(kernels), io.read(out), np.load(out)
+    assert after.observed.all()
+    assert after.names == before.names
+    np.testing.assert_array_equal(extra["mask_before"], before.observed)
+    assert str(extra["method"]) == method
+    seen = np.ix_(before.observed[:, 0], before.observed[:, 0])
+    np.testing.assert_array_equal(after.block("view0")[seen], before.block("view0"))
+
+
+def test_complete_says_how_it_went_and_writes_a_report(kernels, tmp_path):
+    out, page = tmp_path / "out.npz", tmp_path / "page.html"
+    result = run("complete", kernels, "-o", out, "--components", 3, "--report", page)
+    assert result.returncode == 0, result.stderr
+    assert "mkmc-pca: converged" in result.stdout
+    assert "k.npz, completed" in page.read_text()
+    objective = np.load(out)["objective"]
+    assert (np.diff(objective) <= 1e-9 * np.abs(objective).max()).all()
+
+
+def test_complete_computes_kernels_from_features(tmp_path):
+    rng = np.random.default_rng(0)
+    tables = {f"view_{name}": rng.normal(size=(20, 3)) for name in "abc"}
+    np.savez(tmp_path / "v.npz", mask=missingness.mcar((20, 3), 0.2, random_state=0), **tables)
+    result = run(
+        "complete", tmp_path / "v.npz", "-o", tmp_path / "o.npz", "--method", "mean", "--kernel", "linear"
+    )
+    assert result.returncode == 0, result.stderr
+    assert io.read(tmp_path / "o.npz").names == ("a", "b", "c")
+
+
+def test_complete_repairs_when_asked(tmp_path):
+    K = random_kernels(10, 2)
+    K[0] -= 0.5 * np.eye(10)
+    np.savez(tmp_path / "k.npz", K=K)
+    command = ("complete", tmp_path / "k.npz", "-o", tmp_path / "o.npz")
+    refused(run(*command), "'view0'", "lowest eigenvalue is -0.", "clip")
+    assert not (tmp_path / "o.npz").exists()
+    assert run(*command, "--repair", "clip").returncode == 0
+
+
+def test_methods_are_listed_with_when_to_use_them():
+    result = run("complete", "--list")
+    assert result.returncode == 0
+    for name in ("mkmc-pca", "mkmc-fa", "mkmc-full", "mean", "zero"):
+        assert name in result.stdout
+
+
+def test_not_converging_is_a_warning_not_a_failure(kernels, tmp_path):
+    result = run("complete", kernels, "-o", tmp_path / "o.npz", "--max-iter", 2)
+    assert result.returncode == 0
+    assert "reached max_iter" in result.stderr
+    assert (tmp_path / "o.npz").exists()
+
+
+def interrupt(tmp_path, times):
+    """Start an endless completion and press Ctrl-C so many times once it is iterating."""
+    io.write(tmp_path / "big.npz", random_problem(300, 4, 0.4))
+    command = [sys.executable, "-m", "absentia", "complete", "big.npz", "-o", "out.npz"]
+    command += ["--method", "mkmc-full", "--tol", "0", "--max-iter", "1000000"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, cwd=tmp_path, **pipes)
+    for line in process.stderr:  # the first sign of life comes after ten seconds
+        if "iteration" in line:
+            break
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def test_one_interrupt_stops_after_the_iteration_and_writes(tmp_path):
+    code, out, err = interrupt(tmp_path, 1)
+    assert code == 0, err
+    assert "stopped early" in out
+    assert io.read(tmp_path / "out.npz").observed.all()
+
+
+def test_a_second_interrupt_gives_up_and_writes_nothing(tmp_path, monkeypatch):
+    with cli.stop_on_interrupt() as stopped:
+        assert not stopped()
+        signal.raise_signal(signal.SIGINT)
+        assert stopped()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    with pytest.raises(SystemExit) as caught:
+        cli.main([])
+    assert caught.value.code == 130
+
+
+BAD = [
+    (["complete", "k.npz"], ["-o"]),
+    (["complete", "-o", "o.npz"], ["FILE"]),
+    (["complete", "k.npz", "-o", "o.npz", "--method", "magic"], ["no method 'magic'", "mkmc-pca"]),
+    (["complete", "k.npz", "-o", "o.npz", "--components", "many"], ["'many'", "gk"]),
+    (["complete", "k.npz", "-o", "o.npz", "--components", "999"], ["n_components=999", "1 to 29"]),
+    (
+        ["complete", "k.npz", "-o", "o.npz", "--method", "mean", "--tol", "1"],
+        ["--tol does not apply to method 'mean'"],
+    ),
+    (
+        ["complete", "k.npz", "-o", "o.npz", "--method", "zero", "--components", "3"],
+        ["--components does not apply"],
+    ),
+    (["complete", "k.npz", "-o", "o.npz", "--kernel", "magic"], ["no kernel 'magic'"]),
+    (["complete", "k.npz", "-o", "o.npz", "--tol", "-1"], ["tol >= 0"]),
+    (["complete", "k.npz", "-o", "k.npz"], ["same file"]),
+    (["complete", "k.npz", "-o", "o.txt"], [".npz"]),
+    (["complete", "k.npz", "-o", "nowhere/o.npz"], ["nowhere", "does not exist"]),
+    (["complete", "gone.npz", "-o", "o.npz"], ["gone.npz: no such file"]),
+    (["inspect", "gone.npz"], ["gone.npz: no such file"]),
+    (["inspect"], ["FILE"]),
+    (["inspect", "k.npz", "--colour"], ["--colour"]),
+    (["complete", "k.npz", "-o", "o.npz", "--max-iter", "few"], ["few"]),
+    (["complet"], ["complet"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD, ids=[" ".join(a)[-40:] for a, _ in BAD])
+def test_bad_usage_gets_one_sentence_and_exit_code_2(kernels, tmp_path, arguments, words):
+    refused(run(*arguments, cwd=tmp_path), *words)
+    assert not (tmp_path / "o.npz").exists()
+
+
+def write_bytes(content):
+    return lambda path: path.write_bytes(content)
+
+
+FILES = [
+    (write_bytes(b""), "the file is empty"),
+    (write_bytes(b"no archive"), "not an .npz file"),
+    (lambda p: np.savez(p, K=np.array([print], dtype=object)), "pickled Python objects"),
+    (lambda p: np.savez(p, K=np.array([[[1, 0.9], [0.1, 1]]])), "not symmetric"),
+    (lambda p: np.savez(p, K=np.ones((1, 2, 3))), "shape"),
+    (lambda p: np.savez(p, K=np.eye(2)[None], ids=["a", "a"]), "'a'"),
+    (lambda p: np.savez(p, K=np.array([[[1, np.nan], [np.nan, 1]]])), "nan"),
+    (lambda p: np.savez(p, view_a=[["red"]]), "view 'a'"),
+]
+
+
+@pytest.mark.parametrize("command", ["inspect", "complete"])
+@pytest.mark.parametrize(("make", "word"), FILES, ids=[w for _, w in FILES])
+def test_bad_files_get_one_sentence_and_exit_code_2(tmp_path, command, make, word):
+    make(tmp_path / "bad.npz")
+    extra = ["-o", "o.npz"] if command == "complete" else []
+    runner = run_process if word == "pickled Python objects" else run
+    refused(runner(command, "bad.npz", *extra, cwd=tmp_path), "bad.npz", word)
+
+
+def test_help_shows_examples():
+    result = run_process("--help")
+    assert result.returncode == 0
+    for word in ("demo", "inspect", "complete", "absentia complete patients.npz"):
+        assert word in result.stdout
+    assert run("--version").stdout.strip() == absentia.__version__
+
+
+def test_markup_in_names_is_shown_not_obeyed(tmp_path):
+    np.savez(tmp_path / "v.npz", **{"view_[bold]x[/bold]": np.ones((2, 1))})
+    result = run("inspect", "v.npz", cwd=tmp_path)
+    assert "[bold]x[/bold]" in result.stdout

@@ -1,0 +1,292 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.metrics import pairwise
+
+from absentia import AbsenceWarning, CombineKernels, KernelViews, ViewKernels, Views, missingness
+from absentia.kernels import KERNELS, median_distance
+
+NAN = np.nan
+
+
+def two_views(n=12, seed=0):
+    rng = np.random.default_rng(seed)
+    tables = {
+        name: rng.uniform(0.1, 1, (n, d)) * (rng.random((n, d)) > 0.2) for name, d in (("a", 5), ("b", 4))
+    }
+    views = Views.from_dict(tables)
+    return views.hide(missingness.mcar(views, 0.25, random_state=seed))
+
+
+def standardised(X, train):
+    return (X - train.mean(0)) / train.std(0)
+
+
+# -------------------------------------------------------------------------------------- against truth
+
+
+def test_rbf_is_computed_on_standardised_observed_rows_with_the_median_width():
+    views = two_views()
+    kernels = ViewKernels("rbf").fit(views)
+    for name in views.names:
+        X = standardised(views.block(name), views.block(name))
+        distances = pairwise.euclidean_distances(X, squared=True)[np.triu_indices(len(X), 1)]
+        assert kernels.gamma_[name] == pytest.approx(1 / np.median(distances))
+        wanted = pairwise.rbf_kernel(X, gamma=kernels.gamma_[name])
+        np.testing.assert_allclose(kernels.fit_transform(views).block(name), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, "a function"])
+@pytest.mark.parametrize("normalize", ["diagonal", "trace", None])
+@pytest.mark.parametrize("center", [False, True])
+def test_new_rows_equal_the_training_rows_when_they_are_the_same(kernel, normalize, center):
+    views = two_views()
+    function = (lambda X, Y: (1 + X @ Y.T) ** 2) if kernel == "a function" else kernel
+    model = ViewKernels(function, normalize=normalize, center=center)
+    train = model.fit_transform(views)
+    again = model.transform(views)
+    for name in views.names:
+        np.testing.assert_allclose(again.block(name), train.block(name), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(again.diagonal(name), train.diagonal(name), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_kernel_is_positive_semidefinite_with_what_normalize_promises(kernel):
+    views = two_views(30)
+    for center in (False, True):
+        for name, K in blocks(ViewKernels(kernel, center=center).fit_transform(views)):
+            assert np.linalg.eigvalsh(K)[0] > -1e-10, name
+            np.testing.assert_allclose(K.diagonal(), 1.0)
+    for _, K in blocks(ViewKernels(kernel, normalize="trace").fit_transform(views)):
+        assert K.diagonal().mean() == pytest.approx(1)
+
+
+def blocks(kernels):
+    return [(name, kernels.block(name)) for name in kernels.names]
+
+
+def test_centring_removes_the_training_mean_only():
+    views = two_views(20)
+    model = ViewKernels("linear", standardize=False, normalize=None, center=True).fit(views[:12])
+    new = model.transform(views[12:])
+    for name in views.names:
+        mean = views[:12].block(name).mean(0)
+        A, B = views[12:].block(name) - mean, views[:12].block(name) - mean
+        np.testing.assert_allclose(new.block(name), A @ B.T, atol=1e-12)
+        np.testing.assert_allclose(new.diagonal(name), (A**2).sum(1), atol=1e-12)
+
+
+def test_nothing_of_new_samples_is_learned():
+    views = two_views(20)
+    model = ViewKernels("rbf").fit(views[:12])
+    alone = model.transform(views[[15]])
+    together = model.transform(views[12:])
+    for v, name in enumerate(views.names):
+        if views.observed[15, v]:
+            row = views.observed[12:15, v].sum()
+            np.testing.assert_allclose(alone.block(name)[0], together.block(name)[row], rtol=1e-12)
+
+
+def test_tanimoto_and_jaccard_by_hand():
+    X = np.array([[1.0, 1, 0, 0], [1, 0, 1, 1], [0, 0, 0, 0]])
+    wanted = np.array([[1, 0.25, 0], [0.25, 1, 0], [0, 0, 1]])
+    for kernel in ("tanimoto", "jaccard"):
+        np.testing.assert_allclose(
+            ViewKernels(kernel).fit_transform(Views.from_dict({"a": X})).block("a"), wanted
+        )
+    counts = Views.from_dict({"a": X * 3})
+    np.testing.assert_allclose(ViewKernels("jaccard").fit_transform(counts).block("a"), wanted)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_sparse_and_dense_views_agree(kernel):
+    X = scipy.sparse.random(15, 6, density=0.6, format="csr", random_state=0)
+    options = {"standardize": False}
+    sparse = ViewKernels(kernel, **options).fit_transform(Views.from_dict({"a": X}))
+    dense = ViewKernels(kernel, **options).fit_transform(Views.from_dict({"a": X.toarray()}))
+    np.testing.assert_allclose(sparse.block("a"), dense.block("a"), atol=1e-10)
+
+
+def test_the_median_over_many_rows_uses_a_sample_of_them():
+    X = np.random.default_rng(0).normal(size=(3000, 5))
+    assert median_distance(X, "sqeuclidean") == pytest.approx(
+        median_distance(X, "sqeuclidean", 3000), rel=0.05
+    )
+
+
+# -------------------------------------------------------------------------------- options, odd input
+
+
+def test_views_may_have_kernels_of_their_own():
+    views = two_views()
+    model = ViewKernels(
+        "rbf", per_view={"b": {"kernel": "linear", "normalize": None, "standardize": False}}
+    )
+    X = views.block("b")
+    np.testing.assert_allclose(model.fit_transform(views).block("b"), X @ X.T)
+    assert model.gamma_["b"] is None
+    assert ViewKernels("rbf", per_view={"b": "cosine"}).fit(views).gamma_["b"] is None
+
+
+def test_missing_values_inside_a_row_take_the_training_mean():
+    X = np.array([[1.0, 2.0], [3.0, NAN], [5.0, 4.0]])
+    filled = np.array([[1.0, 2.0], [3.0, 3.0], [5.0, 4.0]])
+    wanted = ViewKernels("linear", standardize=False, normalize=None).fit_transform(
+        Views.from_dict({"a": filled})
+    )
+    got = ViewKernels("linear", standardize=False, normalize=None).fit_transform(Views.from_dict({"a": X}))
+    np.testing.assert_allclose(got.block("a"), wanted.block("a"))
+    with pytest.raises(ValueError, match=r"view 'a': 1 value\(s\) are missing"):
+        ViewKernels(missing_values="error").fit(Views.from_dict({"a": X}))
+
+
+def test_a_feature_nobody_has_is_ignored_with_a_warning():
+    X = np.array([[1.0, NAN], [3.0, NAN], [5.0, NAN]])
+    with pytest.warns(AbsenceWarning, match="view 'a': 1 feature"):
+        K = ViewKernels().fit_transform(Views.from_dict({"a": X}))
+    np.testing.assert_allclose(
+        K.block("a"), ViewKernels().fit_transform(Views.from_dict({"a": X[:, :1]})).block("a")
+    )
+
+
+def test_a_constant_feature_does_no_harm():
+    X = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0]])
+    assert np.isfinite(ViewKernels().fit_transform(Views.from_dict({"a": X})).block("a")).all()
+
+
+def test_a_view_that_training_lacks_is_carried_along():
+    tables = {"a": np.random.default_rng(0).normal(size=(6, 2)), "b": np.full((6, 2), NAN)}
+    tables["b"][4:] = 1.0
+    views = Views.from_dict(tables)
+    with pytest.warns(AbsenceWarning, match="'b' is observed for no sample"):
+        model = ViewKernels().fit(views[:4])
+    new = model.transform(views[4:])
+    assert new.block("b").shape == (2, 0)
+    with pytest.warns(AbsenceWarning):
+        combined = CombineKernels().fit(model.fit_transform(views[:4])).transform(new)
+    assert np.isfinite(combined).all()
+
+
+def test_new_samples_may_lack_a_view_altogether():
+    views = two_views()
+    model = ViewKernels().fit(views)
+    new = model.transform(Views.from_dict({"a": views.to_dict()["a"][views.observed[:, 0]][:3]}))
+    np.testing.assert_array_equal(new.observed, [[True, False]] * 3)
+
+
+def test_precomputed_kernels_are_normalised_and_split():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(10, 4))
+    kv = KernelViews.from_dense((A @ A.T)[None])
+    train, test = np.arange(7), np.arange(7, 10)
+    model = ViewKernels("precomputed", center=True)
+    features = ViewKernels("linear", standardize=False, center=True)
+    rows = Views.from_dict({"view0": A})
+    np.testing.assert_allclose(
+        model.fit_transform(kv[np.ix_(train, train)]).block("view0"),
+        features.fit_transform(rows[train]).block("view0"),
+    )
+    np.testing.assert_allclose(
+        model.transform(kv[np.ix_(test, train)]).block("view0"),
+        features.transform(rows[test]).block("view0"),
+    )
+
+
+def test_a_precomputed_view_among_features_is_found_by_its_columns():
+    A = np.random.default_rng(0).normal(size=(6, 3))
+    ids = list("abcdef")
+    K = pd.DataFrame(A @ A.T, index=ids, columns=ids)
+    views = Views.from_dict({"k": K.loc[["c", "a", "e", "b"]], "x": pd.DataFrame(A, index=ids)})
+    model = ViewKernels("linear", standardize=False, normalize=None, per_view={"k": "precomputed"})
+    train = views[[0, 1, 2]]  # c, a, e
+    kernels = model.fit_transform(train)
+    np.testing.assert_allclose(kernels.block("k"), K.loc[list("cae"), list("cae")])
+    new = model.transform(views[[3, 4]])  # b has the view, d has not
+    np.testing.assert_allclose(new.block("k"), K.loc[["b"], list("cae")])
+    np.testing.assert_allclose(new.diagonal("k"), [K.loc["b", "b"]])
+
+
+def fit(views=None, **options):
+    return lambda: ViewKernels(**options).fit(two_views() if views is None else views)
+
+
+BAD = [
+    (fit(kernel="rbff"), ValueError, r"view 'a': no kernel 'rbff'.*'rbf'"),
+    (fit(gamma=-1), ValueError, "gamma must be"),
+    (fit(gamma="scale"), ValueError, "gamma must be"),
+    (fit(normalize="l2"), ValueError, "normalize must be"),
+    (fit(missing_values="drop"), ValueError, "missing_values must be"),
+    (fit(per_view={"c": "rbf"}), ValueError, r"per_view names 'c'.*\['a', 'b'\]"),
+    (fit(per_view={"a": {"gama": 1}}), ValueError, "no option 'gama'"),
+    (
+        fit(Views.from_dict({"a": [[-1.0], [1.0]]}), kernel="chi2"),
+        ValueError,
+        "view 'a'.*lowest value is -1",
+    ),
+    (fit(Views.from_dict({"a": [[2.0], [2.0]]}), kernel="linear"), ValueError, "view 'a'.*zero for every"),
+    (fit(np.ones((3, 3))), TypeError, r"Views are wanted, not ndarray.*Views\.from_dict"),
+    (fit(KernelViews.from_dense(np.eye(3)[None])), ValueError, r"ViewKernels\('precomputed'\)"),
+    (
+        fit(Views.from_dict({"a": np.eye(3)}, ids=list("xyz")), kernel="precomputed"),
+        ValueError,
+        "no column for",
+    ),
+]
+
+
+@pytest.mark.parametrize(("bad", "error", "sentence"), BAD, ids=[s[:30] for _, _, s in BAD])
+def test_bad_options_and_input_are_named(bad, error, sentence):
+    with pytest.raises(error, match=sentence):
+        bad()
+
+
+def test_new_samples_must_have_the_features_of_training():
+    model = ViewKernels().fit(two_views())
+    with pytest.raises(ValueError, match="view 'a' has 2 features but had 5"):
+        model.transform(Views.from_dict({"a": np.ones((3, 2))}))
+    with pytest.raises(ValueError, match="view 'z' was not there in training"):
+        model.transform(Views.from_dict({"z": np.ones((3, 2))}))
+
+
+# ------------------------------------------------------------------------------------------ combining
+
+
+def test_the_sum_is_zero_filled_and_divided_by_the_root_of_the_counts():
+    kv = ViewKernels().fit_transform(two_views())
+    zero = np.nan_to_num(kv.to_dense()).sum(0)
+    counts = kv.observed.sum(1)
+    np.testing.assert_allclose(CombineKernels().fit_transform(kv), zero / np.sqrt(np.outer(counts, counts)))
+    np.testing.assert_allclose(CombineKernels(normalize=None).fit_transform(kv), zero)
+
+
+def test_new_rows_are_normalised_by_their_own_and_the_training_diagonal():
+    kv = ViewKernels("linear", normalize=None).fit_transform(two_views(20))
+    train, test = np.arange(12), np.arange(12, 20)
+    model = CombineKernels({"a": 2.0, "b": 0.5}).fit(kv[np.ix_(train, train)])
+    zero = np.nan_to_num(kv.to_dense())
+    full = 2 * zero[0] + 0.5 * zero[1]
+    root = np.sqrt(full.diagonal())
+    wanted = (full / root[:, None] / root)[np.ix_(test, train)]
+    np.testing.assert_allclose(model.transform(kv[np.ix_(test, train)]), wanted)
+
+
+def test_the_combination_stays_positive_semidefinite():
+    for seed in range(5):
+        K = CombineKernels().fit_transform(ViewKernels().fit_transform(two_views(30, seed)))
+        assert np.linalg.eigvalsh(K)[0] > -1e-10
+
+
+@pytest.mark.parametrize("weights", ["best", [1.0], [1.0, -1.0], [0.0, 0.0], {"c": 1.0}])
+def test_bad_weights_are_refused(weights):
+    with pytest.raises(ValueError, match="weights"):
+        CombineKernels(weights).fit(ViewKernels().fit_transform(two_views()))
+
+
+def test_columns_must_be_the_training_samples():
+    kv = ViewKernels().fit_transform(two_views())
+    model = CombineKernels().fit(kv[np.ix_(range(8), range(8))])
+    with pytest.raises(ValueError, match="8 training samples"):
+        model.transform(kv)
+    with pytest.raises(TypeError, match=r"put ViewKernels\(\) before"):
+        CombineKernels().fit(two_views())

