@@ -84,6 +84,8 @@ def test_demo_prints_a_table_and_writes_a_report(tmp_path):
 def test_demo_refuses_what_cannot_be(tmp_path):
     refused(run("demo", "--n-samples", 5000, cwd=tmp_path), "n_samples=5000", "1797")
     refused(run("demo", "--absent", 0.99, cwd=tmp_path), "0.99")
+    refused(run("demo", "--n-samples", 20, cwd=tmp_path), "n_samples=20", "at least 50")
+    refused(run("demo", "--seed", -1, cwd=tmp_path), "seed=-1")
 
 
 # ------------------------------------------------------------------------------------------- inspect
@@ -223,10 +225,12 @@ def test_a_second_interrupt_gives_up_and_writes_nothing(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "app", interrupted)
-    with pytest.raises(SystemExit) as caught:
-        cli.main([])
-    assert caught.value.code == 130
+    monkeypatch.setattr(cli, "run_completer", interrupted)
+    io.write(tmp_path / "k.npz", random_problem(10, 2))
+    result = run("complete", "k.npz", "-o", "o.npz", cwd=tmp_path)
+    assert result.returncode == 130
+    assert "nothing was written" in result.stderr
+    assert not (tmp_path / "o.npz").exists()
 
 
 BAD = [
@@ -245,7 +249,15 @@ BAD = [
     ),
     (["complete", "k.npz", "-o", "o.npz", "--kernel", "magic"], ["no kernel 'magic'"]),
     (["complete", "k.npz", "-o", "o.npz", "--tol", "-1"], ["tol >= 0"]),
-    (["complete", "k.npz", "-o", "k.npz"], ["same file"]),
+    (["complete", "k.npz", "-o", "k.npz"], ["different files"]),
+    (["complete", "k.npz", "-o", "o.npz", "--report", "k.npz"], ["different files"]),
+    (["complete", "k.npz", "-o", "o.npz", "--report", "o.npz"], ["different files"]),
+    (["complete", "k.npz", "-o", "o.npz", "--report", "."], ["is a folder"]),
+    (["complete", "k.npz", "-o", "o.npz", "--prior", "inf"], ["prior must be a finite number"]),
+    (
+        ["complete", "k.npz", "-o", "o.npz", "--method", "mkmc-full", "--components", "3"],
+        ["--components does not"],
+    ),
     (["complete", "k.npz", "-o", "o.txt"], [".npz"]),
     (["complete", "k.npz", "-o", "nowhere/o.npz"], ["nowhere", "does not exist"]),
     (["complete", "gone.npz", "-o", "o.npz"], ["gone.npz: no such file"]),
@@ -300,3 +312,5 @@ def test_markup_in_names_is_shown_not_obeyed(tmp_path):
     np.savez(tmp_path / "v.npz", **{"view_[bold]x[/bold]": np.ones((2, 1))})
     result = run("inspect", "v.npz", cwd=tmp_path)
     assert "[bold]x[/bold]" in result.stdout
+    np.savez(tmp_path / "w.npz", **{"view_a\x1b[31m\nb": np.ones((2, 1))})
+    assert "\x1b" not in run("inspect", "w.npz", cwd=tmp_path).stdout

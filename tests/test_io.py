@@ -1,4 +1,5 @@
 import os
+import warnings
 import zipfile
 
 import numpy as np
@@ -107,6 +108,9 @@ FILES = [
     (save(K=I2[None], mask=np.ones((1, 2))), "observed has shape"),
     (save(K=I2[None], names=["a", "b"]), "2 names for 1"),
     (save(view_a=I2, view_b=np.eye(3)), "view 'b' has 3 rows"),
+    (save(view_a=I2, names=[b"a"]), "'names' must be a list of texts"),
+    (save(view_a=I2, names="a"), "'names' must be a list of texts"),
+    (save(view_a=np.zeros((0, 2))), "no sample"),
     (save(view_a=I2, names=["b"]), r"'names' lists \['b'\]"),
     (save(view_a=np.array(["red", "blue"])), "view 'a'"),
     (save(view_a=np.array([{"a": 1}, 2], dtype=object)), "'view_a' holds pickled Python objects"),
@@ -125,6 +129,38 @@ def test_bad_files_are_named_with_one_sentence(tmp_path, monkeypatch, make, sent
     assert str(caught.value).count(str(path)) == 1
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "bomb-went-off").exists()
+
+
+def test_damage_anywhere_in_a_file_is_a_file_error(tmp_path):
+    """A few bytes flipped: zip, zlib and header errors of all kinds, or arrays that are not what they say."""
+    whole = io.write(tmp_path / "whole.npz", random_problem(12, 2)).read_bytes()
+    rng = np.random.default_rng(0)
+    path, refused = tmp_path / "data.npz", 0
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for position in rng.integers(0, len(whole), 3):
+            damaged[position] = rng.integers(0, 256)
+        path.write_bytes(bytes(damaged))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                io.read(path)
+        except io.FileError:
+            refused += 1
+    assert refused > 75
+
+
+def test_other_keys_are_left_alone_even_pickled_ones(tmp_path):
+    np.savez(tmp_path / "k.npz", K=I2[None], y=np.array([Bomb()], dtype=object))
+    assert io.read(tmp_path / "k.npz").shape == (2, 2)
+
+
+@pytest.mark.parametrize("name", ["names", "", "a\0b"])
+def test_names_that_could_not_be_read_back_are_not_written(tmp_path, name):
+    with pytest.raises(ValueError, match="cannot be written"):
+        io.write(tmp_path / "v.npz", Views.from_dict({name: np.ones((2, 1))}))
+    with pytest.raises(ValueError, match="more than once"):
+        io.write(tmp_path / "v.npz", Views.from_dict({"a": np.ones((2, 1))})[[0, 0]])
 
 
 def test_absence_is_warned_of_when_reading(tmp_path):

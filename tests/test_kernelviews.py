@@ -1,6 +1,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from absentia import AbsenceWarning, KernelViews
@@ -97,8 +98,9 @@ def test_pickles_are_equal_and_immutable():
     kv = random_problem()
     again = pickle.loads(pickle.dumps(kv))
     np.testing.assert_array_equal(again.to_dense(), kv.to_dense())
-    with pytest.raises(ValueError, match="read-only"):
-        again.observed[0, 0] = False
+    for array in (again.observed, again.block("view0"), again.diagonal("view0")):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:1] = 0
 
 
 def test_input_changes_do_not_show():
@@ -121,7 +123,31 @@ def with_nan():
     return K
 
 
+def test_frames_are_aligned_by_their_labels():
+    K = pd.DataFrame(random_kernels(4, 1)[0], index=list("abcd"), columns=list("abcd"))
+    other = K.loc[["d", "b", "a"], ["a", "b", "d"]].rename_axis("s")
+    other.loc["b"] = other["b"] = np.nan
+    kv = KernelViews.from_dense({"x": K, "y": other})
+    np.testing.assert_array_equal(kv.ids, list("abcd"))
+    np.testing.assert_array_equal(kv.observed[:, 1], [True, False, False, True])
+    np.testing.assert_allclose(kv.block("y"), K.loc[["a", "d"], ["a", "d"]])
+    with pytest.raises(ValueError, match="view 'y': rows and columns"):
+        KernelViews.from_dense({"x": K, "y": K[["a", "b"]]})
+
+
+def with_stray_column():
+    K = random_kernels(4, 1)
+    K[0, 2] = np.nan
+    return K
+
+
 BAD = [
+    (
+        lambda: KernelViews.from_dense(with_stray_column(), ids=list("abcd")),
+        "sample 'c' is NaN in its whole row",
+    ),
+    (lambda: KernelViews.from_dense([[["a"]]]), "view 'view0'.*not numbers"),
+    (lambda: KernelViews.from_dense(np.zeros((1, 0, 0))), "view 'view0'|no sample"),
     (
         lambda: KernelViews.from_dense(asymmetric(), ids=list("abcd")),
         r"view 'view1'.*not symmetric.*'a'.*'c'",

@@ -46,6 +46,7 @@ def test_cholesky_inverse_has_both_triangles():
         ([0.0, 1.0, 2.0], False),
         ([-1e-9, 1.0, 2.0], False),
         ([-0.1, 1.0, 2.0], True),
+        ([-1e-5, 1.0, 2.0], True),
         ([-1.0, -1.0, -1.0], True),
     ],
 )

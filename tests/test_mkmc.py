@@ -3,7 +3,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import MKMC, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.completion import covariance
+from absentia.completion import covariance, rank
 from absentia.operators import Dense
 from conftest import random_kernels, random_problem
 from reference import mkmc as slow
@@ -12,6 +12,7 @@ MODELS = ["full", "pca", "fa"]
 
 
 def fixed(model, iterations=50, **options):
+    options = {"algorithm": "paper", **options}
     return MKMC(model, n_components=6, tol=0, max_iter=iterations, **options)
 
 
@@ -61,9 +62,10 @@ def test_the_result_is_positive_definite(model):
 def test_a_step_at_the_optimum_stays_there(model):
     """Certificate: with the objective flat, one more iteration hardly moves the model."""
     kv = random_problem(40, 4, 0.3)
-    mkmc = MKMC(model, n_components=4, tol=1e-11, max_iter=20_000).fit(kv)
+    options = {"n_components": 4, "algorithm": "paper"}
+    mkmc = MKMC(model, tol=1e-11, max_iter=20_000, **options).fit(kv)
     assert mkmc.converged_
-    longer = MKMC(model, n_components=4, tol=0, max_iter=mkmc.n_iter_ + 1).fit(kv)
+    longer = MKMC(model, tol=0, max_iter=mkmc.n_iter_ + 1, **options).fit(kv)
     np.testing.assert_allclose(longer.model_.to_dense(), mkmc.model_.to_dense(), atol=1e-5)
 
 
@@ -146,7 +148,16 @@ def test_without_a_prior_a_singular_model_is_explained():
     K = np.ones((2, 6, 6))
     kv = KernelViews.from_dense(K, observed=np.array([[1, 1]] * 4 + [[1, 0], [0, 1]]))
     with pytest.raises(ValueError, match="singular with prior=0; raise the prior"):
-        MKMC("full", prior=0.0).fit(kv)
+        MKMC("full", prior=0.0, algorithm="paper").fit(kv)
+
+
+def test_the_floor_under_noise_variances_holds():
+    """A kernel of rank one is all factor and no noise: without the floor psi and sigma^2 are zero."""
+    x = np.random.default_rng(0).normal(size=12)
+    S = Dense(np.outer(x, x))
+    assert covariance.ppca(S, 2).d.min() == covariance.NOISE_FLOOR
+    M = covariance.FactorAnalysis(2).m_step(S, covariance.ppca(S, 2))
+    assert M.d.min() >= covariance.NOISE_FLOOR
 
 
 def test_noise_variances_never_reach_zero():
@@ -196,6 +207,18 @@ def test_groups_that_no_view_links_are_reported_and_zero_between(model):
     np.testing.assert_array_equal(mkmc.groups_, [0] * 12 + [1] * 8)
 
 
+def test_what_a_model_says_between_unlinked_groups_is_taken_away():
+    """The start's random block couples the groups; what is left of that must not show."""
+    K = random_kernels(20, 2)
+    keep = np.zeros((20, 2), bool)
+    keep[:12, 0] = keep[12:, 1] = True
+    for model in ("pca", "fa"):
+        mkmc = MKMC(model, n_components=2, max_iter=3, tol=0)
+        with pytest.warns(AbsenceWarning, match="2 groups"):
+            mkmc.fit(KernelViews.from_dense(K, observed=keep))
+        assert (mkmc.model_.to_dense()[:12, 12:] == 0).all()
+
+
 def test_a_view_nobody_has_is_left_out_and_completed_by_the_model():
     K = random_kernels(20, 3)
     keep = missingness.mcar((20, 3), 0.2, random_state=0)
@@ -219,7 +242,11 @@ def test_single_precision_is_close_and_its_tolerance_honest(model):
     np.testing.assert_allclose(single.objective_, double.objective_, rtol=1e-5)
     np.testing.assert_allclose(single.model_.to_dense(), double.model_.to_dense(), atol=1e-3)
     with pytest.warns(UserWarning, match="tol=1e-09 is finer than float32 can tell; 1e-6"):
-        MKMC(model, n_components=4, dtype="float32", tol=1e-9, max_iter=2000).fit(kv)
+        raised = MKMC(model, n_components=4, dtype="float32", tol=1e-9, max_iter=2000).fit(kv)
+    assert (
+        raised.n_iter_
+        == MKMC(model, n_components=4, dtype="float32", tol=1e-6, max_iter=2000).fit(kv).n_iter_
+    )
 
 
 def test_different_orders_of_samples_end_at_the_same_optimum():
@@ -238,11 +265,11 @@ def test_different_orders_of_samples_end_at_the_same_optimum():
 
 def test_counting_rules_by_hand():
     S = np.diag([4.0, 2.0, 0.9, 0.05, 0.05])
-    assert covariance.count_components(S, "gk") == 2  # mean 1.4
-    assert covariance.count_components(S / 2, "gk") == 2
-    assert covariance.count_components(S, "kaiser") == 2
-    assert covariance.count_components(S * 2, "kaiser") == 3
-    assert covariance.count_components(np.eye(3), "gk") == 1  # at least one
+    assert rank.count_components(S, "gk") == 2  # mean 1.4
+    assert rank.count_components(S / 2, "gk") == 2
+    assert rank.count_components(S, "kaiser") == 2
+    assert rank.count_components(S * 2, "kaiser") == 3
+    assert rank.count_components(np.eye(3), "gk") == 1  # at least one
 
 
 def test_guttman_kaiser_does_not_depend_on_scale_and_is_near_the_count_of_complete_kernels():
@@ -252,8 +279,8 @@ def test_guttman_kaiser_does_not_depend_on_scale_and_is_near_the_count_of_comple
     rescaled = KernelViews.from_dense(100 * kv.to_dense(), observed=kv.observed)
     assert MKMC("pca", max_iter=1, tol=0).fit(rescaled).n_components_ == q
     zero_filled = np.nan_to_num(kv.to_dense()).mean(0)
-    complete = covariance.count_components(K.mean(0), "gk")
-    assert abs(q - complete) < abs(covariance.count_components(zero_filled, "gk") - complete)
+    complete = rank.count_components(K.mean(0), "gk")
+    assert abs(q - complete) < abs(rank.count_components(zero_filled, "gk") - complete)
 
 
 def test_kaiser_is_offered_and_full_has_no_components():
@@ -304,8 +331,11 @@ BAD = [
     ({"algorithm": "slow"}, "algorithm must be one of"),
     ({"n_components": 0}, "n_components=0 for 40 samples; wanted 1 to 39"),
     ({"n_components": 40}, "n_components=40"),
-    ({"n_components": "bic"}, "'gk' or 'kaiser', not 'bic'"),
-    ({"prior": -1.0}, "prior must not be negative"),
+    ({"n_components": "bic"}, "'kaiser' or 'heldout', not 'bic'"),
+    ({"n_components": 2.5}, "n_components=2.5"),
+    ({"prior": -1.0}, "prior must be a finite number, not negative"),
+    ({"prior": np.inf}, "prior must be a finite number"),
+    ({"max_iter": None}, "max_iter >= 1"),
     ({"tol": -1.0}, "tol >= 0"),
     ({"max_iter": 0}, "max_iter >= 1"),
     ({"dtype": "float16"}, "dtype must be"),
@@ -323,13 +353,6 @@ def test_a_kernel_of_zeros_is_named():
     K[1] = 0
     with pytest.raises(ValueError, match="view 'view1': the kernel is zero"):
         MKMC("pca", n_components=2).fit(KernelViews.from_dense(K))
-
-
-def test_new_samples_are_refused_in_plain_words():
-    kv = random_problem()
-    mkmc = fixed("pca", 5).fit(kv[np.ix_(range(30), range(30))])
-    with pytest.raises(NotImplementedError, match="fit it on old and new samples together"):
-        mkmc.transform(kv[np.ix_(range(30, 40), range(30))])
 
 
 def test_quality_on_mfeat(mfeat):

@@ -130,7 +130,7 @@ def test_one_position_gives_one_sample():
     assert three()[-1].ids.tolist() == ["z"]
 
 
-@pytest.mark.parametrize("key", [[3], [-4], [True, False], "x", [0.5]])
+@pytest.mark.parametrize("key", [[3], [-4], [True, False], "x", [0.5], (0, 1), np.ix_([0], [1])])
 def test_bad_positions_are_refused(key):
     with pytest.raises(IndexError):
         three()[key]
@@ -172,6 +172,16 @@ def test_copies_and_pickles_are_equal_and_still_immutable(again):
         views.block("b")[0] = 0
 
 
+@pytest.mark.parametrize("again", [lambda x: x, lambda x: pickle.loads(pickle.dumps(x))])
+def test_sparse_blocks_are_immutable_too_and_the_callers_are_not(again):
+    X = scipy.sparse.csr_array(np.eye(3))
+    views = again(Views.from_dict({"a": X}))
+    with pytest.raises(ValueError, match="read-only"):
+        views.block("a").data[0] = 5
+    X.data[0] = 5
+    assert views.block("a").data[0] == 1
+
+
 # -------------------------------------------------------------------------------- errors, warnings
 
 A_AND_B = {"a": np.ones((3, 2)), "b": np.ones((2, 2))}
@@ -187,6 +197,9 @@ BAD = [
     (lambda: Views.from_dict({"a": np.ones(3)}), r"view 'a' has shape \(3,\)"),
     (lambda: Views.from_dict({"a": np.ones((3, 0))}), "at least one feature"),
     (lambda: Views.from_dict({"a": [["red"], ["blue"]]}), "view 'a'.*not numbers"),
+    (lambda: Views.from_dict({"a": [[1j], [2.0]]}), "view 'a'.*complex128 are not numbers"),
+    (lambda: Views.from_dict({"a": np.array([["2020-01-01"]], dtype="M8[D]")}), "view 'a'.*not numbers"),
+    (lambda: Views.from_dict({"a": np.zeros((0, 3))}), "no sample is left"),
     (lambda: Views.from_dict({"a": [[1.0], [np.inf]]}, ids=["p", "q"]), "view 'a', sample .*'q'.*infinite"),
     (lambda: Views.from_dict({"a": [[1.0], [2.0]]}, ids=["p", "p"]), "'p'"),
     (lambda: Views.from_dict({"a": [[1.0], [2.0]]}, ids=["p"]), "1 ids for 2 samples"),
@@ -230,6 +243,41 @@ def test_a_view_nobody_has_and_a_sample_with_nothing_are_warned_of():
         Views.from_dict({"a": np.ones((2, 1)), "b": [[NAN], [NAN]]})
     with pytest.warns(AbsenceWarning, match=r"1 sample\(s\) have no view at all, e.g. 'q'"):
         Views.from_dict({"a": [[1.0], [NAN]]}, ids=["p", "q"])
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pd.date_range("2020-01-01", periods=3),
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]),
+        [1, "1", 2],
+    ],
+)
+def test_ids_of_any_kind_are_kept_and_aligned(ids):
+    frames = {
+        "a": pd.DataFrame({"p": [1.0, 2.0, 3.0]}, index=ids),
+        "b": pd.DataFrame({"q": [6.0, 5.0]}, index=ids[1:]),
+    }
+    if not isinstance(ids, list):
+        views = Views.from_dict(frames)
+        np.testing.assert_array_equal(views.observed[:, 1], [False, True, True])
+        np.testing.assert_array_equal(views.block("b").ravel(), [6.0, 5.0])
+    assert len(set(Views.from_dict({"a": np.ones((3, 1))}, ids=iter(list(ids))).ids.tolist())) == 3
+
+
+def test_changing_the_ids_given_changes_nothing():
+    ids = np.arange(3)
+    views = Views.from_dict({"a": np.ones((3, 1))}, ids=ids)
+    ids[0] = 99
+    assert views.ids[0] == 0
+
+
+def test_masked_arrays_keep_their_mask():
+    X = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, True], [False, True]])
+    with pytest.warns(AbsenceWarning, match="no view at all"):
+        views = Views.from_dict({"a": X})
+    np.testing.assert_array_equal(views.observed[:, 0], [False, True])
+    assert views.missing_values == {"a": 1}
 
 
 def test_numpy_does_not_silently_flatten_it():

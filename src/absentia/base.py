@@ -41,7 +41,7 @@ def check_positive(X: KernelViews) -> None:
             raise ValueError(
                 f"view {name!r}: the kernel is not positive semidefinite: its lowest eigenvalue is "
                 f"{low:.4g} (largest {high:.4g}); mend it with kernel_views.repair('clip') or "
-                ".repair('shift'), or check how it was computed"
+                ".repair('shift') (command line: --repair clip), or check how it was computed"
             )
 
 
@@ -50,6 +50,7 @@ class Recipe(NamedTuple):
 
     parameters: Mapping[str, Any]
     when: str  # one line: when to use it
+    without: tuple[str, ...] = ()  # parameters of the class that mean nothing here
 
 
 class Completer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -73,7 +74,7 @@ class Completer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Learn from incomplete kernels of the training samples."""
         X = check_kernels(X)
         self._learn(X)
-        self.names_in_, self.ids_ = X.names, X.ids
+        self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
         return self
 
     def fit_transform(self, X: KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
@@ -97,6 +98,11 @@ class Completer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
                 f"this has {X.shape[1]} columns: take kernel_views[np.ix_(new, train)]"
             )
         if X.square:
+            if not np.array_equal(X.observed, self._observed):
+                raise ValueError(
+                    "square kernels are completed as in training, but other samples are absent in these; "
+                    "use fit_transform on them, or give the rows of new samples, kv[np.ix_(new, train)]"
+                )
             return X.completed(self._fill(X))
         blocks, diagonals = self._fill_rows(X)
         return X.completed_rows(blocks, diagonals)
@@ -108,7 +114,7 @@ class Completer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]: ...
 
     @abstractmethod
-    def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
+    def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
         """Completed (rows x all training samples) blocks and the rows' own kernel values, by view."""
 
 
@@ -121,6 +127,8 @@ class IterativeMixin:
     status_: str
 
     def _record(self, solution: Solution[Any]) -> None:
+        if solution.status is Status.NOT_FINITE and not solution.n_iter:
+            raise ValueError(f"{type(self).__name__}: {solution.status.value}; there is none")
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.trace
         self.converged_ = solution.status is Status.CONVERGED

@@ -50,6 +50,7 @@ app = App(
     name="absentia",
     help="Data in several views, whole views absent: look at it, complete it, see how well that works.",
     version=absentia.__version__,
+    suppress_keyboard_interrupt=False,  # main() says what it means
     help_epilogue="Examples:\n\n"
     "  absentia demo\n\n"
     "  absentia inspect patients.npz\n\n"
@@ -171,7 +172,7 @@ def complete(
         raise ValueError(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
         )
-    _check_output(file, output)
+    _check_output(file, output, report)
     completer = make_completer(
         method, n_components=_count(components), prior=prior, tol=tol, max_iter=max_iter
     )
@@ -217,7 +218,8 @@ def make_completer(method: str, **options: Any) -> Completer:
         raise ValueError(f"no method {method!r}; choose one of {', '.join(offered)}")
     cls, recipe = offered[method]
     given = {name: value for name, value in options.items() if value is not None}
-    unknown = [name for name in given if name not in cls._get_param_names()]
+    taken = set(cls._get_param_names()) - set(recipe.without)
+    unknown = [name for name in given if name not in taken]
     if unknown:
         flag = {"n_components": "--components"}.get(unknown[0], "--" + unknown[0].replace("_", "-"))
         raise ValueError(f"{flag} does not apply to method {method!r}")
@@ -228,13 +230,18 @@ def _count(text: str | None) -> int | str | None:
     return int(text) if text is not None and text.lstrip("-").isdigit() else text
 
 
-def _check_output(file: Path, output: Path) -> None:
+def _check_output(file: Path, output: Path, report: Path | None) -> None:
+    """Refuse, before any work, outputs that cannot be written or would overwrite one another."""
     if output.suffix != ".npz":
         raise ValueError(f"{output}: the output is an .npz file; give it that ending")
-    if output.exists() and file.exists() and output.samefile(file):
-        raise ValueError(f"{output}: input and output are the same file; choose another output")
+    places = [file.resolve(), output.resolve(), *([report.resolve()] if report else [])]
+    if len(set(places)) < len(places):
+        raise ValueError("input, output and report are to be different files; choose another name for one")
     if not output.parent.is_dir():
         raise ValueError(f"{output}: the folder {output.parent} does not exist")
+    for path in (output, report):
+        if path is not None and path.is_dir():
+            raise ValueError(f"{path}: is a folder; a file name is wanted")
 
 
 def read_kernels(file: Path, kernel: str, repair: Literal["clip", "shift"] | None) -> KernelViews:
@@ -375,11 +382,16 @@ def completion_story(
 # -------------------------------------------------------------------------------- tables and sentences
 
 
+def printable(text: str) -> str:
+    """Text as it is, without markup, line breaks or anything else that moves the cursor."""
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+
+
 def view_table(data: Presence) -> Table:
     table = Table("view", "size", "present", "samples", box=None, pad_edge=False)
     for name, present in zip(data.names, data.observed.T, strict=True):
         share = f"{present.mean():.0%}" if len(present) else "-"
-        table.add_row(escape(name), data._size_of(name), share, f"{present.sum()} of {len(present)}")
+        table.add_row(printable(name), data._size_of(name), share, f"{present.sum()} of {len(present)}")
     return table
 
 
@@ -391,7 +403,7 @@ def pattern_table(data: Presence, most: int = 10) -> Table:
     for pattern, count in list(zip(found, counts, strict=True))[:most]:
         present = [name for name, has in zip(data.names, pattern, strict=True) if has]
         have = "every view" if len(present) == data.n_views else ", ".join(present) or "no view"
-        table.add_row(str(count), f"{count / len(data):.0%}", escape(have))
+        table.add_row(str(count), f"{count / len(data):.0%}", printable(have))
     if len(counts) > most:
         table.add_row(str(counts[most:].sum()), "", f"one of {len(counts) - most} further patterns")
     return table
@@ -472,7 +484,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     if str(message) in _said:
         return
     _said.add(str(message))
-    err.print(f"[yellow]warning[/]: {escape(str(message))}", soft_wrap=True)
+    err.print(f"[yellow]warning[/]: {printable(str(message))}", soft_wrap=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -487,7 +499,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (CycloptsError, ValueError, TypeError, OSError, ImportError) as error:
         if os.environ.get("ABSENTIA_DEBUG"):
             raise
-        err.print(f"absentia: {escape(' '.join(str(error).split()))}", soft_wrap=True)
+        err.print(f"absentia: {printable(' '.join(str(error).split()))}", soft_wrap=True)
         sys.exit(2)
 
 

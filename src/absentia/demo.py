@@ -73,6 +73,10 @@ def run(
 
     ``announce(name)`` is called before each method and may return a callback for its iterations.
     """
+    if n_samples < 50:
+        raise ValueError(f"n_samples={n_samples}; at least 50 are wanted, five of each digit")
+    if seed < 0:
+        raise ValueError(f"seed={seed}; a seed is not negative")
     views, y = datasets.load_digit_views(n_samples=n_samples, return_X_y=True)
     truth = ViewKernels("rbf").fit_transform(views)
     keep = missingness.mcar(views, absent, random_state=seed)

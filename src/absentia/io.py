@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,6 +30,7 @@ import numpy as np
 
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
+from absentia.presence import check_unique
 from absentia.views import Views
 
 
@@ -40,7 +41,13 @@ class FileError(ValueError):
 def read(path: str | os.PathLike[str]) -> Views | KernelViews:
     """Read :class:`Views` (keys ``view_<name>``) or :class:`KernelViews` (key ``K``) from ``.npz``."""
     path = Path(path)
-    arrays = read_arrays(path)
+    arrays = read_arrays(path, is_data)
+    if not arrays:
+        held = sorted(_keys(path)) or "nothing"
+        raise FileError(
+            f"{path}: holds neither 'K' nor 'view_<name>' but {held}; "
+            "name feature views view_<name> or give kernels as K"
+        )
     try:
         return from_arrays(arrays)
     except (ValueError, TypeError) as error:
@@ -63,18 +70,29 @@ def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
         K = arrays["K"]
         if K.ndim != 3:
             raise ValueError(f"'K' has shape {K.shape}; wanted (views, samples, samples)")
-        return KernelViews.from_dense(K, mask, ids, None if names is None else [str(x) for x in names])
+        return KernelViews.from_dense(K, mask, ids, None if names is None else _texts(names))
     if not views:
         raise ValueError(
-            f"holds neither 'K' nor 'view_<name>' but {sorted(arrays) or 'nothing'}; "
+            f"holds neither 'K' nor 'view_<name>' but {sorted(arrays)}; "
             "name feature views view_<name> or give kernels as K"
         )
     if names is not None:
-        order = [str(name) for name in names]
+        order = _texts(names)
         if sorted(order) != sorted(views):
             raise ValueError(f"'names' lists {order} but the views are {sorted(views)}")
         views = {name: views[name] for name in order}
     return Views.from_dict(views, ids=ids, observed=mask)
+
+
+def _texts(names: Array) -> list[str]:
+    if names.ndim != 1 or names.dtype.kind != "U":
+        raise ValueError(f"'names' must be a list of texts; it is {names.dtype} of shape {names.shape}")
+    return [str(name) for name in names]
+
+
+def _keys(path: Path) -> list[str]:
+    with np.load(path, allow_pickle=False) as archive:
+        return list(archive.files)
 
 
 def _is_view(key: str) -> bool:
@@ -87,6 +105,10 @@ def is_data(key: str) -> bool:
 
 
 def _to_arrays(data: Views | KernelViews) -> dict[str, Array]:
+    check_unique(data.ids, "ids")
+    for name in data.names:
+        if not name or "\0" in name or name == "names":
+            raise ValueError(f"a view named {name!r} cannot be written to .npz; rename it")
     common = {"mask": data.observed, "ids": _plain(data.ids), "names": np.array(data.names)}
     if isinstance(data, KernelViews):
         data._demand_square()
@@ -99,8 +121,8 @@ def _plain(ids: Array) -> Array:
     return ids.astype(str) if ids.dtype == object else ids
 
 
-def read_arrays(path: Path) -> dict[str, Array]:
-    """All arrays of an ``.npz`` file, or a :class:`FileError` that says what is wrong with it."""
+def read_arrays(path: Path, wanted: Callable[[str], bool] = lambda key: True) -> dict[str, Array]:
+    """Arrays of an ``.npz`` file, or a :class:`FileError` that says what is wrong with it."""
     if not path.exists():
         raise FileError(f"{path}: no such file")
     if path.is_dir():
@@ -110,12 +132,12 @@ def read_arrays(path: Path) -> dict[str, Array]:
     if not zipfile.is_zipfile(path):
         raise FileError(f"{path}: not an .npz file (write one with numpy.savez or absentia.io.write)")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: _member(archive, key) for key in archive.files}
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {key: _member(archive, key) for key in archive.files if wanted(key)}
     except FileError as error:
         raise FileError(f"{path}: {error}") from None
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
-        raise FileError(f"{path}: damaged .npz file ({error})") from error
+    except Exception as error:  # damage shows in many ways: zip, zlib, header, memory
+        raise FileError(f"{path}: damaged .npz file ({type(error).__name__}: {error})") from error
 
 
 def _member(archive: Any, key: str) -> Array:

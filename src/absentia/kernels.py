@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -20,9 +20,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.metrics import pairwise
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.kernelviews import KernelViews
+from absentia.kernelviews import KernelViews, check_kernel
 from absentia.linalg import Array, symmetrize
-from absentia.presence import AbsenceWarning, Presence
+from absentia.operators import Dense
+from absentia.presence import AbsenceWarning, Presence, shown
 from absentia.views import Views
 
 # --------------------------------------------------------------------------------- kernel functions
@@ -51,6 +52,10 @@ def _ones(X: Any, **_: Any) -> Array:
     return np.ones(X.shape[0])
 
 
+def _nonzero(X: Any) -> Array:
+    return (squared_norms(X) > 0).astype(np.float64)
+
+
 def _polynomial_diagonal(X: Any, degree: float, coef0: float) -> Array:
     return (squared_norms(X) / X.shape[1] + coef0) ** degree
 
@@ -76,7 +81,7 @@ KERNELS: dict[str, _Kernel] = {
         pairwise.polynomial_kernel, _polynomial_diagonal, standardize=True, parameters=("degree", "coef0")
     ),
     "chi2": _Kernel(pairwise.chi2_kernel, metric="chi2", nonnegative=True, dense=True),
-    "cosine": _Kernel(pairwise.cosine_similarity, lambda X: (squared_norms(X) > 0).astype(np.float64)),
+    "cosine": _Kernel(pairwise.cosine_similarity, _nonzero),
     "tanimoto": _Kernel(tanimoto),
     "jaccard": _Kernel(jaccard),
 }
@@ -111,20 +116,13 @@ class _Options:
     coef0: float
 
 
-class _Raw(Protocol):
-    """A view's kernel before centring and normalising: (kernel, diagonal) of train and of new rows."""
-
-    def train(self) -> tuple[Array, Array]: ...
-    def new(self, X: Any, ids: Array) -> tuple[Array, Array]: ...
-
-
 class _FeatureKernel:
     """A kernel computed from features, which are filled and standardised as in training."""
 
     gamma: float | None = None
 
-    def __init__(self, name: str, X: Any, options: _Options) -> None:
-        self.name, self.options, self.n_features = name, options, X.shape[1]
+    def __init__(self, name: str, X: Any, features: Array | None, options: _Options) -> None:
+        self.name, self.options, self.n_features, self.names = name, options, X.shape[1], features
         self.kernel = _lookup(name, options.kernel)
         self._check(X)
         self._learn_features(X)
@@ -136,7 +134,8 @@ class _FeatureKernel:
         K = self._values(self.X, self.X)
         return K, np.array(K.diagonal())
 
-    def new(self, X: Any, ids: Array) -> tuple[Array, Array]:
+    def new(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
+        X = X[:, _order(self.name, self.names, features)]
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"view {self.name!r} has {X.shape[1]} features but had {self.n_features} in training; "
@@ -180,7 +179,9 @@ class _FeatureKernel:
             )
         self.fill = np.where(empty, 0.0, mean)
         self.center = standardize
-        self.scale = np.where(std > 0, std, 1.0) if standardize else np.ones(X.shape[1])
+        # a constant feature's deviation is rounding, not zero
+        varies = std > 1e-14 * _largest(X)
+        self.scale = np.where(varies, std, 1.0) if standardize else np.ones(X.shape[1])
 
     def _prepared(self, X: Any) -> Any:
         if scipy.sparse.issparse(X):
@@ -212,13 +213,19 @@ class _FeatureKernel:
         return np.asarray(self.kernel.diagonal(X, **self._keywords), dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class _OneByOne:
+    """The diagonal of a kernel that is only known as a function of two matrices."""
+
+    kernel: Callable[[Any, Any], Array]
+
+    def __call__(self, X: Any) -> Array:
+        return np.array([self.kernel(X[[i]], X[[i]])[0, 0] for i in range(X.shape[0])])
+
+
 def _lookup(name: str, kernel: str | Callable[[Any, Any], Array]) -> _Kernel:
     if callable(kernel):
-
-        def one_by_one(X: Any) -> Array:
-            return np.array([kernel(X[[i]], X[[i]])[0, 0] for i in range(X.shape[0])])
-
-        return _Kernel(kernel, one_by_one, standardize=True)
+        return _Kernel(kernel, _OneByOne(kernel), standardize=True)
     if kernel not in KERNELS:
         raise ValueError(
             f"view {name!r}: no kernel {kernel!r}; choose one of {[*KERNELS, 'precomputed']}, "
@@ -228,9 +235,37 @@ def _lookup(name: str, kernel: str | Callable[[Any, Any], Array]) -> _Kernel:
 
 
 def _sparse_std(X: Any) -> Array:
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-    return np.sqrt(np.maximum(square - mean**2, 0.0))
+    """Deviation of every column, in two passes: of the stored values, and of the zeros."""
+    n = max(X.shape[0], 1)
+    mean = np.asarray(X.sum(axis=0)).ravel() / n
+    columns = scipy.sparse.csc_array(X)
+    stored = np.diff(columns.indptr)
+    spread = (columns.data - np.repeat(mean, stored)) ** 2
+    total = np.bincount(np.repeat(np.arange(X.shape[1]), stored), spread, minlength=X.shape[1])
+    return np.sqrt((total + (n - stored) * mean**2) / n)
+
+
+def _largest(X: Any) -> Array:
+    """Largest absolute value of every column."""
+    if not X.shape[0]:
+        return np.zeros(X.shape[1])
+    if scipy.sparse.issparse(X):
+        return np.asarray(abs(X).max(axis=0).toarray()).ravel()
+    return np.where(np.isnan(X), 0.0, np.abs(X)).max(axis=0)
+
+
+def _order(name: str, trained: Array | None, came: Array | None) -> Any:
+    """Where the training features are among those that came, by name if both have names."""
+    if trained is None or came is None or np.array_equal(trained, came):
+        return slice(None)
+    where = {feature: position for position, feature in enumerate(came.tolist())}
+    missing = [feature for feature in trained.tolist() if feature not in where]
+    if missing:
+        raise ValueError(
+            f"view {name!r}: feature {missing[0]!r} of the training samples is not among the new samples' "
+            "features; give the same features (their order does not matter)"
+        )
+    return [where[feature] for feature in trained.tolist()]
 
 
 class _ColumnKernel:
@@ -239,27 +274,27 @@ class _ColumnKernel:
     gamma = None
 
     def __init__(self, name: str, X: Any, ids: Array, columns: Array | None) -> None:
-        self.name = name
-        labels = range(X.shape[1]) if columns is None else columns
-        self.where = {str(label): position for position, label in enumerate(labels)}
-        self.columns = self._positions(ids)
-        self.K = np.asarray(X[:, self.columns], dtype=np.float64)
+        self.name, self.ids = name, ids
+        self.K = np.asarray(X[:, self._positions(ids, columns, X.shape[1])], dtype=np.float64)
 
-    def _positions(self, ids: Array) -> Array:
-        missing = [x for x in ids.tolist() if str(x) not in self.where]
+    def _positions(self, ids: Array, columns: Array | None, width: int) -> Array:
+        labels = range(width) if columns is None else columns
+        where = {str(label): position for position, label in enumerate(labels)}
+        missing = [x for x in ids.tolist() if str(x) not in where]
         if missing:
             raise ValueError(
                 f"view {self.name!r}: the precomputed kernel has no column for sample {missing[0]!r}; "
                 "give a data frame whose columns are the ids of all samples, old and new"
             )
-        return np.array([self.where[str(x)] for x in ids.tolist()], dtype=int)
+        return np.array([where[str(x)] for x in ids.tolist()], dtype=int)
 
     def train(self) -> tuple[Array, Array]:
         return self.K, np.array(self.K.diagonal())
 
-    def new(self, X: Any, ids: Array) -> tuple[Array, Array]:
-        own = self._positions(ids)
-        return np.asarray(X[:, self.columns], dtype=np.float64), np.array(X[np.arange(len(ids)), own])
+    def new(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
+        own = self._positions(ids, features, X.shape[1])
+        old = self._positions(self.ids, features, X.shape[1])
+        return np.asarray(X[:, old], dtype=np.float64), np.array(X[np.arange(len(ids)), own])
 
 
 # ------------------------------------------------------------- one view, fitted: centre, normalise
@@ -276,9 +311,12 @@ class _Finish:
         _, self.column_diagonal = self._centred(K, diagonal)
         self.mean_diagonal = float(self.column_diagonal.mean()) if len(K) else 1.0
         if self.mean_diagonal <= 0:
-            raise ValueError(
-                f"view {name!r}: the kernel is zero for every training sample; are its features all "
-                "constant? leave the view out or choose another kernel for it"
+            self.mean_diagonal = 1.0
+            warnings.warn(
+                f"view {name!r}: the kernel is zero for every training sample (its features may all be "
+                "constant, or one sample alone was centred); the view contributes nothing",
+                AbsenceWarning,
+                stacklevel=5,
             )
 
     def __call__(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
@@ -425,6 +463,7 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for v, name in enumerate(X.names):
                 self._raw[name] = _fitted(X, name, X.ids[X.observed[:, v]], options[name])
                 raw[name] = self._raw[name].train()
+                check_kernel(name, Dense(raw[name][0]), X.ids[X.observed[:, v]])
         self._finish = {name: _Finish(name, *raw[name], options[name]) for name in X.names}
         self._train = Presence(X.ids, X.names, X.observed)
         self.names_in_, self.ids_ = X.names, X.ids
@@ -436,7 +475,11 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if not np.array_equal(X.column_ids, self.ids_):
                 raise ValueError("the columns of the new kernels are not the training samples")
             return X.block(name), X.diagonal(name)
-        return self._raw[name].new(X.block(name), ids)
+        K, diagonal = self._raw[name].new(X.block(name), X.features(name), ids)
+        if not np.isfinite(K).all():
+            row = int(np.argmax(~np.isfinite(K).all(axis=1)))
+            raise ValueError(f"view {name!r}, sample {shown(ids[row])}: the kernel is NaN or infinite")
+        return K, diagonal
 
     def _options_by_view(self, names: Sequence[str]) -> dict[str, _Options]:
         common = _Options(**{f.name: getattr(self, f.name) for f in fields(_Options)})
@@ -468,7 +511,7 @@ def _as_options(spec: Any) -> dict[str, Any]:
 def _fitted(X: Views, name: str, ids: Array, options: _Options) -> _FeatureKernel | _ColumnKernel:
     if options.kernel == "precomputed":
         return _ColumnKernel(name, X.block(name), ids, X.features(name))
-    return _FeatureKernel(name, X.block(name), options)
+    return _FeatureKernel(name, X.block(name), X.features(name), options)
 
 
 def _check_input(X: Any, kernel: Any) -> None:
@@ -501,7 +544,7 @@ class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     weights : "uniform", dict or array of shape (n_views,), default "uniform"
-        Non-negative weight of each view.
+        Non-negative weight of each view; a view that a dict does not name gets none.
     normalize : {"cosine", None}, default "cosine"
 
     Attributes
@@ -536,6 +579,8 @@ class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: KernelViews) -> Array:
         """The combined kernel, rows of `X` against the training samples."""
         check_is_fitted(self, "names_in_")
+        if not isinstance(X, KernelViews):
+            raise TypeError(f"KernelViews are wanted, not {type(X).__name__}; put ViewKernels() before")
         if X.names != self.names_in_:
             raise ValueError(f"views {list(X.names)} came, {list(self.names_in_)} were there in training")
         if not np.array_equal(X.column_ids, self.ids_):

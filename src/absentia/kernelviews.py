@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
+import scipy.sparse
 
 from absentia import linalg
-from absentia.linalg import Array
+from absentia.linalg import Array, frozen
 from absentia.operators import Dense, Gram, Operator
 from absentia.presence import (
     Align,
@@ -28,10 +29,10 @@ from absentia.presence import (
     check_observed,
     check_unique,
     default_names,
-    frozen,
     positions,
     refrozen,
     row_key,
+    shown,
 )
 
 
@@ -81,14 +82,19 @@ class KernelViews(Presence):
 
         Parameters
         ----------
-        K : array of shape (n_views, n, n), or dict or list of (n, n) arrays
-            Rows and columns of absent samples hold NaN, or anything when `observed` is given.
+        K : array of shape (n_views, n, n), or dict or list of (n, n) arrays or data frames
+            Rows and columns of absent samples hold NaN, or anything when `observed` is given.  Data
+            frames are aligned by their index.
         observed : array of bool, shape (n, n_views), optional
             Who has which view; by default a sample is absent where its row is NaN throughout.
         ids, names : optional
             Sample ids (default 0, 1, ...) and view names (default ``view0``, ``view1``, ... or
             the keys of the dict).
         """
+        if _all_frames(K):
+            if observed is not None or ids is not None:
+                raise ValueError("ids and observed go with arrays; data frames carry their own index")
+            return cls.from_blocks(_framed_blocks(K, names))
         kernels, names = _named_kernels(K, names)
         n = kernels[0].shape[0]
         for name, kernel in zip(names, kernels, strict=True):
@@ -98,12 +104,13 @@ class KernelViews(Presence):
                     "all kernels square and over the same samples; "
                     "for kernels over different samples use KernelViews.from_blocks"
                 )
-        mask = (
-            np.column_stack([~np.isnan(kernel).all(axis=1) for kernel in kernels])
-            if observed is None
-            else check_observed(observed, n, len(names))
-        )
         sample_ids = as_ids(ids, n)
+        if observed is None:
+            mask = np.column_stack([~np.isnan(kernel).all(axis=1) for kernel in kernels])
+            for name, kernel, seen in zip(names, kernels, mask.T, strict=True):
+                _check_columns(name, kernel, seen, sample_ids)
+        else:
+            mask = check_observed(observed, n, len(names))
         check_unique(sample_ids, "ids")
         blocks = {
             name: np.array(kernel[np.ix_(seen, seen)])
@@ -120,7 +127,7 @@ class KernelViews(Presence):
         operators: dict[str, Operator] = {}
         own_ids = []
         for name, (ids, values) in zip(names, blocks.values(), strict=True):
-            kernel = np.array(as_table(name, values))
+            kernel = np.array(_dense(name, values))
             ids = as_ids(ids, _length(ids), f"view {name!r}")
             if kernel.shape != (len(ids), len(ids)):
                 raise ValueError(
@@ -148,7 +155,7 @@ class KernelViews(Presence):
         operators: dict[str, Operator] = {}
         own_ids = []
         for name, (ids, values) in zip(names, factors.values(), strict=True):
-            Phi = as_table(name, values)
+            Phi = _dense(name, values)
             Phi = np.array(Phi) if copy else Phi
             ids = as_ids(ids, _length(ids), f"view {name!r}")
             if Phi.ndim != 2 or len(Phi) != len(ids):
@@ -187,8 +194,10 @@ class KernelViews(Presence):
         operators: Mapping[str, Operator],
     ) -> Self:
         """Validate and build: the one door for kernels from outside."""
+        if not len(ids):
+            raise ValueError("no sample is left; at least one is wanted")
         for v, name in enumerate(names):
-            _check_kernel(name, operators[name], ids[observed[:, v]])
+            check_kernel(name, operators[name], ids[observed[:, v]])
         result = cls.within(Presence(ids, names, observed), operators)
         result.warn_of_absence()
         return result
@@ -231,7 +240,9 @@ class KernelViews(Presence):
         full = Presence(self.ids, self.names, np.ones_like(self.observed))
         return type(self).within(full, kernels)
 
-    def completed_rows(self, kernels: Mapping[str, Array], diagonals: Mapping[str, Array]) -> Self:
+    def completed_rows(
+        self, kernels: Mapping[str, Array | Operator], diagonals: Mapping[str, Array]
+    ) -> Self:
         """The same rows against the same columns with everything observed."""
         rows = Presence(self.ids, self.names, frozen(np.ones_like(self.observed)))
         columns = Presence(self.column_ids, self.names, frozen(np.ones_like(self.column_observed)))
@@ -282,11 +293,12 @@ class KernelViews(Presence):
             return as_index(key, n), np.arange(m)
         if len(key) != 2:
             raise IndexError(f"kernels have rows and columns; got {len(key)} indices")
-        rows, cols = (k.ravel() if isinstance(k, np.ndarray) and k.ndim == 2 else k for k in key)
-        both_flat = all(isinstance(k, np.ndarray | list) and np.ndim(k) == 1 for k in key)
-        if both_flat:
+        rows, cols = key
+        if isinstance(rows, slice) or isinstance(cols, slice):
+            return as_index(rows, n), as_index(cols, m)
+        if np.ndim(rows) != 2 or np.ndim(cols) != 2 or np.shape(rows)[1] != 1 or np.shape(cols)[0] != 1:
             raise IndexError("to take rows and columns write kv[np.ix_(rows, cols)]")
-        return as_index(rows, n), as_index(cols, m)
+        return as_index(np.ravel(rows), n), as_index(np.ravel(cols), m)
 
     def hide(self, keep: Any) -> Self:
         """The same samples with the views that `keep` marks False taken away (rows; columns if square)."""
@@ -361,6 +373,7 @@ class KernelViews(Presence):
         return f"{r} x {c} kernel"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state["_diagonals"] = {name: frozen(x) for name, x in state["_diagonals"].items()}
         self.__dict__.update(refrozen(state))
 
 
@@ -368,18 +381,53 @@ def _named_kernels(K: Any, names: Sequence[str] | None) -> tuple[list[Array], tu
     if isinstance(K, Mapping):
         names = list(K) if names is None else names
         K = list(K.values())
-    kernels = [np.asarray(k) for k in K]
+    kernels = list(K)
     if not kernels:
         raise ValueError("no kernel given; at least one is wanted")
-    kernels = [k if k.dtype in (np.float32, np.float64) else k.astype(np.float64) for k in kernels]
-    if kernels[0].ndim != 2:
+    if np.ndim(kernels[0]) != 2:
         raise ValueError(
             f"K has shape {np.shape(K)}; wanted (n_views, n, n), or a list or dict of (n, n) kernels"
         )
     names = default_names(len(kernels)) if names is None else names
     if len(names) != len(kernels):
         raise ValueError(f"{len(names)} names for {len(kernels)} kernels; one per view is wanted")
-    return kernels, check_names(names)
+    names = check_names(names)
+    return [_dense(name, kernel) for name, kernel in zip(names, kernels, strict=True)], names
+
+
+def _dense(name: str, kernel: Any) -> Array:
+    table = as_table(name, kernel)
+    return table.toarray() if scipy.sparse.issparse(table) else table
+
+
+def _all_frames(K: Any) -> bool:
+    tables = list(K.values()) if isinstance(K, Mapping) else K
+    return isinstance(tables, list | tuple) and bool(tables) and all(hasattr(t, "iloc") for t in tables)
+
+
+def _framed_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, Any]]:
+    """Kernels in data frames over the samples that are not NaN, columns in the order of the index."""
+    tables = K if isinstance(K, Mapping) else dict(zip(names or default_names(len(K)), K, strict=True))
+    blocks = {}
+    for name, frame in tables.items():
+        if set(frame.columns) != set(frame.index) or len(frame.columns) != len(frame.index):
+            raise ValueError(f"view {name!r}: rows and columns of the data frame are not the same samples")
+        frame = frame.loc[:, list(frame.index)]
+        there = ~frame.isna().all(axis=1)
+        kept = frame.loc[there, there.to_numpy()]
+        blocks[name] = (kept.index, kept.to_numpy())
+    return blocks
+
+
+def _check_columns(name: str, kernel: Array, seen: Array, ids: Array) -> None:
+    """A sample whose row is NaN must be NaN in its column too."""
+    stray = ~np.isnan(kernel[:, ~seen])
+    if stray.any():
+        i, j = np.argwhere(stray)[0]
+        raise ValueError(
+            f"view {name!r}: sample {shown(ids[~seen][j])} is NaN in its whole row but not in its column "
+            f"(sample {shown(ids[i])}); a sample that lacks the view must be NaN in both"
+        )
 
 
 def _length(ids: Any) -> int:
@@ -389,19 +437,20 @@ def _length(ids: Any) -> int:
         raise TypeError(f"sample ids must be a sequence, not {type(ids).__name__}") from None
 
 
-def _check_kernel(name: str, operator: Operator, ids: Array) -> None:
+def check_kernel(name: str, operator: Operator, ids: Array) -> None:
     """Finite, symmetric, with a diagonal that can be squared norms; cheap checks only."""
     if isinstance(operator, Gram):
         if not np.isfinite(operator.left).all():
             row = int(np.argmax(~np.isfinite(operator.left).all(axis=1)))
-            raise ValueError(f"view {name!r}, sample {ids[row]!r}: factor is NaN or infinite")
+            raise ValueError(f"view {name!r}, sample {shown(ids[row])}: factor is NaN or infinite")
         return
     A = operator.to_dense()
     if not np.isfinite(A).all():
         i, j = np.argwhere(~np.isfinite(A))[0]
         raise ValueError(
-            f"view {name!r}: kernel value of samples {ids[i]!r} and {ids[j]!r} is {A[i, j]} although "
-            "both are observed; a sample that lacks the view must be NaN in its whole row and column"
+            f"view {name!r}: kernel value of samples {shown(ids[i])} and {shown(ids[j])} is {A[i, j]} "
+            "although both are observed; "
+            "a sample that lacks the view must be NaN in its whole row and column"
         )
     scale = float(np.abs(A).max()) if A.size else 0.0
     tol = (1e-5 if A.dtype == np.float32 else 1e-6) * scale
@@ -409,14 +458,14 @@ def _check_kernel(name: str, operator: Operator, ids: Array) -> None:
     if A.size and gap.max() > tol:
         i, j = np.unravel_index(int(gap.argmax()), A.shape)
         raise ValueError(
-            f"view {name!r}: kernel is not symmetric: k({ids[i]!r}, {ids[j]!r}) = {A[i, j]:.6g} "
-            f"but k({ids[j]!r}, {ids[i]!r}) = {A[j, i]:.6g}; "
+            f"view {name!r}: kernel is not symmetric: k({shown(ids[i])}, {shown(ids[j])}) = {A[i, j]:.6g} "
+            f"but k({shown(ids[j])}, {shown(ids[i])}) = {A[j, i]:.6g}; "
             "pass (K + K.T) / 2 if the difference means nothing"
         )
     diagonal = A.diagonal()
     if (diagonal < -tol).any():
         i = int(diagonal.argmin())
         raise ValueError(
-            f"view {name!r}: kernel value of sample {ids[i]!r} with itself is {diagonal[i]:.6g}; "
+            f"view {name!r}: kernel value of sample {shown(ids[i])} with itself is {diagonal[i]:.6g}; "
             "a kernel's diagonal cannot be negative (was a distance passed for a similarity?)"
         )

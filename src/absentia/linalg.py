@@ -18,6 +18,13 @@ Array = NDArray[Any]
 PSD_TOL = 1e-6
 
 
+def frozen(array: Array) -> Array:
+    """The same array, read-only (a view: the caller's own flags are left alone)."""
+    array = array.view()
+    array.flags.writeable = False
+    return array
+
+
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """A matrix that had to be positive definite is not."""
 
@@ -54,6 +61,19 @@ def cholesky_inverse(L: Array) -> Array:
 def cholesky_logdet(L: Array) -> float:
     """Log-determinant of ``L L'``."""
     return 2.0 * float(np.log(np.diagonal(L)).sum())
+
+
+def thin_gram(A: Array, B: Array, chunk: int = 8192) -> Array:
+    """``A' B`` of two thin matrices in double precision, whatever theirs.
+
+    Single-precision products are summed in chunks of rows, so that only a chunk's rounding is single.
+    """
+    if A.dtype == np.float64 and B.dtype == np.float64:
+        return np.asarray(A.T @ B)
+    total = np.zeros((A.shape[1], B.shape[1]))
+    for a in range(0, len(A), chunk):
+        total += A[a : a + chunk].T @ B[a : a + chunk]
+    return total
 
 
 def extreme_eigenvalues(A: Array) -> tuple[float, float]:

@@ -167,6 +167,10 @@ def _result(per_view: Floats, average: bool) -> float | Floats:
 
 
 def _pair(truth: Kernels, completed: Kernels) -> tuple[Floats, Floats]:
+    for what in ("ids", "names"):
+        one, other = getattr(truth, what, None), getattr(completed, what, None)
+        if one is not None and other is not None and not np.array_equal(one, other):
+            raise ValueError(f"truth and completed have different {what}; bring them into the same order")
     K, K_hat = _stack("truth", truth), _stack("completed", completed)
     if K.shape != K_hat.shape:
         raise ValueError(

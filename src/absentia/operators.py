@@ -10,18 +10,32 @@ operator                    matrix                  cost of ``op @ (n x q)``
 ==========================  ======================  ===========================
 ``Dense(A)``                ``A``                   ``n^2 q``
 ``Gram(L, R)``              ``L R'``                ``n m q``
+``Scaled(op, factor)``      ``factor * op``         as ``op``
 ``LowRankPlusDiagonal``     ``W W' + diag(d)``      ``n q_W q``
+``Completed``               observed block, else    as the observed block
+                            low rank + diagonal
 ==========================  ======================  ===========================
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, final, runtime_checkable
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
+import scipy.sparse
 
-from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, cholesky_solve
+from absentia.linalg import (
+    Array,
+    cholesky,
+    cholesky_inverse,
+    cholesky_logdet,
+    cholesky_solve,
+    frozen,
+    symmetrize,
+    thin_gram,
+)
 
 
 @runtime_checkable
@@ -36,6 +50,7 @@ class Operator(Protocol):
     def diagonal(self) -> Array: ...
     def block(self, rows: Array, cols: Array) -> Array: ...
     def select(self, rows: Array, cols: Array) -> Operator: ...
+    def astype(self, dtype: Any) -> Operator: ...
     def to_dense(self) -> Array: ...
 
 
@@ -51,18 +66,19 @@ class PDOperator(Operator, Protocol):
     def pad(self, index: Array, size: int) -> PDOperator: ...
 
 
-def _frozen(A: Array) -> Array:
-    A = A.view()
-    A.flags.writeable = False
-    return A
+def _restore(self: Any, state: dict[str, Any]) -> None:
+    """Unpickled and copied arrays are writeable again; undo that."""
+    self.__dict__.update({k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()})
 
 
 @final
 class Dense:
     """A matrix held as an array.  Square positive definite ones can be solved with."""
 
+    __setstate__ = _restore
+
     def __init__(self, A: Array) -> None:
-        self.A = _frozen(np.asarray(A))
+        self.A = frozen(np.asarray(A))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,6 +103,9 @@ class Dense:
 
     def select(self, rows: Array, cols: Array) -> Dense:
         return Dense(self.block(rows, cols))
+
+    def astype(self, dtype: Any) -> Dense:
+        return self if self.dtype == dtype else Dense(self.A.astype(dtype))
 
     def to_dense(self) -> Array:
         return self.A
@@ -119,9 +138,11 @@ class Dense:
 class Gram:
     """``left right'``: a kernel given by its factors and never formed.  ``right=None``: ``left``."""
 
+    __setstate__ = _restore
+
     def __init__(self, left: Array, right: Array | None = None) -> None:
-        self.left = _frozen(np.asarray(left))
-        self.right = self.left if right is None else _frozen(np.asarray(right))
+        self.left = frozen(np.asarray(left))
+        self.right = self.left if right is None else frozen(np.asarray(right))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -132,7 +153,8 @@ class Gram:
         return self.left.dtype
 
     def __matmul__(self, X: Array) -> Array:
-        return np.asarray(self.left @ (self.right.T @ X))
+        inner = thin_gram(self.right, X)
+        return np.asarray(self.left @ inner.astype(np.result_type(self.left, X), copy=False))
 
     def diagonal(self) -> Array:
         m = min(self.shape)
@@ -144,17 +166,61 @@ class Gram:
     def select(self, rows: Array, cols: Array) -> Gram:
         return Gram(self.left[rows], self.right[cols])
 
+    def astype(self, dtype: Any) -> Gram:
+        if self.dtype == dtype:
+            return self
+        right = None if self.right is self.left else self.right.astype(dtype)
+        return Gram(self.left.astype(dtype), right)
+
     def to_dense(self) -> Array:
         return np.asarray(self.left @ self.right.T)
+
+
+@final
+class Scaled:
+    """``factor`` times another operator, which stays as it is."""
+
+    def __init__(self, operator: Operator, factor: float) -> None:
+        self.operator, self.factor = operator, float(factor)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.operator.shape
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.operator.dtype
+
+    def __matmul__(self, X: Array) -> Array:
+        result = self.operator @ X
+        result *= result.dtype.type(self.factor)
+        return result
+
+    def diagonal(self) -> Array:
+        return self.factor * self.operator.diagonal()
+
+    def block(self, rows: Array, cols: Array) -> Array:
+        return self.factor * self.operator.block(rows, cols)
+
+    def select(self, rows: Array, cols: Array) -> Scaled:
+        return Scaled(self.operator.select(rows, cols), self.factor)
+
+    def astype(self, dtype: Any) -> Scaled:
+        return Scaled(self.operator.astype(dtype), self.factor)
+
+    def to_dense(self) -> Array:
+        return self.factor * self.operator.to_dense()
 
 
 @final
 class LowRankPlusDiagonal:
     """``W W' + diag(d)`` with ``d > 0``; solved through the ``q x q`` matrix ``C = I + W' D^-1 W``."""
 
+    __setstate__ = _restore
+
     def __init__(self, W: Array, d: Array) -> None:
-        self.W = _frozen(np.asarray(W))
-        self.d = _frozen(np.asarray(d))
+        self.W = frozen(np.asarray(W))
+        self.d = frozen(np.asarray(d))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -186,6 +252,9 @@ class LowRankPlusDiagonal:
     def select(self, rows: Array, cols: Array) -> Dense:
         return Dense(self.block(rows, cols))
 
+    def astype(self, dtype: Any) -> LowRankPlusDiagonal:
+        return LowRankPlusDiagonal(self.W.astype(dtype), self.d.astype(dtype))
+
     def to_dense(self) -> Array:
         dense = self.W @ self.W.T
         dense[np.diag_indices_from(dense)] += self.d
@@ -216,3 +285,103 @@ class LowRankPlusDiagonal:
         W, d = np.zeros((size, self.W.shape[1]), self.dtype), np.ones(size, self.dtype)
         W[index], d[index] = self.W, self.d
         return LowRankPlusDiagonal(W, d)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Rows (or columns) of a :class:`Completed` kernel: which were observed, and their thin factors.
+
+    ``known`` and ``filled`` are positions; ``G`` belongs to the first, ``W`` to the second.
+    """
+
+    known: Array
+    filled: Array
+    G: Array
+    W: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.known) + len(self.filled)
+
+    def take(self, index: Array) -> tuple[Side, Array]:
+        """The side of the samples `index`, and which of the known samples it has, in their order."""
+        place = np.empty(self.size, dtype=int)
+        place[self.known], place[self.filled] = np.arange(len(self.known)), -1 - np.arange(len(self.filled))
+        place = place[index]
+        kept, filled = place[place >= 0], -1 - place[place < 0]
+        side = Side(np.flatnonzero(place >= 0), np.flatnonzero(place < 0), self.G[kept], self.W[filled])
+        return side, kept
+
+
+@final
+class Completed:
+    """A kernel whose observed block is kept as it is and whose rest is low rank plus diagonal.
+
+    With v the observed and h the filled samples: ``Q`` on (v, v), ``G W'`` on (v, h), its transpose on
+    (h, v), ``W E W' + diag(d)`` on (h, h).  Rows and columns may be different samples; ``own`` is the
+    sparse matrix of the diagonal's entries, where a row and a column are the same filled sample.
+    """
+
+    def __init__(self, Q: Operator, rows: Side, columns: Side, E: Array, own: Any) -> None:
+        self.Q, self.rows, self.columns, self.E, self.own = Q, rows, columns, E, own
+
+    @classmethod
+    def square(cls, Q: Operator, v: Array, h: Array, G: Array, W: Array, E: Array, d: Array) -> Completed:
+        side = Side(v, h, G, W)
+        diagonal = np.zeros(side.size)
+        diagonal[h] = d
+        return cls(Q, side, side, E, scipy.sparse.dia_array((diagonal[None], [0]), shape=(side.size,) * 2))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.size, self.columns.size
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.Q.dtype
+
+    def __matmul__(self, X: Array) -> Array:
+        r, c = self.rows, self.columns
+        X_known, inner = X[c.known], c.W.T @ X[c.filled]
+        result = np.asarray(self.own @ X)
+        result[r.known] += self.Q @ X_known + r.G @ inner
+        result[r.filled] += r.W @ (c.G.T @ X_known + self.E @ inner)
+        return result
+
+    def diagonal(self) -> Array:
+        if self.rows is not self.columns:
+            return np.diagonal(self.to_dense())
+        diagonal = np.array(self.own.diagonal())
+        diagonal[self.rows.known] = self.Q.diagonal()
+        diagonal[self.rows.filled] += np.einsum("ij,ij->i", self.rows.W @ self.E, self.rows.W)
+        return diagonal
+
+    def block(self, rows: Array, cols: Array) -> Array:
+        return self.select(rows, cols).to_dense()
+
+    def select(self, rows: Array, cols: Array) -> Completed:
+        r, kept_rows = self.rows.take(rows)
+        same = self.rows is self.columns and np.array_equal(rows, cols)
+        c, kept_columns = (r, kept_rows) if same else self.columns.take(cols)
+        own = scipy.sparse.csr_array(self.own)[rows][:, cols]
+        return Completed(self.Q.select(kept_rows, kept_columns), r, c, self.E, own)
+
+    def astype(self, dtype: Any) -> Completed:
+        return (
+            self
+            if self.dtype == dtype
+            else Completed(self.Q.astype(dtype), self.rows, self.columns, self.E, self.own)
+        )
+
+    def to_dense(self) -> Array:
+        r, c = self.rows, self.columns
+        dense = np.asarray(self.own.toarray(), dtype=np.float64)
+        dense[np.ix_(r.known, c.filled)] = r.G @ c.W.T
+        if r is c:  # the transpose to the bit
+            dense[np.ix_(r.filled, c.known)] = dense[np.ix_(r.known, c.filled)].T
+            dense[np.ix_(r.filled, c.filled)] += symmetrize(r.W @ self.E @ c.W.T)
+        else:
+            dense[np.ix_(r.filled, c.known)] = r.W @ c.G.T
+            dense[np.ix_(r.filled, c.filled)] += r.W @ self.E @ c.W.T
+        dense[np.ix_(r.known, c.known)] = self.Q.to_dense()
+        return dense

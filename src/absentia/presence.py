@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import warnings
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from absentia.linalg import Array
+from absentia.linalg import Array, frozen
 
 Align = Literal["union", "intersection", "strict"]
 
@@ -23,26 +24,37 @@ class AbsenceWarning(UserWarning):
 
 def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
     """Sample ids as a read-only 1-d array of length `n`; ``None`` counts from zero."""
-    array = np.arange(n) if ids is None else np.asarray(ids)
-    if array.dtype == object:
-        array = np.asarray(array.tolist()) if _homogeneous(array) else array
-    if array.ndim != 1 or len(array) != n:
-        raise ValueError(f"{what}: {array.size} ids for {n} samples; one id per sample is wanted")
+    if ids is None:
+        return frozen(np.arange(n))
+    values = list(ids)
+    if len(values) != n:
+        raise ValueError(f"{what}: {len(values)} ids for {n} samples; one id per sample is wanted")
+    kinds = {type(x) for x in values}
+    array = np.asarray(values) if len(kinds) == 1 and not kinds & {tuple, list} else np.zeros(0)
+    if array.shape != (n,):  # ids of several types, or tuples: keep them as they are
+        array = np.empty(n, dtype=object)
+        array[:] = values  # type: ignore[assignment]
     return frozen(array)
 
 
-def _homogeneous(array: Array) -> bool:
-    kinds = {type(x) for x in array.tolist()}
-    return kinds in ({str}, {int})
+def id_list(ids: Array) -> list[Any]:
+    """Ids as hashable Python values; dates stay dates."""
+    return list(ids) if ids.dtype.kind in "mM" else ids.tolist()
+
+
+def shown(x: Any) -> str:
+    """An id as the user wrote it."""
+    return repr(x.item() if isinstance(x, np.generic) and x.dtype.kind not in "mM" else x)
 
 
 def check_unique(ids: Array, what: str) -> None:
     """Raise if an id appears twice; say which."""
-    values, counts = np.unique(ids.astype(str) if ids.dtype == object else ids, return_counts=True)
-    if (counts > 1).any():
-        shown = ", ".join(repr(x) for x in values[counts > 1][:3].tolist())
+    counts = Counter(id_list(ids))
+    repeated = [x for x, count in counts.items() if count > 1]
+    if repeated:
         raise ValueError(
-            f"{what}: {int((counts > 1).sum())} sample id(s) appear more than once, e.g. {shown}; "
+            f"{what}: {len(repeated)} sample id(s) appear more than once, e.g. "
+            f"{', '.join(shown(x) for x in repeated[:3])}; "
             "give every sample one id, or average the repeated rows first"
         )
 
@@ -71,17 +83,12 @@ def check_observed(observed: Any, n_samples: int, n_views: int) -> Array:
     return mask.astype(bool)
 
 
-def frozen(array: Array) -> Array:
-    """The same array, read-only (a view: the caller's own flags are left alone)."""
-    array = array.view()
-    array.flags.writeable = False
-    return array
-
-
 def as_index(key: Any, n: int) -> Array:
     """Any of int, slice, boolean mask, list or index array as non-negative positions below `n`."""
     if isinstance(key, slice):
         return np.arange(n)[key]
+    if isinstance(key, tuple):
+        raise IndexError("samples are picked by one index; views by name with .select([...])")
     index = np.atleast_1d(np.asarray(key))
     if index.size == 0:
         return np.zeros(0, dtype=int)
@@ -98,6 +105,8 @@ def as_index(key: Any, n: int) -> Array:
 
 def row_key(key: Any) -> Any:
     """Strip the trailing ``...`` or ``:`` that array code (scikit-learn's too) adds to a row index."""
+    if isinstance(key, tuple) and len(key) == 1:
+        return key[0]
     if isinstance(key, tuple) and len(key) == 2:
         last = key[1]
         if last is Ellipsis or (isinstance(last, slice) and last == slice(None)):
@@ -116,7 +125,7 @@ def align_ids(names: Sequence[str], own: Sequence[Array], align: Align) -> tuple
     tables = []
     for name, ids in zip(names, own, strict=True):
         check_unique(ids, f"view {name!r}")
-        tables.append({x: row for row, x in enumerate(ids.tolist())})
+        tables.append({x: row for row, x in enumerate(id_list(ids))})
     if all(ids is own[0] for ids in own):  # arrays: one list of ids for all
         return own[0], [np.arange(len(own[0])) for _ in own]
     union = dict.fromkeys(x for table in tables for x in table)
@@ -153,11 +162,13 @@ def refrozen(state: dict[str, Any]) -> dict[str, Any]:
 def as_table(name: str, table: Any) -> Any:
     """A 2-d float array or csr matrix; float32 stays float32."""
     if scipy.sparse.issparse(table):
-        array = scipy.sparse.csr_array(table)
+        array = scipy.sparse.csr_array(table, copy=True)
     else:
-        array = np.asarray(table)
+        array = np.ma.filled(table.astype(float), np.nan) if np.ma.isMA(table) else np.asarray(table)
     if array.dtype.kind not in "fiub":
         try:
+            if array.dtype.kind not in "OUS":
+                raise TypeError
             array = array.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"view {name!r}: values of type {array.dtype} are not numbers") from None
@@ -184,11 +195,11 @@ def components(observed: Array) -> Array:
     Two samples are linked when some view sees both.  Between components no kernel entry is ever
     observed, so nothing in the data says how they relate.  Components are numbered by size.
     """
-    n, v = observed.shape
+    n = len(observed)
+    if n == 0:
+        return np.zeros(0, dtype=int)
     links = scipy.sparse.csr_array(observed)
     graph = scipy.sparse.block_array([[None, links], [links.T, None]], format="csr")
-    if graph.shape != (n + v, n + v):  # no sample or no view
-        return np.full(n, -1)
     labels = connected_components(graph, directed=False)[1][:n]
     seen = observed.any(axis=1)
     values, counts = np.unique(labels[seen], return_counts=True)
@@ -283,9 +294,9 @@ class Presence:
                 )
         empty = np.flatnonzero(~self.observed.any(axis=1))
         if empty.size:
-            shown = ", ".join(repr(x) for x in self.ids[empty[:3]].tolist())
+            some = ", ".join(shown(x) for x in self.ids[empty[:3]])
             warnings.warn(
-                f"{empty.size} sample(s) have no view at all, e.g. {shown}; "
+                f"{empty.size} sample(s) have no view at all, e.g. {some}; "
                 "nothing can be said of them beyond the average",
                 AbsenceWarning,
                 stacklevel=3,

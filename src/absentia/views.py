@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse
 
-from absentia.linalg import Array
+from absentia.linalg import Array, frozen
 from absentia.presence import (
     Align,
     Presence,
@@ -28,10 +28,10 @@ from absentia.presence import (
     check_names,
     check_observed,
     default_names,
-    frozen,
     positions,
     refrozen,
     row_key,
+    shown,
 )
 
 
@@ -170,6 +170,8 @@ class Views(Presence):
             blocks[name] = _freeze_block(values[present])
             _check_finite(name, blocks[name], ids[holders[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
+        if not len(ids):
+            raise ValueError("no sample is left; at least one is wanted")
         result = cls(frozen(ids), names, frozen(mask), blocks, features)
         result.warn_of_absence()
         return result
@@ -289,7 +291,10 @@ def _array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> lis
 
 
 def _freeze_block(block: Any) -> Any:
-    return block if scipy.sparse.issparse(block) else frozen(block)
+    if not scipy.sparse.issparse(block):
+        return frozen(block)
+    block.data = frozen(block.data)
+    return block
 
 
 def _empty_rows(values: Any) -> Array:
@@ -310,12 +315,12 @@ def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
         dense = block.toarray() if scipy.sparse.issparse(block) else block
         row, column = np.argwhere(np.isinf(dense))[0]
         raise ValueError(
-            f"view {name!r}, sample {ids[row]!r}, column {column}: infinite value; "
+            f"view {name!r}, sample {shown(ids[row])}, column {column}: infinite value; "
             "write NaN for a missing value, or transform the feature"
         )
     if given and _empty_rows(block).any():
         row = int(np.argmax(_empty_rows(block)))
         raise ValueError(
-            f"view {name!r}, sample {ids[row]!r}: marked as observed but every value is NaN; "
+            f"view {name!r}, sample {shown(ids[row])}: marked as observed but every value is NaN; "
             "mark it absent or give its values"
         )

@@ -19,7 +19,6 @@ from typing import Protocol
 import numpy as np
 import scipy.linalg
 
-from absentia.linalg import Array
 from absentia.operators import Dense, LowRankPlusDiagonal, Operator, PDOperator
 
 #: Lowest noise variance, for kernels of unit mean diagonal.  Heywood case: psi -> 0 makes the
@@ -94,10 +93,3 @@ def ppca(S: Operator, q: int) -> LowRankPlusDiagonal:
     sigma2 = max((float(np.trace(dense)) - float(eigenvalues.sum())) / (n - q), NOISE_FLOOR)
     W = U * np.sqrt(np.maximum(eigenvalues - sigma2, 0.0))
     return LowRankPlusDiagonal(W, np.full(n, sigma2, dtype=dense.dtype))
-
-
-def count_components(S: Array, rule: str) -> int:
-    """Number of eigenvalues of `S` above their mean ("gk", Guttman-Kaiser) or above one ("kaiser")."""
-    eigenvalues = scipy.linalg.eigvalsh(S, check_finite=False)
-    threshold = {"gk": float(eigenvalues.mean()), "kaiser": 1.0}[rule]
-    return int(np.clip((eigenvalues > threshold).sum(), 1, len(S) - 1))

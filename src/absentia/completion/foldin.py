@@ -1,0 +1,138 @@
+"""Bringing samples into a fitted low-rank model without fitting it again.
+
+A new sample t gets a row w_t of loadings and a noise variance d_t.  The EM of
+:mod:`absentia.completion.mkmc_fast` is run for that row alone, all others fixed.  Adding the sample to a
+view changes the view's moments by terms of rank one and two, so an iteration is q x q algebra:
+
+    C+ = C + w w' / d,      inner+ = inner + a f' + f a' + k(t, t) f f',      f = w / d,  a = F' q_t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from absentia.completion.covariance import NOISE_FLOOR
+from absentia.completion.mkmc_fast import Seen, e_step
+from absentia.linalg import Array, thin_gram
+from absentia.operators import LowRankPlusDiagonal
+
+
+@dataclass(frozen=True)
+class Latent:
+    """What a view says of the factors, given a model."""
+
+    C_inverse: Array
+    inner: Array  # F' Q F
+    E: Array
+    G: Array
+
+    @classmethod
+    def of(cls, view: Seen, F: Array, model: LowRankPlusDiagonal) -> Self:
+        F = F.astype(view.Q.dtype, copy=False)
+        C = np.eye(F.shape[1]) + model.W[view.v].T @ F[view.v]
+        moments = e_step(view, F, (C + C.T) / 2)
+        G = np.asarray(moments.Y @ moments.C_inverse, dtype=np.float64)
+        return cls(moments.C_inverse, thin_gram(F[view.v], moments.Y), moments.E, G)
+
+    @classmethod
+    def of_prior(cls, F: Array, model: LowRankPlusDiagonal) -> Self:
+        """The pseudo-view ``Q = I`` that sees everyone."""
+        C_inverse = np.linalg.inv(np.eye(F.shape[1]) + model.W.T @ F)
+        inner = F.T @ F
+        return cls(C_inverse, inner, C_inverse + C_inverse @ inner @ C_inverse, F @ C_inverse)
+
+
+@dataclass(frozen=True)
+class Row:
+    """New samples in one view: ``a = F' q_t`` and ``k(t, t)``, zero for those that lack the view."""
+
+    a: Array
+    own: Array
+    present: Array
+
+
+def _outer(a: Array, b: Array) -> Array:
+    return a[:, :, None] * b[:, None, :]
+
+
+def _with_sample(old: Latent, a: Array, own: Array, w: Array, d: Array) -> tuple[Array, Array]:
+    """Rows G[t] and moments E of a view once sample t has joined it; for many t at once."""
+    f = w / d[:, None]
+    Cw = w @ old.C_inverse
+    C_inverse = (
+        old.C_inverse - np.einsum("ti,tj->tij", Cw, Cw) / (d + np.sum(Cw * w, axis=1))[:, None, None]
+    )
+    cross = np.einsum("ti,tj->tij", a, f)
+    inner = (
+        old.inner + cross + cross.transpose(0, 2, 1) + own[:, None, None] * np.einsum("ti,tj->tij", f, f)
+    )
+    G = np.einsum("ti,tij->tj", a + own[:, None] * f, C_inverse)
+    return G, C_inverse + C_inverse @ inner @ C_inverse
+
+
+def fold_in(
+    old: Sequence[Latent],
+    rows: Sequence[Row],
+    prior: Latent,
+    eps: float,
+    noise: float | None,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    chunk: int = 256,
+) -> tuple[Array, Array, list[Array]]:
+    """Loadings, noise variances and, per view, ``G[t]`` of new samples.
+
+    `noise` is the variance all samples share (PCA), or None where each has its own (factor analysis).
+    Samples without any view get zero loadings and the prior's variance of one.
+    """
+    n, q = rows[0].a.shape
+    w, d = np.zeros((n, q)), np.ones(n)
+    G = [np.zeros((n, q)) for _ in rows]
+    some = np.flatnonzero(np.any([row.present for row in rows], axis=0))
+    for begin in range(0, len(some), chunk):
+        t = some[begin : begin + chunk]
+        part = [Row(row.a[t], row.own[t], row.present[t]) for row in rows]
+        w[t], d[t], found = _fold_in_chunk(old, part, prior, eps, noise, tol, max_iter)
+        for G_view, rows_of_view in zip(G, found, strict=True):
+            G_view[t] = rows_of_view
+    return w, d, G
+
+
+def _fold_in_chunk(
+    old: Sequence[Latent],
+    rows: Sequence[Row],
+    prior: Latent,
+    eps: float,
+    noise: float | None,
+    tol: float,
+    max_iter: int,
+) -> tuple[Array, Array, list[Array]]:
+    n, q = rows[0].a.shape
+    weight = sum(row.present for row in rows) + eps
+    total = sum(row.own for row in rows) + eps
+    w: Array = np.zeros((n, q))
+    d = np.full(n, noise) if noise is not None else np.maximum(total / weight, NOISE_FLOOR)
+    nothing, one = np.zeros((n, q)), np.ones(n)
+    G: list[Array] = []
+    for _ in range(max_iter):
+        G_prior, E_prior = _with_sample(prior, nothing, one, w, d)
+        num, A = eps * G_prior, eps * E_prior
+        G = []
+        for view, row in zip(old, rows, strict=True):
+            G_view, E_view = _with_sample(view, row.a, row.own, w, d)
+            G.append(G_view)
+            num = num + np.where(row.present[:, None], G_view, 0.0)
+            A = A + np.where(row.present[:, None, None], E_view, 0.0)
+        new = np.linalg.solve(A, num[:, :, None])[:, :, 0]
+        if noise is None:
+            d = np.maximum((total - np.sum(new * num, axis=1)) / weight, NOISE_FLOOR)
+        moved = float(np.abs(new - w).max())
+        w = new
+        if moved <= tol * max(float(np.abs(w).max()), 1e-12):
+            break
+    return w, d, G

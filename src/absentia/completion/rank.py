@@ -1,0 +1,87 @@
+"""How many components a low-rank model gets: eigenvalue rules, and what predicts hidden samples best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy.linalg
+
+from absentia.completion.mkmc_fast import Seen
+from absentia.linalg import Array
+
+#: Eigenvalues are counted on at most so many samples, drawn at random beyond.
+MOST = 4000
+
+
+def count_above(S: Array, threshold: float) -> int:
+    """Number of eigenvalues of a symmetric matrix above `threshold`.
+
+    By Sylvester's law of inertia: as many as ``S - threshold I = L D L'`` has positive pivots, at a
+    fraction of the cost of the eigenvalues.
+    """
+    shifted = S - threshold * np.eye(len(S), dtype=S.dtype)
+    (factorise,) = scipy.linalg.get_lapack_funcs(("sytrf",), (shifted,))
+    ldu, pivots, info = factorise(shifted, lower=1, overwrite_a=1)
+    if info < 0:
+        raise np.linalg.LinAlgError("symmetric factorisation failed")
+    diagonal, below = ldu.diagonal(), ldu.diagonal(-1)
+    positive, i = 0, 0
+    while i < len(S):
+        if pivots[i] > 0:
+            positive += int(diagonal[i] > 0)
+            i += 1
+        else:  # a 2 x 2 pivot; its determinant is negative, unless both eigenvalues have one sign
+            determinant = diagonal[i] * diagonal[i + 1] - below[i] ** 2
+            positive += 1 if determinant < 0 else 2 * int(diagonal[i] > 0)
+            i += 2
+    return positive
+
+
+def count_components(S: Array, rule: str) -> int:
+    """Number of eigenvalues of `S` above their mean ("gk", Guttman-Kaiser) or above one ("kaiser")."""
+    threshold = {"gk": float(np.trace(S)) / len(S), "kaiser": 1.0}[rule]
+    return int(np.clip(count_above(S, threshold), 1, len(S) - 1))
+
+
+def mean_filled_mean(views: Sequence[Seen], samples: Array) -> Array:
+    """Mean of all kernels over `samples`, absent ones being the mean of the present in feature space."""
+    S = np.zeros((len(samples), len(samples)))
+    for view in views:
+        here = np.isin(samples, view.v)
+        inside = np.searchsorted(view.v, samples[here])
+        Q = np.asarray(view.Q.block(inside, inside), dtype=np.float64)
+        v, h = np.flatnonzero(here), np.flatnonzero(~here)
+        S[np.ix_(v, v)] += Q
+        if len(v) and len(h):
+            means = Q.mean(axis=0)
+            S[np.ix_(v, h)] += means[:, None]
+            S[np.ix_(h, v)] += means[None, :]
+            S[np.ix_(h, h)] += means.mean()
+    return S / sum(view.weight for view in views)
+
+
+def by_rule(views: Sequence[Seen], size: int, rule: str, rng: np.random.Generator) -> int:
+    """Guttman-Kaiser or Kaiser on the mean of the mean-filled kernels."""
+    samples = np.arange(size) if size <= MOST else np.sort(rng.choice(size, MOST, replace=False))
+    return count_components(mean_filled_mean(views, samples), rule)
+
+
+def path(size: int) -> list[int]:
+    """Ranks to try: 1, 2, 3, 4, 6, 8, 12, 16, ... up to a third of the samples, at most 256."""
+    ranks = {1, 2, 3} | {int(2 ** (i / 2)) for i in range(4, 17)}
+    most = max(min(size // 3, 256), 1)
+    return sorted(q for q in ranks if q <= most)
+
+
+def best_on_path(
+    ranks: Sequence[int], error: Callable[[int], float], patience: int = 3
+) -> dict[int, float]:
+    """Errors along the path, stopping when the last `patience` ranks brought nothing."""
+    curve: dict[int, float] = {}
+    for q in ranks:
+        curve[q] = error(q)
+        best = min(curve, key=lambda rank: curve[rank])
+        if len([rank for rank in curve if rank > best]) >= patience:
+            break
+    return curve
