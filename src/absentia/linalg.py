@@ -85,18 +85,35 @@ def extreme_eigenvalues(A: Array) -> tuple[float, float]:
 def indefinite(A: Array, tol: float = PSD_TOL) -> tuple[float, float] | None:
     """``None`` if symmetric `A` is positive semidefinite, else its (lowest, largest) eigenvalue.
 
-    Eigenvalues down to ``-tol`` times the largest are rounding.  One Cholesky factorisation answers
-    for a good matrix; eigenvalues are computed only for a doubtful one.
+    Eigenvalues down to ``-tol`` times the largest are rounding.  One Cholesky factorisation, in single
+    precision where that can tell, answers for a good matrix; eigenvalues are computed only for a
+    doubtful one.
     """
     if A.shape[0] == 0:
         return None
-    lift = tol * max(float(np.max(np.diagonal(A))), 0.0)
-    try:
-        cholesky(A + lift * np.eye(len(A), dtype=A.dtype))
-        return None
-    except NotPositiveDefiniteError:
-        low, high = extreme_eigenvalues(np.asarray(A, dtype=np.float64))
-        return (low, high) if low < -tol * max(high, 0.0) else None
+    lift = tol * _large_eigenvalue(A)
+    single = lift > 100 * np.finfo(np.float32).eps * float(np.abs(np.diagonal(A)).max())
+    for dtype in (np.float32, np.float64) if single else (np.float64,):
+        lifted = A.astype(dtype)
+        lifted[np.diag_indices_from(lifted)] += lift
+        try:
+            cholesky(lifted)
+            return None
+        except NotPositiveDefiniteError:
+            continue
+    low, high = extreme_eigenvalues(np.asarray(A, dtype=np.float64))
+    return (low, high) if low < -tol * max(high, 0.0) else None
+
+
+def _large_eigenvalue(A: Array) -> float:
+    """A lower bound of the largest eigenvalue, near it: a Rayleigh quotient after a few powers."""
+    x = np.ones(len(A), dtype=A.dtype)
+    value = 0.0
+    for _ in range(3):
+        x = x / max(float(np.linalg.norm(x)), 1e-300)
+        y = A @ x
+        value, x = max(value, float(x @ y)), y
+    return max(value, float(np.max(np.diagonal(A))), 0.0)
 
 
 def clip_eigenvalues(A: Array) -> Array:

@@ -19,6 +19,7 @@ operator                    matrix                  cost of ``op @ (n x q)``
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, final, runtime_checkable
@@ -175,6 +176,80 @@ class Gram:
     def to_dense(self) -> Array:
         return np.asarray(self.left @ self.right.T)
 
+    def project(self, F: Array, v: Array) -> FactoredProjection:
+        """As :func:`project`, in two passes over the factors by chunks of rows and nothing n x q kept."""
+        A = np.zeros((self.right.shape[1], F.shape[1]))
+        for rows in _chunks(len(v)):
+            A += self.right[rows].T @ F[v[rows]]
+        return FactoredProjection(self.left, A)
+
+
+CHUNK = 4096
+
+
+def _chunks(n: int) -> Iterator[slice]:
+    return (slice(a, min(a + CHUNK, n)) for a in range(0, n, CHUNK))
+
+
+class Projection(Protocol):
+    """What a kernel does to a thin matrix: ``inner = F' Q F``, and ``Q F`` to be added up somewhere."""
+
+    @property
+    def inner(self) -> Array: ...
+    def add(self, total: Array, v: Array, T: Array) -> None: ...
+
+
+class DirectProjection:
+    """``Q F`` as an array."""
+
+    def __init__(self, F_v: Array, Y: Array) -> None:
+        self.inner, self.Y = thin_gram(F_v, Y), Y
+
+    def add(self, total: Array, v: Array, T: Array) -> None:
+        """``total[v] += (Q F) T``."""
+        total[v] += self.Y @ T.astype(self.Y.dtype, copy=False)
+
+
+class FactoredProjection:
+    """``Q F = left A`` with `A` small."""
+
+    def __init__(self, left: Array, A: Array) -> None:
+        self.left, self.A = left, A
+
+    @property
+    def inner(self) -> Array:
+        return np.asarray(self.A.T @ self.A)
+
+    def add(self, total: Array, v: Array, T: Array) -> None:
+        """``total[v] += (Q F) T``."""
+        H = (self.A @ T).astype(self.left.dtype, copy=False)
+        for rows in _chunks(len(v)):
+            total[v[rows]] += self.left[rows] @ H
+
+
+class ScaledProjection:
+    """A projection of a scaled kernel."""
+
+    def __init__(self, projection: Projection, factor: float) -> None:
+        self.projection, self.factor = projection, factor
+
+    @property
+    def inner(self) -> Array:
+        return self.factor * self.projection.inner
+
+    def add(self, total: Array, v: Array, T: Array) -> None:
+        """``total[v] += (Q F) T``."""
+        self.projection.add(total, v, self.factor * T)
+
+
+def project(Q: Operator, F: Array, v: Array) -> Projection:
+    """The projection of square `Q`, whose samples are the rows `v` of `F`, on the columns of `F`."""
+    own = getattr(Q, "project", None)
+    if own is not None:
+        return own(F, v)
+    F_v = F[v]
+    return DirectProjection(F_v, Q @ F_v)
+
 
 @final
 class Scaled:
@@ -195,6 +270,10 @@ class Scaled:
         result = self.operator @ X
         result *= result.dtype.type(self.factor)
         return result
+
+    def project(self, F: Array, v: Array) -> ScaledProjection:
+        """As :func:`project`."""
+        return ScaledProjection(project(self.operator, F, v), self.factor)
 
     def diagonal(self) -> Array:
         return self.factor * self.operator.diagonal()

@@ -26,6 +26,8 @@ def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
     """Sample ids as a read-only 1-d array of length `n`; ``None`` counts from zero."""
     if ids is None:
         return frozen(np.arange(n))
+    if isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iuUmM" and len(ids) == n:
+        return frozen(ids.copy())
     values = list(ids)
     if len(values) != n:
         raise ValueError(f"{what}: {len(values)} ids for {n} samples; one id per sample is wanted")
@@ -49,8 +51,11 @@ def shown(x: Any) -> str:
 
 def check_unique(ids: Array, what: str) -> None:
     """Raise if an id appears twice; say which."""
-    counts = Counter(id_list(ids))
-    repeated = [x for x, count in counts.items() if count > 1]
+    if ids.dtype == object:
+        repeated = [x for x, count in Counter(ids.tolist()).items() if count > 1]
+    else:
+        values, counts = np.unique(ids, return_counts=True)
+        repeated = list(values[counts > 1])
     if repeated:
         raise ValueError(
             f"{what}: {len(repeated)} sample id(s) appear more than once, e.g. "
@@ -119,33 +124,59 @@ def default_names(n: int) -> list[str]:
 
 
 def align_ids(names: Sequence[str], own: Sequence[Array], align: Align) -> tuple[Array, list[Array]]:
-    """Common ids, and for each view the row of each of them in that view's table (-1 = none)."""
+    """Common ids, and for each view the row of each of them in that view's table (-1 = none).
+
+    Ids keep the order they have in every view if that is ascending, else the order of appearance.
+    """
     if align not in ("union", "intersection", "strict"):
         raise ValueError(f"align must be 'union', 'intersection' or 'strict', not {align!r}")
-    tables = []
     for name, ids in zip(names, own, strict=True):
         check_unique(ids, f"view {name!r}")
-        tables.append({x: row for row, x in enumerate(id_list(ids))})
     if all(ids is own[0] for ids in own):  # arrays: one list of ids for all
         return own[0], [np.arange(len(own[0])) for _ in own]
-    union = dict.fromkeys(x for table in tables for x in table)
-    if len({type(x) for x in union}) > 1:
+    kinds = {ids.dtype.kind for ids in own if len(ids)}
+    if len(kinds) > 1:
         raise ValueError(
             "sample ids are of different types in different views "
-            f"({sorted({type(x).__name__ for x in union})}); convert them all to str or all to int"
+            f"({sorted({type(x).__name__ for ids in own for x in id_list(ids[:1])})}); "
+            "convert them all to str or all to int"
         )
-    if align == "intersection":
-        union = {x: None for x in union if all(x in table for table in tables)}
-    if align == "strict":
-        for name, table in zip(names, tables, strict=True):
-            lacking = [x for x in union if x not in table]
-            if lacking:
-                raise ValueError(
-                    f"view {name!r} lacks sample {lacking[0]!r} (and {len(lacking) - 1} more), "
-                    "which align='strict' forbids; use align='union' to mark them absent"
-                )
-    ids = as_ids(list(union), len(union))
-    return ids, [np.array([table.get(x, -1) for x in union], dtype=int) for table in tables]
+    union, rows = _union(own) if kinds != {"O"} else _union_of_objects(own)
+    lacking = np.column_stack([row < 0 for row in rows])
+    if align == "strict" and lacking.any():
+        v = int(np.argmax(lacking.any(axis=0)))
+        raise ValueError(
+            f"view {names[v]!r} lacks sample {shown(union[np.argmax(lacking[:, v])])} "
+            f"(and {lacking[:, v].sum() - 1} more), which align='strict' forbids; "
+            "use align='union' to mark them absent"
+        )
+    keep = ~lacking.any(axis=1) if align == "intersection" else slice(None)
+    return frozen(union[keep]), [row[keep] for row in rows]
+
+
+def _union(own: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """Distinct ids of all views and where each view has them, without a Python object per id."""
+    everything = np.concatenate(own)
+    values, first, code = np.unique(everything, return_index=True, return_inverse=True)
+    ascending = all(bool((ids[1:] > ids[:-1]).all()) for ids in own)
+    order = np.arange(len(values)) if ascending else np.argsort(first, kind="stable")
+    place = np.empty(len(values), dtype=int)
+    place[order] = np.arange(len(values))
+    rows, begin = [], 0
+    for ids in own:
+        row = np.full(len(values), -1)
+        row[place[code[begin : begin + len(ids)]]] = np.arange(len(ids))
+        rows.append(row)
+        begin += len(ids)
+    return values[order], rows
+
+
+def _union_of_objects(own: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """The same for ids that cannot be sorted: tuples, mixed types."""
+    tables = [{x: row for row, x in enumerate(ids.tolist())} for ids in own]
+    union = list(dict.fromkeys(x for table in tables for x in table))
+    rows = [np.array([table.get(x, -1) for x in union], dtype=int) for table in tables]
+    return as_ids(union, len(union)), rows
 
 
 def positions(observed: Array, index: Array) -> Array:

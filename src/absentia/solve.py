@@ -124,7 +124,7 @@ class Accelerated:
     """Where an accelerated run stands: the evaluated point, the longest step allowed, the cost so far."""
 
     at: Evaluated
-    limit: float = 4.0
+    limit: float = 1e4
     n_evaluations: int = 1
 
     @property
@@ -150,7 +150,7 @@ def squarem(evaluate: Callable[[Point], Evaluated]) -> Callable[[Accelerated], A
         if candidate is not None and candidate.value <= second.value:
             limit = 4 * state.limit if length == state.limit else state.limit
             return Accelerated(candidate, limit, state.n_evaluations + 2)
-        limit = max(1.5, state.limit / 4) if candidate is not None else state.limit
+        limit = max(2.0, min(state.limit, length) / 4) if candidate is not None else state.limit
         cost = 2 if length == 1 else 3
         return Accelerated(evaluate(second.following), limit, state.n_evaluations + cost)
 

@@ -16,9 +16,9 @@ from typing import Self
 import numpy as np
 
 from absentia.completion.covariance import NOISE_FLOOR
-from absentia.completion.mkmc_fast import Seen, e_step
-from absentia.linalg import Array, thin_gram
-from absentia.operators import LowRankPlusDiagonal
+from absentia.completion.mkmc_fast import Seen, moments
+from absentia.linalg import Array
+from absentia.operators import LowRankPlusDiagonal, project
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,11 @@ class Latent:
     def of(cls, view: Seen, F: Array, model: LowRankPlusDiagonal) -> Self:
         F = F.astype(view.Q.dtype, copy=False)
         C = np.eye(F.shape[1]) + model.W[view.v].T @ F[view.v]
-        moments = e_step(view, F, (C + C.T) / 2)
-        G = np.asarray(moments.Y @ moments.C_inverse, dtype=np.float64)
-        return cls(moments.C_inverse, thin_gram(F[view.v], moments.Y), moments.E, G)
+        seen = project(view.Q, F, view.v)
+        found = moments((C + C.T) / 2, seen.inner, view.weight)
+        G = np.zeros((len(view.v), F.shape[1]))
+        seen.add(G, np.arange(len(view.v)), found.C_inverse)
+        return cls(found.C_inverse, found.inner, found.E, G)
 
     @classmethod
     def of_prior(cls, F: Array, model: LowRankPlusDiagonal) -> Self:

@@ -7,11 +7,11 @@ thin matrix, O(l^2 q), or O(l m q) for kernels given as l x m factors.
 
 Per view, with F = D^-1 W on the rows it sees:
 
-    C = I + W' F,   Y = Q F,   G = Y C^-1,   E = C^-1 + C^-1 (F' Y) C^-1,
+    C = I + W' F,   G = Q F C^-1,   E = C^-1 + C^-1 (F' Q F) C^-1,
 
 G being the cross moment of samples and factors, E the second moment of the factors, and
 
-    logdet M_vv = logdet C + sum log d,   trace(M_vv^-1 Q) = sum(diag Q / d) - trace(C^-1 F' Y).
+    logdet M_vv = logdet C + sum log d,   trace(M_vv^-1 Q) = sum(diag Q / d) - trace(C^-1 F' Q F).
 
 The M-step is a regression of each sample on the factors, over the views that see it: one q x q
 factorisation per pattern of visibility.  The prior enters as a pseudo-view Q = I seen by all.
@@ -33,7 +33,7 @@ import scipy.linalg
 
 from absentia.completion.covariance import NOISE_FLOOR
 from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, thin_gram
-from absentia.operators import LowRankPlusDiagonal, Operator
+from absentia.operators import LowRankPlusDiagonal, Operator, project
 from absentia.solve import Accelerated, Callback, Evaluated, Point, Solution, iterate, squarem
 
 
@@ -103,23 +103,17 @@ class Moments:
 
     C_inverse: Array
     E: Array
-    Y: Array
-    value: float  # logdet C - trace(C^-1 F' Y); the terms in D are added for all views at once
+    inner: Array  # F' Q F
+    value: float  # logdet C - trace(C^-1 F' Q F); the terms in D are added for all views at once
 
 
-def e_step(view: Seen, F: Array, C: Array) -> Moments:
-    """Moments of the factors given one view."""
-    F_v = F[view.v]
-    Y = view.Q @ F_v
-    return _moments(C, Y, thin_gram(F_v, Y), view.weight)
-
-
-def _moments(C: Array, Y: Array, inner: Array, weight: int = 1) -> Moments:
+def moments(C: Array, inner: Array, weight: int = 1) -> Moments:
+    """Moments of the factors given a view, from ``C = I + W' F`` and ``inner = F' Q F``."""
     L = cholesky(C, "inner matrix I + W' D^-1 W")
     C_inverse = cholesky_inverse(L)
     E = weight * C_inverse + C_inverse @ inner @ C_inverse
     value = weight * cholesky_logdet(L) - float(np.vdot(C_inverse, inner))
-    return Moments(C_inverse, (E + E.T) / 2, Y, value)
+    return Moments(C_inverse, (E + E.T) / 2, inner, value)
 
 
 def evaluate(problem: Problem, noise: Noise, point: Point) -> Evaluated:
@@ -137,12 +131,13 @@ def evaluate(problem: Problem, noise: Noise, point: Point) -> Evaluated:
     value = 0.0
     for k, view in enumerate(problem.views):
         sees = problem.patterns[:, k]
-        moments = e_step(view, F, I + parts[sees].sum(axis=0))
-        num[view.v] += moments.Y @ moments.C_inverse.astype(moments.Y.dtype)
-        A[sees] += moments.E
-        E_total += moments.E
-        value += moments.value
-    prior = _moments(I + parts.sum(axis=0), F, thin_gram(F, F))
+        seen = project(view.Q, F, view.v)
+        found = moments(I + parts[sees].sum(axis=0), seen.inner, view.weight)
+        seen.add(num, view.v, found.C_inverse)  # G = Q F C^-1
+        A[sees] += found.E
+        E_total += found.E
+        value += found.value
+    prior = moments(I + parts.sum(axis=0), thin_gram(F, F))
     if eps > 0:
         num += eps * (F @ prior.C_inverse.astype(F.dtype))
         A += eps * prior.E
