@@ -12,8 +12,18 @@ import absentia
 SOURCE = Path(absentia.__file__).parent
 
 FLOORS = [
-    {"linalg", "operators", "solve"},
-    {"presence", "views", "kernelviews", "kernels", "missingness", "metrics", "io", "datasets"},
+    {"linalg", "operators", "distributed", "solve"},
+    {
+        "presence",
+        "views",
+        "kernelviews",
+        "viewkernel",
+        "kernels",
+        "missingness",
+        "metrics",
+        "io",
+        "datasets",
+    },
     {"base", "completion", "classification", "matrix"},
     {"report", "demo", "cli"},
 ]

@@ -7,7 +7,8 @@ import scipy.sparse
 from sklearn.metrics import pairwise
 
 from absentia import AbsenceWarning, CombineKernels, KernelViews, ViewKernels, Views, missingness
-from absentia.kernels import KERNELS, median_distance
+from absentia.operators import Gram
+from absentia.viewkernel import KERNELS, median_distance
 
 NAN = np.nan
 
@@ -326,6 +327,56 @@ def test_new_samples_must_have_the_features_of_training():
         model.transform(Views.from_dict({"a": np.ones((3, 2))}))
     with pytest.raises(ValueError, match="view 'z' was not there in training"):
         model.transform(Views.from_dict({"z": np.ones((3, 2))}))
+
+
+# -------------------------------------------------------------------------------------------- factors
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("normalize", ["diagonal", "trace", None])
+@pytest.mark.parametrize("center", [False, True])
+def test_nystrom_with_every_sample_a_landmark_is_exact(kernel, normalize, center):
+    views = two_views(20)
+    options = {"normalize": normalize, "center": center}
+    exact = ViewKernels(kernel, **options).fit(views[:14])
+    factors = ViewKernels(kernel, **options, approx="nystrom", n_landmarks=100).fit(views[:14])
+    for name in views.names:
+        a, b = exact.fit_transform(views[:14]), factors.fit_transform(views[:14])
+        assert isinstance(b.operator(name), Gram)
+        np.testing.assert_allclose(b.block(name), a.block(name), atol=1e-6 * np.abs(a.block(name)).max())
+    if kernel == "rbf":  # outside the span of the landmarks the approximation is only that
+        new = factors.transform(views[:14])
+        np.testing.assert_allclose(new.block("a"), factors.fit_transform(views[:14]).block("a"), atol=1e-6)
+        np.testing.assert_allclose(new.diagonal("a"), b.diagonal("a"), atol=1e-6)
+
+
+@pytest.mark.parametrize(("approx", "most"), [("nystrom", 0.03), ("rff", 0.15)])
+def test_factors_approximate_the_kernel_of_old_and_new_samples(approx, most):
+    rng = np.random.default_rng(0)
+    views = Views.from_dict({"a": rng.normal(size=(300, 3))})
+    exact = ViewKernels("rbf").fit(views[:200])
+    close = ViewKernels("rbf", approx=approx, n_landmarks=150).fit(views[:200])
+    pairs = [
+        (exact.fit_transform(views[:200]), close.fit_transform(views[:200])),
+        (exact.transform(views[200:]), close.transform(views[200:])),
+    ]
+    for a, b in pairs:
+        error = np.linalg.norm(a.block("a") - b.block("a")) / np.linalg.norm(a.block("a"))
+        assert error < most
+
+
+def test_factors_of_single_precision_views_are_single_and_go_through_a_pipeline():
+    X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    kernels = ViewKernels(approx="nystrom", n_landmarks=10).fit_transform(Views.from_dict({"a": X}))
+    assert kernels.operator("a").dtype == np.float32
+    assert CombineKernels().fit_transform(kernels).shape == (50, 50)
+
+
+def test_random_fourier_features_are_for_rbf_only():
+    with pytest.raises(ValueError, match="view 'a': random Fourier features are for rbf"):
+        ViewKernels("linear", approx="rff").fit(two_views())
+    with pytest.raises(ValueError, match="approx must be"):
+        ViewKernels(approx="magic").fit(two_views())
 
 
 # ------------------------------------------------------------------------------------------ combining

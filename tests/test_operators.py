@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator
+from absentia.operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled, project
 
 N = 12
 
@@ -15,12 +15,14 @@ def make(kind, seed=0):
         return Dense(A @ A.T + np.eye(N))
     if kind == "gram":
         return Gram(rng.normal(size=(N, 3)))
+    if kind == "scaled gram":
+        return Scaled(Gram(rng.normal(size=(N, 3))), 2.5)
     if kind == "rectangular gram":
         return Gram(rng.normal(size=(N, 3)), rng.normal(size=(N + 4, 3)))
     return LowRankPlusDiagonal(rng.normal(size=(N, 3)), rng.uniform(0.2, 2.0, size=N))
 
 
-ALL = ["dense", "gram", "rectangular gram", "low rank plus diagonal"]
+ALL = ["dense", "gram", "scaled gram", "rectangular gram", "low rank plus diagonal"]
 SOLVABLE = ["dense", "low rank plus diagonal"]
 PART = np.array([7, 0, 3, 9])
 
@@ -42,6 +44,23 @@ def test_products_blocks_and_diagonals_match_the_dense_twin(kind):
     check(op.select(PART, cols).to_dense(), twin[np.ix_(PART, cols)])
 
 
+@pytest.mark.parametrize("kind", ["dense", "gram", "scaled gram", "low rank plus diagonal"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_projections_match_the_dense_twin(kind, dtype, monkeypatch):
+    monkeypatch.setattr("absentia.operators.CHUNK", 5)
+    op = make(kind).astype(dtype)
+    twin, v = op.to_dense(), np.arange(N) * 2
+    rng = np.random.default_rng(1)
+    F, T = rng.normal(size=(2 * N, 3)).astype(dtype), rng.normal(size=(3, 3))
+    found, total = project(op, F, v), np.ones((2 * N, 3), dtype)
+    found.add(total, v, T)
+    wanted = np.ones((2 * N, 3))
+    wanted[v] += twin @ F[v] @ T
+    tolerance = 1e-10 if dtype == np.float64 else 1e-4
+    np.testing.assert_allclose(found.inner, F[v].T @ twin @ F[v], rtol=tolerance, atol=10 * tolerance)
+    np.testing.assert_allclose(total, wanted, rtol=tolerance, atol=10 * tolerance)
+
+
 @pytest.mark.parametrize("kind", SOLVABLE)
 def test_solving_matches_the_dense_twin(kind):
     op = make(kind)
@@ -52,6 +71,11 @@ def test_solving_matches_the_dense_twin(kind):
     check(op.logdet(), np.linalg.slogdet(twin)[1])
     check(op.trace_solve(Q), np.trace(np.linalg.solve(twin, Q.A)))
     check(op.principal(PART).to_dense(), twin[np.ix_(PART, PART)])
+    rest = np.setdiff1d(np.arange(N), PART)
+    conditional = twin[np.ix_(rest, rest)] - twin[np.ix_(rest, PART)] @ np.linalg.solve(
+        twin[np.ix_(PART, PART)], twin[np.ix_(PART, rest)]
+    )
+    check(op.conditional_diagonal(PART, rest), conditional.diagonal())
     check(op.principal(PART).solve(X[:4]), np.linalg.solve(twin[np.ix_(PART, PART)], X[:4]))
 
 
@@ -74,6 +98,7 @@ def test_padding_puts_the_identity_elsewhere(kind):
 @pytest.mark.parametrize("kind", ALL)
 def test_operators_cannot_be_written_to(kind):
     op = make(kind)
+    op = getattr(op, "operator", op)
     array = {"dense": "A", "low rank plus diagonal": "W"}.get(kind, "left")
     with pytest.raises(ValueError, match="read-only"):
         getattr(op, array)[0, 0] = 1.0

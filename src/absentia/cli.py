@@ -22,10 +22,11 @@ from threadpoolctl import threadpool_limits
 import absentia
 from absentia import io, linalg
 from absentia.base import Completer, IterativeMixin, Recipe
-from absentia.kernels import KERNELS, ViewKernels
+from absentia.kernels import ViewKernels
 from absentia.kernelviews import KernelViews
 from absentia.presence import Presence
 from absentia.solve import Callback, Progress
+from absentia.viewkernel import KERNELS
 from absentia.views import Views
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def complete(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     method: str = "mkmc-pca",
     components: str | None = None,
+    algorithm: str | None = None,
     prior: float | None = None,
     tol: float | None = None,
     max_iter: int | None = None,
@@ -147,7 +149,9 @@ def complete(
     method
         How to complete; see --list.
     components
-        Rank of the model: a number, gk or kaiser (mkmc-pca, mkmc-fa).
+        Rank of the model: a number, gk, kaiser or heldout (mkmc-pca, mkmc-fa).
+    algorithm
+        fast, or paper for the papers' own iteration (mkmc).
     prior
         Weight of the identity as one more view (mkmc).
     tol
@@ -174,7 +178,12 @@ def complete(
         )
     _check_output(file, output, report)
     completer = make_completer(
-        method, n_components=_count(components), prior=prior, tol=tol, max_iter=max_iter
+        method,
+        n_components=_count(components),
+        algorithm=algorithm,
+        prior=prior,
+        tol=tol,
+        max_iter=max_iter,
     )
     kernels = read_kernels(file, kernel, repair)
     with threadpool_limits(threads), warnings_kept() as remarks:

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia import linalg
+from absentia.distributed import Chunked, ChunkedGram, as_chunks, is_chunked
 from absentia.linalg import Array, frozen
 from absentia.operators import Dense, Gram, Operator
 from absentia.presence import (
@@ -122,12 +123,18 @@ class KernelViews(Presence):
     def from_blocks(
         cls, blocks: Mapping[str, tuple[Iterable[Hashable], Any]], align: Align = "union"
     ) -> Self:
-        """From ``{name: (ids, kernel)}``: each kernel over the samples that have the view."""
+        """From ``{name: (ids, kernel)}``: each kernel over the samples that have the view.
+
+        Dask and zarr arrays stay where they are (see :mod:`absentia.distributed`).  One pass over their
+        chunks, a product with one random vector from either side, finds values that are not finite,
+        negative diagonals and, unless differences cancel by chance, asymmetry.  That such a kernel
+        is positive semidefinite is taken on trust.
+        """
         names = check_names(list(blocks))
         operators: dict[str, Operator] = {}
         own_ids = []
         for name, (ids, values) in zip(names, blocks.values(), strict=True):
-            kernel = np.array(_dense(name, values))
+            kernel = as_chunks(name, values) if is_chunked(values) else np.array(_dense(name, values))
             ids = as_ids(ids, _length(ids), f"view {name!r}")
             if kernel.shape != (len(ids), len(ids)):
                 raise ValueError(
@@ -135,7 +142,7 @@ class KernelViews(Presence):
                     "pass the kernel over observed samples only, or use KernelViews.from_dense"
                 )
             own_ids.append(ids)
-            operators[name] = Dense(kernel)
+            operators[name] = Chunked(kernel) if is_chunked(kernel) else Dense(kernel)
         return cls._from_operators(names, own_ids, operators, align)
 
     @classmethod
@@ -149,14 +156,15 @@ class KernelViews(Presence):
         """From ``{name: (ids, Phi)}`` with kernel ``Phi Phi'``, which is never formed.
 
         ``copy=False`` keeps a reference to the arrays, which may be memory-mapped, when no
-        reordering is needed.
+        reordering is needed.  Dask and zarr arrays are never copied; one pass over their chunks, for
+        the diagonal, finds values that are not finite.
         """
         names = check_names(list(factors))
         operators: dict[str, Operator] = {}
         own_ids = []
         for name, (ids, values) in zip(names, factors.values(), strict=True):
-            Phi = _dense(name, values)
-            Phi = np.array(Phi) if copy else Phi
+            Phi = as_chunks(name, values) if is_chunked(values) else _dense(name, values)
+            Phi = np.array(Phi) if copy and not is_chunked(Phi) else Phi
             ids = as_ids(ids, _length(ids), f"view {name!r}")
             if Phi.ndim != 2 or len(Phi) != len(ids):
                 raise ValueError(
@@ -164,7 +172,7 @@ class KernelViews(Presence):
                     "one row per observed sample is wanted"
                 )
             own_ids.append(ids)
-            operators[name] = Gram(Phi)
+            operators[name] = ChunkedGram(Phi) if is_chunked(Phi) else Gram(Phi)
         return cls._from_operators(names, own_ids, operators, align)
 
     @classmethod
@@ -440,30 +448,73 @@ def _length(ids: Any) -> int:
 def check_kernel(name: str, operator: Operator, ids: Array) -> None:
     """Finite, symmetric, with a diagonal that can be squared norms; cheap checks only."""
     if isinstance(operator, Gram):
-        if not np.isfinite(operator.left).all():
-            row = int(np.argmax(~np.isfinite(operator.left).all(axis=1)))
-            raise ValueError(f"view {name!r}, sample {shown(ids[row])}: factor is NaN or infinite")
-        return
-    A = operator.to_dense()
+        _check_factors(name, np.asarray(np.isfinite(operator.left).all(axis=1)), ids)
+    elif isinstance(operator, ChunkedGram):
+        _check_factors(name, np.asarray(np.isfinite(operator.diagonal())), ids)
+    elif isinstance(operator, Chunked):
+        _check_chunks(name, operator, ids)
+    else:
+        everyone = np.arange(len(ids))
+        A = operator.to_dense()
+        scale = float(np.abs(A).max()) if A.size else 0.0
+        _check_values(name, A, ids, everyone)
+        _check_symmetry(name, A, A.T, ids, everyone, scale)
+        _check_diagonal(name, A.diagonal(), ids, scale)
+
+
+def _check_chunks(name: str, operator: Chunked, ids: Array) -> None:
+    """The same for a kernel in chunks: a random vector tells which row to look at."""
+    z = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(ids), 1)).astype(operator.dtype)
+    forth, back = operator.probe(z)
+    scale = float(np.abs(operator.diagonal()).max())
+    with np.errstate(invalid="ignore"):
+        gap = np.nan_to_num(np.abs(forth - back))
+    doubt = np.where(np.isfinite(forth), gap, np.inf)
+    suspect, everyone = np.array([doubt.argmax()]), np.arange(len(ids))
+    if doubt.max() == np.inf or doubt.max() > _tolerance(operator.dtype, scale):
+        row = operator.block(suspect, everyone)
+        _check_values(name, row, ids, suspect)
+        _check_symmetry(name, row, operator.block(everyone, suspect).T, ids, suspect, scale)
+    _check_diagonal(name, operator.diagonal(), ids, scale)
+
+
+def _tolerance(dtype: Any, scale: float) -> float:
+    return (1e-5 if dtype == np.float32 else 1e-6) * scale
+
+
+def _check_factors(name: str, finite: Array, ids: Array) -> None:
+    if not finite.all():
+        raise ValueError(
+            f"view {name!r}, sample {shown(ids[int(np.argmin(finite))])}: factor is NaN or infinite"
+        )
+
+
+def _check_values(name: str, A: Array, ids: Array, rows: Array) -> None:
+    """Rows of a kernel are finite."""
     if not np.isfinite(A).all():
         i, j = np.argwhere(~np.isfinite(A))[0]
         raise ValueError(
-            f"view {name!r}: kernel value of samples {shown(ids[i])} and {shown(ids[j])} is {A[i, j]} "
-            "although both are observed; "
+            f"view {name!r}: kernel value of samples {shown(ids[rows[i]])} and {shown(ids[j])} is "
+            f"{A[i, j]} although both are observed; "
             "a sample that lacks the view must be NaN in its whole row and column"
         )
-    scale = float(np.abs(A).max()) if A.size else 0.0
-    tol = (1e-5 if A.dtype == np.float32 else 1e-6) * scale
-    gap = np.abs(A - A.T)
-    if A.size and gap.max() > tol:
+
+
+def _check_symmetry(name: str, A: Array, B: Array, ids: Array, rows: Array, scale: float) -> None:
+    """Rows `A` of a kernel are the transpose `B` of its columns."""
+    gap = np.abs(A - B)
+    if A.size and gap.max() > _tolerance(A.dtype, scale):
         i, j = np.unravel_index(int(gap.argmax()), A.shape)
+        one, other = shown(ids[rows[i]]), shown(ids[j])
         raise ValueError(
-            f"view {name!r}: kernel is not symmetric: k({shown(ids[i])}, {shown(ids[j])}) = {A[i, j]:.6g} "
-            f"but k({shown(ids[j])}, {shown(ids[i])}) = {A[j, i]:.6g}; "
+            f"view {name!r}: kernel is not symmetric: k({one}, {other}) = {A[i, j]:.6g} "
+            f"but k({other}, {one}) = {B[i, j]:.6g}; "
             "pass (K + K.T) / 2 if the difference means nothing"
         )
-    diagonal = A.diagonal()
-    if (diagonal < -tol).any():
+
+
+def _check_diagonal(name: str, diagonal: Array, ids: Array, scale: float) -> None:
+    if (diagonal < -_tolerance(diagonal.dtype, scale)).any():
         i = int(diagonal.argmin())
         raise ValueError(
             f"view {name!r}: kernel value of sample {shown(ids[i])} with itself is {diagonal[i]:.6g}; "

@@ -94,7 +94,7 @@ def indefinite(A: Array, tol: float = PSD_TOL) -> tuple[float, float] | None:
     lift = tol * _large_eigenvalue(A)
     single = lift > 100 * np.finfo(np.float32).eps * float(np.abs(np.diagonal(A)).max())
     for dtype in (np.float32, np.float64) if single else (np.float64,):
-        lifted = A.astype(dtype)
+        lifted: Array = A.astype(dtype)
         lifted[np.diag_indices_from(lifted)] += lift
         try:
             cholesky(lifted)

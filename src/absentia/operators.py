@@ -63,6 +63,7 @@ class PDOperator(Operator, Protocol):
     def logdet(self) -> float: ...
     def trace_solve(self, Q: Operator) -> float: ...
     def principal(self, index: Array) -> PDOperator: ...
+    def conditional_diagonal(self, v: Array, h: Array) -> Array: ...
     def decouple(self, groups: Array) -> PDOperator: ...
     def pad(self, index: Array, size: int) -> PDOperator: ...
 
@@ -123,6 +124,11 @@ class Dense:
 
     def principal(self, index: Array) -> Dense:
         return self.select(index, index)
+
+    def conditional_diagonal(self, v: Array, h: Array) -> Array:
+        """Diagonal of ``M_hh - M_hv M_vv^-1 M_vh``: variances of h given v."""
+        M_vh = self.block(v, h)
+        return self.diagonal()[h] - np.einsum("ij,ij->j", M_vh, self.principal(v).solve(M_vh))
 
     def decouple(self, groups: Array) -> Dense:
         """Entries between different groups set to zero (a pinching: stays positive definite)."""
@@ -353,6 +359,11 @@ class LowRankPlusDiagonal:
 
     def principal(self, index: Array) -> LowRankPlusDiagonal:
         return LowRankPlusDiagonal(self.W[index], self.d[index])
+
+    def conditional_diagonal(self, v: Array, h: Array) -> Array:
+        """Diagonal of ``M_hh - M_hv M_vv^-1 M_vh = D_h + W_h C_v^-1 W_h'``: variances of h given v."""
+        W = self.W[h]
+        return self.d[h] + np.einsum("ij,ji->i", W, cholesky_solve(self.principal(v)._L, W.T))
 
     def decouple(self, groups: Array) -> LowRankPlusDiagonal:
         """Entries between different groups set to zero: each group gets columns of its own."""

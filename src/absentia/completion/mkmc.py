@@ -68,7 +68,7 @@ from absentia.completion import foldin, mkmc_fast, mkmc_full, mkmc_paper, rank
 from absentia.completion.covariance import PCA, Covariance, FactorAnalysis, Full
 from absentia.completion.mkmc_fast import EqualNoise, Noise, OwnNoise, Problem, Seen
 from absentia.kernelviews import KernelViews
-from absentia.linalg import Array, NotPositiveDefiniteError, cholesky, cholesky_solve, symmetrize
+from absentia.linalg import Array, NotPositiveDefiniteError, cholesky, symmetrize
 from absentia.operators import Completed, Dense, LowRankPlusDiagonal, Operator, PDOperator, Scaled, Side
 from absentia.presence import AbsenceWarning
 from absentia.solve import Callback, Point
@@ -373,36 +373,15 @@ class MKMC(IterativeMixin, Completer):
         return blocks, diagonals
 
     def _fill_rows_full(self, X: KernelViews) -> tuple[dict[str, Array], dict[str, Array]]:
-        """At the optimum a new sample is a combination ``a`` of the training samples.
-
-        ``(K + eps) m_t = sum of its completed rows`` with hidden rows ``Q_k M^-1 m_t`` gives
-        ``(sum_visible Q_j + eps I) a = sum_visible q_t`` for ``a = M^-1 m_t``; a hidden row is ``Q_k a``.
-        """
-        scales, eps = self.view_scales_, float(self.prior)
+        """A new sample is a combination of the training samples, see :func:`foldin.combine`."""
         trained = self._fill(self._train)
-        Q = [np.asarray(trained[name]) / s for name, s in zip(X.names, scales, strict=True)]
+        Q = [np.asarray(trained[name]) / s for name, s in zip(X.names, self.view_scales_, strict=True)]
         q, own = self._completed_visible_rows(X)
-        a = np.zeros((len(X), len(self._train)))
-        patterns, member = np.unique(X.observed, axis=0, return_inverse=True)
-        for p, pattern in enumerate(patterns):
-            if pattern.any():
-                rows = np.flatnonzero(member == p)
-                total = np.sum([Q[j] for j in np.flatnonzero(pattern)], axis=0)
-                total[np.diag_indices_from(total)] += eps
-                right = np.sum([q[j][rows] for j in np.flatnonzero(pattern)], axis=0)
-                a[rows] = cholesky_solve(cholesky(symmetrize(total)), right.T).T
-        explained = np.einsum("ij,ji->i", a, self.model_ @ a.T)
-        predicted = [np.einsum("ij,ij->i", a @ Q_k, a) for Q_k in Q]
-        hidden = ~X.observed
-        spread = sum(np.where(hidden[:, k], predicted[k] - explained, 0.0) for k in range(len(Q)))
-        m_tt = (own.sum(axis=1) + spread + eps) / (X.observed.sum(axis=1) + eps)
+        rows, values = foldin.combine(Q, q, own, X.observed, self.model_, float(self.prior))
         blocks, diagonals = {}, {}
-        for k, name in enumerate(X.names):
-            rows = np.where(hidden[:, k][:, None], a @ Q[k], q[k])
-            value = np.where(hidden[:, k], m_tt - explained + predicted[k], own[:, k])
-            blocks[name], diagonals[name] = scales[k] * rows, scales[k] * value
-            seen = np.ix_(X.observed[:, k], X.column_observed[:, k])
-            blocks[name][seen] = X.block(name)
+        for k, (name, scale) in enumerate(zip(X.names, self.view_scales_, strict=True)):
+            blocks[name], diagonals[name] = scale * rows[k], scale * values[k]
+            blocks[name][np.ix_(X.observed[:, k], X.column_observed[:, k])] = X.block(name)
             diagonals[name][X.observed[:, k]] = X.diagonal(name)
         return blocks, diagonals
 
@@ -432,11 +411,9 @@ class MKMC(IterativeMixin, Completer):
         """
         X = self._train
         variance = np.zeros(X.observed.shape)
-        for k, view in enumerate(self._seen(X, np.arange(len(X)))):
-            h = np.setdiff1d(np.arange(len(X)), view.v)
-            M_vh = self.model_.block(view.v, h)
-            explained = np.einsum("ij,ij->j", M_vh, self.model_.principal(view.v).solve(M_vh))
-            variance[h, k] = self.view_scales_[k] * (self.model_.diagonal()[h] - explained)
+        for k, present in enumerate(X.observed.T):
+            v, h = np.flatnonzero(present), np.flatnonzero(~present)
+            variance[h, k] = self.view_scales_[k] * self.model_.conditional_diagonal(v, h)
         return variance
 
     def sample(
@@ -458,30 +435,42 @@ class MKMC(IterativeMixin, Completer):
         """
         X, rng = self._train, np.random.default_rng(random_state)
         for _ in range(n):
-            yield X.completed({name: self._draw(k, n_features, rng) for k, name in enumerate(X.names)})
-
-    def _draw(self, k: int, n_features: int | None, rng: np.random.Generator) -> Array:
-        X, name = self._train, self._train.names[k]
-        v, h = np.flatnonzero(X.observed[:, k]), np.flatnonzero(~X.observed[:, k])
-        m = max(n_features or 0, len(v), 1)
-        K = np.empty(X.shape)
-        K[np.ix_(v, v)] = X.block(name)
-        values, vectors = np.linalg.eigh(symmetrize(K[np.ix_(v, v)]))
-        features = np.zeros((len(v), m))
-        features[:, : len(v)] = vectors * np.sqrt(np.maximum(values, 0.0))
-        M_vh = self.model_.block(v, h)
-        A = self.model_.principal(v).solve(M_vh)
-        left = symmetrize(self.model_.block(h, h) - M_vh.T @ A)
-        L = cholesky(left, "conditional covariance") if len(h) else left
-        noise = rng.standard_normal((len(h), m)) * np.sqrt(self.view_scales_[k] / m)
-        filled = A.T @ features + L @ noise
-        K[np.ix_(v, h)] = features @ filled.T
-        K[np.ix_(h, v)] = K[np.ix_(v, h)].T
-        K[np.ix_(h, h)] = symmetrize(filled @ filled.T)
-        return K
+            yield X.completed(
+                {
+                    name: draw(self.model_, X.block(name), present, scale, n_features, rng)
+                    for name, present, scale in zip(X.names, X.observed.T, self.view_scales_, strict=True)
+                }
+            )
 
 
 # ------------------------------------------------------------------------------------- small pieces
+
+
+def draw(
+    model: PDOperator,
+    Q: Array,
+    present: Array,
+    scale: float,
+    n_features: int | None,
+    rng: np.random.Generator,
+) -> Array:
+    """One completed kernel: absent samples' features drawn given the visible ones."""
+    v, h = np.flatnonzero(present), np.flatnonzero(~present)
+    m = max(n_features or 0, len(v), 1)
+    values, vectors = np.linalg.eigh(symmetrize(np.asarray(Q, dtype=np.float64)))
+    features = np.zeros((len(v), m))
+    features[:, : len(v)] = vectors * np.sqrt(np.maximum(values, 0.0))
+    M_vh = model.block(v, h)
+    A = model.principal(v).solve(M_vh)
+    spread = symmetrize(model.block(h, h) - M_vh.T @ A)
+    L = cholesky(spread, "conditional covariance") if len(h) else spread
+    filled = A.T @ features + L @ rng.standard_normal((len(h), m)) * np.sqrt(scale / m)
+    K = np.empty((len(present), len(present)))
+    K[np.ix_(v, v)] = Q
+    K[np.ix_(v, h)] = features @ filled.T
+    K[np.ix_(h, v)] = K[np.ix_(v, h)].T
+    K[np.ix_(h, h)] = symmetrize(filled @ filled.T)
+    return K
 
 
 def merged(views: list[Seen]) -> list[Seen]:
