@@ -272,15 +272,16 @@ def test_counting_rules_by_hand():
     assert rank.count_components(np.eye(3), "gk") == 1  # at least one
 
 
-def test_guttman_kaiser_does_not_depend_on_scale_and_is_near_the_count_of_complete_kernels():
+def test_components_are_counted_on_the_zero_filled_mean_whatever_the_scale():
     K = random_kernels(80, 5, seed=3)
     kv = KernelViews.from_dense(K, observed=missingness.mcar((80, 5), 0.4, random_state=0))
     q = MKMC("pca", max_iter=1, tol=0).fit(kv).n_components_
+    values = np.linalg.eigvalsh(np.nan_to_num(kv.to_dense()).mean(0))
+    assert q == (values > values.mean()).sum()
     rescaled = KernelViews.from_dense(100 * kv.to_dense(), observed=kv.observed)
     assert MKMC("pca", max_iter=1, tol=0).fit(rescaled).n_components_ == q
-    zero_filled = np.nan_to_num(kv.to_dense()).mean(0)
-    complete = rank.count_components(K.mean(0), "gk")
-    assert abs(q - complete) < abs(rank.count_components(zero_filled, "gk") - complete)
+    kaiser = MKMC("pca", n_components="kaiser", max_iter=1, tol=0)
+    assert kaiser.fit(kv).n_components_ == kaiser.fit(rescaled).n_components_ == (values > 1).sum()
 
 
 def test_kaiser_is_offered_and_full_has_no_components():

@@ -88,12 +88,13 @@ class MKMC(IterativeMixin, Completer):
     n_components : int, "gk", "kaiser" or "heldout", default "gk"
         Rank of the low-rank part (pca and fa).  ``"gk"`` (Guttman-Kaiser) counts the eigenvalues above
         their mean, ``"kaiser"`` those above one, once, before the first iteration, of the mean of
-        the mean-filled kernels of unit mean diagonal.  The papers do not say which matrix they
-        count on; zero-filled kernels inflate the count (mfeat, half hidden: 56, mean-filled 35,
-        without anything hidden 40).  Kaiser's rule depends on the kernels' scale, Guttman-Kaiser's
-        does not.  Beyond 4000 samples a random 4000 of them are counted on.  ``"heldout"`` hides a
-        tenth of each view's samples, fits along a path of ranks and takes the one that completes
-        the hidden rows best (relative Frobenius error; kept in ``heldout_curve_``).
+        the zero-filled kernels of unit mean diagonal, which is the papers' first model; they do not
+        say which matrix they count on.  Zeros inflate the count (mfeat, half hidden: 56 to 58, without
+        anything hidden 40), and on such kernels that completes better than fewer.  Kaiser's rule
+        depends on the kernels' scale, Guttman-Kaiser's does not.  Beyond 4000 samples a random 4000
+        of them are counted on.  ``"heldout"`` hides a tenth of each view's samples, fits along a path
+        of ranks and takes the one that completes the hidden rows best (relative Frobenius error;
+        kept in ``heldout_curve_``).
     prior : float, default 1e-3
         Weight of the identity kernel as one more, fully observed view.  Keeps the model away from
         singular; the papers use 1e-3.
