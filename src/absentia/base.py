@@ -27,7 +27,7 @@ def check_kernels(X: Any) -> KernelViews:
             f"KernelViews are wanted, not {type(X).__name__}; make them from features with "
             "ViewKernels().fit_transform(views), or from arrays with KernelViews.from_dense(K)"
         )
-    X._demand_square()
+    X.demand_square()
     if len(X) == 0:
         raise ValueError("there is no sample to learn from")
     return X
@@ -96,13 +96,7 @@ class Completer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
             raise TypeError(f"KernelViews are wanted, not {type(X).__name__}")
-        if X.names != self.names_in_:
-            raise ValueError(f"views {list(X.names)} came, {list(self.names_in_)} were there in training")
-        if not np.array_equal(X.column_ids, self.ids_):
-            raise ValueError(
-                f"the columns must be the {len(self.ids_)} training samples, in their order; "
-                f"this has {X.shape[1]} columns: take kernel_views[np.ix_(new, train)]"
-            )
+        X.demand_columns(self.names_in_, self.ids_)
         if X.square:
             if not np.array_equal(X.observed, self._observed):
                 raise ValueError(

@@ -111,7 +111,7 @@ def _to_arrays(data: Views | KernelViews) -> dict[str, Array]:
             raise ValueError(f"a view named {name!r} cannot be written to .npz; rename it")
     common = {"mask": data.observed, "ids": _plain(data.ids), "names": np.array(data.names)}
     if isinstance(data, KernelViews):
-        data._demand_square()
+        data.demand_square()
         return {"K": data.to_dense(), **common}
     return {**{f"view_{name}": block for name, block in data.to_dict().items()}, **common}
 

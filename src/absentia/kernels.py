@@ -169,7 +169,7 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         rng = check_random_state(0 if self.random_state is None else self.random_state)
         raw = {}
         if isinstance(X, KernelViews):
-            X._demand_square()
+            X.demand_square()
             raw = {name: (X.block(name), X.diagonal(name)) for name in X.names}
         else:
             for v, name in enumerate(X.names):
@@ -187,8 +187,7 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _new(self, X: Views | KernelViews, name: str, ids: Array) -> tuple[Array, Array]:
         if isinstance(X, KernelViews):
-            if not np.array_equal(X.column_ids, self.ids_):
-                raise ValueError("the columns of the new kernels are not the training samples")
+            X.demand_columns(self.names_in_, self.ids_)
             return X.block(name), X.diagonal(name)
         K, diagonal = self._raw[name].new(X.block(name), X.features(name), ids)
         if not np.isfinite(K).all():
@@ -288,7 +287,7 @@ class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Learn the training samples' own combined kernel values."""
         if not isinstance(X, KernelViews):
             raise TypeError(f"KernelViews are wanted, not {type(X).__name__}; put ViewKernels() before")
-        X._demand_square()
+        X.demand_square()
         if self.normalize not in ("cosine", None):
             raise ValueError(f"normalize must be 'cosine' or None, not {self.normalize!r}")
         self.names_in_, self.ids_ = X.names, X.ids
@@ -301,13 +300,7 @@ class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
             raise TypeError(f"KernelViews are wanted, not {type(X).__name__}; put ViewKernels() before")
-        if X.names != self.names_in_:
-            raise ValueError(f"views {list(X.names)} came, {list(self.names_in_)} were there in training")
-        if not np.array_equal(X.column_ids, self.ids_):
-            raise ValueError(
-                f"the columns must be the {len(self.ids_)} training samples, in their order; "
-                f"this has {X.shape[1]} columns: take kv[np.ix_(new, train)]"
-            )
+        X.demand_columns(self.names_in_, self.ids_)
         combined = np.zeros(X.shape)
         for v, name in enumerate(X.names):
             seen = np.ix_(X.observed[:, v], X.column_observed[:, v])

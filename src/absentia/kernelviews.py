@@ -348,7 +348,7 @@ class KernelViews(Presence):
         repairs = {"clip": linalg.clip_eigenvalues, "shift": linalg.shift_eigenvalues}
         if how not in repairs:
             raise ValueError(f"how must be 'clip' or 'shift', not {how!r}")
-        self._demand_square()
+        self.demand_square()
         operators = dict(self._operators)
         for name, operator in self._operators.items():
             A = operator.to_dense()
@@ -356,7 +356,18 @@ class KernelViews(Presence):
                 operators[name] = Dense(repairs[how](A))
         return type(self).within(self, operators)
 
-    def _demand_square(self) -> None:
+    def demand_columns(self, names: tuple[str, ...], ids: Array) -> None:
+        """Raise unless the views are `names` and the columns the training samples `ids`, in order."""
+        if self.names != names:
+            raise ValueError(f"views {list(self.names)} came, {list(names)} were there in training")
+        if not np.array_equal(self.column_ids, ids):
+            raise ValueError(
+                f"the columns must be the {len(ids)} training samples, in their order; "
+                f"this has {self.shape[1]} columns: take kernel_views[np.ix_(new, train)]"
+            )
+
+    def demand_square(self) -> None:
+        """Raise unless rows and columns are the same samples."""
         if not self.square:
             raise ValueError(
                 f"a square KernelViews (samples against themselves) is wanted; this one is "
