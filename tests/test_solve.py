@@ -24,6 +24,12 @@ def test_the_tolerance_is_relative():
     assert small.n_iter == large.n_iter
 
 
+def test_patience_outlasts_a_single_short_step():
+    uneven = {0: 8.0, 1: 4.0, 2: 4.0, 3: 2.0, 4: 2.0, 5: 2.0, 6: 2.0}
+    runs = [iterate(lambda i: i + 1, uneven.get, 0, tol=1e-3, max_iter=6, patience=p).state for p in (1, 2)]
+    assert runs == [2, 5]
+
+
 def test_max_iter_is_reported_and_zero_tolerance_runs_them_all():
     assert iterate(halve, lambda x: x, 1.0, tol=1e-9, max_iter=3).status is Status.MAX_ITER
     solution = iterate(lambda x: x, lambda x: x, 1.0, tol=0, max_iter=3)

@@ -77,16 +77,18 @@ def iterate(
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
+    patience: int = 1,
 ) -> Solution[State]:
     """Repeat ``state = step(state)`` until the objective settles.
 
     The trace holds the objective *after* each step, so a start that lies outside the family the
     step moves in leaves no misleading first value.  ``tol`` is relative; ``tol=0`` runs exactly
-    ``max_iter`` steps.
+    ``max_iter`` steps.  The change has to stay below it for `patience` steps in a row: accelerated
+    steps are uneven, and a single short one is no sign of an end.
     """
     trace: list[float] = []
     status = Status.MAX_ITER if tol > 0 else Status.FINISHED
-    previous = math.inf
+    previous, settled = math.inf, 0
     for iteration in range(1, max_iter + 1):
         candidate = step(state)
         value = float(objective(candidate))
@@ -98,7 +100,8 @@ def iterate(
         if callback is not None and callback(Progress(iteration, value, change, max_iter)):
             status = Status.STOPPED
             break
-        if change < tol:
+        settled = settled + 1 if change < tol else 0
+        if settled >= patience:
             status = Status.CONVERGED
             break
         previous = value

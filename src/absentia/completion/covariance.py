@@ -24,6 +24,8 @@ from absentia.operators import Dense, LowRankPlusDiagonal, Operator, PDOperator
 #: Lowest noise variance, for kernels of unit mean diagonal.  Heywood case: psi -> 0 makes the
 #: likelihood unbounded and ``W' D^-1 W`` overflow.
 NOISE_FLOOR = 1e-8
+#: The same in single precision, where residuals are only good to about 1e-6.
+NOISE_FLOOR_SINGLE = 1e-5
 
 
 class Covariance(Protocol):

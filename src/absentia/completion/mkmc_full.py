@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from absentia.completion.mkmc_fast import Problem, Seen
+from absentia.completion.mkmc_fast import PATIENCE, Problem, Seen
 from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, cholesky_solve, symmetrize
 from absentia.operators import Dense
 from absentia.solve import Accelerated, Callback, Evaluated, Point, Solution, iterate, squarem
@@ -102,4 +102,5 @@ def solve_full(
         tol=tol,
         max_iter=max_iter,
         callback=callback,
+        patience=PATIENCE,
     )
