@@ -243,22 +243,15 @@ class MKMC(IterativeMixin, Completer):
             one = mkmc_fast.solve_fast(problem, noise, first, **options)
             if one.status is Status.STOPPED:
                 return one
-            other = mkmc_fast.solve_fast(problem, noise, self._papers_start(problem), **options)
+            second = mkmc_fast.start(problem, noise, q, self._rng(), rescale=False)
+            other = mkmc_fast.solve_fast(problem, noise, second, **options)
             return min(one, other, key=lambda run: run.trace[-1] if run.n_iter else np.inf)
-        if problem.size >= LARGE and problem.dtype == np.float64 and self.tol > 0:
+        if problem.size >= LARGE and problem.dtype == np.float64 and self.tol > 0 and not _factors(problem):
             rough = {**options, "tol": max(options["tol"], 1e-5)}
             single = mkmc_fast.solve_fast(problem.in_single_precision(), noise, first, **rough)
             W, log_d = single.state.at.point
             first = (np.asarray(W, dtype=np.float64), np.asarray(log_d, dtype=np.float64))
         return mkmc_fast.solve_fast(problem, noise, first, **options)
-
-    def _papers_start(self, problem: Problem, iterations: int = 10) -> Point:
-        """Where the papers' algorithm stands after a few iterations."""
-        paper = _papers_problem(problem.views, problem.size, problem.eps, problem.dtype)
-        model = mkmc_paper.solve_paper(paper, self._family(), tol=0.0, max_iter=iterations).state.model
-        assert isinstance(model, LowRankPlusDiagonal)
-        d = np.array(model.d[:1] if self.covariance == "pca" else model.d)
-        return np.array(model.W), np.log(d)
 
     def _family(self) -> Covariance:
         if self.n_components_ is None:
@@ -506,8 +499,7 @@ def merged(views: list[Seen]) -> list[Seen]:
         groups.setdefault(view.v.tobytes(), []).append(view)
     result = []
     for group in groups.values():
-        dense = all(isinstance(_inside(view.Q), Dense) for view in group)
-        if len(group) > 1 and dense:
+        if len(group) > 1 and _in_memory(group):
             total = sum(view.Q.to_dense() for view in group)
             result.append(Seen(Dense(np.asarray(total)), group[0].v, sum(view.weight for view in group)))
         else:
@@ -527,8 +519,15 @@ def _papers_problem(
     return mkmc_paper.Problem(visible, size, eps, dtype)
 
 
-def _inside(operator: Operator) -> Operator:
-    return operator.operator if isinstance(operator, Scaled) else operator
+def _factors(problem: Problem) -> bool:
+    """Whether some kernel is given by factors, of which no second copy is made."""
+    return any(hasattr(getattr(view.Q, "operator", view.Q), "left") for view in problem.views)
+
+
+def _in_memory(views: Sequence[Seen]) -> bool:
+    """Whether all kernels are plain arrays: not factors, not chunks elsewhere."""
+    inside = (view.Q.operator if isinstance(view.Q, Scaled) else view.Q for view in views)
+    return all(isinstance(operator, Dense) for operator in inside)
 
 
 def _scaled(operator: Operator, scale: float) -> Operator:

@@ -178,13 +178,24 @@ def symmetric_root(A: Array) -> Array:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def start(problem: Problem, noise: Noise, q: int, rng: np.random.Generator, passes: int = 3) -> Point:
+def start(
+    problem: Problem,
+    noise: Noise,
+    q: int,
+    rng: np.random.Generator,
+    *,
+    passes: int = 3,
+    rescale: bool = True,
+) -> Point:
     """Probabilistic principal components of the mean kernel, by randomised subspace iteration.
 
     The mean is over the views that see both samples as far as a product can tell:
-    ``D^-1/2 (sum_k Q_k / K) D^-1/2`` with D the share of views that see a sample.
+    ``D^-1/2 (sum_k Q_k / K) D^-1/2`` with D the share of views that see a sample.  Without `rescale` it
+    is the zero-imputed mean, the papers' first model.
     """
-    count = np.maximum(problem.weight - problem.eps, 1.0)
+    count = (
+        np.maximum(problem.weight - problem.eps, 1.0) if rescale else np.full(problem.size, problem.n_views)
+    )
     root = np.sqrt(count / problem.n_views).astype(problem.dtype)[:, None]
     block = min(q + 10, problem.size)
     X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
