@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint format clean
+.PHONY: demo test bench lint format clean
 
 demo: $(VENV)/.demo-installed  ## complete hidden views of handwritten digits, write a report
 	$(BIN)/absentia demo
 
 test: lint  ## everything that must hold
 	$(BIN)/python -m pytest
+
+bench: $(VENV)/.test-installed  ## the benchmarks, small: does every command still run; see docs/benchmarks.md
+	set -e; for b in benchmarks/mkmc_*.py; do echo "== $$b"; $(BIN)/python $$b --quick; done
 
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .

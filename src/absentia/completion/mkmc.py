@@ -246,12 +246,14 @@ class MKMC(IterativeMixin, Completer):
             second = mkmc_fast.start(problem, noise, q, self._rng(), rescale=False)
             other = mkmc_fast.solve_fast(problem, noise, second, **options)
             return min(one, other, key=lambda run: run.trace[-1] if run.n_iter else np.inf)
+        spent = 0
         if problem.size >= LARGE and problem.dtype == np.float64 and self.tol > 0 and not _factors(problem):
             rough = {**options, "tol": max(options["tol"], 1e-5)}
             single = mkmc_fast.solve_fast(problem.in_single_precision(), noise, first, **rough)
             W, log_d = single.state.at.point
             first = (np.asarray(W, dtype=np.float64), np.asarray(log_d, dtype=np.float64))
-        return mkmc_fast.solve_fast(problem, noise, first, **options)
+            spent = single.state.n_evaluations
+        return mkmc_fast.solve_fast(problem, noise, first, **options, spent=spent)
 
     def _family(self) -> Covariance:
         if self.n_components_ is None:

@@ -253,8 +253,12 @@ def solve_fast(
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
+    spent: int = 0,
 ) -> Solution[Accelerated]:
-    """Accelerated EM from a first point; one iteration is one extrapolation (two evaluations or three)."""
+    """Accelerated EM from a first point; one iteration is one extrapolation (two evaluations or three).
+
+    `spent` evaluations of an earlier run are counted in.
+    """
 
     def run(point: Point) -> Evaluated:
         return evaluate(problem, noise, point)
@@ -262,7 +266,7 @@ def solve_fast(
     return iterate(
         squarem(run),
         lambda state: state.value,
-        Accelerated(run(first)),
+        Accelerated(run(first), n_evaluations=1 + spent),
         tol=tol,
         max_iter=max_iter,
         callback=callback,
