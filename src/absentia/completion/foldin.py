@@ -67,13 +67,10 @@ def _with_sample(old: Latent, a: Array, own: Array, w: Array, d: Array) -> tuple
     """Rows G[t] and moments E of a view once sample t has joined it; for many t at once."""
     f = w / d[:, None]
     Cw = w @ old.C_inverse
-    C_inverse = (
-        old.C_inverse - np.einsum("ti,tj->tij", Cw, Cw) / (d + np.sum(Cw * w, axis=1))[:, None, None]
-    )
-    cross = np.einsum("ti,tj->tij", a, f)
-    inner = (
-        old.inner + cross + cross.transpose(0, 2, 1) + own[:, None, None] * np.einsum("ti,tj->tij", f, f)
-    )
+    shrink = 1.0 / (d + np.sum(Cw * w, axis=1))  # Sherman-Morrison
+    C_inverse = old.C_inverse - _outer(Cw * shrink[:, None], Cw)
+    cross = _outer(a, f)
+    inner = old.inner + cross + cross.transpose(0, 2, 1) + _outer(own[:, None] * f, f)
     G = np.einsum("ti,tij->tj", a + own[:, None] * f, C_inverse)
     return G, C_inverse + C_inverse @ inner @ C_inverse
 

@@ -512,11 +512,11 @@ def merged(views: list[Seen]) -> list[Seen]:
 def _papers_problem(
     views: Sequence[Seen], size: int, eps: float, dtype: np.dtype[Any]
 ) -> mkmc_paper.Problem:
-    """The same problem as the papers' algorithm wants it; merged views count as one, of their mean."""
+    """The same problem as the papers' algorithm wants it: every kernel an array, hidden samples listed."""
     everyone = np.arange(size)
     visible = [
-        mkmc_paper.Visible(Dense(x.Q.to_dense() / x.weight), x.v, np.setdiff1d(everyone, x.v))
-        for x in views
+        mkmc_paper.Visible(Dense(view.Q.to_dense()), view.v, np.setdiff1d(everyone, view.v))
+        for view in views
     ]
     return mkmc_paper.Problem(visible, size, eps, dtype)
 
