@@ -214,6 +214,14 @@ def test_an_own_value_is_never_less_than_the_rest_of_the_row_demands(filler):
         assert (K.diagonal()[~o] - explained.diagonal()).min() > -1e-9
 
 
+def test_samples_of_very_unequal_length_stay_positive_semidefinite(filler, rng):
+    Z = rng.normal(size=(40, 3)) * np.geomspace(0.1, 10, 40)[:, None]  # linear kernels: own values differ
+    K = np.stack([X @ X.T for X in (Z @ rng.normal(size=(3, 6)) for _ in range(3))])
+    kv = KernelViews.from_dense(K, observed=missingness.mcar((40, 3), 0.3, random_state=0))
+    done = filler.fit_transform(kv).to_dense()
+    assert np.linalg.eigvalsh(done).min() > -1e-10 * np.abs(K).max()
+
+
 @pytest.mark.parametrize(
     "kept", [KNNFill(), KNNFill(3, weights="distance"), SVTFill(0.1), MeanFill("blocks")]
 )
@@ -297,12 +305,9 @@ def test_a_new_sample_without_any_view_is_the_mean(filler):
     kv = random_problem(40, 3, 0.2)
     train = kv[np.ix_(np.arange(39), np.arange(39))]
     row = kv[np.ix_([39], np.arange(39))].hide(np.zeros((1, 3), bool))
-    if isinstance(filler, KNNFill):
-        filler.fit(train)
-        with pytest.warns(AbsenceWarning, match=r"3 absent cell\(s\), e.g. sample 39 in view 'view0'"):
-            done = filler.transform(row)
-    else:
-        done = filler.fit(train).transform(row)
+    filler.fit(train)
+    with pytest.warns(AbsenceWarning, match=r"3 absent cell\(s\), e.g. sample 39 in view 'view0'"):
+        done = filler.transform(row)
     mean = MeanFill().fit(train).transform(row)
     slack = 0.1 if isinstance(filler, EMFill) else 1e-9  # EM estimates a mean of its own
     for k, name in enumerate(kv.names):
@@ -319,13 +324,29 @@ def test_samples_that_share_no_view_with_those_who_have_it_become_the_mean(fille
     observed[:6, :2] = observed[6:, 2] = True  # two groups that no view links
     observed[5, 1] = False
     kv = KernelViews.from_dense(K, observed=observed)
-    with pytest.warns(
-        AbsenceWarning, match=r"18 absent cell.*shares no view with any sample that has this one"
-    ):
+    with pytest.warns(AbsenceWarning, match=r"18 absent cell.* any sample that has this one"):
         done = filler.fit_transform(kv).to_dense()
     mean = MeanFill().fit_transform(kv).to_dense()
     np.testing.assert_allclose(done[2, :6, 6:], mean[2, :6, 6:], atol=1e-9)
     assert np.abs(done[1, 5] - mean[1, 5]).max() > 1e-3  # the one that is linked is not
+
+
+def test_a_chain_of_views_leads_further_than_neighbours():
+    """Nobody has the first and the last view together, but the middle one links them."""
+    K = random_kernels(60, 3, seed=3)
+    observed = np.ones((60, 3), bool)
+    observed[:20, 1:] = observed[20:40, 2] = observed[40:, 0] = False
+    kv = KernelViews.from_dense(K, observed=observed)
+    mean = MeanFill().fit_transform(kv).to_dense()
+    with pytest.warns(
+        AbsenceWarning, match=r"20 absent cell.*sample 0 in view 'view2'.*shares no view with"
+    ):
+        done = KNNFill().fit_transform(kv).to_dense()
+    np.testing.assert_allclose(done[2, :20, 40:], mean[2, :20, 40:], atol=1e-12)
+    for fill in (SVTFill(0.1), EMFill(4, ridge=0.1)):
+        done = fill.fit_transform(kv).to_dense()
+        part = np.s_[2, :20, 40:]
+        assert np.linalg.norm((done - K)[part]) < 0.95 * np.linalg.norm((mean - K)[part])
 
 
 @pytest.mark.parametrize("filler", [KNNFill(), SVTFill(), EMFill()])

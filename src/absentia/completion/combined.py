@@ -28,6 +28,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
 from absentia.base import Completer, IterativeMixin, check_positive
 from absentia.kernelviews import KernelViews
@@ -82,7 +83,7 @@ class Axes:
         G = K @ through_mean
         return cls(v, through_mean, G, through_mean.T @ G, probe, G[:, 0] @ probe)
 
-    def read(self, rows: Array) -> Array:
+    def read(self, rows: Operator) -> Array:
         """Coordinates of samples from their kernel rows against the observed samples."""
         return np.asarray(rows @ self.probe - self.offset)
 
@@ -149,6 +150,7 @@ class CombiningCompleter(IterativeMixin, Completer):
         return kernels
 
     def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
+        warn_of_strangers(X, chained=True)
         blocks, diagonals = {}, {}
         new = self._place(coordinates(self._axes, X), X.observed)
         for k, (name, axes) in enumerate(zip(X.names, self._axes, strict=True)):
@@ -170,7 +172,7 @@ def coordinates(axes: Sequence[Axes], X: KernelViews) -> list[Array]:
     for k, (name, own) in enumerate(zip(X.names, axes, strict=True)):
         P = np.zeros((len(X), own.probe.shape[1]))
         if len(own.v):
-            P[X.observed[:, k]] = X.operator(name) @ own.probe - own.offset
+            P[X.observed[:, k]] = own.read(X.operator(name))
         found.append(P)
     return found
 
@@ -206,27 +208,39 @@ def accelerated(
 # ------------------------------------------------------------------------------- what cannot be known
 
 
-def check_fillable(X: KernelViews) -> None:
+def check_fillable(X: KernelViews, *, chained: bool) -> None:
     """Raise if a kernel is indefinite; warn of samples and views nothing can be said of."""
     check_positive(X)
     X.warn_of_absence()
-    warn_of_strangers(X, stacklevel=6)
+    warn_of_strangers(X, chained=chained, stacklevel=6)
 
 
-def linked(observed: Array, columns: Array) -> Array:
-    """Whether a sample shares some view with some column sample that has the view, samples x views."""
-    share = observed.astype(np.float32) @ columns.T.astype(np.float32) > 0
-    return np.asarray(share.astype(np.float32) @ columns.astype(np.float32) > 0)
+def strangers(X: KernelViews, *, chained: bool) -> Array:
+    """Absent cells, samples x views, of samples that nothing links to those who have the view.
+
+    A sample is linked to a view if some column sample has both this view and one of the sample's own;
+    `chained`, if such a link leads there in several steps.
+    """
+    has = X.column_observed
+    link = has.T.astype(int) @ has.astype(int) > 0
+    if chained:
+        _, label = connected_components(link, directed=False)
+        link = label[:, None] == label
+    reached = X.observed.astype(int) @ link.astype(int) > 0
+    return np.asarray(~X.observed & ~reached & has.any(axis=0))
 
 
-def warn_of_strangers(X: KernelViews, stacklevel: int = 5) -> None:
-    """Warn of absent samples that share no view with anyone who has the view they lack."""
-    lost = ~X.observed & ~linked(X.observed, X.column_observed) & X.column_observed.any(axis=0)
+def warn_of_strangers(X: KernelViews, *, chained: bool, stacklevel: int = 5) -> None:
+    """Warn of absent cells that can only be filled with the mean."""
+    lost = strangers(X, chained=chained)
+    if X.square:
+        lost &= X.observed.any(axis=1, keepdims=True)  # samples without any view were warned of already
     if lost.any():
         t, k = np.argwhere(lost)[0]
+        why = "is linked by no chain of views to" if chained else "shares no view with"
         warnings.warn(
             f"{lost.sum()} absent cell(s), e.g. sample {shown(X.ids[t])} in view {X.names[k]!r}: the "
-            "sample shares no view with any sample that has this one; it becomes the mean there",
+            f"sample {why} any sample that has this one; it becomes the mean there",
             AbsenceWarning,
             stacklevel=stacklevel,
         )

@@ -234,7 +234,7 @@ class EMFill(CombiningCompleter):
 
     def _learn(self, X: KernelViews) -> None:
         self._check_parameters()
-        check_fillable(X)
+        check_fillable(X, chained=True)
         rough = {"tol": max(self.tol, 1e-5), "max_iter": self.max_iter}
         self.ridge_ = (
             self._by_hiding(X, PATH, self.random_state, **rough)

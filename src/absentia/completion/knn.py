@@ -134,7 +134,7 @@ class KNNFill(Completer):
 
     def _learn(self, X: KernelViews) -> None:
         self._check_parameters()
-        check_fillable(X)
+        check_fillable(X, chained=False)
         self._train = X
         self._scales = [mean_pair_distance(np.asarray(X.block(name), dtype=np.float64)) for name in X.names]
         self._A = self._weights(X)
@@ -166,7 +166,7 @@ class KNNFill(Completer):
         return np.maximum(A @ own - of_mean, 0.0) if self.spread else np.zeros(A.shape[0])
 
     def _fill_rows(self, X: KernelViews) -> tuple[dict[str, Array], dict[str, Array]]:
-        warn_of_strangers(X)
+        warn_of_strangers(X, chained=False)
         blocks, diagonals = {}, {}
         new = self._weights(X)
         for k, name in enumerate(X.names):

@@ -118,10 +118,10 @@ class Problem:
     def start(self, lam: float, max_rank: int) -> Point:
         """Left factor of the zero-filled matrix, not thresholded: a column of zeros would stay zero.
 
-        Directions with a singular value well below lam are left out, with room for what filling in adds.
+        Directions with a singular value below lam are left out, with some to spare.
         """
         values, vectors = self.spectrum
-        rank = min(int((values > lam / 2).sum()) + 5, max_rank, self.size)
+        rank = min(int((values > lam).sum()) + 5, max_rank, self.size)
         return (vectors[:, :rank] * np.sqrt(values[:rank]),)
 
 
@@ -238,7 +238,7 @@ class SVTFill(CombiningCompleter):
 
     def _learn(self, X: KernelViews) -> None:
         self._check_parameters()
-        check_fillable(X)
+        check_fillable(X, chained=True)
         rough = {"tol": max(self.tol, 1e-5), "max_iter": self.max_iter}
         self.threshold_ = (
             self._by_hiding(X, PATH, self.random_state, **rough)
