@@ -1,11 +1,18 @@
 """The registry: one line enrols a method in all generic tests."""
 
-from absentia import MKMC, MeanFill, ZeroFill
+from absentia import MKMC, EMFill, KNNFill, MeanFill, SVTFill, ZeroFill
 
 # every completer, quick enough to be fitted a hundred times
 COMPLETERS = {
     "zero": ZeroFill(),
     "mean": MeanFill(),
+    "mean, blocks": MeanFill("blocks"),
+    "knn": KNNFill(),
+    "knn, distance": KNNFill(weights="distance", spread=False),
+    "svt": SVTFill(),
+    "svt, fixed": SVTFill(0.1, tol=1e-12, max_iter=2000),
+    "em": EMFill(),
+    "em, fixed": EMFill(3, ridge=0.1, tol=1e-12, max_iter=2000),
     "mkmc full, paper": MKMC("full", max_iter=30, tol=0, algorithm="paper"),
     "mkmc pca, paper": MKMC("pca", n_components=4, max_iter=30, tol=0, algorithm="paper"),
     "mkmc fa, paper": MKMC("fa", n_components=4, max_iter=30, tol=0, algorithm="paper"),

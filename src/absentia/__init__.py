@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from absentia import missingness as missingness
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
+    from absentia.completion.emfill import EMFill as EMFill
+    from absentia.completion.knn import KNNFill as KNNFill
     from absentia.completion.mkmc import MKMC as MKMC
+    from absentia.completion.svt import SVTFill as SVTFill
     from absentia.kernels import CombineKernels as CombineKernels
     from absentia.kernels import ViewKernels as ViewKernels
     from absentia.kernelviews import KernelViews as KernelViews
@@ -30,9 +33,12 @@ _HOME = {
     "missingness": "",
     "AbsenceWarning": "presence",
     "CombineKernels": "kernels",
+    "EMFill": "completion.emfill",
+    "KNNFill": "completion.knn",
     "KernelViews": "kernelviews",
     "MKMC": "completion.mkmc",
     "MeanFill": "completion.baselines",
+    "SVTFill": "completion.svt",
     "ViewKernels": "kernels",
     "Views": "views",
     "ZeroFill": "completion.baselines",
