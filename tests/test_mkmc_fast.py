@@ -51,10 +51,7 @@ def placed(problem, point):
 
 @pytest.mark.parametrize("model", ["pca", "fa"])
 @pytest.mark.parametrize("eps", [1e-3, 0.7])
-def test_an_evaluation_is_the_slow_objective_and_its_preconditioned_gradient_the_em_step(
-    model, eps, monkeypatch
-):
-    monkeypatch.setattr(mkmc_fast, "DAMPING", 0.0)
+def test_an_evaluation_is_the_slow_objective_and_its_preconditioned_gradient_the_em_step(model, eps):
     kv = random_problem(25, 3, 0.4, seed=1)
     point = random_point(25, 4, model)
     W, d = point[0], np.broadcast_to(np.exp(point[1]), 25)

@@ -48,9 +48,9 @@ PATIENCE = 3
 #: The start's subspace iteration ends when a pass adds less than this share to what it captures.
 SETTLED = 3e-4
 
-#: In the preconditioner a sample is seen by all views together with this weight.  Without it the steps
-#: of samples that few views see are too long where those views say little of a factor.
-DAMPING = 0.01
+#: In single precision the preconditioner sees every sample in all views together with this weight.
+#: Without it the steps of samples that few views see are too long where those say little of a factor.
+DAMPING_SINGLE = 0.01
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,9 @@ def evaluate(problem: Problem, noise: Noise, point: Point) -> Sloped:
     value += eps * prior.value
     value += float((problem.weight * log_d).sum() + (problem.total_diagonal / d).sum())
     gradient = _gradient(problem, noise, W, d, F, num, A, eps * prior.C_inverse)
-    precondition = partial(_em_step, problem, noise, d, np.linalg.inv(A + DAMPING * E_total))
+    if problem.dtype == np.float32:
+        A = A + DAMPING_SINGLE * E_total
+    precondition = partial(_em_step, problem, noise, d, np.linalg.inv(A))
     return Sloped((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
 
 
