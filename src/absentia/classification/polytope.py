@@ -47,28 +47,29 @@ class Polytope:
         c = np.maximum(c, 0.0)
         return np.asarray(c / max(1.0, float((self.P @ c).max())))
 
-    def highest(self, q: Array) -> tuple[float, Array]:
-        """An upper bound of ``max c.q``, which it equals but for rounding, and a vertex that attains it.
+    def highest(self, q: Array) -> tuple[float, Array, Array]:
+        """An upper bound of ``max c.q``, which it equals but for rounding; where; and each weight's price.
 
-        The bound is ``sum theta`` of a feasible point of the dual, ``P' theta >= q``, and so holds
+        The price of a weight is what the rows it takes part in cost, ``P' theta``.  The bound is ``sum theta`` of a feasible point of the dual, ``P' theta >= q``, and so holds
         whatever the pivots' rounding did.
         """
         q = np.asarray(q, dtype=np.float64)
         scale = float(q.max(initial=0.0))
         if scale <= 0:
-            return 0.0, np.zeros(self.m)
+            return 0.0, np.zeros(self.m), np.zeros(self.m)
         for _ in range(2):
             c, theta = _maximise(self._tableau, self._rows, self._columns, q / scale, 200 * self.m)
             vertex = self.inside(c)
-            bound = _dual_bound(self.P, theta, q / scale)
+            theta = _raised(self.P, theta, q / scale)
+            bound = float(theta.sum())
             if bound - float(vertex @ q) / scale <= 1e-8 * bound:
                 break
             self._restart()
-        return bound * scale, vertex
+        return bound * scale, vertex, scale * (theta @ self.P)
 
-    def nearest(self, H: Array, g: Array) -> Array:
-        """The minimum of ``1/2 c'Hc + g'c`` over the polytope; `H` is positive definite."""
-        return self.inside(_quadratic(H, g, self.P))
+    def nearest(self, H: Array, g: Array, floor: Array) -> Array:
+        """The minimum of ``1/2 c'Hc + g'c`` over the polytope's ``c >= floor``; `H` is positive definite."""
+        return self.inside(_quadratic(H, g, self.P, floor))
 
     def _restart(self) -> None:
         n, m = self.P.shape
@@ -111,13 +112,12 @@ def _maximal(words):  # type: ignore[no-untyped-def]
     return kept[:count]
 
 
-def _dual_bound(P: Array, theta: Array, q: Array) -> float:
-    """``sum theta`` after scaling `theta` until ``P' theta >= q``."""
-    reached = P.T @ theta
+def _raised(P: Array, theta: Array, q: Array) -> Array:
+    """`theta` scaled until ``P' theta >= q``."""
+    reached = theta @ P
     wanted = q > 0
     with np.errstate(divide="ignore"):
-        factor = float((q[wanted] / reached[wanted]).max())
-    return factor * float(theta.sum())
+        return np.asarray(theta * float((q[wanted] / reached[wanted]).max()))
 
 
 @njit(cache=True)  # type: ignore[misc, unused-ignore]
@@ -201,7 +201,7 @@ def _normal(P, which):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)  # type: ignore[misc, unused-ignore]
-def _quadratic(H, g, P):  # type: ignore[no-untyped-def]
+def _quadratic(H, g, P, floor):  # type: ignore[no-untyped-def]
     """Goldfarb & Idnani: minimise over more and more constraints, multipliers never negative."""
     n, m = P.shape
     J = np.linalg.inv(np.linalg.cholesky(H))
@@ -209,14 +209,14 @@ def _quadratic(H, g, P):  # type: ignore[no-untyped-def]
     active, multipliers, k = np.empty(m, np.int64), np.zeros(m + 1), 0
     W = np.empty((m, m))
     for _ in range(20 * (m + 2)):
-        residual = np.concatenate((1.0 - P @ x, x))
+        residual = np.concatenate((1.0 - P @ x, x - floor))
         for a in range(k):
             residual[active[a]] = 0.0
         worst = np.argmin(residual)
         if residual[worst] >= -1e-10:
             break
         normal = _normal(P, worst)
-        limit = -1.0 if worst < n else 0.0
+        limit = -1.0 if worst < n else floor[worst - n]
         d = J @ normal
         multiplier = 0.0
         while True:

@@ -21,10 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 from numba import njit
 
 from absentia.classification.polytope import Polytope
@@ -34,7 +35,9 @@ from absentia.linalg import Array
 from absentia.solve import Callback, Solution, iterate
 
 JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where eta sits at a vertex
+MOST_JITTER = 1e-3
 TILE = 64
+N_CUTS = 100  # cutting planes kept
 
 
 class KernelStack:
@@ -124,7 +127,7 @@ class Region(Protocol):
     """Where the weights may be."""
 
     def middle(self) -> Array: ...
-    def highest(self, q: Array) -> tuple[float, Array]: ...
+    def highest(self, q: Array) -> tuple[float, Array, Array]: ...
 
 
 @dataclass(frozen=True)
@@ -146,22 +149,53 @@ class Point:
     support: Array
     R: Array  # K_p z at the support, one column per view
     q: Array
-    vertex: Array  # where the linearised V is least
+    kappa: float  # the most that c.q is in the region
+    vertex: Array  # where that is: the linearised V is least there
+    price: Array  # what each q_p would have to exceed to be worth more weight, if eta were optimal
+    height: float  # linear(z)
     lower: float  # bound on the least V anywhere in the region
 
     @property
     def gradient(self) -> Array:
         return -self.q / 2
 
+    @property
+    def weighted(self) -> Array:
+        """Which views have a weight to speak of."""
+        return np.asarray(self.eta > 1e-7 * self.eta.max())
+
+    @property
+    def cut(self) -> Cut:
+        return Cut(self.height, self.q)
+
+    @property
+    def wanting(self) -> Array:
+        """Which views would lower V if weight were moved to them from the others."""
+        return np.asarray(self.q * self.kappa > 2 * self.price * float(self.eta @ self.q))
+
+
+class Cut(NamedTuple):
+    """``V(eta) >= height - eta.q / 2`` everywhere: what the coefficients of one machine say."""
+
+    height: float
+    q: Array
+
 
 @dataclass(frozen=True)
 class State:
-    """Where a run stands: the best point, the best lower bound, and how careful the next step is."""
+    """Where a run stands: the best point, the best lower bound, and how careful the next step is.
+
+    ``shy`` marks views that once lost their weight in a step and wanted it back at once: V rises
+    steeply where their weight nears zero, which no quadratic model sees.
+    """
 
     point: Point
     lower: float
+    shy: Array
+    cuts: tuple[Cut, ...]
     jitter: float = JITTER
-    cautious: bool = False
+    care: int = 0  # steps without progress, less those with it
+    radius: float = 0.1  # of the cutting planes' trust region, relative to the largest weight
     n_machines: int = 1
 
     @property
@@ -181,24 +215,38 @@ def evaluate(problem: Problem, eta: Array, tol: float, start: Array | None = Non
     machine = fit_machine(K, problem.box, tol=tol, start=start)
     support = np.flatnonzero(machine.z)
     R, q = problem.stack.products(machine.z, support)
-    kappa, vertex = problem.region.highest(q)
+    kappa, vertex, price = problem.region.highest(q)
     linear = problem.box.linear(machine.z)
     # z scaled towards zero stays in the box, and may give the better bound
     scale = min(1.0, linear / kappa) if kappa > 0 and linear > 0 else 1.0
-    return Point(eta, machine, K, support, R, q, vertex, scale * linear - scale**2 * kappa / 2)
+    lower = scale * linear - scale**2 * kappa / 2
+    return Point(eta, machine, K, support, R, q, kappa, vertex, price, linear, lower)
 
 
 def start(problem: Problem, eta: Array | None = None, z: Array | None = None) -> State:
     """A first state, from given weights and coefficients if there are any."""
     point = evaluate(problem, problem.region.middle() if eta is None else eta, 1e-2, z)
-    return State(point, point.lower)
+    return State(point, point.lower, np.zeros(len(point.eta), dtype=bool), (point.cut,))
 
 
-def advance(state: State, point: Point, **changes: float) -> State:
-    """`state` at the new point."""
-    return replace(
-        state, point=point, lower=max(state.lower, point.lower), n_machines=state.n_machines + 1, **changes
+def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any) -> State:
+    """`state` after `trials`, the last of which is kept if it is better; careful if that was too little."""
+    before, last = state.point.machine.primal, trials[-1]
+    point = last if last.machine.primal < before else state.point
+    after = replace(
+        state,
+        point=point,
+        lower=max(state.lower, *(trial.lower for trial in trials)),
+        cuts=(*state.cuts, *(trial.cut for trial in trials))[-N_CUTS:],
+        n_machines=state.n_machines + len(trials),
+        **changes,
     )
+    decrease = before - point.machine.primal
+    if after.gap < 0.8 * state.gap or decrease > max(0.1 * promised, 0.02 * state.gap * before):
+        return replace(after, jitter=max(state.jitter / 10, JITTER), care=max(state.care - 1, 0))
+    # a step that kept a small promise is no failure, but asks for a bolder one
+    care = state.care if decrease > 0.1 * promised else state.care + 1
+    return replace(after, jitter=min(state.jitter * 100, MOST_JITTER), care=care)
 
 
 # ----------------------------------------------------------------------------- weights in a polytope
@@ -206,68 +254,135 @@ def advance(state: State, point: Point, **changes: float) -> State:
 
 def curvature(problem: Problem, point: Point, jitter: float) -> tuple[Array, Array, Array]:
     """The Hessian of V in the weights, the free coefficients F, and ``B R``."""
+    diagonal = np.diagonal(point.K)
     free = problem.box.free(point.machine.z)
+    free = free[diagonal[free] > 1e-8 * diagonal.max()]  # others are free only because no kernel holds them
     m = len(point.eta)
     R = point.R[np.searchsorted(point.support, free)]
     if len(free) < 2:
         return np.zeros((m, m)), free[:0], np.zeros((0, m))
-    K_ff = point.K[np.ix_(free, free)]
-    level = float(np.diagonal(K_ff).mean())
+    L = lifted_cholesky(point.K[np.ix_(free, free)], jitter)
+    # with Y = L^-1 R made orthogonal to L^-1 1: H = Y'Y, which rounding cannot make indefinite
     sides = np.column_stack([R, np.ones(len(free))])
+    Y = scipy.linalg.solve_triangular(L, sides, lower=True, check_finite=False)
+    Y, one = Y[:, :-1], Y[:, -1]
+    Y = Y - np.outer(one, one @ Y) / (one @ one)
+    return Y.T @ Y, free, scipy.linalg.solve_triangular(L, Y, lower=True, trans=1, check_finite=False)
+
+
+def lifted_cholesky(K: Array, jitter: float) -> Array:
+    """The factor of `K` with `jitter`, or as much more as it takes, of its mean diagonal added to it."""
+    level = float(np.diagonal(K).mean())
     while True:
-        lifted = K_ff.copy()
+        lifted = K.copy()
         lifted[np.diag_indices_from(lifted)] += jitter * level
         try:
-            factor = scipy.linalg.cho_factor(lifted, lower=True, overwrite_a=True, check_finite=False)
-            break
+            return np.asarray(
+                scipy.linalg.cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
+            )
         except np.linalg.LinAlgError:
             jitter *= 100
-    solved = scipy.linalg.cho_solve(factor, sides, check_finite=False)
-    AR, A1 = solved[:, :-1], solved[:, -1]
-    BR = AR - np.outer(A1, A1 @ R) / A1.sum()
-    H = R.T @ BR
-    return (H + H.T) / 2, free, BR
 
 
-def newton_direction(region: Polytope, point: Point, H: Array) -> Array:
-    """From eta to the minimum of the quadratic model over the polytope."""
+def newton_direction(region: Polytope, point: Point, H: Array, shy: Array) -> Array:
+    """From eta to the minimum of the quadratic model over the polytope; shy weights shrink by halves."""
     scale = float(np.trace(H)) / len(H)
-    lifted = H / scale + 1e-9 * np.eye(len(H))
-    return region.nearest(lifted, point.gradient / scale - lifted @ point.eta) - point.eta
+    lifted = H / scale + 1e-8 * np.eye(len(H))
+    floor = np.where(shy & point.weighted, 0.3 * point.eta, 0.0)
+    return region.nearest(lifted, point.gradient / scale - lifted @ point.eta, floor) - point.eta
 
 
-def newton_step(problem: Problem, state: State, aim: float) -> State:
-    """One step of Newton's method, or of Frank and Wolfe's where that is of no use."""
+def newton_step(problem: Problem, state: State, tol: float) -> State:
+    """One step of Newton's method, or of Frank and Wolfe's where there is no curvature."""
     point, region = state.point, problem.region
     assert isinstance(region, Polytope)
     H, free, BR = curvature(problem, point, state.jitter)
-    towards_vertex = point.vertex - point.eta
-    d = towards_vertex
-    if not state.cautious and np.trace(H) > 0:
-        d = newton_direction(region, point, H)
-        if not point.gradient @ d < 0:
-            d = towards_vertex
-    slope, bend = float(point.gradient @ d), float(d @ H @ d)
-    length = 1.0 if d is not towards_vertex or bend <= 0 else min(1.0, -slope / bend)
-    dz = np.zeros(problem.stack.n)
-    dz[free] = -BR @ d
-    lower, spent, value = state.lower, 0, point.machine.dual
-    for _ in range(6):
-        trial = evaluate(problem, region.inside(point.eta + length * d), aim, point.machine.z + length * dz)
-        lower, spent = max(lower, trial.lower), spent + 1
-        noise = max(trial.machine.gap, 1e-12 * abs(value))
-        if trial.machine.dual <= value + 1e-4 * length * slope + 0.1 * noise:
+    trials: list[Point] = []
+    shy, length, d = state.shy, 0.0, None
+    while len(trials) < 6:
+        if d is None:
+            d, length = direction(region, point, H, shy)
+            slope, bend, dz = float(point.gradient @ d), float(d @ H @ d), np.zeros(problem.stack.n)
+            dz[free] = -BR @ d
+        promised = -length * slope - length**2 * bend / 2
+        start = point.machine.z + length * dz
+        trial = evaluate(problem, region.inside(point.eta + length * d), aim(state, promised, tol), start)
+        trials.append(trial)
+        lost = (trial.eta < 0.1 * point.eta) & point.weighted & trial.wanting & ~shy
+        if lost.any():
+            shy, d = shy | lost, None
+            continue
+        # V is known up to the machines' own gaps
+        wanted = point.machine.dual + 1e-4 * length * slope + 0.1 * trial.machine.gap
+        if trial.machine.dual <= wanted:
             break
+        if trial.machine.dual <= wanted + point.machine.gap and trial.machine.gap < point.machine.gap:
+            return sharpened(problem, state, trials, trial.machine.gap / trial.machine.primal)
         # the minimum of the parabola through both values and the slope
-        rise = trial.machine.dual - value - length * slope
+        rise = trial.machine.dual - point.machine.dual - length * slope
         length *= min(max(-slope * length / (2 * rise), 0.1), 0.5)
-    else:
-        trial = point
-    kept = trial if trial.machine.primal < point.machine.primal else point
-    moved = State(kept, lower, state.jitter, state.cautious, state.n_machines + spent)
-    if moved.gap < 0.8 * state.gap:
-        return replace(moved, jitter=max(state.jitter / 10, JITTER), cautious=False)
-    return replace(moved, jitter=min(state.jitter * 100, 1e-2), cautious=not state.cautious)
+    return moved(state, trials, promised, shy=shy)
+
+
+def sharpened(problem: Problem, state: State, trials: Sequence[Point], tol: float) -> State:
+    """The same weights with a more exact machine, against which steps can be judged; or a better trial."""
+    point = min(trials, key=lambda trial: trial.machine.primal)
+    if point.machine.primal >= state.objective:
+        point = evaluate(problem, state.point.eta, tol, state.point.machine.z)
+    return moved(state, [*trials, point], 0.0)
+
+
+def aim(state: State, promised: float, tol: float) -> float:
+    """How exact the next machine has to be: as the gap and the promised decrease ask for."""
+    wanted = min(0.02 * state.gap, 0.1 * promised / state.objective)
+    return max(max(wanted, 0.2 * tol) * 0.1**state.care, 0.02 * tol)
+
+
+def direction(region: Polytope, point: Point, H: Array, shy: Array) -> tuple[Array, float]:
+    """Which way and how far to go."""
+    if np.trace(H) > 0:
+        d = newton_direction(region, point, H, shy)
+        if point.gradient @ d < 0:
+            return d, 1.0
+    d = point.vertex - point.eta
+    slope, bend = float(point.gradient @ d), float(d @ H @ d)
+    return d, min(1.0, -slope / bend) if bend > 0 else 1.0
+
+
+def cutting_step(problem: Problem, state: State, tol: float) -> State:
+    """To the lowest place that all machines so far allow, near the best point.
+
+    Where the machine at eta is not unique V has a kink, and its gradient there says little.  Every
+    machine bounds V from below, though, by a function linear in the weights (Kelley 1960), and the
+    best bound of their averages is a bound too.
+    """
+    region, point = problem.region, state.point
+    assert isinstance(region, Polytope)
+    heights, Q = np.array([c.height for c in state.cuts]), np.array([c.q for c in state.cuts])
+    _, share, _ = lowest_model(region, heights, Q, np.zeros(region.m), np.inf)
+    bound = float(share @ heights) - region.highest(share @ Q)[0] / 2
+    eta, _, value = lowest_model(region, heights, Q, point.eta, state.radius * float(point.eta.max()))
+    promised = point.machine.dual - value
+    trial = evaluate(problem, region.inside(eta), aim(state, max(promised, 0.0), tol), point.machine.z)
+    better = trial.machine.primal < point.machine.primal - 0.1 * promised
+    radius = min(state.radius * 2, 1.0) if better else state.radius / 2
+    return moved(replace(state, lower=max(state.lower, bound)), [trial], promised, radius=radius)
+
+
+def lowest_model(
+    region: Polytope, heights: Array, Q: Array, centre: Array, radius: float
+) -> tuple[Array, Array, float]:
+    """The minimum over the region of the largest cut, within `radius` of `centre`; and the cuts' shares."""
+    n, k, m = len(region.P), len(Q), region.m
+    scale = float(np.abs(heights).max())
+    rows = np.block([[-Q / (2 * scale), -np.ones((k, 1))], [region.P, np.zeros((n, 1))]])
+    limits = np.concatenate([-heights / scale, np.ones(n)])
+    bounds = [(max(0.0, c - radius), c + radius) for c in centre] + [(None, None)]
+    found = scipy.optimize.linprog(np.r_[np.zeros(m), 1.0], rows, limits, bounds=bounds, method="highs")
+    if found.x is None:
+        return centre, np.full(k, 1 / k), float(heights.min())
+    share = np.maximum(-found.ineqlin.marginals[:k], 0.0)
+    return found.x[:m], share / max(float(share.sum()), 1e-300), scale * float(found.x[m])
 
 
 # ----------------------------------------------------------------------------- weights in a norm ball
@@ -282,15 +397,15 @@ class NormBall:
     def middle(self) -> Array:
         return np.full(self.m, self.m ** (-1 / self.p))
 
-    def highest(self, q: Array) -> tuple[float, Array]:
-        """The dual norm of q, and where it is attained."""
+    def highest(self, q: Array) -> tuple[float, Array, Array]:
+        """The dual norm of q, where it is attained, and no prices."""
         q = np.maximum(q, 0.0)
         scale = float(q.max())
         if scale == 0:
-            return 0.0, self.middle()
+            return 0.0, self.middle(), q
         c = (q / scale) ** (1 / (self.p - 1))
         c /= np.linalg.norm(c, self.p)
-        return float(c @ q), c
+        return float(c @ q), c, q
 
     def update(self, eta: Array, q: Array) -> Array:
         """The best weights for given ``|w_p| = eta_p sqrt(q_p)``: proportional to ``|w_p|^(2 / (p + 1))``."""
@@ -298,12 +413,13 @@ class NormBall:
         return np.asarray(best / np.linalg.norm(best, self.p)) if best.any() else eta
 
 
-def norm_step(problem: Problem, state: State, aim: float) -> State:
+def norm_step(problem: Problem, state: State, tol: float) -> State:
     """Weights in closed form from the machine, then the machine again (Kloft et al., JMLR 12, 2011)."""
     region, point = problem.region, state.point
     assert isinstance(region, NormBall)
-    trial = evaluate(problem, region.update(point.eta, point.q), aim, point.machine.z)
-    return advance(state, trial)
+    exact = max(0.02 * state.gap, 0.2 * tol)
+    trial = evaluate(problem, region.update(point.eta, point.q), exact, point.machine.z)
+    return moved(state, [trial], 0.0)
 
 
 # --------------------------------------------------------------------------------------------- driver
@@ -319,13 +435,13 @@ def solve(
     z: Array | None = None,
 ) -> Solution[State]:
     """Minimise V over the region to a relative duality gap of `tol`, from `eta` and `z` if given."""
-    one_step = newton_step if isinstance(problem.region, Polytope) else norm_step
 
     def step(state: State) -> State:
         if state.gap <= tol:  # already at the start
             return state
-        # machines as exact as the step they serve
-        return one_step(problem, state, max(0.02 * state.gap, 0.2 * tol))
+        if not isinstance(problem.region, Polytope):
+            return norm_step(problem, state, tol)
+        return (cutting_step if state.care >= 2 and state.care % 2 == 0 else newton_step)(problem, state, tol)
 
     return iterate(
         step,

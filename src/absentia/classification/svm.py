@@ -123,7 +123,7 @@ def fit_machine(
     *,
     tol: float,
     start: Array | None = None,
-    max_steps: int = 10_000_000,
+    max_steps: int | None = None,
 ) -> Machine:
     """Solve the dual until primal and dual differ by at most `tol` times the primal.
 
@@ -133,19 +133,23 @@ def fit_machine(
         Symmetric positive semidefinite, rows contiguous; single precision is read as it is.
     start : array of shape (n,), optional
         Coefficients to start from; they are made feasible first.
+    max_steps : int, optional
+        Pairs moved at most; by default 100 000 and 200 per sample.
     """
     z = box.feasible(start) if start is not None else np.zeros(len(K))
     scores = product(K, z)
     diagonal = np.ascontiguousarray(np.diagonal(K), dtype=np.float64)
+    most = 100_000 + 200 * len(K) if max_steps is None else max_steps
     machine = _judged(box, z, scores, np.inf, 0)
     aim = _first_aim(box, machine, tol)
-    floor = 1e-13 * (float(np.abs(box.t).max()) + box.eps + 1.0)
     while True:
-        left = max_steps - machine.n_steps
+        left = most - machine.n_steps
         violation, steps = _smo(K, diagonal, box.t, box.lo, box.hi, box.eps, z, scores, aim, left)
         machine = _judged(box, z, scores, violation, machine.n_steps + steps)
         wanted = tol * abs(machine.primal)
-        if machine.gap <= wanted or aim <= floor or machine.n_steps >= max_steps:
+        # what rounding leaves of a gradient
+        floor = 1e-15 * float(np.abs(box.t).max() + diagonal.max() * np.abs(z).sum())
+        if machine.gap <= wanted or aim <= floor or machine.n_steps >= most:
             return machine
         # the gap is at most about violation * sum |z|; aim where it should fall below
         aim = max(min(0.5 * aim, 0.7 * aim * wanted / machine.gap), floor)
