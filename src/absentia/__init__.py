@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from absentia import io as io
     from absentia import metrics as metrics
     from absentia import missingness as missingness
+    from absentia.classification.amkl import AbsentMKLClassifier as AbsentMKLClassifier
+    from absentia.classification.mkl import MKLClassifier as MKLClassifier
+    from absentia.classification.mkl import MKLRegressor as MKLRegressor
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
     from absentia.completion.mkmc import MKMC as MKMC
@@ -29,8 +32,11 @@ _HOME = {
     "metrics": "",
     "missingness": "",
     "AbsenceWarning": "presence",
+    "AbsentMKLClassifier": "classification.amkl",
     "CombineKernels": "kernels",
     "KernelViews": "kernelviews",
+    "MKLClassifier": "classification.mkl",
+    "MKLRegressor": "classification.mkl",
     "MKMC": "completion.mkmc",
     "MeanFill": "completion.baselines",
     "ViewKernels": "kernels",

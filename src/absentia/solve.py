@@ -26,7 +26,7 @@ class Status(Enum):
     CERTIFIED = "converged: the relative duality gap fell below tol"
     FINISHED = "ran all max_iter iterations, as tol=0 asks for"
     MAX_ITER = (
-        "reached max_iter before the objective's relative change fell below tol; "
+        "reached max_iter before the objective's relative change, or its duality gap, fell below tol; "
         "raise max_iter, or accept less with a larger tol"
     )
     STOPPED = "stopped early at the callback's request; the last iterate is kept"

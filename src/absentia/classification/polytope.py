@@ -3,8 +3,8 @@
 The polytope stays the same while a machine is trained and only objectives change.  So the simplex method
 keeps its tableau and starts where the last program ended: mostly nothing or a few pivots are left to do.
 The quadratic program is solved by the dual active-set method of Goldfarb & Idnani (Math. Programming 27,
-1983), which begins at the unconstrained minimum and takes in the most violated row, one at a time: rows that
-never matter cost one product.
+1983), which begins at the unconstrained minimum and takes in the most violated row, one at a time: rows
+that never matter cost one product.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ class Polytope:
     def highest(self, q: Array) -> tuple[float, Array, Array]:
         """An upper bound of ``max c.q``, which it equals but for rounding; where; and each weight's price.
 
-        The price of a weight is what the rows it takes part in cost, ``P' theta``.  The bound is ``sum theta`` of a feasible point of the dual, ``P' theta >= q``, and so holds
-        whatever the pivots' rounding did.
+        The price of a weight is what the rows it takes part in cost, ``P' theta``.  The bound is
+        ``sum theta`` of a feasible point of the dual, ``P' theta >= q``, and so holds whatever the pivots'
+        rounding did.
         """
         q = np.asarray(q, dtype=np.float64)
         scale = float(q.max(initial=0.0))
@@ -68,7 +69,7 @@ class Polytope:
         return bound * scale, vertex, scale * (theta @ self.P)
 
     def nearest(self, H: Array, g: Array, floor: Array) -> Array:
-        """The minimum of ``1/2 c'Hc + g'c`` over the polytope's ``c >= floor``; `H` is positive definite."""
+        """The minimum of ``1/2 c'Hc + g'c`` over the polytope, ``c >= floor``; `H` is positive definite."""
         return self.inside(_quadratic(H, g, self.P, floor))
 
     def _restart(self) -> None:
@@ -136,7 +137,7 @@ def _maximise(T, rows, columns, q, max_pivots):  # type: ignore[no-untyped-def]
             for j in range(m + 1):
                 T[n, j] -= q[rows[i]] * T[i, j]
     for _ in range(max_pivots):
-        j = np.argmax(T[n, :m])
+        j = int(np.argmax(T[n, :m]))
         if T[n, j] <= 1e-11:
             break
         i, least = -1, np.inf

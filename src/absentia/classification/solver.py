@@ -7,11 +7,13 @@
 polytope ``{eta >= 0, P eta <= 1}`` (a simplex for ordinary multiple kernel learning) or the unit ball of a
 p-norm.
 
-V is convex and differentiable: ``dV/deta_p = -q_p / 2``.  While the same coefficients F stay free, so is its
-gradient, with ``H = R' B R``, ``R = [K_p z]_F`` and ``B = A - A 1 1' A / (1' A 1)``, ``A = K_FF^-1``.  So a step
-is Newton's: a quadratic program in the few weights, whose minimum also says where the free coefficients go
-(``dz_F = -B R deta``), which leaves the machine at the new weights little to do.  Where that makes no
-progress, ``K_FF`` is made less singular, and the next step goes towards the best vertex (Frank & Wolfe 1956).
+V is convex, and where z is unique differentiable: ``dV/deta_p = -q_p / 2``.  While the same coefficients F
+stay free so is its gradient: ``H = R' B R``, ``R = [K_p z]_F``, ``B = A - A 1 1' A / (1' A 1)``,
+``A = K_FF^-1``.  So a step is Newton's: a quadratic program in the few weights, whose minimum also says
+where the free coefficients go (``dz_F = -B R deta``), which leaves the machine at the new weights little to
+do.  Without curvature it goes towards the best vertex (Frank & Wolfe 1956).  Where it makes no progress,
+machines are made more exact, ``K_FF`` less singular, and every other step goes where the cutting planes of
+all machines so far are lowest (Kelley 1960): V has kinks where z is not unique.
 
 The relative duality gap is what stops it: any ``z`` gives the lower bound ``linear(z) - kappa(q(z)) / 2``
 with ``kappa(q) = max {c.q : c in Q}``, the machine's primal value at eta an upper one.
@@ -26,101 +28,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.linalg
 import scipy.optimize
-from numba import njit
 
 from absentia.classification.polytope import Polytope
-from absentia.classification.svm import FAST, Box, Machine, fit_machine
-from absentia.kernelviews import KernelViews
+from absentia.classification.stack import KernelStack
+from absentia.classification.svm import Box, Machine, fit_machine
 from absentia.linalg import Array
 from absentia.solve import Callback, Solution, iterate
 
 JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where eta sits at a vertex
 MOST_JITTER = 1e-3
-TILE = 64
 N_CUTS = 100  # cutting planes kept
-
-
-class KernelStack:
-    """Several kernels over n samples, each an array over the samples that have the view."""
-
-    def __init__(self, blocks: Sequence[Array], index: Sequence[Array], n: int) -> None:
-        self.blocks = [np.ascontiguousarray(block) for block in blocks]
-        self.index = [np.ascontiguousarray(i, dtype=np.int64) for i in index]
-        self.n = n
-
-    @classmethod
-    def of(cls, kernels: KernelViews, dtype: str | None = None) -> KernelStack:
-        """The blocks of square KernelViews, not copied where they are dense arrays already."""
-        index = [np.flatnonzero(seen) for seen in kernels.observed.T]
-        blocks = [kernels.block(name) for name in kernels.names]
-        if dtype is not None:
-            blocks = [block.astype(dtype, copy=False) for block in blocks]
-        return cls(blocks, index, len(kernels))
-
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def combined(self, eta: Array) -> Array:
-        """``sum_p eta_p K_p``."""
-        total = np.zeros((self.n, self.n))
-        for weight, block, index in zip(eta, self.blocks, self.index, strict=True):
-            if weight != 0 and len(index):
-                _add_lower(total, block, index, weight)
-        _mirror(total, TILE)
-        return total
-
-    def products(self, z: Array, support: Array) -> tuple[Array, Array]:
-        """``K_p z`` at the samples `support`, outside which z is zero (one column per view), and ``q``."""
-        R = np.zeros((len(self), self.n))
-        for row, block, index in zip(R, self.blocks, self.index, strict=True):
-            if len(index):
-                _add_product(row, block, index, z)
-        R = R[:, support]
-        return R.T, R @ z[support]
-
-
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
-def _add_lower(total, block, index, weight):  # type: ignore[no-untyped-def]
-    """``total += weight * block`` at rows and columns `index`, below and on the diagonal."""
-    n = len(index)
-    whole = n == len(total)
-    for i in range(n):
-        row, out = block[i], total[index[i]]
-        if whole:
-            for j in range(i + 1):
-                out[j] += weight * row[j]
-        else:
-            for j in range(i + 1):
-                out[index[j]] += weight * row[j]
-
-
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
-def _mirror(A, tile):  # type: ignore[no-untyped-def]
-    """Copy what is below the diagonal above it, tile by tile."""
-    n = len(A)
-    for a in range(0, n, tile):
-        for b in range(0, a + 1, tile):
-            for i in range(a, min(a + tile, n)):
-                for j in range(b, min(b + tile, i)):
-                    A[j, i] = A[i, j]
-
-
-@njit(cache=True, fastmath=FAST)  # type: ignore[misc, unused-ignore]
-def _add_product(out, block, index, z):  # type: ignore[no-untyped-def]
-    """``out += K z`` where z is not zero: half of the kernel read, rows of zero coefficients skipped."""
-    n = len(index)
-    own, sums = np.empty(n), np.zeros(n)
-    for i in range(n):
-        own[i] = z[index[i]]
-    for i in range(n):
-        if own[i] != 0.0:
-            row, weight, total = block[i], own[i], 0.0
-            for j in range(i):
-                total += row[j] * own[j]
-                sums[j] += weight * row[j]
-            sums[i] += total + weight * row[i]
-    for i in range(n):
-        out[index[i]] += sums[i]
 
 
 class Region(Protocol):
@@ -132,28 +49,48 @@ class Region(Protocol):
 
 @dataclass(frozen=True)
 class Problem:
-    """Kernels, the machine's box, and where the weights may be."""
+    """Kernels, where their weights may be, and the machines that share them: mostly one.
+
+    With several boxes V is the sum over their machines, one for each class, say.
+    """
 
     stack: KernelStack
-    box: Box
+    boxes: tuple[Box, ...]
     region: Region
 
 
 @dataclass(frozen=True)
 class Point:
-    """Weights, the machine at them, and what they say about V there."""
+    """Weights, the machines at them, and what they say about V there."""
 
     eta: Array
-    machine: Machine
+    machines: tuple[Machine, ...]
     K: Array
-    support: Array
-    R: Array  # K_p z at the support, one column per view
+    supports: tuple[Array, ...]
+    R: tuple[Array, ...]  # K_p z at the support, one column per view
     q: Array
     kappa: float  # the most that c.q is in the region
     vertex: Array  # where that is: the linearised V is least there
     price: Array  # what each q_p would have to exceed to be worth more weight, if eta were optimal
     height: float  # linear(z)
     lower: float  # bound on the least V anywhere in the region
+
+    @property
+    def primal(self) -> float:
+        return sum(machine.primal for machine in self.machines)
+
+    @property
+    def dual(self) -> float:
+        return sum(machine.dual for machine in self.machines)
+
+    @property
+    def coefficients(self) -> list[Array]:
+        return [machine.z for machine in self.machines]
+
+    @property
+    def blur(self) -> float:
+        """V lies between the dual and the primal value: how far apart these are."""
+        return self.primal - self.dual
 
     @property
     def gradient(self) -> Array:
@@ -200,7 +137,7 @@ class State:
 
     @property
     def objective(self) -> float:
-        return self.point.machine.primal
+        return self.point.primal
 
     @property
     def gap(self) -> float:
@@ -209,21 +146,27 @@ class State:
         return max(upper - self.lower, 0.0) / abs(upper) if upper else 0.0
 
 
-def evaluate(problem: Problem, eta: Array, tol: float, start: Array | None = None) -> Point:
-    """The machine at `eta` to a relative gap of `tol`, and the lower bound that its coefficients give."""
+Starts = Sequence[Array] | None
+
+
+def evaluate(problem: Problem, eta: Array, tol: float, starts: Starts = None) -> Point:
+    """The machines at `eta` to a relative gap of `tol`, and the lower bound that they give."""
     K = problem.stack.combined(eta)
-    machine = fit_machine(K, problem.box, tol=tol, start=start)
-    support = np.flatnonzero(machine.z)
-    R, q = problem.stack.products(machine.z, support)
+    given = starts if starts is not None else [None] * len(problem.boxes)
+    machines = tuple(fit_machine(K, b, tol=tol, start=z) for b, z in zip(problem.boxes, given, strict=True))
+    supports = tuple(np.flatnonzero(machine.z) for machine in machines)
+    products = [problem.stack.products(x.z, s) for x, s in zip(machines, supports, strict=True)]
+    q = np.sum([own for _, own in products], axis=0)
     kappa, vertex, price = problem.region.highest(q)
-    linear = problem.box.linear(machine.z)
+    linear = sum(box.linear(machine.z) for box, machine in zip(problem.boxes, machines, strict=True))
     # z scaled towards zero stays in the box, and may give the better bound
     scale = min(1.0, linear / kappa) if kappa > 0 and linear > 0 else 1.0
     lower = scale * linear - scale**2 * kappa / 2
-    return Point(eta, machine, K, support, R, q, kappa, vertex, price, linear, lower)
+    R = tuple(columns for columns, _ in products)
+    return Point(eta, machines, K, supports, R, q, kappa, vertex, price, linear, lower)
 
 
-def start(problem: Problem, eta: Array | None = None, z: Array | None = None) -> State:
+def start(problem: Problem, eta: Array | None = None, z: Starts = None) -> State:
     """A first state, from given weights and coefficients if there are any."""
     point = evaluate(problem, problem.region.middle() if eta is None else eta, 1e-2, z)
     return State(point, point.lower, np.zeros(len(point.eta), dtype=bool), (point.cut,))
@@ -231,8 +174,8 @@ def start(problem: Problem, eta: Array | None = None, z: Array | None = None) ->
 
 def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any) -> State:
     """`state` after `trials`, the last of which is kept if it is better; careful if that was too little."""
-    before, last = state.point.machine.primal, trials[-1]
-    point = last if last.machine.primal < before else state.point
+    before, last = state.point.primal, trials[-1]
+    point = last if last.primal < before else state.point
     after = replace(
         state,
         point=point,
@@ -241,7 +184,7 @@ def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any
         n_machines=state.n_machines + len(trials),
         **changes,
     )
-    decrease = before - point.machine.primal
+    decrease = before - point.primal
     if after.gap < 0.8 * state.gap or decrease > max(0.1 * promised, 0.02 * state.gap * before):
         return replace(after, jitter=max(state.jitter / 10, JITTER), care=max(state.care - 1, 0))
     # a step that kept a small promise is no failure, but asks for a bolder one
@@ -252,18 +195,40 @@ def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any
 # ----------------------------------------------------------------------------- weights in a polytope
 
 
-def curvature(problem: Problem, point: Point, jitter: float) -> tuple[Array, Array, Array]:
-    """The Hessian of V in the weights, the free coefficients F, and ``B R``."""
-    diagonal = np.diagonal(point.K)
-    free = problem.box.free(point.machine.z)
+class Curvature(NamedTuple):
+    """The Hessian of V in the weights, and how each machine's coefficients follow the weights."""
+
+    H: Array
+    responses: tuple[tuple[Array, Array], ...]  # positions F and B R
+
+    def follow(self, point: Point, d: Array) -> list[Array]:
+        """Where the coefficients go when the weights move by `d`."""
+        followed = [machine.z.copy() for machine in point.machines]
+        for z, (free, BR) in zip(followed, self.responses, strict=True):
+            z[free] -= BR @ d
+        return followed
+
+
+def curvature(problem: Problem, point: Point, jitter: float) -> Curvature:
+    """Curvature of V at a point."""
+    parts = [
+        _response(point.K, box.free(machine.z), support, R, jitter)
+        for box, machine, support, R in zip(
+            problem.boxes, point.machines, point.supports, point.R, strict=True
+        )
+    ]
+    return Curvature(np.sum([H for H, _, _ in parts], axis=0), tuple((F, BR) for _, F, BR in parts))
+
+
+def _response(K: Array, free: Array, support: Array, R: Array, jitter: float) -> tuple[Array, Array, Array]:
+    """One machine's share of the Hessian, its free coefficients F, and ``B R``."""
+    diagonal, m = np.diagonal(K), R.shape[1]
     free = free[diagonal[free] > 1e-8 * diagonal.max()]  # others are free only because no kernel holds them
-    m = len(point.eta)
-    R = point.R[np.searchsorted(point.support, free)]
     if len(free) < 2:
         return np.zeros((m, m)), free[:0], np.zeros((0, m))
-    L = lifted_cholesky(point.K[np.ix_(free, free)], jitter)
+    L = lifted_cholesky(K[np.ix_(free, free)].astype(np.float64, copy=False), jitter)
     # with Y = L^-1 R made orthogonal to L^-1 1: H = Y'Y, which rounding cannot make indefinite
-    sides = np.column_stack([R, np.ones(len(free))])
+    sides = np.column_stack([R[np.searchsorted(support, free)], np.ones(len(free))])
     Y = scipy.linalg.solve_triangular(L, sides, lower=True, check_finite=False)
     Y, one = Y[:, :-1], Y[:, -1]
     Y = Y - np.outer(one, one @ Y) / (one @ one)
@@ -296,39 +261,37 @@ def newton_step(problem: Problem, state: State, tol: float) -> State:
     """One step of Newton's method, or of Frank and Wolfe's where there is no curvature."""
     point, region = state.point, problem.region
     assert isinstance(region, Polytope)
-    H, free, BR = curvature(problem, point, state.jitter)
+    bend = curvature(problem, point, state.jitter)
     trials: list[Point] = []
     shy, length, d = state.shy, 0.0, None
     while len(trials) < 6:
         if d is None:
-            d, length = direction(region, point, H, shy)
-            slope, bend, dz = float(point.gradient @ d), float(d @ H @ d), np.zeros(problem.stack.n)
-            dz[free] = -BR @ d
-        promised = -length * slope - length**2 * bend / 2
-        start = point.machine.z + length * dz
-        trial = evaluate(problem, region.inside(point.eta + length * d), aim(state, promised, tol), start)
+            d, length = direction(region, point, bend.H, shy)
+            slope, quadratic = float(point.gradient @ d), float(d @ bend.H @ d)
+        promised = -length * slope - length**2 * quadratic / 2
+        eta = region.inside(point.eta + length * d)
+        trial = evaluate(problem, eta, aim(state, promised, tol), bend.follow(point, length * d))
         trials.append(trial)
         lost = (trial.eta < 0.1 * point.eta) & point.weighted & trial.wanting & ~shy
         if lost.any():
             shy, d = shy | lost, None
             continue
-        # V is known up to the machines' own gaps
-        wanted = point.machine.dual + 1e-4 * length * slope + 0.1 * trial.machine.gap
-        if trial.machine.dual <= wanted:
+        wanted = point.dual + 1e-4 * length * slope + 0.1 * trial.blur
+        if trial.dual <= wanted:
             break
-        if trial.machine.dual <= wanted + point.machine.gap and trial.machine.gap < point.machine.gap:
-            return sharpened(problem, state, trials, trial.machine.gap / trial.machine.primal)
+        if trial.dual <= wanted + point.blur and trial.blur < point.blur:
+            return sharpened(problem, state, trials, trial.blur / trial.primal)
         # the minimum of the parabola through both values and the slope
-        rise = trial.machine.dual - point.machine.dual - length * slope
+        rise = trial.dual - point.dual - length * slope
         length *= min(max(-slope * length / (2 * rise), 0.1), 0.5)
     return moved(state, trials, promised, shy=shy)
 
 
 def sharpened(problem: Problem, state: State, trials: Sequence[Point], tol: float) -> State:
-    """The same weights with a more exact machine, against which steps can be judged; or a better trial."""
-    point = min(trials, key=lambda trial: trial.machine.primal)
-    if point.machine.primal >= state.objective:
-        point = evaluate(problem, state.point.eta, tol, state.point.machine.z)
+    """The same weights with more exact machines, against which steps can be judged; or a better trial."""
+    point = min(trials, key=lambda trial: trial.primal)
+    if point.primal >= state.objective:
+        point = evaluate(problem, state.point.eta, tol, state.point.coefficients)
     return moved(state, [*trials, point], 0.0)
 
 
@@ -362,9 +325,10 @@ def cutting_step(problem: Problem, state: State, tol: float) -> State:
     _, share, _ = lowest_model(region, heights, Q, np.zeros(region.m), np.inf)
     bound = float(share @ heights) - region.highest(share @ Q)[0] / 2
     eta, _, value = lowest_model(region, heights, Q, point.eta, state.radius * float(point.eta.max()))
-    promised = point.machine.dual - value
-    trial = evaluate(problem, region.inside(eta), aim(state, max(promised, 0.0), tol), point.machine.z)
-    better = trial.machine.primal < point.machine.primal - 0.1 * promised
+    promised = point.dual - value
+    exact = aim(state, max(promised, 0.0), tol)
+    trial = evaluate(problem, region.inside(eta), exact, point.coefficients)
+    better = trial.primal < point.primal - 0.1 * promised
     radius = min(state.radius * 2, 1.0) if better else state.radius / 2
     return moved(replace(state, lower=max(state.lower, bound)), [trial], promised, radius=radius)
 
@@ -408,7 +372,7 @@ class NormBall:
         return float(c @ q), c, q
 
     def update(self, eta: Array, q: Array) -> Array:
-        """The best weights for given ``|w_p| = eta_p sqrt(q_p)``: proportional to ``|w_p|^(2 / (p + 1))``."""
+        """The best weights for given ``|w_p| = eta_p sqrt(q_p)``, as ``|w_p|^(2 / (p + 1))``."""
         best = (eta**2 * np.maximum(q, 0.0)) ** (1 / (self.p + 1))
         return np.asarray(best / np.linalg.norm(best, self.p)) if best.any() else eta
 
@@ -418,7 +382,7 @@ def norm_step(problem: Problem, state: State, tol: float) -> State:
     region, point = problem.region, state.point
     assert isinstance(region, NormBall)
     exact = max(0.02 * state.gap, 0.2 * tol)
-    trial = evaluate(problem, region.update(point.eta, point.q), exact, point.machine.z)
+    trial = evaluate(problem, region.update(point.eta, point.q), exact, point.coefficients)
     return moved(state, [trial], 0.0)
 
 
@@ -432,7 +396,7 @@ def solve(
     max_iter: int = 200,
     callback: Callback | None = None,
     eta: Array | None = None,
-    z: Array | None = None,
+    z: Starts = None,
 ) -> Solution[State]:
     """Minimise V over the region to a relative duality gap of `tol`, from `eta` and `z` if given."""
 
@@ -441,7 +405,9 @@ def solve(
             return state
         if not isinstance(problem.region, Polytope):
             return norm_step(problem, state, tol)
-        return (cutting_step if state.care >= 2 and state.care % 2 == 0 else newton_step)(problem, state, tol)
+        return (cutting_step if state.care >= 2 and state.care % 2 == 0 else newton_step)(
+            problem, state, tol
+        )
 
     return iterate(
         step,
