@@ -3,8 +3,8 @@
 X. Liu, L. Wang, X. Zhu, M. Li, E. Zhu, T. Liu, L. Liu, Y. Dou & J. Yin, "Absent Multiple Kernel Learning
 Algorithms", IEEE TPAMI 42 (2020).  Numbers of equations are the paper's.
 
-Model: ``f(x) = sum_p s_p <w_p, phi_p(x)> + b`` over the views that x has.  The margin of sample i is divided
-by ``sum_p s_ip |w_p|``, the part of the normal vector in its own views, instead of by all of it:
+Model: ``f(x) = sum_p s_p <w_p, phi_p(x)> + b`` over the views that x has.  The margin of sample i is
+divided by ``sum_p s_ip |w_p|``, the part of the normal vector in its own views, instead of by all of it:
 
     maximise over w, b   min_i  y_i f(x_i) / sum_p s_ip |w_p|.                                          (7)
 

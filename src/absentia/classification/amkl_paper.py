@@ -10,9 +10,9 @@ With ``w_p = sum_i alpha_i phi_p(x_i)`` for every p (Theorem 1), ``G = sum_p dia
                                   y_i ((G alpha)_i + b) >= tau_i (1 - xi_i),
 
 with Q as in :mod:`absentia.classification.amkl` for eq. 31 (Lambda = 1, tau = 1) and a simplex for eq. 21.
-For given eta that is a machine with the kernel ``G M^-1 G'`` and ``alpha = M^-1 G' z``; for given alpha the
-best eta minimises ``sum_p v_p / eta_p``, ``v_p = alpha' K_p alpha``.  The problem is jointly convex, so doing
-these in turn converges; linearising in eta gives the gap.
+For given eta that is a machine with the kernel ``G M^-1 G'`` and ``alpha = M^-1 G' z``; for given alpha
+the best eta minimises ``sum_p v_p / eta_p``, ``v_p = alpha' K_p alpha``.  The problem is jointly convex, so
+doing these in turn converges; linearising in eta gives the gap.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class KernelMachine(IterativeMixin, BaseEstimator, ABC):  # type: ignore[misc]
         solutions = [one.solution for one in found]
         fine = (Status.CONVERGED, Status.CERTIFIED)
         self._record(max(solutions, key=lambda s: (s.status not in fine, s.n_iter)))
-        self.usable_ = np.asarray(self._share(X.observed) > 0).any(axis=1)
+        self.usable_ = np.asarray((self._share(X.observed) > 0).any(axis=1))
 
     def _share(self, observed: Array) -> Array:
         """``tau``: the share of each machine's margin in the observed views; 0 where nothing is usable."""
@@ -246,7 +246,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if len(usable) < 2 or len(usable) < len(self.classes_):
             raise ValueError(
                 f"samples with at least one view have the class(es) {usable.tolist()} of "
-                f"{self.classes_.tolist()}; two classes or more, and samples with a view of each, are wanted"
+                f"{self.classes_.tolist()}; two classes or more, each with a view somewhere, are wanted"
             )
         self._prior = np.array([weight[y == label].sum() for label in self.classes_]) / weight.sum()
         own = compute_class_weight(self.class_weight, classes=self.classes_, y=y[counts])
@@ -322,7 +322,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     @available_if(lambda self: bool(self.probability))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: KernelViews) -> Array:
-        """Chances of the classes, calibrated on held-out scores; their frequencies where no view is usable."""
+        """Chances of the classes, calibrated on held-out scores; frequencies where no view is usable."""
         scores = self.decision_function(X).reshape(len(X), -1)
         chances = self._chances.predict(scores)
         return np.where(self.unusable(X)[:, None], self._prior, chances)

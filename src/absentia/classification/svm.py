@@ -8,7 +8,8 @@ Written in signed coefficients ``z`` (``z = y o beta`` for classification), for 
 * Classification: ``t = y o tau``, ``eps = 0``, ``z_i`` between 0 and ``y_i B_i``: the dual of
   ``1/2 |w|^2 + sum_i B_i max(0, tau_i - y_i f_i)``.  An ordinary machine has ``tau = 1``.
 * Regression: ``t = y``, ``lo = -C``, ``hi = C``: the dual of
-  ``1/2 |w|^2 + C sum_i max(0, |y_i - f_i| - eps)``.  The usual form has 2n variables; here ``|z_i|`` has a kink at zero, where a step simply ends.
+  ``1/2 |w|^2 + C sum_i max(0, |y_i - f_i| - eps)``.  The usual form has 2n variables; here ``|z_i|`` has a
+  kink at zero, where a step simply ends.
 
 Both have the loss ``max(0, hi (t - f - eps), lo (t - f + eps))``, with ``f = K z + b``, in the primal.
 
