@@ -1,7 +1,7 @@
 """Exact C-AMKL to a gap of 1e-5 at 2000 and 5000 samples: CPU seconds and peak memory.
 
-20 RBF kernels, 40 % of the cells absent, nobody with all views.  Each size in a process of its own; the peak
-includes making the kernels.
+20 RBF kernels, 40 % of the cells absent, nobody with all views.  Each size in a process of its own; the
+peak includes making the kernels.
 """
 
 from __future__ import annotations
