@@ -108,7 +108,9 @@ def test_the_exact_convex_form_is_the_conic_primal_and_dual(seed):
 
 def test_gradient_and_hessian_are_those_of_finite_differences():
     K, observed, y = data(60, spread=1)
-    problem = Problem(stack_of(K, observed), (Box.classification(y, np.full(60, 1.0)),), Polytope.simplex(4))
+    problem = Problem(
+        stack_of(K, observed), (Box.classification(y, np.full(60, 1.0)),), Polytope.simplex(4)
+    )
     eta, h = np.array([0.3, 0.2, 0.25, 0.25]), 1e-5
     at = lambda x: evaluate(problem, x, 1e-13)
     point = at(eta)
@@ -121,7 +123,9 @@ def test_gradient_and_hessian_are_those_of_finite_differences():
 
 def test_coefficients_follow_the_weights():
     K, observed, y = data(60, spread=1)
-    problem = Problem(stack_of(K, observed), (Box.classification(y, np.full(60, 1.0)),), Polytope.simplex(4))
+    problem = Problem(
+        stack_of(K, observed), (Box.classification(y, np.full(60, 1.0)),), Polytope.simplex(4)
+    )
     eta, d = np.full(4, 0.25), 1e-4 * np.array([1.0, -1.0, 0.5, -0.5])
     point, moved = evaluate(problem, eta, 1e-13), evaluate(problem, eta + d, 1e-13)
     predicted = curvature(problem, point, 1e-14).follow(point, d)[0]
@@ -132,7 +136,9 @@ def test_coefficients_follow_the_weights():
 @pytest.mark.parametrize("region", ["simplex", "rows", "mean"])
 def test_the_certificate_holds_at_every_step(region):
     K, observed, y = data(60, 6)
-    problem = Problem(stack_of(K, observed), (Box.classification(y, np.ones(60)),), regions(observed)[region])
+    problem = Problem(
+        stack_of(K, observed), (Box.classification(y, np.ones(60)),), regions(observed)[region]
+    )
     best = solve(problem, tol=1e-9).state.objective
     seen = []
     solve(problem, tol=1e-5, callback=lambda p: seen.append((p.objective, p.change)))
@@ -150,14 +156,18 @@ def test_no_problem_stalls(absent, C):
     tau = np.maximum(observed.mean(axis=1), 0.2)
     for region in regions(observed).values():
         for t in (np.ones(80), tau):
-            found = solve(Problem(stack_of(K, observed), (Box.classification(y, C / t, t),), region), tol=1e-5)
+            found = solve(
+                Problem(stack_of(K, observed), (Box.classification(y, C / t, t),), region), tol=1e-5
+            )
             assert found.status is Status.CERTIFIED
             assert found.n_iter < 60
 
 
 def test_cutting_planes_close_the_gap_where_newton_does_not(monkeypatch):
     K, observed, y = data(60, 4, absent=0.8)
-    problem = Problem(stack_of(K, observed), (Box.classification(y, np.full(60, 0.5)),), Polytope.simplex(4))
+    problem = Problem(
+        stack_of(K, observed), (Box.classification(y, np.full(60, 0.5)),), Polytope.simplex(4)
+    )
     exact = solve(problem, tol=1e-7).state.objective
     monkeypatch.setattr(solver, "newton_step", solver.cutting_step)
     found = solve(problem, tol=1e-4, max_iter=500)

@@ -82,7 +82,9 @@ def test_the_bias_has_the_least_loss(problem):
     K, box, _ = problem(40)
     scores = K @ np.random.default_rng(1).standard_normal(40)
     best = box.losses(scores + box.best_bias(scores)).sum()
-    others = [box.losses(scores + b).sum() for b in np.r_[box.t - scores - box.eps, box.t - scores + box.eps]]
+    others = [
+        box.losses(scores + b).sum() for b in np.r_[box.t - scores - box.eps, box.t - scores + box.eps]
+    ]
     assert best == pytest.approx(min(others))
 
 
@@ -106,11 +108,14 @@ def test_an_infeasible_start_is_mended():
     z = box.feasible(np.random.default_rng(0).standard_normal(50) * 100)
     assert abs(z.sum()) < 1e-10
     assert ((z >= box.lo) & (z <= box.hi)).all()
-    assert fit_machine(K, box, tol=1e-6, start=np.full(50, 7.0)).gap <= 1e-6 * fit_machine(K, box, tol=1e-6).primal * 1.01
+    assert (
+        fit_machine(K, box, tol=1e-6, start=np.full(50, 7.0)).gap
+        <= 1e-6 * fit_machine(K, box, tol=1e-6).primal * 1.01
+    )
 
 
 def test_samples_with_no_room_take_no_part():
-    K, box, y = classification(60, tau=False)
+    K, _, y = classification(60, tau=False)
     bound = np.where(np.arange(60) < 20, 0.0, 1.0)
     part = fit_machine(K, Box.classification(y, bound), tol=1e-9)
     alone = fit_machine(np.ascontiguousarray(K[20:, 20:]), Box.classification(y[20:], bound[20:]), tol=1e-9)
