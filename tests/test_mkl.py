@@ -95,6 +95,17 @@ def test_scores_are_what_the_equation_says(kernels):
     np.testing.assert_allclose(machine.decision_function(test), by_hand, rtol=1e-10)
 
 
+def test_views_that_training_did_not_see_are_not_read_later():
+    views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    full = ViewKernels().fit_transform(views)
+    mask = missingness.fixed_per_sample(views, 3, random_state=0)
+    machine = MKLClassifier().fit(full.hide(mask), y < 5)
+    by_hand = np.full(60, machine.bias_[0])
+    for v, K in enumerate(full.to_dense()):
+        by_hand += machine.weights_[v] * K @ (machine.dual_coef_[0] * mask[:, v])
+    np.testing.assert_allclose(machine.decision_function(full), by_hand, rtol=1e-10)
+
+
 def test_absent_machines_score_in_units_of_the_own_margin(kernels):
     kv, y = kernels
     train, test, a, _ = halves(kv)
