@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from absentia import io as io
     from absentia import metrics as metrics
     from absentia import missingness as missingness
+    from absentia.classification.amkl import AbsentMKLClassifier as AbsentMKLClassifier
+    from absentia.classification.mkl import MKLClassifier as MKLClassifier
+    from absentia.classification.mkl import MKLRegressor as MKLRegressor
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
     from absentia.completion.emfill import EMFill as EMFill
@@ -32,10 +35,13 @@ _HOME = {
     "metrics": "",
     "missingness": "",
     "AbsenceWarning": "presence",
+    "AbsentMKLClassifier": "classification.amkl",
     "CombineKernels": "kernels",
     "EMFill": "completion.emfill",
     "KNNFill": "completion.knn",
     "KernelViews": "kernelviews",
+    "MKLClassifier": "classification.mkl",
+    "MKLRegressor": "classification.mkl",
     "MKMC": "completion.mkmc",
     "MeanFill": "completion.baselines",
     "SVTFill": "completion.svt",

@@ -131,7 +131,7 @@ class IterativeMixin:
             raise ValueError(f"{type(self).__name__}: {solution.status.value}; there is none")
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.trace
-        self.converged_ = solution.status is Status.CONVERGED
+        self.converged_ = solution.status in (Status.CONVERGED, Status.CERTIFIED)
         self.status_ = solution.status.value
         if solution.status in (Status.MAX_ITER, Status.NOT_FINITE):
             warnings.warn(

@@ -25,9 +25,10 @@ class Status(Enum):
     """How a run ended; the value is the sentence the user reads."""
 
     CONVERGED = "converged: the objective's relative change fell below tol"
+    CERTIFIED = "converged: the relative duality gap fell below tol"
     FINISHED = "ran all max_iter iterations, as tol=0 asks for"
     MAX_ITER = (
-        "reached max_iter before the objective's relative change fell below tol; "
+        "reached max_iter before the objective's relative change, or its duality gap, fell below tol; "
         "raise max_iter, or accept less with a larger tol"
     )
     STOPPED = "stopped early at the callback's request; the last iterate is kept"
@@ -80,13 +81,16 @@ def iterate(
     max_iter: int,
     callback: Callback | None = None,
     patience: int = 1,
+    gap: Callable[[State], float] | None = None,
 ) -> Solution[State]:
     """Repeat ``state = step(state)`` until the objective settles.
 
     The trace holds the objective *after* each step, so a start that lies outside the family the
     step moves in leaves no misleading first value.  ``tol`` is relative; ``tol=0`` runs exactly
     ``max_iter`` steps.  The change has to stay below it for `patience` steps in a row: accelerated
-    steps are uneven, and a single short one is no sign of an end.
+    steps are uneven, and a single short one is no sign of an end.  With `gap`, a certificate of how far
+    a state is from the optimum at most, relative to it, that is what has to fall below `tol`, and what
+    the callback sees as the change.
     """
     trace: list[float] = []
     status = Status.MAX_ITER if tol > 0 else Status.FINISHED
@@ -98,13 +102,15 @@ def iterate(
             status = Status.NOT_FINITE
             break
         state, change = candidate, relative_change(previous, value)
+        if gap is not None:
+            change = gap(state)
         trace.append(value)
         if callback is not None and callback(Progress(iteration, value, change, max_iter)):
             status = Status.STOPPED
             break
         settled = settled + 1 if change < tol else 0
         if settled >= patience:
-            status = Status.CONVERGED
+            status = Status.CONVERGED if gap is None else Status.CERTIFIED
             break
         previous = value
     return Solution(state, np.asarray(trace), status)
