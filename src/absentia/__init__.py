@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from absentia import missingness as missingness
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
+    from absentia.completion.cvkt import CVKT as CVKT
     from absentia.completion.mkmc import MKMC as MKMC
     from absentia.kernels import CombineKernels as CombineKernels
     from absentia.kernels import ViewKernels as ViewKernels
@@ -29,6 +30,7 @@ _HOME = {
     "metrics": "",
     "missingness": "",
     "AbsenceWarning": "presence",
+    "CVKT": "completion.cvkt",
     "CombineKernels": "kernels",
     "KernelViews": "kernelviews",
     "MKMC": "completion.mkmc",
