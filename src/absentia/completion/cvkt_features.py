@@ -79,14 +79,20 @@ def feature_map(kernel: Operator, landmarks: Array | None = None) -> FeatureMap:
 def eigenpairs(kernel: Operator) -> tuple[Array, Array]:
     """Eigenvectors and eigenvalues of a kernel; of one given by thin factors only those that count."""
     if isinstance(kernel, Gram) and kernel.left.shape[1] < kernel.shape[0]:
-        w, V = scipy.linalg.eigh(thin_gram(kernel.left, kernel.left), check_finite=False)
+        w, V = eigh(thin_gram(kernel.left, kernel.left))
         kept = w > kernel.shape[0] * np.finfo(kernel.dtype).eps * w.max(initial=0.0)
         return np.asarray(kernel.left @ (V[:, kept] / np.sqrt(w[kept]))), w[kept]
     A = np.asarray(kernel.to_dense(), dtype=np.float64)
     if not len(A):
         return np.zeros((0, 0)), np.zeros(0)
-    w, L = scipy.linalg.eigh(symmetrize(A), check_finite=False)
+    w, L = eigh(symmetrize(A))
     return L, w
+
+
+def eigh(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, by divide and conquer."""
+    w, V = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+    return w, V
 
 
 def lottery(ids: Array, rng: np.random.Generator) -> Array:

@@ -13,8 +13,8 @@ has another view.  The row of a sample that has none is [1, 0, 0], which is the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ import scipy.sparse
 from absentia.completion.cvkt_features import (
     FeatureMap,
     count,
+    eigh,
     feature_map,
     has_another,
     side_by_side,
@@ -64,7 +65,7 @@ class Coordinates:
         Psi = Psi - mean
         if not min(n, m):
             return cls(mean, np.zeros((m, 0)), np.zeros(0))
-        w, V = scipy.linalg.eigh(Psi.T @ Psi if m <= n else Psi @ Psi.T, check_finite=False)
+        w, V = eigh(Psi.T @ Psi if m <= n else Psi @ Psi.T)
         kept = w > max(n, m) * np.finfo(np.float64).eps * max(w[-1], 0.0)
         w, V = w[kept], V[:, kept]
         return cls(mean, V if m <= n else Psi.T @ (V / np.sqrt(w)), w)
@@ -76,25 +77,27 @@ class Coordinates:
 # ------------------------------------------------------------------------------------------ weights
 
 
-def leave_one_out(Y: Array, squares: Array, Phi: Array, ridge: float) -> float:
+def leave_one_out(Y: Array, squares: Array, Phi: Array, ridges: Iterable[float]) -> Array:
     """Mean squared error in feature space of predicting each sample from all others, in closed form.
 
     With H the ridge's hat matrix, intercept included, the error at t is
     ``[(I - H) Phi Phi' (I - H)']_tt / (1 - H_tt)^2``; the rows of `Y` and `Phi` are centred.
     """
-    YD = Y / (squares + ridge)
-    residual = Phi - YD @ (Y.T @ Phi)
-    left = 1 - 1 / len(Y) - np.einsum("ij,ij->i", YD, Y)
-    return float(np.mean(np.einsum("ij,ij->i", residual, residual) / left**2))
+    errors, cross = [], Y.T @ Phi
+    for ridge in ridges:
+        YD = Y / (squares + ridge)
+        residual = Phi - YD @ cross
+        left = 1 - 1 / len(Y) - np.einsum("ij,ij->i", YD, Y)
+        errors.append(np.mean(np.einsum("ij,ij->i", residual, residual) / left**2))
+    return np.array(errors)
 
 
 def choose_ridge(Y: Array, squares: Array, Phi: Array) -> float:
     """The ridge of :data:`GRID`, in units of the mean eigenvalue, with the least leave-one-out error."""
     if not len(squares):
         return float(GRID[-1])
-    unit = squares.sum() / len(Y)
-    Phi = Phi - Phi.mean(axis=0)
-    return float(min(GRID, key=lambda ridge: leave_one_out(Y, squares, Phi, ridge * unit)))
+    errors = leave_one_out(Y, squares, Phi - Phi.mean(axis=0), GRID * squares.sum() / len(Y))
+    return float(GRID[np.argmin(errors)])
 
 
 def aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) -> tuple[Array, Array]:
@@ -131,7 +134,7 @@ class Transfer:
     """What takes the other views' features to weights over the samples a view was observed for."""
 
     coordinates: Coordinates
-    weights: Array  # observed samples x (2 + coordinates)
+    weights: Array  # observed samples x (2 + coordinates); of the last round only
     ridge: float
     carried: Array  # weights' Phi: from X to features of the view
 
@@ -180,7 +183,9 @@ def learn_rounds(
     learned: list[Round] = []
     current = list(features)
     for _ in range(rounds):
-        current = refilled(learned[-1], current, observed) if learned else current
+        if learned:
+            current = refilled(learned[-1], current, observed)
+            learned[-1] = [replace(transfer, weights=transfer.weights[:0]) for transfer in learned[-1]]
         this = []
         for v, present in enumerate(observed.T):
             chosen = settings if not learned else settings._replace(ridge=learned[0][v].ridge)
