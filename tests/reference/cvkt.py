@@ -60,10 +60,13 @@ def cvkt(K, observed, ridge="loo", rounds=1):
             W[seen] = np.eye(n)[seen]
             W = W[:, seen]
             block = K[v][np.ix_(seen, seen)]
-            completed[v] = W @ block @ W.T
-            for t in range(n):
-                if t not in seen:
-                    completed[v][t, t] = max(completed[v][t, t], np.median(np.diag(block)))
             following[v] = W @ first[v][np.ix_(seen, seen)] @ W.T
+            level, unseen = np.median(np.diag(block)), np.setdiff1d(np.arange(n), seen)
+            if np.ptp(np.diag(block)) < 1e-9 * level:  # constant: nobody is longer than that
+                for t in unseen:
+                    W[t] *= min(1, np.sqrt(level / (W[t] @ block @ W[t])))
+            completed[v] = W @ block @ W.T
+            for t in unseen:
+                completed[v][t, t] = max(completed[v][t, t], level)
         similar = following
     return completed, chosen

@@ -50,9 +50,9 @@ Departures from the paper
 * The weights add up to one, so that means are transferred as they are.
 * The observed block is kept (`keep_observed`), and the result is positive semidefinite: it is a
   Gram matrix of features.  No rescaling by minimum and maximum.
-* What is predicted of a sample is shorter than the sample itself.  Its own kernel value is therefore
-  raised to the median of those observed, which for kernels of constant diagonal is the value it must
-  have; it is never lowered.
+* What is predicted of a sample is in general shorter than the sample itself.  Its own kernel value is
+  therefore raised to the median of those observed; it is never lowered.  If the observed diagonal is
+  constant, so is the completed one: predictions that are too long are shortened as well.
 * Absent features may be filled with what was transferred, and everything be learned again (`rounds`).
 * Samples that have no other view are not learned from.
 """

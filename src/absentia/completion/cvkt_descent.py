@@ -59,7 +59,7 @@ class Problem:
 
 
 class Point(NamedTuple):
-    """A transformation, its alignment, the gradient along the sphere, how far to step first."""
+    """A transformation, its alignment, the gradient, how far to step first."""
 
     U: Array
     value: float
@@ -68,7 +68,10 @@ class Point(NamedTuple):
 
 
 def evaluate(problem: Problem, U: Array, step: float = math.nan) -> Point:
-    """Alignment of Eq. 4 and its gradient, projected on the tangent space of the sphere at `U`."""
+    """Alignment of Eq. 4 and its gradient.
+
+    The alignment does not change along `U` itself, so the gradient is tangent to the sphere as it is.
+    """
     Y = problem.Psi @ U
     KY, G = problem.K @ Y, Y.T @ Y
     inner, norm = float(np.vdot(Y, KY)), float(np.linalg.norm(G))
@@ -76,7 +79,6 @@ def evaluate(problem: Problem, U: Array, step: float = math.nan) -> Point:
     if not size > 0:
         return Point(U, 0.0, np.zeros_like(U), 1.0)
     gradient = problem.Psi.T @ (2 / size * (KY - inner / norm**2 * (Y @ G)))
-    gradient -= float(np.vdot(U, gradient)) * U
     return Point(U, inner / size, gradient, step)
 
 

@@ -36,6 +36,8 @@ from absentia.operators import Completed, Dense, Operator, Side
 
 #: What leave-one-out chooses from, in units of the mean eigenvalue: half decades.
 GRID = np.logspace(-4, 2, 13)
+#: A diagonal that varies by no more than this share is constant but for rounding, in single precision too.
+SAME = 1e-5
 
 
 class Settings(NamedTuple):
@@ -221,7 +223,7 @@ class Regression:
     maps: Sequence[FeatureMap]
     learned: Sequence[Round]
     X: Sequence[Array]  # by view: of the training samples whose kernel values are transferred
-    levels: Array  # by view: what an absent sample's own kernel value is raised to
+    levels: Sequence[Level]
     keep: bool
     kernels: KernelViews
 
@@ -244,8 +246,8 @@ class Regression:
             rows_of(transfer, last, observed, v, ~_known(observed, v, keep))
             for v, transfer in enumerate(learned[-1])
         ]
-        levels = [np.median(d) if len(d) else 0.0 for d in map(kernels.diagonal, kernels.names)]
-        return cls(maps, learned, X, np.array(levels, dtype=np.float64), keep, kernels)
+        levels = [Level.of(kernels.diagonal(name)) for name in kernels.names]
+        return cls(maps, learned, X, levels, keep, kernels)
 
     @property
     def ridges(self) -> Array:
@@ -262,12 +264,19 @@ class Regression:
         G = kernel @ weights + N @ (N.T @ weights)
         return G, symmetrize(weights.T @ G)
 
-    def _own_values(self, side: Side, E: Array, X: KernelViews, v: int) -> tuple[Array, Array]:
-        """``k(t, t)`` of transferred samples, and by how much it is raised to what is known of it."""
-        level = np.full(len(X), self.levels[v])
-        level[X.observed[:, v]] = X.diagonal(X.names[v])
-        own = np.einsum("ij,ij->i", side.W @ E, side.W)
-        return own, np.maximum(level[side.filled] - own, 0.0)
+    def _placed(self, X: KernelViews, v: int, G: Array, E: Array, rows: Array) -> Placed:
+        """The samples of `X` as a side of a completed kernel; `rows` is X of the transferred ones."""
+        known, present = _known(X.observed, v, self.keep), X.observed[:, v]
+        kept = np.flatnonzero(known[present])
+        level = np.full(len(X), self.levels[v].value)
+        level[present] = X.diagonal(X.names[v])
+        level, own = level[~known], np.einsum("ij,ij->i", rows @ E, rows)
+        if self.levels[v].constant:
+            # a prediction longer than the sample is known to be is shortened, all else kept
+            rows = rows * np.sqrt(level / np.maximum(own, level))[:, None]
+            own = np.minimum(own, level)
+        side = Side(np.flatnonzero(known), np.flatnonzero(~known), G[kept], rows)
+        return Placed(side, kept, own, np.maximum(level - own, 0.0))
 
     def fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         """The training kernels `X`, completed; as arrays if they came as arrays."""
@@ -275,8 +284,7 @@ class Regression:
         for v, name in enumerate(X.names):
             kernel = X.operator(name)
             G, E = self._inner(kernel, v)
-            side, kept = _side(G, self.X[v], X.observed, v, self.keep)
-            _, raised = self._own_values(side, E, X, v)
+            side, kept, _, raised = self._placed(X, v, G, E, self.X[v])
             block = kernel if len(kept) == kernel.shape[0] else kernel.select(kept, kept)
             done = Completed.square(block, side.known, side.filled, side.G, side.W, E, raised)
             completed[name] = done.to_dense() if isinstance(kernel, Dense) else done
@@ -287,29 +295,46 @@ class Regression:
         current = spread_features(X, self.maps)
         for transfers in self.learned[:-1]:
             current = refilled(transfers, current, X.observed)
-        train, nothing = self.kernels, scipy.sparse.csr_array(X.shape)
+        nothing = scipy.sparse.csr_array(X.shape)
         blocks: dict[str, Operator] = {}
         diagonals: dict[str, Array] = {}
         for v, name in enumerate(X.names):
             transfer, kernel = self.learned[-1][v], X.operator(name)
-            G, E = self._inner(train.operator(name), v)
-            columns, kept_columns = _side(G, self.X[v], train.observed, v, self.keep)
-            rows = rows_of(transfer, current, X.observed, v, ~_known(X.observed, v, self.keep))
-            side, kept = _side(kernel @ transfer.weights, rows, X.observed, v, self.keep)
-            blocks[name] = Completed(kernel.select(kept, kept_columns), side, columns, E, nothing)
+            G, E = self._inner(self.kernels.operator(name), v)
+            columns = self._placed(self.kernels, v, G, E, self.X[v])
+            new = rows_of(transfer, current, X.observed, v, ~_known(X.observed, v, self.keep))
+            rows = self._placed(X, v, kernel @ transfer.weights, E, new)
+            block = kernel.select(rows.kept, columns.kept)
+            blocks[name] = Completed(block, rows.side, columns.side, E, nothing)
             diagonals[name] = np.empty(len(X))
-            diagonals[name][side.known] = X.diagonal(name)[kept]
-            diagonals[name][side.filled] = np.sum(self._own_values(side, E, X, v), axis=0)
+            diagonals[name][rows.side.known] = X.diagonal(name)[rows.kept]
+            diagonals[name][rows.side.filled] = rows.own + rows.raised
         return blocks, diagonals
+
+
+class Level(NamedTuple):
+    """What is known of a sample's own kernel value: the median of those observed, and if all are that."""
+
+    value: float
+    constant: bool
+
+    @classmethod
+    def of(cls, diagonal: Array) -> Self:
+        if not len(diagonal):
+            return cls(0.0, False)
+        value = float(np.median(diagonal))
+        return cls(value, value > 0 and float(np.ptp(diagonal)) <= SAME * value)
+
+
+class Placed(NamedTuple):
+    """Samples as a side of a completed kernel."""
+
+    side: Side
+    kept: Array  # those that stay, by their place in the view's block
+    own: Array  # k(t, t) of those that are transferred
+    raised: Array  # and by how much it is raised
 
 
 def _known(observed: Array, v: int, keep: bool) -> Array:
     """Samples whose kernel values stay: all observed, or else only those nothing can be transferred to."""
     return np.asarray(observed[:, v] if keep else observed[:, v] & ~has_another(observed, v))
-
-
-def _side(G: Array, X: Array, observed: Array, v: int, keep: bool) -> tuple[Side, Array]:
-    """A side of a completed kernel, and which of the view's samples stay, by their place in its block."""
-    known = _known(observed, v, keep)
-    kept = np.flatnonzero(known[observed[:, v]])
-    return Side(np.flatnonzero(known), np.flatnonzero(~known), G[kept], X), kept
