@@ -66,8 +66,9 @@ def on_random_problems(n_problems: int) -> dict[str, Any]:
         reached = cvkt_descent.steepest(problem, rank, rng).trace[-1]
         coordinates = cvkt_ridge.Coordinates.over(Psi)
         Y, squares = coordinates.of(Psi), coordinates.squares
-        _, w = cvkt_ridge.aligned_axes(Y, squares, own - own.mean(axis=0), 0.0, rank)
-        short.append(float(np.sqrt(np.sum(w**2)) / np.linalg.norm(problem.K)) - reached)
+        own -= own.mean(axis=0)
+        _, w = cvkt_ridge.aligned_axes(Y, squares, own, 0.0, rank)
+        short.append(float(np.linalg.norm(w) / np.linalg.norm(own.T @ own)) - reached)
     return {
         "problem": f"{n_problems} random problems",
         "method": "alignment, closed minus descent",

@@ -171,9 +171,10 @@ def test_the_gradient_is_that_of_the_alignment(rng):
     direction -= np.vdot(U, direction) * U
     point, h = cvkt_descent.evaluate(problem, U), 1e-6
     ahead, behind = (cvkt_descent.evaluate(problem, U + e * direction).value for e in (h, -h))
-    assert np.vdot(point.gradient, direction) == pytest.approx((ahead - behind) / (2 * h), rel=1e-6)
+    gradient = cvkt_descent.gradient(problem, point)
+    assert np.vdot(gradient, direction) == pytest.approx((ahead - behind) / (2 * h), rel=1e-6)
     assert point.value == pytest.approx(alignment(K, U, Psi), rel=1e-10)
-    assert np.vdot(point.gradient, U) == pytest.approx(0, abs=1e-12)
+    assert np.vdot(gradient, U) == pytest.approx(0, abs=1e-12)
 
 
 def test_descent_stays_on_the_sphere_and_never_loses_alignment(rng):

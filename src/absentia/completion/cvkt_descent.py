@@ -47,7 +47,7 @@ HELD_OUT = 0.2
 
 @dataclass(frozen=True)
 class Problem:
-    """Centred features and kernel of the samples that are learned from."""
+    """Centred features, and the centred kernel at unit norm, of the samples that are learned from."""
 
     Psi: Array
     K: Array
@@ -55,47 +55,51 @@ class Problem:
     @classmethod
     def of(cls, Psi: Array, K: Array) -> Self:
         centre = K.mean(axis=0)
-        return cls(Psi - Psi.mean(axis=0), K - centre - centre[:, None] + K.mean())
+        K = K - centre - centre[:, None] + K.mean()
+        return cls(Psi - Psi.mean(axis=0), K / (float(np.linalg.norm(K)) or 1.0))
 
 
 class Point(NamedTuple):
-    """A transformation, its alignment, the gradient, how far to step first."""
+    """A transformation, its alignment, what the gradient is made from, and what the last step gained."""
 
     U: Array
     value: float
-    gradient: Array
-    step: float
+    Y: Array  # Psi U
+    KY: Array
+    YY: Array  # Y'Y, whose norm is that of the transferred kernel
+    gain: float = 0.0
 
 
-def evaluate(problem: Problem, U: Array, step: float = math.nan) -> Point:
-    """Alignment of Eq. 4 and its gradient.
-
-    The alignment does not change along `U` itself, so the gradient is tangent to the sphere as it is.
-    """
+def evaluate(problem: Problem, U: Array) -> Point:
+    """The alignment of Eq. 4."""
     Y = problem.Psi @ U
-    KY, G = problem.K @ Y, Y.T @ Y
-    inner, norm = float(np.vdot(Y, KY)), float(np.linalg.norm(G))
-    size = float(np.linalg.norm(problem.K)) * norm
-    if not size > 0:
-        return Point(U, 0.0, np.zeros_like(U), 1.0)
-    gradient = problem.Psi.T @ (2 / size * (KY - inner / norm**2 * (Y @ G)))
-    return Point(U, inner / size, gradient, step)
+    KY, YY = problem.K @ Y, Y.T @ Y
+    norm = float(np.linalg.norm(YY))
+    return Point(U, float(np.vdot(Y, KY)) / norm if norm > 0 else 0.0, Y, KY, YY)
+
+
+def gradient(problem: Problem, point: Point) -> Array:
+    """Of the alignment.  It does not change along U itself, so this is tangent to the sphere as it is."""
+    norm = float(np.linalg.norm(point.YY))
+    if not norm > 0:
+        return np.zeros_like(point.U)
+    return np.asarray(problem.Psi.T @ (2 / norm * (point.KY - point.value / norm * (point.Y @ point.YY))))
 
 
 def ascend(problem: Problem, point: Point) -> Point:
     """One step of steepest descent (of minus the alignment) with backtracking."""
-    slope = float(np.vdot(point.gradient, point.gradient))
+    direction = gradient(problem, point)
+    slope = float(np.vdot(direction, direction))
     if not slope > 0:
         return point
-    step = point.step if math.isfinite(point.step) and point.step > 0 else 1 / math.sqrt(slope)
+    # at first, unit length; then twice as far as would gain what the last step gained
+    step = 4 * point.gain / slope if point.gain > 0 else 1 / math.sqrt(slope)
     for _ in range(25):
-        U = point.U + step * point.gradient
+        U = point.U + step * direction
         candidate = evaluate(problem, U / np.linalg.norm(U))
         gain = candidate.value - point.value
         if gain >= 1e-4 * step * slope:
-            following = float(np.vdot(candidate.gradient, candidate.gradient))
-            # twice as far as would gain as much again if the alignment were quadratic
-            return candidate._replace(step=4 * gain / following if following > 0 else math.nan)
+            return candidate._replace(gain=gain)
         step /= 2
     return point
 

@@ -161,6 +161,10 @@ class Transfer:
             weights = truncated(weights, Phi, settings.rank)
         return cls(coordinates, weights, float(relative), weights.T @ Phi)
 
+    def without_weights(self) -> Self:
+        """All that refilling needs."""
+        return replace(self, weights=np.zeros((0, self.weights.shape[1])))
+
     def rows(self, Psi: Array, other: Array) -> Array:
         """``X = [1, other, y]`` of samples with features `Psi` of the other views."""
         y = np.where(other[:, None], self.coordinates.of(Psi), 0.0)
@@ -187,7 +191,7 @@ def learn_rounds(
     for _ in range(rounds):
         if learned:
             current = refilled(learned[-1], current, observed)
-            learned[-1] = [replace(transfer, weights=transfer.weights[:0]) for transfer in learned[-1]]
+            learned[-1] = [transfer.without_weights() for transfer in learned[-1]]
         this = []
         for v, present in enumerate(observed.T):
             chosen = settings if not learned else settings._replace(ridge=learned[0][v].ridge)
