@@ -1,6 +1,6 @@
 """The registry: one line enrols a method in all generic tests."""
 
-from absentia import MKMC, EMFill, KNNFill, MeanFill, SVTFill, ZeroFill
+from absentia import CVKT, MKMC, EMFill, KNNFill, MeanFill, SVTFill, ZeroFill
 
 # every completer, quick enough to be fitted a hundred times
 COMPLETERS = {
@@ -19,6 +19,11 @@ COMPLETERS = {
     "mkmc full": MKMC("full", max_iter=2000, tol=1e-9),
     "mkmc pca": MKMC("pca", n_components=3, max_iter=2000, tol=1e-12),
     "mkmc fa": MKMC("fa", n_components=3, max_iter=2000, tol=1e-12),
+    # not solver="descent": the paper's procedure overwrites, rescales and is not positive semidefinite
+    "cvkt": CVKT(),
+    "cvkt, 3 rounds": CVKT(rounds=3, rank=10),
+    "cvkt, landmarks": CVKT(n_landmarks=12, rounds=2),
+    "cvkt, closed": CVKT(solver="closed", rank=0.3),
 }
 
 # how far the same problem in another order may end from itself: iterates of the accelerated methods

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from absentia.classification.mkl import MKLRegressor as MKLRegressor
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
+    from absentia.completion.cvkt import CVKT as CVKT
     from absentia.completion.emfill import EMFill as EMFill
     from absentia.completion.knn import KNNFill as KNNFill
     from absentia.completion.mkmc import MKMC as MKMC
@@ -36,6 +37,7 @@ _HOME = {
     "missingness": "",
     "AbsenceWarning": "presence",
     "AbsentMKLClassifier": "classification.amkl",
+    "CVKT": "completion.cvkt",
     "CombineKernels": "kernels",
     "EMFill": "completion.emfill",
     "KNNFill": "completion.knn",
