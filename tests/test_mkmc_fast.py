@@ -131,6 +131,7 @@ def test_views_that_see_the_same_samples_can_be_merged(model):
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:with 3 components")  # these views share nothing
 @pytest.mark.parametrize("model", ["pca", "fa"])
 def test_factors_give_what_their_kernels_give(model):
     rng = np.random.default_rng(0)
@@ -472,3 +473,18 @@ def test_quality_on_mfeat_is_that_of_the_papers_algorithm(mfeat):
     keep = missingness.mcar(truth, 0.5, random_state=0)
     done = MKMC("pca", tol=1e-5).fit_transform(truth.hide(keep))
     assert metrics.ca_error(truth, done) <= 0.026
+
+
+def test_a_rank_that_fits_what_views_do_not_share_is_warned_of():
+    """Three shared factors among many of each view's own: twenty components are far too many."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(400, 3))
+    keep = missingness.fixed_per_view((400, 5), 0.3, random_state=0)
+    factors = {
+        f"v{k}": (np.flatnonzero(o), np.hstack([shared[o], 1.5 * rng.normal(size=(o.sum(), 6))]))
+        for k, o in enumerate(keep.T)
+    }
+    kv = KernelViews.from_factors(factors)
+    with pytest.warns(UserWarning, match=r"20 components .* try n_components='heldout'"):
+        MKMC("pca", n_components=20, tol=1e-4).fit(kv)
+    assert MKMC("pca", n_components="heldout", tol=1e-4).fit(kv).n_components_ <= 5

@@ -78,6 +78,8 @@ from absentia.solve import Accelerated, Callback, Descent, Point, Solution, Stat
 SMALL = 500
 #: One of them is where the papers' algorithm is after so many iterations.
 HEAD_START = 5
+#: A model variance of so many times the kernels' is warned of.
+EXCESS = 1.1
 #: From so many on, the first part of a fit is run in single precision, which costs half.
 LARGE = 2000
 
@@ -99,7 +101,9 @@ class MKMC(IterativeMixin, Completer):
         the zero-filled kernels of unit mean diagonal, which is the papers' first model; they do not
         say which matrix they count on.  Zeros inflate the count (mfeat, half hidden: 56 to 58, without
         anything hidden 40), and on such kernels that completes better than fewer.  Kaiser's rule
-        depends on the kernels' scale, Guttman-Kaiser's does not.  Beyond 4000 samples a random 4000
+        depends on the kernels' scale, Guttman-Kaiser's does not.  Where views have strong factors of
+        their own, either rule counts those too and the completed rows can be far worse than the mean; a
+        warning says so, and ``"heldout"`` is the better choice.  Beyond 4000 samples a random 4000
         of them are counted on.  ``"heldout"`` hides a tenth of each view's samples, fits along a path
         of ranks and takes the one that completes the hidden rows best (relative Frobenius error;
         kept in ``heldout_curve_``).
@@ -196,6 +200,7 @@ class MKMC(IterativeMixin, Completer):
         model = self._fit_model(views, len(seen))
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[seen])
+        _warn_of_excess(model, self.n_components_)
         self.model_ = model.pad(seen, len(X))
         self._train = X
 
@@ -586,6 +591,18 @@ def _view_scales(X: KernelViews) -> Array:
             if not scales[v] > 0:
                 raise ValueError(f"view {name!r}: the kernel is zero for every sample; leave the view out")
     return scales
+
+
+def _warn_of_excess(model: PDOperator, q: int | None) -> None:
+    """Warn of a model that gives samples far more variance than their kernels do (one, on average)."""
+    variance = float(np.mean(model.diagonal()))
+    if q is not None and variance > EXCESS:
+        warnings.warn(
+            f"with {q} components the model gives samples {variance:.2g} times the variance they have in "
+            "their views: it fits what views do not share; try n_components='heldout', or fewer",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def _warn_of_gaps(X: KernelViews, groups: Array) -> None:
