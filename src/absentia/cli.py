@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 app = App(
     name="absentia",
-    help="Data in several views, whole views absent: look at it, complete it, classify it, see how well that works.",
+    help="Data in several views, whole views absent: look at it, complete it, classify it, "
+    "see how well that works.",
     version=absentia.__version__,
     suppress_keyboard_interrupt=False,  # main() says what it means
     help_epilogue="Examples:\n\n"

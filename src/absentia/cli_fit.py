@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io as text
-import json
 import math
 import warnings
 from collections.abc import Iterator, Sequence
@@ -207,8 +206,8 @@ def _check_classes(y: Array) -> None:
     if counts.min() < validation.FEWEST:
         rare = shown(classes[counts.argmin()])
         raise ValueError(
-            f"class {rare} has {counts.min()} sample(s) with a view; {validation.FEWEST} at least are wanted "
-            "for cross-validation: give it more, or leave its labels empty"
+            f"class {rare} has {counts.min()} sample(s) with a view; at least {validation.FEWEST} are "
+            "wanted for cross-validation: give it more, or leave its labels empty"
         )
     if len(classes) > 50 and len(classes) > len(y) / 5:
         raise ValueError(f"{len(y)} samples have {len(classes)} different labels; are these classes?")
@@ -290,7 +289,7 @@ def _about(method: str, data: Path, training: Training, judged: Validation | Non
     }
     if judged is not None:
         about["cross-validated accuracy"] = float((judged.predicted == training.y).mean())
-    return json.loads(json.dumps(about))
+    return about
 
 
 def _say_how_it_went(
@@ -350,7 +349,7 @@ def classification_story(
     from absentia.report import ClassificationStory
 
     method, classifier = model.about["method"], model.classifier
-    chosen = ", ".join(f"{C:g}" for C in judged.C)
+    chosen = ", ".join(f"{C:g}" for C in judged.prices)
     parameters = {k: v for k, v in classifier.get_params().items() if k != "callback"}
     kernel = "as given" if model.kernels is None else plan.kernel
     return ClassificationStory(
@@ -376,8 +375,8 @@ def classification_story(
             "method": f"{method}: {recipes(KernelClassifier)[method][1].when}",
             "kernel": kernel,
             "C": f"{classifier.C:g}; in the folds {chosen}",
-            f"C of the {AVERAGED}": "in the folds " + ", ".join(f"{C:g}" for C in judged.averaged_C),
-            "folds": f"{len(judged.C)}, stratified by class, seed 0",
+            f"C of the {AVERAGED}": "in the folds " + ", ".join(f"{C:g}" for C in judged.averaged_prices),
+            "folds": f"{len(judged.prices)}, stratified by class, seed 0",
             "parameters": ", ".join(f"{name}={value!r}" for name, value in parameters.items()),
             "made with": f"absentia {absentia.__version__}, NumPy {np.__version__}",
         },

@@ -16,8 +16,8 @@ from absentia.presence import shown
 def read_labels(source: str, file: Path, ids: Array) -> tuple[Array, Array]:
     """Labels of the samples `ids` of `file`, and who has one.
 
-    `source` is the name of an array in `file`, one label per sample in order (NaN or an empty text: none), or a
-    CSV file with the columns ``id`` and ``label`` (an empty label: none) and a line for every sample.
+    `source` is the name of an array in `file`, one label per sample in order (NaN or an empty text: none),
+    or a CSV file with the columns ``id`` and ``label`` (empty: none) and a line for every sample.
     """
     path = Path(source)
     if path.suffix.lower() == ".csv" or path.exists():

@@ -8,8 +8,8 @@ Keys
 ``classes``, ``prior``, ``weights``, ``norms``, ``dual_coef``, ``bias``, ``observed``
     The machines.  Only samples with a coefficient and views with a weight are kept: the others add zero.
 ``X_<v>``, ``fill_<v>``, ``scale_<v>``, ``diagonal_<v>``, ``features_<v>``
-    For a model of features, view by view (by position): the kept samples' features as the kernel sees them, what
-    to fill and to divide by, the samples' own kernel values, the features' names if they had any.
+    For a model of features, view by view (by position): the kept samples' features as the kernel sees
+    them, what to fill and to divide by, the samples' own kernel values, the features' names if any.
 ``ids``
     For a model of kernels: the kept samples, against which rows of new samples are wanted.
 ``chances_...``
@@ -96,8 +96,8 @@ class Model:
         if self.kernels is not None:
             if not isinstance(data, Views):
                 raise ValueError(
-                    f"the model was learned from features of the views {list(self.names)}, but kernels came; "
-                    "give the new samples' features"
+                    f"the model was learned from features of the views {list(self.names)}, but kernels "
+                    "came; give the new samples' features"
                 )
             return self.kernels.transform(data)
         if not isinstance(data, KernelViews):

@@ -1,4 +1,4 @@
-"""Kernels of new samples against training samples: out of a file, and put in the training samples' order."""
+"""Kernels of new samples against training samples: out of a file, and in the training samples' order."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
     if len(names) != V:
         raise ValueError(f"{len(names)} names for {V} kernels; one per view is wanted")
     mask = arrays.get("mask")
-    rows = ~np.isnan(K).all(axis=2).T if mask is None else check_observed(mask, n, V)
+    rows = check_observed(~np.isnan(K).all(axis=2).T if mask is None else mask, n, V)
     columns = np.zeros((m, V), bool)
     blocks, diagonals = {}, {}
     for v, name in enumerate(names):

@@ -1,8 +1,8 @@
 """How well a classifier does on samples it has not seen, beside two baselines on the same folds.
 
 Everything is learned inside a fold's training part: the kernels' scales and widths, C, the machine, its
-calibration.  The baselines are a support vector machine on the average of the kernels, absent views read as zero
-(:class:`absentia.CombineKernels`, its C chosen in the same way), and the most frequent class.
+calibration.  The baselines are a support vector machine on the average of the kernels, absent views read as
+zero (:class:`absentia.CombineKernels`, its C chosen in the same way), and the most frequent class.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Validation:
     averaged: Array
     majority: Array
     chances: Array | None  # samples x classes
-    C: tuple[float, ...]  # of every fold
-    averaged_C: tuple[float, ...]
+    prices: tuple[float, ...]  # C of every fold
+    averaged_prices: tuple[float, ...]
 
 
 def learn(data: Views | KernelViews, y: Array, plan: Plan, tick: Tick = lambda: None) -> Model:
@@ -104,7 +104,7 @@ def cross_validate(
     classes = np.unique(y)
     predicted, averaged, majority = (np.empty_like(y) for _ in range(3))
     chances = np.zeros((len(y), len(classes)))
-    chosen, averaged_C = [], []
+    chosen, averaged_prices = [], []
     split = StratifiedKFold(min(FOLDS, _fewest(y)), shuffle=True, random_state=seed)
     for train, test in split.split(y, y):
         part = data[train] if isinstance(data, Views) else data[np.ix_(train, train)]
@@ -121,14 +121,14 @@ def cross_validate(
         values, sizes = np.unique(y[train], return_counts=True)
         majority[test] = values[sizes.argmax()]
         chosen.append(float(classifier.C))
-        averaged_C.append(C)
+        averaged_prices.append(C)
     return Validation(
         predicted,
         averaged,
         majority,
         chances if plan.classifier.probability else None,
         tuple(chosen),
-        tuple(averaged_C),
+        tuple(averaged_prices),
     )
 
 

@@ -1,8 +1,8 @@
 """One self-contained HTML page about a completion (what was absent, what was filled in, how well) or a
 classification (which views count, how often it is right, beside which baselines).
 
-A page is a pure function of plain data (:class:`CompletionStory`, :class:`ClassificationStory`); it knows nothing
-of estimators.
+A page is a pure function of plain data (:class:`CompletionStory`, :class:`ClassificationStory`); it knows
+nothing of estimators.
 """
 
 from absentia.report.classification import ClassificationStory as ClassificationStory

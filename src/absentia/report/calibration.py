@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.report.story import Array
-from absentia.report.text import number
+from absentia.report.text import number, shortened
 
 SIZE = 360.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 46.0
@@ -58,8 +58,9 @@ def calibration(truth: Array, chances: Array | None, classes: Sequence[str]) -> 
         return None
     if len(classes) == 2:
         given, came = chances[:, 1], truth == 1
-        what = f"the chance of {classes[1]}"
-        titles = (f"probability of {classes[1]}", "share that were")
+        label = shortened(classes[1], 28)
+        what = f"the chance of {label}"
+        titles = (f"probability of {label}", "share that were")
     else:
         given, came = chances.max(axis=1), chances.argmax(axis=1) == truth
         what = "the chance of each sample's most probable class"

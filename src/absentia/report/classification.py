@@ -1,4 +1,4 @@
-"""The page about a classification: how often it is right and for whom, which views count, how sure it is."""
+"""The page about a classification: how often it is right, for whom, which views count, how sure it is."""
 
 from __future__ import annotations
 
@@ -164,7 +164,8 @@ def _verdicts(story: ClassificationStory) -> Iterator[str]:
             continue
         other = story.right(name)
         wins, losses = int((own & ~other).sum()), int((other & ~own).sum())
-        counts = f"Only {story.method} was right on {plural(wins, 'sample')}, only the {name} on {number(losses)}"
+        counts = f"Only {story.method} was right on {plural(wins, 'sample')}, "
+        counts += f"only the {name} on {number(losses)}"
         if wins + losses == 0:
             yield f"{story.method} and the {name} were right on the same samples."
             continue
