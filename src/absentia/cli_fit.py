@@ -193,7 +193,10 @@ def read_training(file: Path, source: str) -> Training:
                 f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning, stacklevel=2
             )
     kept = np.flatnonzero(labelled & ~blind)
-    _check_classes(y[kept])
+    try:
+        _check_classes(y[kept])
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
     used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
     return Training(used, y[kept], len(data), dropped)
 
@@ -201,8 +204,8 @@ def read_training(file: Path, source: str) -> Training:
 def _check_classes(y: Array) -> None:
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
-        came = f"only the class {shown(classes[0])}" if len(classes) else "none"
-        raise ValueError(f"labels of samples with a view: {came}; two classes or more are wanted")
+        came = f"only the class {shown(classes[0])}" if len(classes) else "no class"
+        raise ValueError(f"{came} among samples with a view; two classes or more are wanted")
     if counts.min() < validation.FEWEST:
         rare = shown(classes[counts.argmin()])
         raise ValueError(
@@ -244,7 +247,10 @@ def _report_place(data: Path, output: Path, labels: str, report: Path | None, no
         _check_places(page, [*sources, output])
         from absentia import report as reporting
 
-        reporting.require()
+        try:
+            reporting.require()
+        except ImportError as error:
+            raise ImportError(f"{error}, or give --no-report") from None
     return page
 
 

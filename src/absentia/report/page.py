@@ -17,6 +17,7 @@ from absentia.report.text import number, percent
 
 def render(story: CompletionStory) -> str:
     """One self-contained HTML page: no network, no other files, no scripts."""
+    require()  # before any work
     table, objective = scores(story), charts.objective(story.traces)
     sections = {
         "presence": "Presence",
