@@ -161,6 +161,15 @@ def test_empty_labels_and_samples_without_views_are_counted_and_left_out(folder,
     assert "3 of 160 samples with a label but without any view" in page
 
 
+def test_kernels_that_are_none_are_warned_of(tmp_path):
+    K = np.eye(20) + 0.5
+    K[0, 1] = K[1, 0] = 3
+    np.savez(tmp_path / "k.npz", K=K[None], y=np.arange(20) % 2)
+    result = run("fit", "k.npz", "--labels", "y", "-o", "m.npz", "--C", 1, "--no-report", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "view 'view0': the kernel is not positive semidefinite (eigenvalues from -" in result.stderr
+
+
 def test_methods_are_listed_with_when_to_use_them():
     result = run("fit", "--list")
     assert result.returncode == 0

@@ -107,7 +107,7 @@ def test_verdicts_say_what_a_paired_test_says():
             n=n, truth=truth, n_classes=2, predictions={"m": close, "a": off, "b": worse, "c": close}
         )
     )
-    assert "Only m was right on 5 samples, only the a on 3: a difference that chance explains" in text
+    assert "Only m was right on 5 samples, only the a on 3: a difference that chance could make" in text
     assert "Only m was right on 37 samples, only the b on 0: m is better here (p &lt; 0.001" in text
     assert "m and the c were right on the same samples." in text
     text = render_classification(

@@ -22,7 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import absentia
-from absentia import io, models, validation
+from absentia import io, linalg, models, validation
 from absentia.classification.machines import KernelClassifier
 from absentia.kernelviews import KernelViews
 from absentia.labels import read_labels
@@ -198,7 +198,21 @@ def read_training(file: Path, source: str) -> Training:
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
+    if isinstance(used, KernelViews):
+        _warn_of_indefinite(used)
     return Training(used, y[kept], len(data), dropped)
+
+
+def _warn_of_indefinite(kernels: KernelViews) -> None:
+    for name in kernels.names:
+        found = linalg.indefinite(kernels.block(name))
+        if found is not None:
+            warnings.warn(
+                f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {found[0]:.4g} to "
+                f"{found[1]:.4g}); what is learned from it may not be the best there is",
+                AbsenceWarning,
+                stacklevel=3,
+            )
 
 
 def _check_classes(y: Array) -> None:
@@ -212,8 +226,6 @@ def _check_classes(y: Array) -> None:
             f"class {rare} has {counts.min()} sample(s) with a view; at least {validation.FEWEST} are "
             "wanted for cross-validation: give it more, or leave its labels empty"
         )
-    if len(classes) > 50 and len(classes) > len(y) / 5:
-        raise ValueError(f"{len(y)} samples have {len(classes)} different labels; are these classes?")
 
 
 def _kernel(name: str) -> str:

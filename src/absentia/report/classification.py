@@ -171,7 +171,7 @@ def _verdicts(story: ClassificationStory) -> Iterator[str]:
             continue
         p = float(binomtest(wins, wins + losses).pvalue)
         if p >= 0.05:
-            end = "a difference that chance explains"
+            end = "a difference that chance could make"
         else:
             end = f"{story.method if wins > losses else 'the ' + name} is better here"
         yield f"{counts}: {end} (p {'< 0.001' if p < 0.001 else f'= {p:.3g}'}, exact McNemar test)."
