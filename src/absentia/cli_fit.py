@@ -208,8 +208,8 @@ def _warn_of_indefinite(kernels: KernelViews) -> None:
         found = linalg.indefinite(kernels.block(name))
         if found is not None:
             warnings.warn(
-                f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {found[0]:.4g} to "
-                f"{found[1]:.4g}); what is learned from it may not be the best there is",
+                f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {found[0]:.4g} "
+                f"to {found[1]:.4g}); what is learned from it may not be the best there is",
                 AbsenceWarning,
                 stacklevel=3,
             )
