@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from absentia import io as io
     from absentia import metrics as metrics
     from absentia import missingness as missingness
+    from absentia import models as models
     from absentia.classification.amkl import AbsentMKLClassifier as AbsentMKLClassifier
     from absentia.classification.mkl import MKLClassifier as MKLClassifier
     from absentia.classification.mkl import MKLRegressor as MKLRegressor
@@ -35,6 +36,7 @@ _HOME = {
     "io": "",
     "metrics": "",
     "missingness": "",
+    "models": "",
     "AbsenceWarning": "presence",
     "AbsentMKLClassifier": "classification.amkl",
     "CVKT": "completion.cvkt",

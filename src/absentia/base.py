@@ -52,7 +52,7 @@ def check_positive(X: KernelViews) -> None:
 
 
 class Recipe(NamedTuple):
-    """A completer with some parameters set, as offered by name on the command line."""
+    """A method with some parameters set, as offered by name on the command line."""
 
     parameters: Mapping[str, Any]
     when: str  # one line: when to use it

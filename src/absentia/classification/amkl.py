@@ -51,7 +51,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from absentia.base import check_kernels
+from absentia.base import Recipe, check_kernels
 from absentia.classification.amkl_paper import Complete, paper_convex, paper_penalized
 from absentia.classification.machines import KernelClassifier, Learned, Training, learn, learned
 from absentia.classification.polytope import Polytope
@@ -191,6 +191,24 @@ class AbsentMKLClassifier(KernelClassifier):
     >>> machine.predict(kernels[:3]).shape
     (3,)
     """
+
+    recipes = {
+        "amkl-convex": Recipe(
+            {"formulation": "convex"},
+            "start here: every sample judged in its own views; the same as mkl once a sample has all views",
+            without=("lam", "max_iter"),
+        ),
+        "amkl-iterative": Recipe(
+            {"formulation": "iterative"},
+            "a few views carry the classes and many samples lack one of them; slower, no guarantee",
+            without=("lam",),
+        ),
+        "amkl-penalized": Recipe(
+            {"formulation": "penalized"},
+            "samples differ much in how many views they have; margins shrink with the share present",
+            without=("max_iter",),
+        ),
+    }
 
     _own_margins = True
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -25,7 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.base import IterativeMixin, check_kernels
+from absentia.base import IterativeMixin, Recipe, check_kernels
 from absentia.classification.solver import Problem, Region, State, solve
 from absentia.classification.stack import KernelStack
 from absentia.classification.svm import Box
@@ -206,6 +206,8 @@ def sample_weights(weight: Any, n: int) -> Array:
 
 class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """Classes over kernel machines: one machine for two classes, one against the rest for more."""
+
+    recipes: ClassVar[Mapping[str, Recipe]] = {}
 
     classes_: Array
     class_weight: Any

@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
-from absentia.base import check_kernels
+from absentia.base import Recipe, check_kernels
 from absentia.classification.machines import (
     KernelClassifier,
     KernelMachine,
@@ -99,6 +99,12 @@ class MKLClassifier(KernelClassifier):
     >>> machine.converged_, machine.gap_ <= 1e-3
     (True, True)
     """
+
+    recipes = {
+        "mkl": Recipe(
+            {}, "most samples have most views; an absent view counts as zero, few views get weight"
+        )
+    }
 
     def __init__(
         self,
