@@ -1,11 +1,14 @@
 """The registry: one line enrols a method in all generic tests."""
 
-from absentia import MKMC, MeanFill, ZeroFill
+from absentia import MKC, MKMC, MeanFill, ZeroFill
 
 # every completer, quick enough to be fitted a hundred times
 COMPLETERS = {
     "zero": ZeroFill(),
     "mean": MeanFill(),
+    "mkc ht": MKC("ht", max_iter=15, tol=0),
+    "mkc app": MKC("app", max_iter=15, tol=0),
+    "mkc sdp": MKC("sdp", max_iter=15, tol=0),
     "mkmc full, paper": MKMC("full", max_iter=30, tol=0, algorithm="paper"),
     "mkmc pca, paper": MKMC("pca", n_components=4, max_iter=30, tol=0, algorithm="paper"),
     "mkmc fa, paper": MKMC("fa", n_components=4, max_iter=30, tol=0, algorithm="paper"),

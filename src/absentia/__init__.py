@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from absentia import missingness as missingness
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
+    from absentia.completion.mkc import MKC as MKC
     from absentia.completion.mkmc import MKMC as MKMC
     from absentia.kernels import CombineKernels as CombineKernels
     from absentia.kernels import ViewKernels as ViewKernels
@@ -31,6 +32,7 @@ _HOME = {
     "AbsenceWarning": "presence",
     "CombineKernels": "kernels",
     "KernelViews": "kernelviews",
+    "MKC": "completion.mkc",
     "MKMC": "completion.mkmc",
     "MeanFill": "completion.baselines",
     "ViewKernels": "kernels",
