@@ -8,8 +8,8 @@ arXiv:1602.02518.
 Model
 -----
 Each view is near a mixture of the other views, with weights that are learned with the completion.  In the
-variants ``"ht"`` and ``"app"`` a sample is moreover a combination of samples that have the view, few of them
-for the whole view: ``K^_v = A_v K_v A_v'``, so a missing row is a row of coefficients.
+variants ``"ht"`` and ``"app"`` a sample is moreover a combination of samples that have the view, few of
+them for the whole view: ``K^_v = A_v K_v A_v'``, so a missing row is a row of coefficients.
 
 Objective
 ---------
@@ -27,11 +27,11 @@ weights of views (rows non-negative, adding up to one, nothing on the diagonal):
 What is returned keeps the observed block and is positive semidefinite
 ----------------------------------------------------------------------
 In ht and app, the learned A_v is only near the identity on I_v.  The completed kernel is made with rows of
-observed samples exactly the identity, ``A~ = [I; A_v of missing samples]``: then ``A~ K_v A~'`` is K_v itself
-on I_v, and ``x' A~ K A~' x = (A~'x)' K (A~'x) >= 0``.  (With `center` the coefficients A are of deviations from
-the mean, ``A + (1 - A 1) 1'/n`` those of the samples themselves; the argument is the same.)  Where the learned
-A_v is a Nystrom projection nothing changes by this: with basis J and ``A = K_IJ K_JJ^-1`` on I, a missing row
-a, zero outside J, has ``a K A' = a_J K_JJ K_JJ^-1 K_JI = a K``.
+observed samples exactly the identity, ``A~ = [I; A_v of missing samples]``: then ``A~ K_v A~'`` is K_v
+itself on I_v, and ``x' A~ K A~' x = (A~'x)' K (A~'x) >= 0``.  (With `center`, A holds coefficients of
+deviations from the mean and ``A + (1 - A 1) 1'/n`` those of the samples; the argument is the same.)  Where
+the learned A_v is a Nystrom projection nothing changes by this: with basis J and ``A = K_IJ K_JJ^-1`` on I,
+a missing row a, zero outside J, has ``a K A' = a_J K_JJ K_JJ^-1 K_JI = a K``.
 
 In sdp, every positive semidefinite kernel that keeps the block ``K_v = C C'`` is ``F F'`` with
 ``F = [[C, 0], [Y, Z]]``; Y and Z are what is sought, so nothing has to be repaired.

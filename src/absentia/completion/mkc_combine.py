@@ -1,9 +1,9 @@
 """The variants ht and app: a sample is a combination of the samples that have the view.
 
 ``B`` (views x samples x samples) holds the coefficients; columns of samples that lack the view are zero.
-Coordinates are ``F_v = B_v C_v`` and the kernel ``F_v F_v'``.  Where a column b of B_v is not zero, the
-penalty ``lam |b|`` has gradient ``w b`` with ``w = lam / |b|``, and ``lam |b| <= lam |b_0| + w/2 (|b|^2 - |b_0|^2)``:
-that quadratic bound is what the closed form, the preconditioner and new samples use.
+Coordinates are ``F_v = B_v C_v`` and the kernel ``F_v F_v'``.  Where a column b_0 of B_v is not zero, the
+penalty ``lam |b|`` has gradient ``w b_0`` there with ``w = lam / |b_0|``, and is at most ``w/2 |b|^2`` plus a
+constant, with equality at b_0: a quadratic bound that the closed form, the preconditioner and new samples use.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Combining:
         return [B[:, seen] @ C for B, C, seen in parts]
 
     def shrunk(self, at: Local, eta: float) -> Point:
-        """A proximal step of length `eta`: along the smooth part's gradient, then columns shrink or vanish."""
+        """A proximal step of length `eta`: along the smooth gradient, then columns shrink or vanish."""
         (B,), (G,) = at.point, at.gradient
         norms = column_norms(B)
         smooth = G - np.where(norms > 0, penalty_weights(self.problem, norms), 0.0)[:, None, :] * B
@@ -100,9 +100,8 @@ class Combining:
     def _with_penalty(self, B: Array, value: float, G: Array) -> tuple[float, Array]:
         norms = column_norms(B)
         weights = np.where(norms > 0, penalty_weights(self.problem, norms), 0.0)
-        return value + self.problem.c3 / self.problem.n_views * float(norms.sum()), G + weights[
-            :, None, :
-        ] * B
+        penalty = self.problem.c3 / self.problem.n_views * float(norms.sum())
+        return value + penalty, G + weights[:, None, :] * B
 
 
 class Heterogeneous(Combining):

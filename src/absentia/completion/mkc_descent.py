@@ -3,7 +3,7 @@
 With S the best weights at a point, the objective is a function of the point alone, and its gradient is the
 partial one (S is where the partial derivative in S vanishes on the simplex).  Directions come from limited
 memory BFGS on top of a variant's own preconditioner; steps are halved until the objective falls enough.
-Every few steps a proximal step follows, which is what sets whole columns exactly to zero, or brings one back.
+Every few steps a proximal step follows, which is what sets whole columns exactly to zero, or revives one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A kernel as coordinates: what :mod:`absentia.completion.mkc` works with inside.
 
 The samples that have a view are vectors phi_i with ``K = Phi Phi'``.  A frame puts its origin mu at their
-mean (or at zero) and its axes along the principal directions e_j of ``phi_i - mu``.  With the eigenpairs
-(w_j, u_j) of the kernel taken about the origin, ``K_c = H K H`` (H subtracts means), and s its mean diagonal,
+mean (or at zero) and its axes along the principal directions e_j of ``phi_i - mu``.  With the kernel taken
+about the origin, ``K_c = H K H`` (H subtracts means), its eigenpairs (w_j, u_j) and its mean diagonal s,
 
     c_i = <phi_i - mu, e_j>_j / sqrt(s),     C = U sqrt(w / s),     C C' = K_c / s,
 

@@ -1,7 +1,7 @@
 """The variant sdp: the completed kernels are free, but for being positive semidefinite.
 
-With C the coordinates of the observed samples of a view, every positive semidefinite kernel that keeps
-the observed block is the Gram matrix of ``[[C, 0], [Y, Z]]`` for some Y and Z.  So the rows ``[Y, Z]`` of the
+With C the coordinates of the observed samples of a view, every positive semidefinite kernel that keeps the
+observed block is the Gram matrix of ``[[C, 0], [Y, Z]]`` for some Y and Z.  So the rows ``[Y, Z]`` of
 missing samples are the unknowns, and nothing constrains them.
 """
 

@@ -56,9 +56,9 @@ def combine_rows(problem: Problem, T: Sequence[Array], between: Array, W: Array,
     """Coefficients of new samples, by view, where the quadratic objective in them is least.
 
     With a_t the kernel row about the origin and ``T = F_seen C'``, so that coefficients b give the row
-    ``b T'``, the within-view loss of a new row is ``2 c1 / (V n^2) |a_t - b T'|^2`` in each view the sample has
-    (a row counts as a column too).  `between` is the curvature of the between-view loss and `W` that of the
-    bound of the penalty.  One linear system for all samples that have the same views.
+    ``b T'``, the within-view loss of a new row is ``2 c1 / (V n^2) |a_t - b T'|^2`` in each view the sample
+    has (a row counts as a column too).  `between` is the curvature of the between-view loss and `W` that of
+    the bound of the penalty.  One linear system for all samples that have the same views.
     """
     ends = np.cumsum([0, *(len(seen) for seen in problem.seen)])
     H = between.copy()
