@@ -2,8 +2,8 @@
 
 ``B`` (views x samples x samples) holds the coefficients; columns of samples that lack the view are zero.
 Coordinates are ``F_v = B_v C_v`` and the kernel ``F_v F_v'``.  Where a column b_0 of B_v is not zero, the
-penalty ``lam |b|`` has gradient ``w b_0`` there with ``w = lam / |b_0|``, and is at most ``w/2 |b|^2`` plus a
-constant, with equality at b_0: a quadratic bound that the closed form, the preconditioner and new samples use.
+penalty ``lam |b|`` has gradient ``w b_0`` there with ``w = lam / |b_0|``, and is at most ``w/2 |b|^2`` plus
+a constant, with equality at b_0.  The closed form, the preconditioner and new samples use that bound.
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ from absentia.completion.mkc_problem import Problem
 from absentia.linalg import Array, cholesky, cholesky_solve
 from absentia.solve import iterate
 
+#: Rounds of :func:`free_rows`; a fixed number, so that a sample does not depend on its companions.
+ROUNDS = 30
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -63,7 +66,7 @@ def combine_rows(problem: Problem, T: Sequence[Array], between: Array, W: Array,
     ends = np.cumsum([0, *(len(seen) for seen in problem.seen)])
     H = between.copy()
     H[np.diag_indices_from(H)] += np.concatenate([w[seen] for w, seen in zip(W, problem.seen, strict=True)])
-    H[np.diag_indices_from(H)] += 1e-9 * np.median(H.diagonal())
+    H[np.diag_indices_from(H)] += 1e-9 * between.diagonal().mean()  # for c3 = 0
     within = [4 * share * t.T @ t for share, t in zip(problem.shares, T, strict=True)]
     right = np.hstack(
         [4 * share * a @ t for share, a, t in zip(problem.shares, rows.about, T, strict=True)]
@@ -110,7 +113,7 @@ def free_rows(M: Array, F: Sequence[Array], rows: Rows) -> tuple[list[Array], Ar
         k = np.stack([row @ one.T for row, one in zip(f, F, strict=True)])
         return float(np.vdot(k, np.tensordot(M, k, 1)))
 
-    return iterate(sweep, loss, f, tol=1e-9, max_iter=200).state, square
+    return iterate(sweep, loss, f, tol=0, max_iter=ROUNDS).state, square
 
 
 def agreed_squares(M: Array, rows: Rows) -> Array:
