@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from absentia import missingness as missingness
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
+    from absentia.completion.mic import MIC as MIC
     from absentia.completion.mkc import MKC as MKC
     from absentia.completion.mkmc import MKMC as MKMC
     from absentia.kernels import CombineKernels as CombineKernels
@@ -32,6 +33,7 @@ _HOME = {
     "AbsenceWarning": "presence",
     "CombineKernels": "kernels",
     "KernelViews": "kernelviews",
+    "MIC": "completion.mic",
     "MKC": "completion.mkc",
     "MKMC": "completion.mkmc",
     "MeanFill": "completion.baselines",
