@@ -223,6 +223,18 @@ def test_min_max_makes_the_scale_of_features_irrelevant(rng):
     np.testing.assert_allclose(one, other, rtol=1e-8)
 
 
+def test_absent_rows_are_the_mean_and_weigh_the_share_of_samples_that_have_the_view(rng):
+    views, _ = planted(rng, n=10)
+    keep = np.ones((10, 3), bool)
+    keep[[2, 5, 6], 1] = False
+    hidden = views.hide(keep)
+    parts = MIC(2, tol=0, max_iter=1).fit(hidden)._parts(hidden)
+    np.testing.assert_allclose(parts[1].X[[2, 5, 6]], np.tile(hidden.block("v1").mean(axis=0), (3, 1)))
+    np.testing.assert_array_equal(parts[1].X[keep[:, 1]], hidden.block("v1"))
+    np.testing.assert_allclose(parts[1].w2, np.where(keep[:, 1], 1.0, 0.7**2))
+    np.testing.assert_array_equal(parts[0].w2, 1.0)
+
+
 def test_missing_values_become_the_feature_mean_and_sparse_views_are_taken(rng):
     views, _ = planted(rng)
     tables = {name: views.block(name).copy() for name in views.names}

@@ -20,8 +20,8 @@ from absentia import (
 from absentia.completion.mkc_combine import Approximate, Heterogeneous, agreed
 from absentia.completion.mkc_frame import Frame
 from absentia.completion.mkc_free import Free
-from absentia.completion.mkc_problem import Problem, best_weights, simplex_minimum
-from absentia.completion.mkc_rows import Rows, within_ball
+from absentia.completion.mkc_problem import Problem, agreement, best_weights, simplex_minimum
+from absentia.completion.mkc_rows import Rows, agreed_squares, free_rows, within_ball
 from conftest import random_kernels, random_problem
 from reference import mkc as reference
 
@@ -142,6 +142,27 @@ def test_the_nearest_row_inside_a_ball_satisfies_its_optimality_conditions(rng):
     assert rho[3] > 1
     np.testing.assert_allclose(residual, rho[:, None] * f, atol=1e-6 * np.abs(g).max())
     np.testing.assert_allclose(length[2:], most[2:], rtol=1e-9)
+
+
+def test_own_values_of_a_new_sample_agree_where_it_lacks_views():
+    S = np.array([[0, 0.7, 0.3], [0, 0, 1], [0, 1, 0]])  # only the first view is a mixture with the first
+    known = np.array([[False, True, True], [True, True, True], [False, False, False]])
+    square = np.array([[0, 2.0, 0.5], [3.0, 2.0, 1.0], [0, 0, 0]])
+    found = agreed_squares(agreement(S), Rows(known, [], [], square))
+    np.testing.assert_allclose(found, [[0.7 * 2 + 0.3 * 0.5, 2, 0.5], [3, 2, 1], [1, 1, 1]], atol=1e-5)
+
+
+def test_free_rows_of_views_that_are_all_alike_are_alike(rng):
+    F = rng.standard_normal((12, 4))
+    c = rng.standard_normal((3, 4))
+    S = (np.ones((3, 3)) - np.eye(3)) / 2
+    known = np.array([[False, True, True], [True, False, False], [True, True, True]])
+    C = [c * k[:, None] for k in known.T]
+    rows = Rows(known, [], C, (c**2).sum(axis=1)[:, None] * known)
+    f, square = free_rows(agreement(S), [F] * 3, rows)
+    for view in f:
+        np.testing.assert_allclose(view, c, atol=1e-4)
+    np.testing.assert_allclose(square, np.repeat((c**2).sum(axis=1)[:, None], 3, axis=1), atol=1e-4)
 
 
 def test_a_frame_gives_back_the_kernel_and_finds_the_coordinates_of_its_samples():
@@ -428,9 +449,22 @@ def test_a_constant_kernel_is_filled_with_its_constant():
     K = random_kernels(20, 3)
     K[1] = 4.0
     kv = KernelViews.from_dense(K, observed=random_problem(20, 3).observed)
-    for variant in ("ht", "app"):
-        done = MKC(variant, tol=0, max_iter=3).fit_transform(kv)
-        np.testing.assert_allclose(done.block("view1"), 4.0)
+    for variant in VARIANTS:
+        mkc = MKC(variant, tol=0, max_iter=3)
+        np.testing.assert_allclose(mkc.fit_transform(kv).block("view1"), 4.0)
+        new = mkc.transform(kv[[0, 1, 2]])
+        np.testing.assert_allclose(new.block("view1"), 4.0)
+        np.testing.assert_allclose(new.diagonal("view1"), 4.0)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_large_constant_added_to_a_kernel_changes_nothing_but_the_constant(variant):
+    kv = random_problem(20, 3)
+    K = kv.to_dense()
+    K[1] += 100.0
+    one, other = (MKC(variant, tol=0, max_iter=5).fit_transform(x) for x in (kv, KernelViews.from_dense(K)))
+    np.testing.assert_allclose(other.block("view1") - 100.0, one.block("view1"), atol=1e-6)
+    np.testing.assert_allclose(other.block("view0"), one.block("view0"), atol=1e-6)
 
 
 # ------------------------------------------------------------------------------------- what is refused

@@ -44,11 +44,10 @@ class Frame:
         means = K.mean(axis=1) if center else np.zeros(len(K))
         grand = float(means.mean()) if center else 0.0
         about = K - means - means[:, None] + grand
-        scale = float(about.diagonal().mean())
         w, U = np.linalg.eigh(about)
-        real = w > RANK_TOL * max(float(K.diagonal().max()), float(w[-1]))
+        real = w > max(RANK_TOL * w[-1], 1e-14 * len(K) * K.diagonal().max())
         w, U = w[real], U[:, real]
-        scale = scale if len(w) else 1.0
+        scale = float(about.diagonal().mean()) if len(w) else 0.0  # all samples alike: nothing to scale
         basis = U / np.sqrt(w * scale)
         return cls(U * np.sqrt(w / scale), basis, means, grand, (means @ basis) * scale, scale, center)
 
@@ -98,8 +97,8 @@ class Frame:
     # ------------------------------------------------------------------- from kernels to coordinates
 
     def about(self, k: Array) -> Array:
-        """Rows of kernel values of new samples with the observed ones, about the origin and unscaled."""
-        return np.asarray((k - self.mean_of(k)[:, None] - self.means + self.grand) / self.scale)
+        """Rows of kernel values of new samples with the observed ones, about the origin, unit scale."""
+        return np.asarray((k - self.mean_of(k)[:, None] - self.means + self.grand) / (self.scale or 1.0))
 
     def mean_of(self, k: Array) -> Array:
         """``<mu, phi_t>`` of new samples from their rows `k`."""
@@ -111,4 +110,4 @@ class Frame:
 
     def square(self, k: Array, own: Array) -> Array:
         """Squared length, in coordinates, of new samples with rows `k` and own values `own`."""
-        return np.asarray((own - 2 * self.mean_of(k) + self.grand) / self.scale)
+        return np.asarray((own - 2 * self.mean_of(k) + self.grand) / (self.scale or 1.0))
