@@ -258,6 +258,8 @@ def test_the_basis_names_the_samples_whose_columns_are_left():
         left = np.abs(mkc._point[0][v]).sum(axis=0) > 0
         np.testing.assert_array_equal(mkc.basis_[name], kv.ids[left])
         assert 0 < left.sum() < kv.observed[:, v].sum()
+    everyone = MKC("sdp", tol=0, max_iter=1).fit(kv).basis_
+    np.testing.assert_array_equal(everyone["view1"], kv.ids[kv.observed[:, 1]])
 
 
 # ---------------------------------------------------------------------------------------- recovery

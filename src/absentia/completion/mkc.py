@@ -80,7 +80,7 @@ from typing import Literal
 import numpy as np
 
 from absentia.base import Completer, IterativeMixin, Recipe, check_positive
-from absentia.completion.mkc_combine import Approximate, Heterogeneous, column_norms
+from absentia.completion.mkc_combine import Approximate, Heterogeneous
 from absentia.completion.mkc_descent import Descent, Variant, descend
 from absentia.completion.mkc_frame import Frame
 from absentia.completion.mkc_free import Free
@@ -104,8 +104,8 @@ class MKC(IterativeMixin, Completer):
     """Multi-view kernel completion: each view is near a mixture of the others.
 
     Every completed kernel keeps its observed block to the last bit and is positive semidefinite (if the
-    observed block is).  Memory is views x samples^2 and a step costs views x samples^3; meant for up to a
-    thousand samples or so.
+    observed block is).  Memory grows with views x samples^2 and a step's cost with views x samples^3: meant
+    for hundreds of samples, not for thousands.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class MKC(IterativeMixin, Completer):
         S: row v holds the weights of the other views in the mixture that stands for view v.  A view that
         nobody has has no weights, and none in others' mixtures.
     basis_ : dict
-        For ``"ht"`` and ``"app"``: by view, the ids of the samples that combinations are made of.
+        By view, the ids of the samples that combinations are made of; with ``"sdp"`` all that have the view.
     view_scales_ : ndarray of shape (n_views,)
         Mean (centred) diagonal of each observed kernel, by which it is divided inside.
     objective_ : ndarray
@@ -229,9 +229,8 @@ class MKC(IterativeMixin, Completer):
         self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S
         self.view_scales_ = np.ones(X.n_views)
         self._hidden: dict[str, Array] = {}
-        if self.variant != "sdp":
-            alive = column_norms(self._point[0]) > 0
-            self.basis_ = {name: X.ids[samples[a]] for name, a in zip(self._frames, alive, strict=True)}
+        used = self._model.basis(self._point)
+        self.basis_ = {name: X.ids[samples[u]] for name, u in zip(self._frames, used, strict=True)}
         F = self._model.coordinates(self._point)
         for v, (name, frame), f in zip(self._views, self._frames.items(), F, strict=True):
             self.view_scales_[v] = frame.scale

@@ -75,6 +75,10 @@ class Combining:
         parts = zip(point[0], self.problem.C, self.problem.seen, strict=True)
         return [B[:, seen] @ C for B, C, seen in parts]
 
+    def basis(self, point: Point) -> Array:
+        """Which samples (columns) are used in each view (rows)."""
+        return np.asarray(column_norms(point[0]) > 0)
+
     def shrunk(self, at: Local, eta: float) -> Point:
         """A proximal step of length `eta`: along the smooth gradient, then columns shrink or vanish."""
         (B,), (G,) = at.point, at.gradient

@@ -34,6 +34,7 @@ class Variant(Protocol):
     def precondition(self, at: Local) -> Callable[[Point], Point]: ...
     def shrunk(self, at: Local, eta: float) -> Point | None: ...
     def coordinates(self, point: Point) -> list[Array]: ...
+    def basis(self, point: Point) -> Array: ...
     def fold(self, point: Point, S: Array, rows: Rows) -> tuple[list[Array], Array]: ...
 
 
@@ -132,11 +133,7 @@ def _shrink(variant: Variant, state: Descent) -> Descent:
         trial = variant.evaluate(point)
         moved = plus(point, -1.0, at.point)
         if trial.value <= at.value - 0.25 / eta * dot(moved, moved):
-            same = np.array_equal(_alive(trial), _alive(at))
+            same = np.array_equal(variant.basis(trial.point), variant.basis(at.point))
             return replace(state, at=trial, eta=2 * eta, pairs=state.pairs if same else ())
         eta /= 2
     return replace(state, eta=1.0)
-
-
-def _alive(at: Local) -> Array:
-    return np.asarray(at.point[0].any(axis=1))

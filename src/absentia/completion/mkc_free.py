@@ -44,6 +44,10 @@ class Free:
             result.append(F)
         return result
 
+    def basis(self, point: Point) -> Array:
+        """Which samples (columns) are used in each view (rows): all that have it."""
+        return np.asarray(self.problem.observed.T)
+
     def evaluate(self, point: Point) -> Local:
         F = self.coordinates(point)
         S, value, slopes = between_kernels(self.problem, np.stack([f @ f.T for f in F]))
