@@ -4,8 +4,8 @@ Digits: 200 samples, six kernels, 10, 30 and 50 % of the samples missing in each
 on what was not looked at while the defaults were chosen: digits with 20, 40 and 60 % missing, and simulated
 kernels (100 samples, seven views, one to four of them missing per sample).  The authors' own masks, one per
 level.  CA and ARE against the kernels before hiding, averaged over views; accuracy of an SVM on the
-completed kernels, five-fold, as in the demo; CPU seconds of one fit.  Weights are the defaults, or c1 and c2
-as the code of MKC's authors suggests (c1=1000, c2=1 or 10).  Needs cvkt_digits200_kernels.npz and
+completed kernels, five-fold, as in the demo; CPU seconds of one fit.  Weights are the defaults, or c1 and
+c2 as the code of MKC's authors suggests (c1=1000, c2=1 or 10).  Needs cvkt_digits200_kernels.npz and
 cvkt_simulated_kernels.npz in the folder named by the environment variable ABSENTIA_DATA.
 """
 

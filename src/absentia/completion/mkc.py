@@ -134,7 +134,7 @@ class MKC(IterativeMixin, Completer):
         S: row v holds the weights of the other views in the mixture that stands for view v.  A view that
         nobody has has no weights, and none in others' mixtures.
     basis_ : dict
-        By view, the ids of the samples that combinations are made of; with ``"sdp"`` all that have the view.
+        By view, the ids of the samples that combinations are made of; in ``"sdp"`` all that have the view.
     view_scales_ : ndarray of shape (n_views,)
         Mean (centred) diagonal of each observed kernel, by which it is divided inside.
     objective_ : ndarray
