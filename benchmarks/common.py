@@ -126,14 +126,18 @@ def factor_views(
 
 
 def problem(kernels: KernelViews, dtype: str = "float64", prior: float = 1e-3) -> Problem:
-    """What MKMC hands to the fast algorithm: kernels of unit mean diagonal and who is seen where."""
+    """What MKMC hands to the fast algorithm: kernels of unit mean diagonal and who is seen where.
+
+    Samples without any view are left out, as MKMC does.
+    """
     views = []
+    observed = kernels.observed[kernels.observed.any(axis=1)]
     for k, name in enumerate(kernels.names):
         operator = kernels.operator(name).astype(dtype)
         scale = float(kernels.diagonal(name).mean(dtype=np.float64))
         scaled = operator if scale == 1.0 else Scaled(operator, 1 / scale)
-        views.append(Seen(scaled, np.flatnonzero(kernels.observed[:, k])))
-    return Problem(merged(views), len(kernels), prior, dtype)
+        views.append(Seen(scaled, np.flatnonzero(observed[:, k])))
+    return Problem.of(merged(views), len(observed), prior, dtype)
 
 
 # ------------------------------------------------------------------------------------------ measures

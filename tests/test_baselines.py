@@ -50,7 +50,7 @@ def test_the_mean_of_entries_is_the_papers_and_not_positive_semidefinite():
     unseen = ~kv.observed[:, 0]
     np.testing.assert_allclose(done[0][unseen], kv.block("view0").mean())
     assert np.linalg.eigvalsh(done).min() < -1e-3
-    with pytest.raises(ValueError, match="'features' or 'entries'"):
+    with pytest.raises(ValueError, match="'features', 'blocks' or 'entries'"):
         MeanFill("rows").fit(kv)
 
 

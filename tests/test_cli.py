@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import absentia
-from absentia import cli, io, missingness
+from absentia import cli, io, missingness, terminal
 from conftest import random_kernels, random_problem
 
 
@@ -26,7 +26,7 @@ class Result(NamedTuple):
 def run(*arguments, cwd=None):
     """The command in this process, which saves a second each time."""
     out, err = StringIO(), StringIO()
-    cli._said.clear()
+    terminal._said.clear()
     code = 0
     with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err), chdir(cwd or "."):
         try:

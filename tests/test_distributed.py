@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews
+from absentia.completion import mkmc
 from absentia.distributed import Chunked, ChunkedGram, Picked, as_chunks
 from absentia.operators import Dense, Gram, Operator
 from conftest import random_problem
@@ -189,6 +190,7 @@ def check_same(found, wanted, tol=1e-10):
 @pytest.mark.parametrize("covariance", ["pca", "fa"])
 @pytest.mark.parametrize("factors", [False, True])
 def test_threads_agree_with_numpy_and_nothing_is_formed(tmp_path, monkeypatch, covariance, factors):
+    monkeypatch.setattr(mkmc, "SMALL", 0)  # these few samples are to be treated as many
     blocks = parts(factors=factors)
     wanted = completion(kernels_of(blocks, factors), covariance, tol=1e-4)
     stored = on_disk(tmp_path, blocks)

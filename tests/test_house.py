@@ -22,10 +22,12 @@ FLOORS = [
         "missingness",
         "metrics",
         "io",
+        "rows",
+        "labels",
         "datasets",
     },
     {"base", "completion", "classification", "matrix"},
-    {"report", "demo", "cli"},
+    {"models", "validation", "report", "methods", "terminal", "demo", "cli", "cli_fit"},
 ]
 SEPARATE = {"completion", "classification", "matrix"}  # these do not import one another
 

@@ -22,6 +22,7 @@ from absentia.completion.mkc_frame import Frame
 from absentia.completion.mkc_free import Free
 from absentia.completion.mkc_problem import Problem, agreement, best_weights, simplex_minimum
 from absentia.completion.mkc_rows import Rows, agreed_squares, free_rows, within_ball
+from absentia.presence import Presence
 from conftest import random_kernels, random_problem
 from reference import mkc as reference
 
@@ -377,6 +378,19 @@ def test_a_new_sample_does_not_depend_on_its_companions(variant):
     np.testing.assert_allclose(
         together.to_dense(), np.concatenate([a.to_dense() for a in alone], axis=1), atol=1e-8
     )
+
+
+def test_rows_whose_own_values_are_unknown_are_completed_as_if_those_were_average():
+    train, new = halves(random_problem(60, 4))
+    mkc = MKC("sdp", tol=1e-3).fit(train)
+    known = {name: new.block(name) for name in new.names}
+    nothing = {name: np.full(len(block), np.nan) for name, block in known.items()}
+    columns = Presence(new.column_ids, new.names, new.column_observed)
+    rows = mkc.transform(KernelViews.between(new, columns, known, nothing))
+    assert np.isfinite(rows.to_dense()).all()
+    np.testing.assert_array_equal(np.isnan(rows.diagonal("view0")), new.observed[:, 0])
+    # these kernels have a unit diagonal, so own values differ from the average only by centring
+    np.testing.assert_allclose(rows.to_dense(), mkc.transform(new).to_dense(), atol=0.2)
 
 
 @pytest.mark.parametrize("variant", ["app", "sdp"])

@@ -33,7 +33,7 @@ def problem_of(kv, eps=1e-3, dtype="float64"):
         mkmc_fast.Seen(kv.operator(n).astype(dtype), np.flatnonzero(o))
         for n, o in zip(kv.names, kv.observed.T, strict=True)
     ]
-    return mkmc_fast.Problem(seen, len(kv), eps, dtype)
+    return mkmc_fast.Problem.of(seen, len(kv), eps, dtype)
 
 
 def random_point(n, q, model, seed=0):
@@ -44,19 +44,46 @@ def random_point(n, q, model, seed=0):
 # ----------------------------------------------------------------------------------------- identity
 
 
+def placed(problem, point):
+    """A point given in the samples' own order, in the problem's."""
+    return tuple(x if len(x) == 1 else x[problem.order] for x in point)
+
+
 @pytest.mark.parametrize("model", ["pca", "fa"])
 @pytest.mark.parametrize("eps", [1e-3, 0.7])
-def test_an_evaluation_is_the_slow_em_step_and_objective(model, eps):
+def test_an_evaluation_is_the_slow_objective_and_its_preconditioned_gradient_the_em_step(model, eps):
     kv = random_problem(25, 3, 0.4, seed=1)
-    W, log_d = random_point(25, 4, model)
-    d = np.broadcast_to(np.exp(log_d), 25)
-    found = mkmc_fast.evaluate(problem_of(kv, eps), NOISE[model], (W, log_d))
+    point = random_point(25, 4, model)
+    W, d = point[0], np.broadcast_to(np.exp(point[1]), 25)
+    problem = problem_of(kv, eps)
+    found = mkmc_fast.evaluate(problem, NOISE[model], placed(problem, point))
     K = np.nan_to_num(kv.to_dense())
     wanted = slow.penalised_objective(K, kv.observed, W @ W.T + np.diag(d), eps)
     assert found.value == pytest.approx(wanted, rel=1e-11)
-    W_new, d_new = visible_em.step(K, kv.observed, W, d, eps, model == "pca")
-    np.testing.assert_allclose(found.following[0], W_new, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(np.broadcast_to(np.exp(found.following[1]), 25), d_new, rtol=1e-9)
+    W_new = visible_em.loadings(K, kv.observed, W, d, eps)
+    step = found.precondition(found.gradient)[0]
+    np.testing.assert_allclose(found.point[0] - step, W_new[problem.order], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("model", ["pca", "fa"])
+def test_the_gradient_is_the_slope_of_the_slow_objective(model):
+    kv = random_problem(25, 3, 0.4, seed=1)
+    K, problem = np.nan_to_num(kv.to_dense()), problem_of(kv, 0.1)
+    point = random_point(25, 4, model)
+    gradient = mkmc_fast.evaluate(problem, NOISE[model], placed(problem, point)).gradient
+    rng = np.random.default_rng(1)
+
+    def objective(W, log_d):
+        d = np.broadcast_to(np.exp(log_d), 25)
+        return slow.penalised_objective(K, kv.observed, W @ W.T + np.diag(d), 0.1)
+
+    for _ in range(5):
+        along = [rng.normal(size=x.shape) for x in point]
+        ahead, behind = (
+            objective(*(x + s * 1e-5 * u for x, u in zip(point, along, strict=True))) for s in (1, -1)
+        )
+        slope = sum(np.vdot(g, u) for g, u in zip(gradient, placed(problem, along), strict=True))
+        assert slope == pytest.approx((ahead - behind) / 2e-5, rel=1e-6)
 
 
 @pytest.mark.parametrize("absent", [0.0, 0.4])
@@ -65,13 +92,14 @@ def test_an_evaluation_of_the_full_model_is_the_papers_step_and_objective(absent
     rng = np.random.default_rng(0)
     A = rng.normal(size=(25, 25))
     M = A @ A.T / 25 + 0.3 * np.eye(25)
-    found = mkmc_full.evaluate(problem_of(kv), mkmc_full.to_point(M))
+    problem = problem_of(kv)
+    found = mkmc_full.evaluate(problem, mkmc_full.to_point(M[np.ix_(problem.order, problem.order)]))
     K = np.nan_to_num(kv.to_dense())
     assert found.value == pytest.approx(slow.penalised_objective(K, kv.observed, M, 1e-3), rel=1e-11)
     completed = [slow.impute(k, o, M) for k, o in zip(K, kv.observed.T, strict=True)]
     wanted = slow.stabilise(sum(completed) / 3, 3, 1e-3)
     np.testing.assert_allclose(
-        mkmc_full.as_operator(found.following).to_dense(), wanted, rtol=1e-9, atol=1e-11
+        mkmc_full.as_operator(problem, found.following).to_dense(), wanted, rtol=1e-9, atol=1e-11
     )
 
 
@@ -88,17 +116,22 @@ def test_views_that_see_the_same_samples_can_be_merged(model):
     ]
     together = merged(apart)
     assert sorted(view.weight for view in together) == [1, 1, 2]
-    both = [mkmc_fast.Problem(views, 30, 1e-3, "float64") for views in (apart, together)]
+    both = [mkmc_fast.Problem.of(views, 30, 1e-3, "float64") for views in (apart, together)]
     if model == "full":
         point = mkmc_full.to_point(np.eye(30) + 0.1)
-        one, other = (mkmc_full.evaluate(p, point) for p in both)
+        found = [mkmc_full.evaluate(p, point) for p in both]
+        ends = [mkmc_full.as_operator(p, f.following).to_dense() for p, f in zip(both, found, strict=True)]
     else:
-        one, other = (mkmc_fast.evaluate(p, NOISE[model], random_point(30, 3, model)) for p in both)
-    assert other.value == pytest.approx(one.value, rel=1e-12)
-    for a, b in zip(one.following, other.following, strict=True):
-        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-11)
+        point = random_point(30, 3, model)
+        found = [mkmc_fast.evaluate(p, NOISE[model], placed(p, point)) for p in both]
+        ends = [np.empty((30, 3)), np.empty((30, 3))]
+        for end, p, f in zip(ends, both, found, strict=True):
+            end[p.order] = f.gradient[0]
+    assert found[1].value == pytest.approx(found[0].value, rel=1e-12)
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:with 3 components")  # these views share nothing
 @pytest.mark.parametrize("model", ["pca", "fa"])
 def test_factors_give_what_their_kernels_give(model):
     rng = np.random.default_rng(0)
@@ -113,6 +146,21 @@ def test_factors_give_what_their_kernels_give(model):
     assert isinstance(factors.operator("v0"), Gram)
     np.testing.assert_allclose(one.objective_, other.objective_, rtol=1e-9)
     np.testing.assert_allclose(a.to_dense(), b.to_dense(), atol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["pca", "fa"])
+def test_single_precision_keeps_loadings_and_noise_where_it_can_tell(model):
+    kv = random_problem(25, 3, 0.4, seed=1)
+    problem = problem_of(kv, dtype="float32")
+    W, log_d = random_point(25, 4, model)
+    W[3] *= 1e4
+    log_d[:1] = -20.0
+    found = mkmc_fast.evaluate(problem, NOISE[model], (W.astype(np.float32), log_d))
+    assert np.linalg.norm(found.point[0], axis=1).max() == pytest.approx(problem.ceiling, rel=1e-5)
+    assert np.exp(found.point[1]).min() == pytest.approx(problem.floor)
+    # neither may the next step lead further out
+    assert np.vdot(found.gradient[0][3], found.point[0][3]) >= -1e-3
+    assert found.gradient[1][0] <= 0
 
 
 # ---------------------------------------------------------------------------------- against the papers
@@ -134,7 +182,8 @@ def test_the_objective_is_not_above_the_papers_and_never_rises(model, seed):
     paper = MKMC(model, tol=0, max_iter=300, algorithm="paper", **options).fit(kv)
     best = paper.objective_[-1]
     assert fast.objective_[-1] <= best + 1e-5 * abs(best)
-    assert (np.diff(fast.objective_) <= 1e-12 * np.abs(fast.objective_).max()).all()
+    slack = 1e-12 * np.abs(fast.objective_).max() if model == "full" else 0.0
+    assert (np.diff(fast.objective_) <= slack).all()
 
 
 def test_it_takes_far_fewer_evaluations():
@@ -151,7 +200,7 @@ def test_the_gradient_vanishes_where_it_stops():
     for model in ("pca", "fa"):
         mkmc = MKMC(model, n_components=2, tol=1e-13, max_iter=5000).fit(kv)
         d = mkmc.model_.d[:1] if model == "pca" else mkmc.model_.d
-        solution = (np.array(mkmc.model_.W), np.log(d))
+        solution = placed(problem, (np.array(mkmc.model_.W), np.log(d)))
         first = mkmc_fast.start(problem, NOISE[model], 2, np.random.default_rng(0))
         slopes = [slope(problem, NOISE[model], point) for point in (solution, first)]
         assert slopes[0] < 2e-3 * slopes[1]
@@ -424,3 +473,18 @@ def test_quality_on_mfeat_is_that_of_the_papers_algorithm(mfeat):
     keep = missingness.mcar(truth, 0.5, random_state=0)
     done = MKMC("pca", tol=1e-5).fit_transform(truth.hide(keep))
     assert metrics.ca_error(truth, done) <= 0.026
+
+
+def test_a_rank_that_fits_what_views_do_not_share_is_warned_of():
+    """Three shared factors among many of each view's own: twenty components are far too many."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(400, 3))
+    keep = missingness.fixed_per_view((400, 5), 0.3, random_state=0)
+    factors = {
+        f"v{k}": (np.flatnonzero(o), np.hstack([shared[o], 1.5 * rng.normal(size=(o.sum(), 6))]))
+        for k, o in enumerate(keep.T)
+    }
+    kv = KernelViews.from_factors(factors)
+    with pytest.warns(UserWarning, match=r"20 components .* try n_components='heldout'"):
+        MKMC("pca", n_components=20, tol=1e-4).fit(kv)
+    assert MKMC("pca", n_components="heldout", tol=1e-4).fit(kv).n_components_ <= 5

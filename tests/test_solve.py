@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from absentia.solve import Progress, Status, iterate, relative_change
+from absentia.solve import Descent, Progress, Sloped, Status, iterate, quasi_newton, relative_change
 
 
 def halve(x):
@@ -59,3 +59,38 @@ def test_the_callback_sees_progress_and_can_stop():
 @pytest.mark.parametrize("status", Status)
 def test_every_status_is_a_sentence(status):
     assert len(status.value.split()) > 4
+
+
+def rosenbrock(point):
+    (x,) = point
+    value = 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+    gradient = np.array([-400 * x[0] * (x[1] - x[0] ** 2) - 2 * (1 - x[0]), 200 * (x[1] - x[0] ** 2)])
+    return Sloped(point, value, (gradient,), lambda v: (v[0] / np.array([800.0, 200.0]),))
+
+
+def test_the_descent_finds_a_minimum_and_never_rises():
+    first = Descent(rosenbrock((np.array([-1.2, 1.0]),)))
+    run = iterate(quasi_newton(rosenbrock), lambda s: s.value, first, tol=0, max_iter=150)
+    np.testing.assert_allclose(run.state.at.point[0], 1.0, atol=1e-6)
+    assert (np.diff(run.trace) <= 0).all()
+
+
+def test_a_wrong_gradient_leaves_the_point_where_it_is():
+    def wrong(point):
+        found = rosenbrock(point)
+        return Sloped(found.point, found.value, (-found.gradient[0],), found.precondition)
+
+    first = Descent(wrong((np.array([-1.2, 1.0]),)))
+    state = quasi_newton(wrong)(first)
+    assert state.at is first.at
+    assert state.n_evaluations > 1
+
+
+def test_a_point_that_cannot_be_evaluated_is_stepped_back_from():
+    def fenced(point):
+        if point[0][0] > 0.1:
+            raise np.linalg.LinAlgError
+        return Sloped(point, float(-point[0][0]), (np.array([-1.0]),), lambda v: v)
+
+    state = quasi_newton(fenced)(Descent(fenced((np.zeros(1),))))
+    assert 0 < state.at.point[0][0] <= 0.1

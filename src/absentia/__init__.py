@@ -11,11 +11,19 @@ if TYPE_CHECKING:
     from absentia import io as io
     from absentia import metrics as metrics
     from absentia import missingness as missingness
+    from absentia import models as models
+    from absentia.classification.amkl import AbsentMKLClassifier as AbsentMKLClassifier
+    from absentia.classification.mkl import MKLClassifier as MKLClassifier
+    from absentia.classification.mkl import MKLRegressor as MKLRegressor
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
+    from absentia.completion.cvkt import CVKT as CVKT
+    from absentia.completion.emfill import EMFill as EMFill
+    from absentia.completion.knn import KNNFill as KNNFill
     from absentia.completion.mic import MIC as MIC
     from absentia.completion.mkc import MKC as MKC
     from absentia.completion.mkmc import MKMC as MKMC
+    from absentia.completion.svt import SVTFill as SVTFill
     from absentia.kernels import CombineKernels as CombineKernels
     from absentia.kernels import ViewKernels as ViewKernels
     from absentia.kernelviews import KernelViews as KernelViews
@@ -30,13 +38,21 @@ _HOME = {
     "io": "",
     "metrics": "",
     "missingness": "",
+    "models": "",
     "AbsenceWarning": "presence",
+    "AbsentMKLClassifier": "classification.amkl",
+    "CVKT": "completion.cvkt",
     "CombineKernels": "kernels",
+    "EMFill": "completion.emfill",
+    "KNNFill": "completion.knn",
     "KernelViews": "kernelviews",
     "MIC": "completion.mic",
     "MKC": "completion.mkc",
+    "MKLClassifier": "classification.mkl",
+    "MKLRegressor": "classification.mkl",
     "MKMC": "completion.mkmc",
     "MeanFill": "completion.baselines",
+    "SVTFill": "completion.svt",
     "ViewKernels": "kernels",
     "Views": "views",
     "ZeroFill": "completion.baselines",

@@ -52,7 +52,7 @@ def check_positive(X: KernelViews) -> None:
 
 
 class Recipe(NamedTuple):
-    """A completer with some parameters set, as offered by name on the command line."""
+    """A method with some parameters set, as offered by name on the command line."""
 
     parameters: Mapping[str, Any]
     when: str  # one line: when to use it
@@ -131,7 +131,7 @@ class IterativeMixin:
             raise ValueError(f"{type(self).__name__}: {solution.status.value}; there is none")
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.trace
-        self.converged_ = solution.status is Status.CONVERGED
+        self.converged_ = solution.status in (Status.CONVERGED, Status.CERTIFIED)
         self.status_ = solution.status.value
         if solution.status in (Status.MAX_ITER, Status.NOT_FINITE):
             warnings.warn(

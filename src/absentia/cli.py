@@ -1,4 +1,6 @@
-"""The command line: ``absentia demo | inspect | complete``.
+"""The command line: ``absentia demo | inspect | complete | fit | predict``.
+
+The last two are in :mod:`absentia.cli_fit`.
 
 Exit codes: 0 fine, 2 bad usage or bad input (one sentence on standard error), 130 interrupted.
 """
@@ -6,56 +8,56 @@ Exit codes: 0 fine, 2 bad usage or bad input (one sentence on standard error), 1
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from absentia.terminal import (  # first: it says which extra is wanted
+    err,
+    iteration_bar,
+    out,
+    printable,
+    show_warning,
+    stop_on_interrupt,
+    warnings_kept,
+)
+
+# isort: split
+from cyclopts import App, CycloptsError, Parameter
+from rich.markup import escape
+from rich.table import Table
+
 import absentia
-from absentia import io, linalg
-from absentia.base import Completer, IterativeMixin, Recipe
+from absentia import cli_fit, io, linalg
+from absentia.base import Completer, IterativeMixin
 from absentia.kernels import ViewKernels
 from absentia.kernelviews import KernelViews
+from absentia.methods import make, recipes
 from absentia.presence import Presence
-from absentia.solve import Callback, Progress
+from absentia.solve import Progress
 from absentia.viewkernel import KERNELS
 from absentia.views import Views
 
 if TYPE_CHECKING:
     from absentia.report import CompletionStory
 
-try:
-    from cyclopts import App, CycloptsError, Parameter
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as ProgressBar
-    from rich.table import Table
-except ImportError as _error:
-    raise SystemExit(
-        'absentia: the command line needs cyclopts and rich; install them with  pip install "absentia[cli]"'
-    ) from _error
-
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
-
 app = App(
     name="absentia",
-    help="Data in several views, whole views absent: look at it, complete it, see how well that works.",
+    help="Data in several views, whole views absent: look at it, complete it, classify it, "
+    "see how well that works.",
     version=absentia.__version__,
     suppress_keyboard_interrupt=False,  # main() says what it means
     help_epilogue="Examples:\n\n"
     "  absentia demo\n\n"
     "  absentia inspect patients.npz\n\n"
-    "  absentia complete patients.npz -o completed.npz --method mkmc-pca --report report.html",
+    "  absentia complete patients.npz -o completed.npz --method mkmc-pca --report report.html\n\n"
+    "  absentia fit patients.npz --labels diagnosis.csv -o model.npz\n\n"
+    "  absentia predict model.npz new.npz -o predicted.csv",
 )
 
 
@@ -113,7 +115,7 @@ def inspect(file: Path, /) -> None:
     out.print(pattern_table(data))
     out.print(group_sentence(data))
     for sentence in concerns(data):
-        _show_warning(sentence)
+        show_warning(sentence)
 
 
 @app.command
@@ -170,14 +172,15 @@ def complete(
         List the methods, one line each, and do nothing else.
     """
     if list_methods:
-        out.print(method_table())
+        out.print(cli_fit.method_table(Completer))
         return
     if file is None or output is None:
         raise ValueError(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
         )
     _check_output(file, output, report)
-    completer = make_completer(
+    completer = make(
+        Completer,
         method,
         n_components=_count(components),
         algorithm=algorithm,
@@ -201,38 +204,11 @@ def complete(
         out.print(f"[bold]report[/]: {escape(str(reporting.write(story, report)))}", soft_wrap=True)
 
 
+app.command(cli_fit.fit)
+app.command(cli_fit.predict)
+
+
 # ------------------------------------------------------------------------------- pieces of commands
-
-
-def recipes() -> dict[str, tuple[type[Completer], Recipe]]:
-    """All completers that are offered by name."""
-    for name in absentia.__all__:
-        getattr(absentia, name)  # names load when used; only what is loaded is found below
-    offered: dict[str, tuple[type[Completer], Recipe]] = {}
-    for completer in _subclasses(Completer):
-        offered |= {name: (completer, recipe) for name, recipe in completer.recipes.items()}
-    return offered
-
-
-def _subclasses(cls: Any) -> Iterator[type[Completer]]:
-    for child in cls.__subclasses__():
-        yield child
-        yield from _subclasses(child)
-
-
-def make_completer(method: str, **options: Any) -> Completer:
-    """The completer of that name with the options that were given; refuse those it does not have."""
-    offered = recipes()
-    if method not in offered:
-        raise ValueError(f"no method {method!r}; choose one of {', '.join(offered)}")
-    cls, recipe = offered[method]
-    given = {name: value for name, value in options.items() if value is not None}
-    taken = set(cls._get_param_names()) - set(recipe.without)
-    unknown = [name for name in given if name not in taken]
-    if unknown:
-        flag = {"n_components": "--components"}.get(unknown[0], "--" + unknown[0].replace("_", "-"))
-        raise ValueError(f"{flag} does not apply to method {method!r}")
-    return cls(**recipe.parameters, **given)
 
 
 def _count(text: str | None) -> int | str | None:
@@ -277,85 +253,6 @@ def run_completer(completer: Completer, kernels: KernelViews, method: str) -> Ke
         return completer.set_params(callback=callback).fit_transform(kernels)
 
 
-@contextmanager
-def iteration_bar() -> Iterator[Callable[[str], Callback]]:
-    """Progress of iterations: ``start(name)`` gives the callback that moves that name's bar."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("iteration {task.completed:>4}"),
-        TextColumn("{task.fields[state]}"),
-        TimeElapsedColumn(),
-    )
-    with ProgressBar(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-
-        def start(name: str) -> Callback:
-            if not err.is_terminal:
-                return now_and_then(name)
-            task = bar.add_task(escape(name), total=None, state="")
-
-            def show(progress: Progress) -> None:
-                state = f"objective {progress.objective:.6g}  change {progress.change:.1e}"
-                bar.update(task, total=progress.max_iter, completed=progress.iteration, state=state)
-
-            return show
-
-        yield start
-
-
-def now_and_then(name: str, seconds: float = 10.0) -> Callback:
-    """Progress for logs: a line at most every so many seconds."""
-    last = time.monotonic()
-
-    def show(progress: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= seconds:
-            last = time.monotonic()
-            err.print(
-                f"{escape(name)}: iteration {progress.iteration} of at most {progress.max_iter}, "
-                f"objective {progress.objective:.6g}, change {progress.change:.1e}",
-                soft_wrap=True,
-            )
-
-    return show
-
-
-@contextmanager
-def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """Inside, the first Ctrl-C only makes the yielded function return True; the second interrupts."""
-    interrupts = 0
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupts
-        interrupts += 1
-        if interrupts > 1:
-            raise KeyboardInterrupt
-        err.print("stopping after this iteration (Ctrl-C again to give up)")
-
-    previous = signal.signal(signal.SIGINT, handler)
-    try:
-        yield lambda: interrupts > 0
-    finally:
-        signal.signal(signal.SIGINT, previous)
-
-
-@contextmanager
-def warnings_kept() -> Iterator[list[str]]:
-    """Warnings go to standard error as usual and are kept for the report too."""
-    kept: list[str] = []
-    show = warnings.showwarning
-
-    def keep(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        kept.append(str(message))
-        show(message, *args, **kwargs)
-
-    warnings.showwarning = keep
-    try:
-        yield kept
-    finally:
-        warnings.showwarning = show
-
-
 def completion_story(
     file: Path,
     method: str,
@@ -389,11 +286,6 @@ def completion_story(
 
 
 # -------------------------------------------------------------------------------- tables and sentences
-
-
-def printable(text: str) -> str:
-    """Text as it is, without markup, line breaks or anything else that moves the cursor."""
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
 def view_table(data: Presence) -> Table:
@@ -453,13 +345,6 @@ def concerns(data: Views | KernelViews) -> list[str]:
     return sentences
 
 
-def method_table() -> Table:
-    table = Table("method", "when to use it", box=None, pad_edge=False)
-    for name, (_, recipe) in recipes().items():
-        table.add_row(name, recipe.when)
-    return table
-
-
 def score_table(records: Sequence[dict[str, Any]]) -> Table:
     columns = list(dict.fromkeys(key for record in records for key in record))
     table = Table(box=None, pad_edge=False)
@@ -485,20 +370,9 @@ def _shown(column: str, value: Any) -> str:
 # --------------------------------------------------------------------------------------------- main
 
 
-_said: set[str] = set()
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as one line, each sentence once."""
-    if str(message) in _said:
-        return
-    _said.add(str(message))
-    err.print(f"[yellow]warning[/]: {printable(str(message))}", soft_wrap=True)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code."""
-    warnings.showwarning = _show_warning
+    warnings.showwarning = show_warning
     warnings.simplefilter("always", UserWarning)
     try:
         app(arguments, print_error=False, exit_on_error=False, result_action="return_value")

@@ -15,8 +15,11 @@ from sklearn.svm import SVC
 
 import absentia
 from absentia import datasets, metrics, missingness
-from absentia.base import Completer
+from absentia.base import Completer, IterativeMixin
 from absentia.completion.baselines import MeanFill, ZeroFill
+from absentia.completion.cvkt import CVKT
+from absentia.completion.emfill import EMFill
+from absentia.completion.knn import KNNFill
 from absentia.completion.mkmc import MKMC
 from absentia.kernels import CombineKernels, ViewKernels
 from absentia.kernelviews import KernelViews
@@ -56,6 +59,10 @@ def methods(max_iter: int, callback: Callback | None) -> dict[str, Completer]:
         "MKMC, PCA": MKMC("pca", **options),
         "MKMC, factor analysis": MKMC("fa", **options),
         "MKMC, full covariance": MKMC("full", **options),
+        "CVKT": CVKT(),
+        "CVKT, four rounds": CVKT(rounds=4),
+        "EM fill": EMFill(**options),
+        "nearest neighbours": KNNFill(),
         "mean fill": MeanFill(),
         "zero fill": ZeroFill(),
     }
@@ -96,7 +103,7 @@ def run(
         completed[name] = kernels.to_dense()
         record: Record = {"method": name, **_errors(truth, kernels, keep), "accuracy": accuracy(kernels, y)}
         record["seconds"] = seconds
-        if isinstance(method, MKMC):
+        if isinstance(method, IterativeMixin):
             traces[name] = method.objective_
             record["iterations"] = method.n_iter_
         records.append(record)

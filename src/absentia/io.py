@@ -43,7 +43,7 @@ def read(path: str | os.PathLike[str]) -> Views | KernelViews:
     path = Path(path)
     arrays = read_arrays(path, is_data)
     if not arrays:
-        held = sorted(_keys(path)) or "nothing"
+        held = sorted(keys(path)) or "nothing"
         raise FileError(
             f"{path}: holds neither 'K' nor 'view_<name>' but {held}; "
             "name feature views view_<name> or give kernels as K"
@@ -90,7 +90,8 @@ def _texts(names: Array) -> list[str]:
     return [str(name) for name in names]
 
 
-def _keys(path: Path) -> list[str]:
+def keys(path: Path) -> list[str]:
+    """Names of the arrays in an ``.npz`` file."""
     with np.load(path, allow_pickle=False) as archive:
         return list(archive.files)
 

@@ -46,11 +46,14 @@ class MeanFill(Completer):
 
     Parameters
     ----------
-    of : {"features", "entries"}, default "features"
+    of : {"features", "blocks", "entries"}, default "features"
         ``"features"``: the mean sample in feature space.  Its kernel values are the observed kernel's
         row means, and with itself the mean of all entries: positive semidefinite whenever the
-        observed kernel is.  ``"entries"``: every missing entry is the mean of all observed entries,
-        as the papers do for comparison; that is in general *not* positive semidefinite.
+        observed kernel is.  ``"blocks"``: the same, but an absent sample's value with itself is the
+        mean of the observed diagonal, so that a constant diagonal stays constant; positive
+        semidefinite too, being the mean sample plus a part of each absent sample's own.
+        ``"entries"``: every missing entry is the mean of all observed entries, as the papers do for
+        comparison; that is in general *not* positive semidefinite.
 
     Examples
     --------
@@ -69,14 +72,16 @@ class MeanFill(Completer):
         self.of = of
 
     def _learn(self, X: KernelViews) -> None:
-        if self.of not in ("features", "entries"):
-            raise ValueError(f"of must be 'features' or 'entries', not {self.of!r}")
+        if self.of not in ("features", "blocks", "entries"):
+            raise ValueError(f"of must be 'features', 'blocks' or 'entries', not {self.of!r}")
         self._means: dict[str, Array] = {}
+        self._own: dict[str, float] = {}
         for name in X.names:
             n = X.operator(name).shape[0]
             # row means as one thin product, so that kernels given as factors stay factors
             means = X.operator(name) @ np.full((n, 1), 1.0 / n) if n else np.zeros((0, 1))
             self._means[name] = means[:, 0]
+            self._own[name] = float(X.diagonal(name).mean(dtype=np.float64)) if n else 0.0
 
     def _fill(self, X: KernelViews) -> dict[str, Array]:
         return self._fill_rows(X)[0]
@@ -88,12 +93,15 @@ class MeanFill(Completer):
             means = self._means[name]
             grand = float(means.mean()) if len(means) else 0.0
             filled = np.full(X.shape, grand)
-            if self.of == "features" and len(means):
+            if self.of != "entries" and len(means):
                 filled[np.ix_(~rows, cols)] = means
-                own = means if X.square else X.block(name).mean(axis=1)
-                filled[np.ix_(rows, ~cols)] = own[:, None]
+                row_means = means if X.square else X.block(name).mean(axis=1)
+                filled[np.ix_(rows, ~cols)] = row_means[:, None]
+            own = self._own[name] if self.of == "blocks" else grand
+            if X.square:
+                np.fill_diagonal(filled, own)
             blocks[name] = _spread(X, v, filled)
-            diagonals[name] = np.full(len(X), grand)
+            diagonals[name] = np.full(len(X), own)
             diagonals[name][rows] = X.diagonal(name)
         return blocks, diagonals
 

@@ -24,8 +24,9 @@ from absentia.operators import Dense, LowRankPlusDiagonal, Operator, PDOperator
 #: Lowest noise variance, for kernels of unit mean diagonal.  Heywood case: psi -> 0 makes the
 #: likelihood unbounded and ``W' D^-1 W`` overflow.
 NOISE_FLOOR = 1e-8
-#: The same in single precision, where residuals are only good to about 1e-6.
-NOISE_FLOOR_SINGLE = 1e-5
+#: The same in single precision, and the longest row of loadings: beyond either, what is left of the
+#: objective after cancellation is rounding.
+NOISE_FLOOR_SINGLE, LOADING_CEILING_SINGLE = 1e-3, 100.0
 
 
 class Covariance(Protocol):

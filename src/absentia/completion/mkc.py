@@ -299,7 +299,7 @@ class MKC(IterativeMixin, Completer):
             about.append(np.zeros((len(X), len(frame.C))))
             C.append(np.zeros((len(X), frame.rank)))
             about[k][present], C[k][present] = frame.about(rows), frame.locate(rows)
-            square[present, k] = frame.square(rows, X.diagonal(name))
+            square[present, k] = np.nan_to_num(frame.square(rows, X.diagonal(name)), nan=1.0)  # if unknown
         return Rows(observed, about, C, square)
 
     def _unreached(self, X: KernelViews, v: int) -> Array:

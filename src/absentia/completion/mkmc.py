@@ -57,6 +57,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -71,10 +72,14 @@ from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, NotPositiveDefiniteError, cholesky, symmetrize
 from absentia.operators import Completed, Dense, LowRankPlusDiagonal, Operator, PDOperator, Scaled, Side
 from absentia.presence import AbsenceWarning
-from absentia.solve import Accelerated, Callback, Point, Solution, Status
+from absentia.solve import Accelerated, Callback, Descent, Point, Solution, Status
 
-#: Up to so many samples the better of two starts is taken: the objective has several minima.
-SMALL = 300
+#: Up to so many samples the best of three starts is taken: the objective has several minima.
+SMALL = 500
+#: One of them is where the papers' algorithm is after so many iterations.
+HEAD_START = 5
+#: A model variance of so many times the kernels' is warned of.
+EXCESS = 1.1
 #: From so many on, the first part of a fit is run in single precision, which costs half.
 LARGE = 2000
 
@@ -96,7 +101,9 @@ class MKMC(IterativeMixin, Completer):
         the zero-filled kernels of unit mean diagonal, which is the papers' first model; they do not
         say which matrix they count on.  Zeros inflate the count (mfeat, half hidden: 56 to 58, without
         anything hidden 40), and on such kernels that completes better than fewer.  Kaiser's rule
-        depends on the kernels' scale, Guttman-Kaiser's does not.  Beyond 4000 samples a random 4000
+        depends on the kernels' scale, Guttman-Kaiser's does not.  Where views have strong factors of
+        their own, either rule counts those too and the completed rows can be far worse than the mean; a
+        warning says so, and ``"heldout"`` is the better choice.  Beyond 4000 samples a random 4000
         of them are counted on.  ``"heldout"`` hides a tenth of each view's samples, fits along a path
         of ranks and takes the one that completes the hidden rows best (relative Frobenius error;
         kept in ``heldout_curve_``).
@@ -111,7 +118,8 @@ class MKMC(IterativeMixin, Completer):
     max_iter : int, default 500
     dtype : {"float64", "float32"}, default "float64"
         Precision of the computation; the observed blocks keep theirs.  In float32 the objective is
-        only good to 1e-7, so `tol` is raised to at least 1e-6.
+        only good to 1e-7, so `tol` is raised to at least 1e-6; noise is kept above 1e-3 and a sample's
+        loadings below 100.
     random_state : int, Generator or None
         Of the randomised start and of what ``"heldout"`` hides.  None is a fixed seed, so that
         results repeat.
@@ -125,7 +133,7 @@ class MKMC(IterativeMixin, Completer):
         ``model_.to_dense()`` gives the array.
     n_components_ : int or None
     n_evaluations_ : int
-        Number of E-steps: with ``"fast"`` two or three per iteration.
+        Number of E-steps: with ``"fast"`` mostly one per iteration, for the full model two or three.
     heldout_curve_ : dict
         Error by rank, for ``n_components="heldout"``.
     view_scales_ : ndarray of shape (n_views,)
@@ -192,6 +200,7 @@ class MKMC(IterativeMixin, Completer):
         model = self._fit_model(views, len(seen))
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[seen])
+        _warn_of_excess(model, self.n_components_)
         self.model_ = model.pad(seen, len(X))
         self._train = X
 
@@ -223,37 +232,54 @@ class MKMC(IterativeMixin, Completer):
             self._record(slow)
             self.n_evaluations_ = slow.n_iter
             return slow.state.model
-        problem = Problem(merged(views), size, float(self.prior), self.dtype)
+        solution: Solution[Accelerated] | Solution[Descent]
         if self.covariance == "full":
+            problem = Problem.of(merged(views), size, float(self.prior), self.dtype)
             solution = mkmc_full.solve_full(problem, **options)
-            model: PDOperator = mkmc_full.as_operator(solution.state.at.point)
+            model: PDOperator = mkmc_full.as_operator(problem, solution.state.at.point)
         else:
-            assert self.n_components_ is not None
-            solution = self._best_solution(problem, self.n_components_, options)
+            problem, solution = self._best_solution(views, size, options)
             model = mkmc_fast.as_operator(problem, solution.state.at.point)
         self._record(solution)
         self.n_evaluations_ = solution.state.n_evaluations
         return model
 
-    def _best_solution(self, problem: Problem, q: int, options: dict[str, Any]) -> Solution[Accelerated]:
-        """Accelerated EM from the start, or the better of two where that costs little."""
-        noise = self._noise()
-        first = mkmc_fast.start(problem, noise, q, self._rng())
-        if problem.size <= SMALL:
-            one = mkmc_fast.solve_fast(problem, noise, first, **options)
-            if one.status is Status.STOPPED:
-                return one
-            second = mkmc_fast.start(problem, noise, q, self._rng(), rescale=False)
-            other = mkmc_fast.solve_fast(problem, noise, second, **options)
-            return min(one, other, key=lambda run: run.trace[-1] if run.n_iter else np.inf)
-        spent = 0
-        if problem.size >= LARGE and problem.dtype == np.float64 and self.tol > 0 and not _factors(problem):
-            rough = {**options, "tol": max(options["tol"], 1e-5)}
-            single = mkmc_fast.solve_fast(problem.in_single_precision(), noise, first, **rough)
-            W, log_d = single.state.at.point
-            first = (np.asarray(W, dtype=np.float64), np.asarray(log_d, dtype=np.float64))
-            spent = single.state.n_evaluations
-        return mkmc_fast.solve_fast(problem, noise, first, **options, spent=spent)
+    def _best_solution(
+        self, views: list[Seen], size: int, options: dict[str, Any]
+    ) -> tuple[Problem, Solution[Descent]]:
+        """Descend from the start; small problems from several, large ones at first in single precision."""
+        noise, problem = self._noise(), Problem.of(merged(views), size, float(self.prior), self.dtype)
+        if size <= SMALL:
+            return problem, self._best_of_starts(problem, self._starts(problem, views), options)
+        if size < LARGE or problem.dtype == np.float32 or not self.tol or _factors(problem):
+            return problem, mkmc_fast.solve_fast(problem, noise, self._start(problem), **options)
+        single = problem.in_single_precision()
+        rough = {**options, "tol": max(options["tol"], 3e-6)}
+        before = mkmc_fast.solve_fast(single, noise, self._start(single), **rough).state
+        return problem, mkmc_fast.solve_fast(problem, noise, before.at.point, **options, before=before)
+
+    def _start(self, problem: Problem, rescale: bool = True) -> Point:
+        assert self.n_components_ is not None
+        return mkmc_fast.start(problem, self._noise(), self.n_components_, self._rng(), rescale=rescale)
+
+    def _starts(self, problem: Problem, views: list[Seen]) -> Iterator[Point]:
+        yield self._start(problem)
+        yield self._start(problem, rescale=False)
+        paper = _papers_problem(views, problem.size, problem.eps, problem.dtype)
+        with suppress(NotPositiveDefiniteError):  # nearly singular kernels without a prior
+            model = mkmc_paper.solve_paper(paper, self._family(), tol=0, max_iter=HEAD_START).state.model
+            assert isinstance(model, LowRankPlusDiagonal)
+            yield mkmc_fast.as_point(problem, self._noise(), model)
+
+    def _best_of_starts(
+        self, problem: Problem, starts: Iterator[Point], options: dict[str, Any]
+    ) -> Solution[Descent]:
+        runs = []
+        for first in starts:
+            runs.append(mkmc_fast.solve_fast(problem, self._noise(), first, **options))
+            if runs[-1].status is Status.STOPPED:
+                break
+        return min(runs, key=lambda run: run.trace[-1] if run.n_iter else np.inf)
 
     def _family(self) -> Covariance:
         if self.n_components_ is None:
@@ -315,7 +341,7 @@ class MKMC(IterativeMixin, Completer):
         ]
         kept = [np.setdiff1d(np.arange(len(x.v)), out) for x, out in zip(views, hidden, strict=True)]
         remaining = [Seen(x.Q.select(k, k), x.v[k]) for x, k in zip(views, kept, strict=True)]
-        problem = Problem(remaining, size, float(self.prior), self.dtype)
+        problem = Problem.of(remaining, size, float(self.prior), self.dtype)
         point: Point | None = None
 
         def error(q: int) -> float:
@@ -565,6 +591,18 @@ def _view_scales(X: KernelViews) -> Array:
             if not scales[v] > 0:
                 raise ValueError(f"view {name!r}: the kernel is zero for every sample; leave the view out")
     return scales
+
+
+def _warn_of_excess(model: PDOperator, q: int | None) -> None:
+    """Warn of a model that gives samples far more variance than their kernels do (one, on average)."""
+    variance = float(np.mean(model.diagonal()))
+    if q is not None and variance > EXCESS:
+        warnings.warn(
+            f"with {q} components the model gives samples {variance:.2g} times the variance they have in "
+            "their views: it fits what views do not share; try n_components='heldout', or fewer",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def _warn_of_gaps(X: KernelViews, groups: Array) -> None:

@@ -1,4 +1,4 @@
-"""Mutual kernel matrix completion without ever imputing: EM on what is visible, accelerated.
+"""Mutual kernel matrix completion without ever imputing: descent on what is visible.
 
 Same objective as :mod:`absentia.completion.mkmc`, for the low-rank models ``M = W W' + D``.  The papers
 complete every kernel in every iteration, at O(l^3); here the latent factors are the only missing data
@@ -13,31 +13,44 @@ G being the cross moment of samples and factors, E the second moment of the fact
 
     logdet M_vv = logdet C + sum log d,   trace(M_vv^-1 Q) = sum(diag Q / d) - trace(C^-1 F' Q F).
 
-The M-step is a regression of each sample on the factors, over the views that see it: one q x q
-factorisation per pattern of visibility.  The prior enters as a pseudo-view Q = I seen by all.
+An EM step would regress each sample on the factors, over the views that see it: ``W_i = num_i A^-1``
+with ``num_i`` and ``A`` the sums of G's rows and of E over those views, one q x q factorisation per
+pattern of visibility.  The prior enters as a pseudo-view Q = I seen by all.  The same sums give the
+gradient,
 
-The factors' covariance is freed as well and folded back into W (parameter expansion; Liu, Rubin & Wu
-1998), by the symmetric square root, so that successive iterates are not rotated against each other.
-:func:`absentia.solve.squarem` accelerates (W, log D).
+    dL/dW_i = (W_i A - num_i) / d_i,   dL/dlog d_i = 1/2 [c_i - (tr_i - 2 W_i num_i' + W_i A W_i') / d_i],
+
+(c_i views see sample i, and tr_i is the sum of its kernel values there), so that an EM step is the
+gradient times ``d_i A^-1``.  That is the preconditioner of :func:`absentia.solve.quasi_newton`, which
+needs about half as many evaluations as squared extrapolation (SQUAREM) of parameter-expanded EM; see
+``benchmarks/mkmc_acceleration.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
 
-from absentia.completion.covariance import NOISE_FLOOR, NOISE_FLOOR_SINGLE
+from absentia.completion.covariance import LOADING_CEILING_SINGLE, NOISE_FLOOR, NOISE_FLOOR_SINGLE
 from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, thin_gram
 from absentia.operators import LowRankPlusDiagonal, Operator, project
-from absentia.solve import Accelerated, Callback, Evaluated, Point, Solution, iterate, squarem
+from absentia.solve import Callback, Descent, Point, Sloped, Solution, iterate, quasi_newton
 
 #: So many accelerated steps in a row must change the objective by less than tol.
 PATIENCE = 3
+
+#: The start's subspace iteration ends when a pass adds less than this share to what it captures.
+SETTLED = 3e-4
+
+#: In single precision the preconditioner sees every sample in all views together with this weight.
+#: Without it the steps of samples that few views see are too long where those say little of a factor.
+DAMPING_SINGLE = 0.01
 
 
 @dataclass(frozen=True)
@@ -53,57 +66,82 @@ class Seen:
     weight: int = 1
 
 
+@dataclass(frozen=True)
 class Problem:
-    """Observed kernels over `size` samples, grouped by which views see a sample."""
+    """Observed kernels over samples sorted by which views see them.
 
-    def __init__(self, views: Sequence[Seen], size: int, eps: float, dtype: Any) -> None:
-        self.views, self.size, self.eps = views, size, eps
-        self.dtype = np.dtype(dtype)
-        self.floor = NOISE_FLOOR_SINGLE if self.dtype == np.float32 else NOISE_FLOOR
-        self.n_views = sum(view.weight for view in views)
+    Everything within is in that order, `order` leads back: the samples of a pattern are then one slice.
+    """
+
+    views: Sequence[Seen]
+    order: Array
+    patterns: Array  # of visibility, patterns x views
+    rows: Sequence[slice]  # the samples of each pattern
+    eps: float
+    dtype: np.dtype[Any]
+    total_diagonal: Array  # sum of the diagonals over the views that see a sample, and eps
+    weight: Array  # number of views that see a sample, and eps
+
+    @classmethod
+    def of(cls, views: Sequence[Seen], size: int, eps: float, dtype: Any) -> Problem:
         sees = np.zeros((size, len(views)), dtype=bool)
-        self.total_diagonal = np.full(size, eps, dtype=np.float64)
-        self.weight = np.full(size, eps, dtype=np.float64)
         for k, view in enumerate(views):
             sees[view.v, k] = True
-            self.total_diagonal[view.v] += view.Q.diagonal()
-            self.weight[view.v] += view.weight
-        self.patterns, member = np.unique(sees, axis=0, return_inverse=True)
+        patterns, member = np.unique(sees, axis=0, return_inverse=True)
         order = np.argsort(member, kind="stable")
-        bounds = np.searchsorted(member[order], np.arange(len(self.patterns) + 1))
-        self.rows = [_as_slice(order[a:b]) for a, b in pairwise(bounds)]
+        bounds = np.searchsorted(member[order], np.arange(len(patterns) + 1))
+        place = np.empty(size, dtype=np.intp)
+        place[order] = np.arange(size)
+        views = [Seen(view.Q, place[view.v], view.weight) for view in views]
+        total_diagonal, weight = np.full(size, eps), np.full(size, eps)
+        for view in views:
+            total_diagonal[view.v] += view.Q.diagonal()
+            weight[view.v] += view.weight
+        rows = [slice(a, b) for a, b in pairwise(bounds.tolist())]
+        return cls(views, order, patterns, rows, eps, np.dtype(dtype), total_diagonal, weight)
+
+    @property
+    def size(self) -> int:
+        return len(self.order)
+
+    @property
+    def n_views(self) -> int:
+        return sum(view.weight for view in self.views)
+
+    @property
+    def floor(self) -> float:
+        """Under the noise variances."""
+        return NOISE_FLOOR_SINGLE if self.dtype == np.float32 else NOISE_FLOOR
+
+    @property
+    def ceiling(self) -> float:
+        """Over the norms of the loadings' rows."""
+        return LOADING_CEILING_SINGLE if self.dtype == np.float32 else np.inf
 
     def in_single_precision(self) -> Problem:
         """The same problem with float32 products, which cost half."""
         views = [Seen(view.Q.astype(np.float32), view.v, view.weight) for view in self.views]
-        return Problem(views, self.size, self.eps, np.float32)
-
-
-def _as_slice(rows: Array) -> Any:
-    """Consecutive rows as a slice, which needs no copy."""
-    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
-        return slice(int(rows[0]), int(rows[-1]) + 1)
-    return rows
+        return replace(self, views=views, dtype=np.dtype(np.float32))
 
 
 class Noise(Protocol):
-    """How the noise is shared: the form of log D, and its M-step from residuals and weights."""
+    """How the noise is shared: what is known of each sample, added up into what one variance sees."""
 
-    def m_step(self, residual: Array, weight: Array) -> Array: ...
+    def gather(self, per_sample: Array) -> Array: ...
 
 
 class EqualNoise:
     """PCA: one variance for all samples."""
 
-    def m_step(self, residual: Array, weight: Array) -> Array:
-        return np.array([residual.sum() / weight.sum()])
+    def gather(self, per_sample: Array) -> Array:
+        return np.array([per_sample.sum()])
 
 
 class OwnNoise:
     """Factor analysis: a variance for each sample."""
 
-    def m_step(self, residual: Array, weight: Array) -> Array:
-        return residual / weight
+    def gather(self, per_sample: Array) -> Array:
+        return per_sample
 
 
 @dataclass(frozen=True)
@@ -125,12 +163,12 @@ def moments(C: Array, inner: Array, weight: int = 1) -> Moments:
     return Moments(C_inverse, (E + E.T) / 2, inner, value)
 
 
-def evaluate(problem: Problem, noise: Noise, point: Point) -> Evaluated:
-    """Penalised objective at (W, log d), and the parameter-expanded EM update."""
-    W, log_d = point
-    d = np.exp(log_d)
+def evaluate(problem: Problem, noise: Noise, point: Point) -> Sloped:
+    """Penalised objective at (W, log d), its gradient, and the preconditioner EM amounts to."""
+    W, log_d = _bounded(problem, point)
+    d = np.broadcast_to(np.exp(log_d), problem.size)
     q, eps = W.shape[1], problem.eps
-    F = (W / d[:, None]).astype(problem.dtype, copy=False)
+    F = W / d[:, None].astype(W.dtype)
     # W' F over the samples of each pattern; a view's C adds up those of the patterns it sees
     parts = np.stack([thin_gram(W[rows], F[rows]) for rows in problem.rows])
     I = np.eye(q)  # noqa: E741
@@ -147,35 +185,63 @@ def evaluate(problem: Problem, noise: Noise, point: Point) -> Evaluated:
         E_total += found.E
         value += found.value
     prior = moments(I + parts.sum(axis=0), thin_gram(F, F))
-    if eps > 0:
-        num += eps * (F @ prior.C_inverse.astype(F.dtype))
-        A += eps * prior.E
-        value += eps * prior.value
+    A += eps * prior.E
+    value += eps * prior.value
     value += float((problem.weight * log_d).sum() + (problem.total_diagonal / d).sum())
-    expansion = (E_total + eps * prior.E) / (problem.n_views + eps)
-    following = m_step(problem, noise, num, A, expansion)
-    return Evaluated(point, value / 2, following)
+    gradient = _gradient(problem, noise, W, d, F, num, A, eps * prior.C_inverse)
+    if problem.dtype == np.float32:
+        A = A + DAMPING_SINGLE * E_total
+    precondition = partial(_em_step, problem, noise, d, np.linalg.inv(A))
+    return Sloped((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
 
 
-def m_step(problem: Problem, noise: Noise, num: Array, A: Array, expansion: Array) -> Point:
-    """Regress every sample on the factors; fold the factors' covariance into W."""
-    W = num
+def _bounded(problem: Problem, point: Point) -> Point:
+    """The point with noise not below the floor, and loadings not above the ceiling."""
+    W, log_d = point[0], np.maximum(point[1], np.log(problem.floor))
+    if np.isfinite(problem.ceiling):
+        norms = np.sqrt(np.einsum("ij,ij->i", W, W))
+        long = np.flatnonzero(norms > problem.ceiling)
+        if len(long):
+            W = W.copy()
+            W[long] *= (problem.ceiling / norms[long])[:, None]
+    return W, log_d
+
+
+def _tangent(problem: Problem, point: Point, gradient: Point) -> Point:
+    """The gradient without what leads through the floor or the ceiling."""
+    (W, log_d), (G, g) = point, gradient
+    g[(g > 0) & (log_d <= np.log(problem.floor))] = 0.0
+    if np.isfinite(problem.ceiling):
+        norms = np.einsum("ij,ij->i", W, W)
+        outward = np.einsum("ij,ij->i", W, G)
+        held = np.flatnonzero((norms > 0.999 * problem.ceiling**2) & (outward < 0))
+        G[held] -= (outward[held] / norms[held])[:, None] * W[held]
+    return G, g
+
+
+def _gradient(
+    problem: Problem, noise: Noise, W: Array, d: Array, F: Array, num: Array, A: Array, prior: Array
+) -> Point:
+    """Derivatives by W, ``D^-1 (W A - num)``, and by log d; the first overwrites `num`."""
     residual = problem.total_diagonal.copy()
-    root = symmetric_root(expansion)
     for rows, A_pattern in zip(problem.rows, A, strict=True):
-        inverse = cholesky_inverse(cholesky(A_pattern, "factor moments"))
         N = num[rows]
-        W_rows = N @ inverse.astype(N.dtype)
-        residual[rows] -= np.einsum("ij,ij->i", W_rows, N)
-        W[rows] = W_rows @ root.astype(N.dtype)
-    d = np.maximum(noise.m_step(residual, problem.weight), problem.floor)
-    return W, np.log(d)
+        N += F[rows] @ prior.astype(W.dtype)
+        WA = W[rows] @ A_pattern.astype(W.dtype)
+        WA -= N
+        residual[rows] += np.einsum("ij,ij->i", W[rows], WA - N)
+        np.divide(WA, d[rows, None].astype(W.dtype), out=N)
+    return num, noise.gather((problem.weight - residual / d) / 2)
 
 
-def symmetric_root(A: Array) -> Array:
-    """Symmetric square root of a positive definite matrix."""
-    values, vectors = scipy.linalg.eigh(A, check_finite=False)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+def _em_step(problem: Problem, noise: Noise, d: Array, A_inverse: Array, v: Point) -> Point:
+    """What the M-step makes of a gradient: ``D V A^-1``, the regression of samples on factors."""
+    V = v[0]
+    result = np.empty_like(V)
+    for rows, inverse in zip(problem.rows, A_inverse, strict=True):
+        np.matmul(V[rows], inverse.astype(V.dtype), out=result[rows])
+    result *= d[:, None].astype(V.dtype)
+    return result, v[1] / noise.gather(problem.weight / 2)
 
 
 def start(
@@ -184,7 +250,7 @@ def start(
     q: int,
     rng: np.random.Generator,
     *,
-    passes: int = 3,
+    passes: int = 12,
     rescale: bool = True,
 ) -> Point:
     """Probabilistic principal components of the mean kernel, by randomised subspace iteration.
@@ -199,18 +265,21 @@ def start(
     root = np.sqrt(count / problem.n_views).astype(problem.dtype)[:, None]
     block = min(q + 10, problem.size)
     X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
+    captured = 0.0
     for _ in range(passes):
-        X = orthonormal(X)
-        SX = _mean_product(problem, X / root) / root
-        X, basis = SX, X
-    values, vectors = scipy.linalg.eigh(thin_gram(basis, SX))
+        basis = orthonormal(X)
+        X = _mean_product(problem, basis / root) / root
+        values, vectors = scipy.linalg.eigh(thin_gram(basis, X))
+        previous, captured = captured, float(values[-q:].sum())
+        if captured - previous < SETTLED * captured:
+            break
     values, vectors = values[::-1][:q], vectors[:, ::-1][:, :q]
     trace = float(((problem.total_diagonal - problem.eps) / count).sum())
     sigma2 = max((trace - float(values.sum())) / max(problem.size - q, 1), 1e-3 * trace / problem.size)
     scale = np.sqrt(np.maximum(values - sigma2, 1e-3 * sigma2))
     W = basis @ (vectors * scale).astype(problem.dtype)
     ones = np.ones(problem.size)
-    return W, np.log(np.maximum(noise.m_step(sigma2 * ones, ones), problem.floor))
+    return W, np.log(np.maximum(noise.gather(sigma2 * ones) / noise.gather(ones), problem.floor))
 
 
 def widened(problem: Problem, noise: Noise, point: Point | None, q: int, rng: np.random.Generator) -> Point:
@@ -253,20 +322,25 @@ def solve_fast(
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
-    spent: int = 0,
-) -> Solution[Accelerated]:
-    """Accelerated EM from a first point; one iteration is one extrapolation (two evaluations or three).
+    before: Descent | None = None,
+) -> Solution[Descent]:
+    """Descend from a first point; one iteration is one step, mostly one evaluation.
 
-    `spent` evaluations of an earlier run are counted in.
+    With `before`, a run in another precision is taken up where it ended, its evaluations counted in.
     """
 
-    def run(point: Point) -> Evaluated:
+    def run(point: Point) -> Sloped:
         return evaluate(problem, noise, point)
 
+    def cast(point: Point) -> Point:
+        return point[0].astype(problem.dtype), point[1]
+
+    pairs = () if before is None else tuple((cast(s), cast(y)) for s, y in before.pairs)
+    spent = 0 if before is None else before.n_evaluations
     return iterate(
-        squarem(run),
+        quasi_newton(run),
         lambda state: state.value,
-        Accelerated(run(first), n_evaluations=1 + spent),
+        Descent(run(cast(first)), pairs, 1 + spent),
         tol=tol,
         max_iter=max_iter,
         callback=callback,
@@ -275,7 +349,14 @@ def solve_fast(
 
 
 def as_operator(problem: Problem, point: Point) -> LowRankPlusDiagonal:
-    """The model kernel of a point."""
-    W, log_d = point
-    d = np.broadcast_to(np.exp(log_d), problem.size)
-    return LowRankPlusDiagonal(np.asarray(W, dtype=np.float64), np.array(d, dtype=np.float64))
+    """The model kernel of a point, samples in their own order again."""
+    W, d = np.empty(point[0].shape), np.empty(problem.size)
+    W[problem.order] = point[0]
+    d[problem.order] = np.exp(point[1])
+    return LowRankPlusDiagonal(W, d)
+
+
+def as_point(problem: Problem, noise: Noise, model: LowRankPlusDiagonal) -> Point:
+    """The point of a model kernel; the inverse of :func:`as_operator`."""
+    d = noise.gather(model.d[problem.order]) / noise.gather(np.ones(problem.size))
+    return np.asarray(model.W[problem.order], dtype=problem.dtype), np.log(d)

@@ -33,9 +33,10 @@ def factor_of(point: Point) -> Array:
     return L
 
 
-def as_operator(point: Point) -> Dense:
-    """The model kernel of a point."""
-    L = factor_of(point)
+def as_operator(problem: Problem, point: Point) -> Dense:
+    """The model kernel of a point, samples in their own order again."""
+    L = np.empty_like(point[0])
+    L[problem.order] = factor_of(point)
     return Dense(L @ L.T)
 
 

@@ -1,10 +1,24 @@
-"""One self-contained HTML page about a completion: what was absent, what was filled in, how well.
+"""One self-contained HTML page about a completion (what was absent, what was filled in, how well) or a
+classification (which views count, how often it is right, beside which baselines).
 
-The page is a pure function of plain data (:class:`CompletionStory`); it knows nothing of estimators.
+A page is a pure function of plain data (:class:`CompletionStory`, :class:`ClassificationStory`); it knows
+nothing of estimators.
 """
 
+from absentia.report.classification import ClassificationStory as ClassificationStory
+from absentia.report.classification import render_classification as render_classification
 from absentia.report.page import render as render
+from absentia.report.page import require as require
+from absentia.report.page import save as save
 from absentia.report.page import write as write
 from absentia.report.story import CompletionStory as CompletionStory
 
-__all__ = ["CompletionStory", "render", "write"]
+__all__ = [
+    "ClassificationStory",
+    "CompletionStory",
+    "render",
+    "render_classification",
+    "require",
+    "save",
+    "write",
+]

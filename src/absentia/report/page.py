@@ -17,29 +17,49 @@ from absentia.report.text import number, percent
 
 def render(story: CompletionStory) -> str:
     """One self-contained HTML page: no network, no other files, no scripts."""
-    environment = _environment()
-    return str(
-        environment.get_template("page.html.j2").render(
-            story=story,
-            numbers=_numbers(story),
-            presence=presence(story),
-            scores=scores(story),
-            maps=heat_maps(story),
-            objective=charts.objective(story.traces),
-            mark="#" + bytes(colour.MARK).hex(),
-        )
+    require()  # before any work
+    table, objective = scores(story), charts.objective(story.traces)
+    sections = {
+        "presence": "Presence",
+        "scores": "Scores" if table else "",
+        "kernels": "Kernels",
+        "objective": "Convergence" if objective else "",
+        "reading": "How to read this",
+    }
+    return filled(
+        "page.html.j2",
+        kind="completion",
+        sections={place: words for place, words in sections.items() if words},
+        story=story,
+        numbers=_numbers(story),
+        presence=presence(story),
+        scores=table,
+        maps=heat_maps(story),
+        objective=objective,
+        mark="#" + bytes(colour.MARK).hex(),
     )
+
+
+def filled(template: str, **values: Any) -> str:
+    """A template with its values filled in."""
+    return str(require().get_template(template).render(**values))
 
 
 def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
     """Render to ``path``: the whole page or, if anything fails, whatever was there before."""
-    page = render(story).encode("utf-8", errors="replace")
+    return save(render(story), path)
+
+
+def save(page: str, path: str | os.PathLike[str]) -> Path:
+    """Write a rendered page, whole or not at all."""
+    content = page.encode("utf-8", errors="replace")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_whole(path, lambda file: file.write(page))
+    return write_whole(path, lambda file: file.write(content))
 
 
-def _environment() -> Any:
+def require() -> Any:
+    """The templates, or an error that says what to install."""
     try:
         import jinja2
         import PIL.Image  # noqa: F401
@@ -57,20 +77,20 @@ def _environment() -> Any:
 
 
 @dataclass(frozen=True)
-class _Number:
+class Number:
     value: str
     label: str
 
 
-def _numbers(story: CompletionStory) -> Sequence[_Number]:
+def _numbers(story: CompletionStory) -> Sequence[Number]:
     observed = story.observed
     complete = int(observed.all(axis=1).sum())
     n, n_views = observed.shape
     return [
-        _Number(number(n), "sample" if n == 1 else "samples"),
-        _Number(number(n_views), "view" if n_views == 1 else "views"),
-        _Number(percent(int(observed.sum()), observed.size), "of all sample–view pairs present"),
-        _Number(number(complete), f"{_have(complete)} every view ({percent(complete, n)})"),
+        Number(number(n), "sample" if n == 1 else "samples"),
+        Number(number(n_views), "view" if n_views == 1 else "views"),
+        Number(percent(int(observed.sum()), observed.size), "of all sample–view pairs present"),
+        Number(number(complete), f"{_have(complete)} every view ({percent(complete, n)})"),
     ]
 
 

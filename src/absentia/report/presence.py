@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.report.order import Patterns, patterns
-from absentia.report.story import Array, CompletionStory
+from absentia.report.story import Array, Incomplete
 from absentia.report.text import listing, number, percent, plural, shortened
 
 TOP_PATTERNS = 8
@@ -53,7 +53,7 @@ class Presence:
     complete: bool
 
 
-def presence(story: CompletionStory) -> Presence:
+def presence(story: Incomplete) -> Presence:
     found = patterns(story.observed)
     ordered = story.observed[found.order]
     n = story.n_samples
@@ -109,7 +109,7 @@ def _frequent(found: Patterns, names: Sequence[str], n: int) -> list[PatternRow]
     return [
         PatternRow(
             found.masks[p].tolist(),
-            _words(found.masks[p], names),
+            pattern_words(found.masks[p], names),
             number(int(found.counts[p])),
             percent(int(found.counts[p]), n),
             round(100 * int(found.counts[p]) / most, 2),
@@ -118,7 +118,7 @@ def _frequent(found: Patterns, names: Sequence[str], n: int) -> list[PatternRow]
     ]
 
 
-def _words(mask: Array, names: Sequence[str]) -> str:
+def pattern_words(mask: Array, names: Sequence[str]) -> str:
     if mask.all():
         return "every view"
     if not mask.any():

@@ -2,12 +2,28 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+
+class Incomplete(Protocol):
+    """A story in which some samples lack some views."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    @property
+    def observed(self) -> Array: ...
+
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def n_views(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""Classification and regression from several kernels, whole views absent, without completing them."""

@@ -1,0 +1,420 @@
+"""Multiple kernel learning: the weights of kernels and a machine on their sum, with a certificate.
+
+    minimise over eta in Q   V(eta) = max_z  sum_i (t_i z_i - eps |z_i|) - 1/2 sum_p eta_p q_p(z),
+    q_p(z) = z' K_p z,   z in a box with sum z = 0  (see :mod:`absentia.classification.svm`).
+
+``K_p`` is zero wherever a sample lacks view p, so only its observed block is ever read.  The region Q is a
+polytope ``{eta >= 0, P eta <= 1}`` (a simplex for ordinary multiple kernel learning) or the unit ball of a
+p-norm.
+
+V is convex, and where z is unique differentiable: ``dV/deta_p = -q_p / 2``.  While the same coefficients F
+stay free so is its gradient: ``H = R' B R``, ``R = [K_p z]_F``, ``B = A - A 1 1' A / (1' A 1)``,
+``A = K_FF^-1``.  So a step is Newton's: a quadratic program in the few weights, whose minimum also says
+where the free coefficients go (``dz_F = -B R deta``), which leaves the machine at the new weights little to
+do.  Without curvature it goes towards the best vertex (Frank & Wolfe 1956).  Where it makes no progress,
+machines are made more exact, ``K_FF`` less singular, and every other step goes where the cutting planes of
+all machines so far are lowest (Kelley 1960): V has kinks where z is not unique.
+
+The relative duality gap is what stops it: any ``z`` gives the lower bound ``linear(z) - kappa(q(z)) / 2``
+with ``kappa(q) = max {c.q : c in Q}``, the machine's primal value at eta an upper one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+
+from absentia.classification.polytope import Polytope
+from absentia.classification.stack import KernelStack
+from absentia.classification.svm import Box, Machine, fit_machine
+from absentia.linalg import Array
+from absentia.solve import Callback, Solution, iterate
+
+JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where eta sits at a vertex
+MOST_JITTER = 1e-3
+N_CUTS = 100  # cutting planes kept
+
+
+class Region(Protocol):
+    """Where the weights may be."""
+
+    def middle(self) -> Array: ...
+    def highest(self, q: Array) -> tuple[float, Array, Array]: ...
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Kernels, where their weights may be, and the machines that share them: mostly one.
+
+    With several boxes V is the sum over their machines, one for each class, say.
+    """
+
+    stack: KernelStack
+    boxes: tuple[Box, ...]
+    region: Region
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights, the machines at them, and what they say about V there."""
+
+    eta: Array
+    machines: tuple[Machine, ...]
+    K: Array
+    supports: tuple[Array, ...]
+    R: tuple[Array, ...]  # K_p z at the support, one column per view
+    q: Array
+    kappa: float  # the most that c.q is in the region
+    vertex: Array  # where that is: the linearised V is least there
+    price: Array  # what each q_p would have to exceed to be worth more weight, if eta were optimal
+    height: float  # linear(z)
+    lower: float  # bound on the least V anywhere in the region
+
+    @property
+    def primal(self) -> float:
+        return sum(machine.primal for machine in self.machines)
+
+    @property
+    def dual(self) -> float:
+        return sum(machine.dual for machine in self.machines)
+
+    @property
+    def coefficients(self) -> list[Array]:
+        return [machine.z for machine in self.machines]
+
+    @property
+    def blur(self) -> float:
+        """V lies between the dual and the primal value: how far apart these are."""
+        return self.primal - self.dual
+
+    @property
+    def gradient(self) -> Array:
+        return -self.q / 2
+
+    @property
+    def weighted(self) -> Array:
+        """Which views have a weight to speak of."""
+        return np.asarray(self.eta > 1e-7 * self.eta.max())
+
+    @property
+    def cut(self) -> Cut:
+        return Cut(self.height, self.q)
+
+    @property
+    def wanting(self) -> Array:
+        """Which views would lower V if weight were moved to them from the others."""
+        return np.asarray(self.q * self.kappa > 2 * self.price * float(self.eta @ self.q))
+
+
+class Cut(NamedTuple):
+    """``V(eta) >= height - eta.q / 2`` everywhere: what the coefficients of one machine say."""
+
+    height: float
+    q: Array
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a run stands: the best point, the best lower bound, and how careful the next step is.
+
+    ``shy`` marks views that once lost their weight in a step and wanted it back at once: V rises
+    steeply where their weight nears zero, which no quadratic model sees.
+    """
+
+    point: Point
+    lower: float
+    shy: Array
+    cuts: tuple[Cut, ...]
+    jitter: float = JITTER
+    care: int = 0  # steps without progress, less those with it
+    radius: float = 0.1  # of the cutting planes' trust region, relative to the largest weight
+    n_machines: int = 1
+
+    @property
+    def objective(self) -> float:
+        return self.point.primal
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        upper = self.objective
+        return max(upper - self.lower, 0.0) / abs(upper) if upper else 0.0
+
+
+Starts = Sequence[Array] | None
+
+
+def evaluate(problem: Problem, eta: Array, tol: float, starts: Starts = None) -> Point:
+    """The machines at `eta` to a relative gap of `tol`, and the lower bound that they give."""
+    K = problem.stack.combined(eta)
+    given = starts if starts is not None else [None] * len(problem.boxes)
+    machines = tuple(fit_machine(K, b, tol=tol, start=z) for b, z in zip(problem.boxes, given, strict=True))
+    supports = tuple(np.flatnonzero(machine.z) for machine in machines)
+    products = [problem.stack.products(x.z, s) for x, s in zip(machines, supports, strict=True)]
+    q = np.sum([own for _, own in products], axis=0)
+    kappa, vertex, price = problem.region.highest(q)
+    linear = sum(box.linear(machine.z) for box, machine in zip(problem.boxes, machines, strict=True))
+    # z scaled towards zero stays in the box, and may give the better bound
+    scale = min(1.0, linear / kappa) if kappa > 0 and linear > 0 else 1.0
+    lower = scale * linear - scale**2 * kappa / 2
+    R = tuple(columns for columns, _ in products)
+    return Point(eta, machines, K, supports, R, q, kappa, vertex, price, linear, lower)
+
+
+def start(problem: Problem, eta: Array | None = None, z: Starts = None) -> State:
+    """A first state, from given weights and coefficients if there are any."""
+    point = evaluate(problem, problem.region.middle() if eta is None else eta, 1e-2, z)
+    return State(point, point.lower, np.zeros(len(point.eta), dtype=bool), (point.cut,))
+
+
+def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any) -> State:
+    """`state` after `trials`, the last of which is kept if it is better; careful if that was too little."""
+    before, last = state.point.primal, trials[-1]
+    point = last if last.primal < before else state.point
+    after = replace(
+        state,
+        point=point,
+        lower=max(state.lower, *(trial.lower for trial in trials)),
+        cuts=(*state.cuts, *(trial.cut for trial in trials))[-N_CUTS:],
+        n_machines=state.n_machines + len(trials),
+        **changes,
+    )
+    decrease = before - point.primal
+    if after.gap < 0.8 * state.gap or decrease > max(0.1 * promised, 0.02 * state.gap * before):
+        return replace(after, jitter=max(state.jitter / 10, JITTER), care=max(state.care - 1, 0))
+    # a step that kept a small promise is no failure, but asks for a bolder one
+    care = state.care if decrease > 0.1 * promised else state.care + 1
+    return replace(after, jitter=min(state.jitter * 100, MOST_JITTER), care=care)
+
+
+# ----------------------------------------------------------------------------- weights in a polytope
+
+
+class Curvature(NamedTuple):
+    """The Hessian of V in the weights, and how each machine's coefficients follow the weights."""
+
+    H: Array
+    responses: tuple[tuple[Array, Array], ...]  # positions F and B R
+
+    def follow(self, point: Point, d: Array) -> list[Array]:
+        """Where the coefficients go when the weights move by `d`."""
+        followed = [machine.z.copy() for machine in point.machines]
+        for z, (free, BR) in zip(followed, self.responses, strict=True):
+            z[free] -= BR @ d
+        return followed
+
+
+def curvature(problem: Problem, point: Point, jitter: float) -> Curvature:
+    """Curvature of V at a point."""
+    parts = [
+        _response(point.K, box.free(machine.z), support, R, jitter)
+        for box, machine, support, R in zip(
+            problem.boxes, point.machines, point.supports, point.R, strict=True
+        )
+    ]
+    return Curvature(np.sum([H for H, _, _ in parts], axis=0), tuple((F, BR) for _, F, BR in parts))
+
+
+def _response(K: Array, free: Array, support: Array, R: Array, jitter: float) -> tuple[Array, Array, Array]:
+    """One machine's share of the Hessian, its free coefficients F, and ``B R``."""
+    diagonal, m = np.diagonal(K), R.shape[1]
+    free = free[diagonal[free] > 1e-8 * diagonal.max()]  # others are free only because no kernel holds them
+    if len(free) < 2:
+        return np.zeros((m, m)), free[:0], np.zeros((0, m))
+    L = lifted_cholesky(K[np.ix_(free, free)].astype(np.float64, copy=False), jitter)
+    # with Y = L^-1 R made orthogonal to L^-1 1: H = Y'Y, which rounding cannot make indefinite
+    sides = np.column_stack([R[np.searchsorted(support, free)], np.ones(len(free))])
+    Y = scipy.linalg.solve_triangular(L, sides, lower=True, check_finite=False)
+    Y, one = Y[:, :-1], Y[:, -1]
+    Y = Y - np.outer(one, one @ Y) / (one @ one)
+    return Y.T @ Y, free, scipy.linalg.solve_triangular(L, Y, lower=True, trans=1, check_finite=False)
+
+
+def lifted_cholesky(K: Array, jitter: float) -> Array:
+    """The factor of `K` with `jitter`, or as much more as it takes, of its mean diagonal added to it."""
+    level = float(np.diagonal(K).mean())
+    while True:
+        lifted = K.copy()
+        lifted[np.diag_indices_from(lifted)] += jitter * level
+        try:
+            return np.asarray(
+                scipy.linalg.cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
+            )
+        except np.linalg.LinAlgError:
+            jitter *= 100
+
+
+def newton_direction(region: Polytope, point: Point, H: Array, shy: Array) -> Array:
+    """From eta to the minimum of the quadratic model over the polytope; shy weights shrink by halves."""
+    scale = float(np.trace(H)) / len(H)
+    lifted = H / scale + 1e-8 * np.eye(len(H))
+    floor = np.where(shy & point.weighted, 0.3 * point.eta, 0.0)
+    return region.nearest(lifted, point.gradient / scale - lifted @ point.eta, floor) - point.eta
+
+
+def newton_step(problem: Problem, state: State, tol: float) -> State:
+    """One step of Newton's method, or of Frank and Wolfe's where there is no curvature."""
+    point, region = state.point, problem.region
+    assert isinstance(region, Polytope)
+    bend = curvature(problem, point, state.jitter)
+    trials: list[Point] = []
+    shy, length, d = state.shy, 0.0, None
+    while len(trials) < 6:
+        if d is None:
+            d, length = direction(region, point, bend.H, shy)
+            slope, quadratic = float(point.gradient @ d), float(d @ bend.H @ d)
+        promised = -length * slope - length**2 * quadratic / 2
+        eta = region.inside(point.eta + length * d)
+        trial = evaluate(problem, eta, aim(state, promised, tol), bend.follow(point, length * d))
+        trials.append(trial)
+        lost = (trial.eta < 0.1 * point.eta) & point.weighted & trial.wanting & ~shy
+        if lost.any():
+            shy, d = shy | lost, None
+            continue
+        wanted = point.dual + 1e-4 * length * slope + 0.1 * trial.blur
+        if trial.dual <= wanted:
+            break
+        if trial.dual <= wanted + point.blur and trial.blur < point.blur:
+            return sharpened(problem, state, trials, trial.blur / trial.primal)
+        # the minimum of the parabola through both values and the slope
+        rise = trial.dual - point.dual - length * slope
+        length *= min(max(-slope * length / (2 * rise), 0.1), 0.5)
+    return moved(state, trials, promised, shy=shy)
+
+
+def sharpened(problem: Problem, state: State, trials: Sequence[Point], tol: float) -> State:
+    """The same weights with more exact machines, against which steps can be judged; or a better trial."""
+    point = min(trials, key=lambda trial: trial.primal)
+    if point.primal >= state.objective:
+        point = evaluate(problem, state.point.eta, tol, state.point.coefficients)
+    return moved(state, [*trials, point], 0.0)
+
+
+def aim(state: State, promised: float, tol: float) -> float:
+    """How exact the next machine has to be: as the gap and the promised decrease ask for."""
+    wanted = min(0.02 * state.gap, 0.1 * promised / state.objective)
+    return max(max(wanted, 0.2 * tol) * 0.1**state.care, 0.02 * tol)
+
+
+def direction(region: Polytope, point: Point, H: Array, shy: Array) -> tuple[Array, float]:
+    """Which way and how far to go."""
+    if np.trace(H) > 0:
+        d = newton_direction(region, point, H, shy)
+        if point.gradient @ d < 0:
+            return d, 1.0
+    d = point.vertex - point.eta
+    slope, bend = float(point.gradient @ d), float(d @ H @ d)
+    return d, min(1.0, -slope / bend) if bend > 0 else 1.0
+
+
+def cutting_step(problem: Problem, state: State, tol: float) -> State:
+    """To the lowest place that all machines so far allow, near the best point.
+
+    Where the machine at eta is not unique V has a kink, and its gradient there says little.  Every
+    machine bounds V from below, though, by a function linear in the weights (Kelley 1960), and the
+    best bound of their averages is a bound too.
+    """
+    region, point = problem.region, state.point
+    assert isinstance(region, Polytope)
+    heights, Q = np.array([c.height for c in state.cuts]), np.array([c.q for c in state.cuts])
+    _, share, _ = lowest_model(region, heights, Q, np.zeros(region.m), np.inf)
+    bound = float(share @ heights) - region.highest(share @ Q)[0] / 2
+    eta, _, value = lowest_model(region, heights, Q, point.eta, state.radius * float(point.eta.max()))
+    promised = point.dual - value
+    exact = aim(state, max(promised, 0.0), tol)
+    trial = evaluate(problem, region.inside(eta), exact, point.coefficients)
+    better = trial.primal < point.primal - 0.1 * promised
+    radius = min(state.radius * 2, 1.0) if better else state.radius / 2
+    return moved(replace(state, lower=max(state.lower, bound)), [trial], promised, radius=radius)
+
+
+def lowest_model(
+    region: Polytope, heights: Array, Q: Array, centre: Array, radius: float
+) -> tuple[Array, Array, float]:
+    """The minimum over the region of the largest cut, within `radius` of `centre`; and the cuts' shares."""
+    n, k, m = len(region.P), len(Q), region.m
+    scale = float(np.abs(heights).max())
+    rows = np.block([[-Q / (2 * scale), -np.ones((k, 1))], [region.P, np.zeros((n, 1))]])
+    limits = np.concatenate([-heights / scale, np.ones(n)])
+    bounds = [(max(0.0, c - radius), c + radius) for c in centre] + [(None, None)]
+    found = scipy.optimize.linprog(np.r_[np.zeros(m), 1.0], rows, limits, bounds=bounds, method="highs")
+    if found.x is None:
+        return centre, np.full(k, 1 / k), float(heights.min())
+    share = np.maximum(-found.ineqlin.marginals[:k], 0.0)
+    return found.x[:m], share / max(float(share.sum()), 1e-300), scale * float(found.x[m])
+
+
+# ----------------------------------------------------------------------------- weights in a norm ball
+
+
+class NormBall:
+    """``{eta >= 0, |eta|_p <= 1}`` for p > 1."""
+
+    def __init__(self, m: int, p: float) -> None:
+        self.m, self.p = m, p
+
+    def middle(self) -> Array:
+        return np.full(self.m, self.m ** (-1 / self.p))
+
+    def highest(self, q: Array) -> tuple[float, Array, Array]:
+        """The dual norm of q, where it is attained, and no prices."""
+        q = np.maximum(q, 0.0)
+        scale = float(q.max())
+        if scale == 0:
+            return 0.0, self.middle(), q
+        c = (q / scale) ** (1 / (self.p - 1))
+        c /= np.linalg.norm(c, self.p)
+        return float(c @ q), c, q
+
+    def update(self, eta: Array, q: Array) -> Array:
+        """The best weights for given ``|w_p| = eta_p sqrt(q_p)``, as ``|w_p|^(2 / (p + 1))``."""
+        best = (eta**2 * np.maximum(q, 0.0)) ** (1 / (self.p + 1))
+        return np.asarray(best / np.linalg.norm(best, self.p)) if best.any() else eta
+
+
+def norm_step(problem: Problem, state: State, tol: float) -> State:
+    """Weights in closed form from the machine, then the machine again (Kloft et al., JMLR 12, 2011)."""
+    region, point = problem.region, state.point
+    assert isinstance(region, NormBall)
+    exact = max(0.02 * state.gap, 0.2 * tol)
+    trial = evaluate(problem, region.update(point.eta, point.q), exact, point.coefficients)
+    return moved(state, [trial], 0.0)
+
+
+# --------------------------------------------------------------------------------------------- driver
+
+
+def solve(
+    problem: Problem,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+    eta: Array | None = None,
+    z: Starts = None,
+) -> Solution[State]:
+    """Minimise V over the region to a relative duality gap of `tol`, from `eta` and `z` if given."""
+
+    def step(state: State) -> State:
+        if state.gap <= tol:  # already at the start
+            return state
+        if not isinstance(problem.region, Polytope):
+            return norm_step(problem, state, tol)
+        return (cutting_step if state.care >= 2 and state.care % 2 == 0 else newton_step)(
+            problem, state, tol
+        )
+
+    return iterate(
+        step,
+        lambda state: state.objective,
+        start(problem, eta, z),
+        tol=np.nextafter(tol, np.inf),  # the gap may equal tol
+        max_iter=max_iter,
+        callback=callback,
+        gap=lambda state: state.gap,
+    )

@@ -1,0 +1,401 @@
+"""The commands ``absentia fit`` and ``absentia predict``."""
+
+from __future__ import annotations
+
+import csv
+import io as text
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from absentia.terminal import out, printable, step_bar, warnings_kept
+
+# isort: split
+from cyclopts import Parameter
+from rich.markup import escape
+from rich.table import Table
+
+import absentia
+from absentia import io, linalg, models, validation
+from absentia.classification.machines import KernelClassifier
+from absentia.kernelviews import KernelViews
+from absentia.labels import read_labels
+from absentia.linalg import Array
+from absentia.methods import make, recipes
+from absentia.models import Model
+from absentia.presence import AbsenceWarning, shown
+from absentia.rows import read_new
+from absentia.validation import Plan, Validation
+from absentia.viewkernel import KERNELS
+from absentia.views import Views
+
+if TYPE_CHECKING:
+    from absentia.report import ClassificationStory
+
+AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
+NO_VIEW = "no usable view: prior returned"
+DISAGREE = "probability favours another class"
+
+
+def fit(
+    data: Annotated[Path | None, Parameter(name="DATA")] = None,
+    /,
+    *,
+    labels: str | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    method: str = "amkl-convex",
+    C: Annotated[str, Parameter(name="--C")] = "cv",
+    kernel: str = "rbf",
+    probability: bool = True,
+    report: Annotated[Path | None, Parameter(name="--report")] = None,
+    no_report: Annotated[bool, Parameter(name="--no-report", negative="")] = False,
+    threads: int | None = None,
+    list_methods: Annotated[bool, Parameter(name="--list", negative="")] = False,
+) -> None:
+    """Learn to classify samples from the views they have, nothing filled in, and write the model.
+
+    Example: absentia fit patients.npz --labels diagnosis.csv -o model.npz
+
+    Ctrl-C stops; nothing is written then.
+
+    Parameters
+    ----------
+    data
+        An .npz file with features (view_<name>) or kernels (K).
+    labels
+        The name of an array in DATA, or a CSV file with the columns id and label (empty: not used).
+    output
+        The model, an .npz file; it holds no code.
+    method
+        How to learn; see --list.
+    C
+        Price of a training error, or cv to choose it by cross-validation.
+    kernel
+        For feature views: rbf, linear, polynomial, laplacian, chi2, cosine, jaccard or tanimoto.
+    probability
+        Also learn to give the chances of the classes.
+    report
+        Where to write the HTML report; by default beside the model.
+    no_report
+        No report, and so no cross-validation of the method and the baselines.
+    threads
+        BLAS threads; by default the library's own choice.
+    list_methods
+        List the methods, one line each, and do nothing else.
+    """
+    if list_methods:
+        out.print(method_table(KernelClassifier))
+        return
+    if data is None or output is None or labels is None:
+        raise ValueError("DATA, --labels and an output (-o MODEL.npz) are wanted; see absentia fit --help")
+    page = _report_place(data, output, labels, report, no_report)
+    plan = Plan(make(KernelClassifier, method, probability=probability), _kernel(kernel), _price(C))
+    with threadpool_limits(threads), warnings_kept() as remarks:
+        training = read_training(data, labels)
+        with step_bar(method, plan.steps(training.y, page is not None)) as tick:
+            model = validation.learn(training.data, training.y, plan, tick)
+            judged = None
+            if page is not None:
+                judged = validation.cross_validate(training.data, training.y, plan, tick)
+    model = replace(model, about=_about(method, data, training, judged))
+    story = html = None
+    if judged is not None:
+        from absentia import report as reporting
+
+        story = classification_story(data, labels, plan, model, training, judged, remarks)
+        html = reporting.render_classification(story)
+    models.save(output, model)
+    _say_how_it_went(method, plan, model, training, judged)
+    out.print(f"[bold]model[/]: {escape(str(output))}", soft_wrap=True)
+    if html is not None and page is not None:
+        out.print(f"[bold]report[/]: {escape(str(reporting.save(html, page)))}", soft_wrap=True)
+
+
+def predict(
+    model: Annotated[Path, Parameter(name="MODEL")],
+    new: Annotated[Path, Parameter(name="NEW")],
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    threads: int | None = None,
+) -> None:
+    """Classify new samples from the views they have and write a table.
+
+    Example: absentia predict model.npz new.npz -o predicted.csv
+
+    Columns: id, predicted, probability=<class> (or score, without probabilities), view=<name> (1 = had it),
+    flag (empty if there is nothing to say).
+
+    Parameters
+    ----------
+    model
+        A model written by absentia fit.
+    new
+        An .npz file with the features of the new samples (views they all lack may be left out), or, for a
+        model of kernels, K (views x new x training samples) with ids and column_ids.
+    output
+        The .csv file to write.
+    threads
+        BLAS threads; by default the library's own choice.
+    """
+    if output.suffix.lower() != ".csv":
+        raise ValueError(f"{output}: the output is a .csv file; give it that ending")
+    _check_places(output, [model, new])
+    fitted = models.load(model)
+    data = read_new(new)
+    with threadpool_limits(threads):
+        try:
+            rows = fitted.rows(data)
+        except ValueError as error:
+            raise ValueError(f"{new}: {error}") from error
+        lines = list(prediction_lines(fitted, rows))
+    content = text.StringIO(newline="")
+    csv.writer(content, lineterminator="\n").writerows(lines)
+    io.write_whole(output, lambda file: file.write(content.getvalue().encode()))
+    flagged = sum(bool(line[-1]) for line in lines[1:])
+    out.print(f"{len(rows)} samples classified, {flagged} flagged")
+    out.print(f"[bold]predictions[/]: {escape(str(output))}", soft_wrap=True)
+
+
+# --------------------------------------------------------------------------------------- what came in
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The samples that are learned from, and how many came and why some are not used."""
+
+    data: Views | KernelViews
+    y: Array
+    n_all: int
+    dropped: dict[str, int]
+
+
+def read_training(file: Path, source: str) -> Training:
+    """Samples with a label and a view; who has not is counted, and warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AbsenceWarning)  # said below, in terms of what is learned from
+        data = io.read(file)
+    y, labelled = read_labels(source, file, data.ids)
+    blind = ~data.observed.any(axis=1)
+    dropped = {
+        "without a label": int((~labelled).sum()),
+        "with a label but without any view": int((labelled & blind).sum()),
+    }
+    for why, count in dropped.items():
+        if count:
+            warnings.warn(
+                f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning, stacklevel=2
+            )
+    kept = np.flatnonzero(labelled & ~blind)
+    try:
+        _check_classes(y[kept])
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+    used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
+    if isinstance(used, KernelViews):
+        _warn_of_indefinite(used)
+    return Training(used, y[kept], len(data), dropped)
+
+
+def _warn_of_indefinite(kernels: KernelViews) -> None:
+    for name in kernels.names:
+        found = linalg.indefinite(kernels.block(name))
+        if found is not None:
+            warnings.warn(
+                f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {found[0]:.4g} "
+                f"to {found[1]:.4g}); what is learned from it may not be the best there is",
+                AbsenceWarning,
+                stacklevel=3,
+            )
+
+
+def _check_classes(y: Array) -> None:
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        came = f"only the class {shown(classes[0])}" if len(classes) else "no class"
+        raise ValueError(f"{came} among samples with a view; two classes or more are wanted")
+    if counts.min() < validation.FEWEST:
+        rare = shown(classes[counts.argmin()])
+        raise ValueError(
+            f"class {rare} has {counts.min()} sample(s) with a view; at least {validation.FEWEST} are "
+            "wanted for cross-validation: give it more, or leave its labels empty"
+        )
+
+
+def _kernel(name: str) -> str:
+    if name not in KERNELS:
+        raise ValueError(f"no kernel {name!r}; choose one of {', '.join(KERNELS)}")
+    return name
+
+
+def _price(C: str) -> float | None:
+    if C == "cv":
+        return None
+    try:
+        value = float(C)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"--C is a positive number or cv, not {C!r}")
+    return value
+
+
+def _report_place(data: Path, output: Path, labels: str, report: Path | None, none: bool) -> Path | None:
+    """Where the report goes; refuse, before any work, what could not be written."""
+    if output.suffix != ".npz":
+        raise ValueError(f"{output}: the model is an .npz file; give it that ending")
+    if none and report is not None:
+        raise ValueError("--report and --no-report exclude one another")
+    page = None if none else report or output.with_suffix(".html")
+    sources = [data, Path(labels)]
+    _check_places(output, [*sources, *([page] if page else [])])
+    if page is not None:
+        _check_places(page, [*sources, output])
+        from absentia import report as reporting
+
+        try:
+            reporting.require()
+        except ImportError as error:
+            raise ImportError(f"{error}, or give --no-report") from None
+    return page
+
+
+def _check_places(output: Path, others: Sequence[Path]) -> None:
+    if output.resolve() in [other.resolve() for other in others]:
+        raise ValueError(f"{output}: inputs and outputs are to be different files; choose another name")
+    if output.is_dir():
+        raise ValueError(f"{output}: is a folder; a file name is wanted")
+    if not output.parent.is_dir():
+        raise ValueError(f"{output}: the folder {output.parent} does not exist")
+
+
+# -------------------------------------------------------------------------------------- what goes out
+
+
+def prediction_lines(model: Model, rows: KernelViews) -> Iterator[list[Any]]:
+    """The table of predictions, its header first."""
+    classifier, classes = model.classifier, model.classes.tolist()
+    if classifier.probability:
+        header = [f"probability={label}" for label in classes]
+        numbers = classifier.predict_proba(rows)
+    else:
+        numbers = classifier.decision_function(rows).reshape(len(rows), -1)
+        header = [f"score={label}" for label in (classes if len(classes) > 2 else classes[1:])]
+    yield ["id", "predicted", *header, *(f"view={name}" for name in model.names), "flag"]
+    predicted, blind = classifier.predict(rows), classifier.unusable(rows)
+    for i, sample in enumerate(rows.ids.tolist()):
+        flag = NO_VIEW if blind[i] else ""
+        if classifier.probability and not blind[i]:
+            best = model.classes[numbers[i].argmax()]
+            flag = DISAGREE if best != predicted[i] else ""
+        shares = [f"{x:.6g}" for x in numbers[i]]
+        yield [sample, predicted[i], *shares, *rows.observed[i].astype(int).tolist(), flag]
+
+
+def _about(method: str, data: Path, training: Training, judged: Validation | None) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "method": method,
+        "data": data.name,
+        "samples": len(training.y),
+        "written by": f"absentia {absentia.__version__}",
+    }
+    if judged is not None:
+        about["cross-validated accuracy"] = float((judged.predicted == training.y).mean())
+    return about
+
+
+def _say_how_it_went(
+    method: str, plan: Plan, model: Model, training: Training, judged: Validation | None
+) -> None:
+    classifier = model.classifier
+    how = "given" if plan.C is not None else "chosen by cross-validation"
+    views = f"{len(model.names)} view{'' if len(model.names) == 1 else 's'}"
+    out.print(
+        f"{method}: {len(training.y)} samples, {views}, {len(model.classes)} classes; "
+        f"C = {classifier.C:g} ({how}); {classifier.status_}, duality gap {classifier.gap_:.1e}",
+        soft_wrap=True,
+    )
+    out.print(weight_table(model))
+    if judged is not None:
+        out.print(accuracy_table(method, training.y, judged))
+
+
+def weight_table(model: Model) -> Table:
+    weights = model.classifier._weights
+    few = len(weights) == 1
+    table = Table("view", "weight" if few else "weight, mean of classes", box=None, pad_edge=False)
+    for name, column in zip(model.names, weights.T, strict=True):
+        table.add_row(printable(name), f"{column.mean():.3f}")
+    return table
+
+
+def accuracy_table(method: str, y: Array, judged: Validation) -> Table:
+    table = Table("cross-validated", "accuracy", box=None, pad_edge=False)
+    for name, predicted in _predictions(method, judged).items():
+        table.add_row(name, f"{(predicted == y).mean():.3f}")
+    return table
+
+
+def _predictions(method: str, judged: Validation) -> dict[str, Array]:
+    return {method: judged.predicted, AVERAGED: judged.averaged, MAJORITY: judged.majority}
+
+
+def method_table(kind: Any) -> Table:
+    """Methods that are offered by name, and when to use them."""
+    table = Table("method", "when to use it", box=None, pad_edge=False)
+    for name, (_, recipe) in recipes(kind).items():
+        table.add_row(name, recipe.when)
+    return table
+
+
+def classification_story(
+    data: Path,
+    labels: str,
+    plan: Plan,
+    model: Model,
+    training: Training,
+    judged: Validation,
+    remarks: Sequence[str],
+) -> ClassificationStory:
+    """What the report of one fit shows."""
+    from absentia.report import ClassificationStory
+
+    method, classifier = model.about["method"], model.classifier
+    chosen = ", ".join(f"{C:g}" for C in judged.prices)
+    parameters = {k: v for k, v in classifier.get_params().items() if k != "callback"}
+    kernel = "as given" if model.kernels is None else plan.kernel
+    return ClassificationStory(
+        title=f"{data.name}, classified",
+        summary=f"{len(model.classes)} classes, learned with {method} from the views that each sample has; "
+        "nothing was filled in.",
+        names=model.names,
+        observed=training.data.observed,
+        classes=[str(x) for x in model.classes.tolist()],
+        weights=classifier._weights,
+        truth=np.searchsorted(model.classes, training.y),
+        predictions={
+            name: np.searchsorted(model.classes, predicted)
+            for name, predicted in _predictions(method, judged).items()
+        },
+        chances=judged.chances,
+        n_all=training.n_all,
+        dropped=training.dropped,
+        warnings=list(dict.fromkeys(remarks)),
+        facts={
+            "file": str(data),
+            "labels": labels,
+            "method": f"{method}: {recipes(KernelClassifier)[method][1].when}",
+            "kernel": kernel,
+            "C": f"{classifier.C:g}; in the folds {chosen}",
+            f"C of the {AVERAGED}": "in the folds " + ", ".join(f"{C:g}" for C in judged.averaged_prices),
+            "folds": f"{len(judged.prices)}, stratified by class, seed 0",
+            "parameters": ", ".join(f"{name}={value!r}" for name, value in parameters.items()),
+            "made with": f"absentia {absentia.__version__}, NumPy {np.__version__}",
+        },
+    )

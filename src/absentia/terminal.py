@@ -1,0 +1,146 @@
+"""The terminal: two consoles, progress, Ctrl-C, warnings as one line each."""
+
+from __future__ import annotations
+
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from absentia.solve import Callback, Progress
+
+try:
+    import cyclopts  # noqa: F401  (the same extra)
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as ProgressBar
+except ImportError as _error:
+    raise SystemExit(
+        'absentia: the command line needs cyclopts and rich; install them with  pip install "absentia[cli]"'
+    ) from _error
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def printable(text: str) -> str:
+    """Text as it is, without markup, line breaks or anything else that moves the cursor."""
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+
+
+@contextmanager
+def iteration_bar() -> Iterator[Callable[[str], Callback]]:
+    """Progress of iterations: ``start(name)`` gives the callback that moves that name's bar."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("iteration {task.completed:>4}"),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+    )
+    with ProgressBar(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+
+        def start(name: str) -> Callback:
+            if not err.is_terminal:
+                return now_and_then(name)
+            task = bar.add_task(escape(name), total=None, state="")
+
+            def show(progress: Progress) -> None:
+                state = f"objective {progress.objective:.6g}  change {progress.change:.1e}"
+                bar.update(task, total=progress.max_iter, completed=progress.iteration, state=state)
+
+            return show
+
+        yield start
+
+
+def now_and_then(name: str, seconds: float = 10.0) -> Callback:
+    """Progress for logs: a line at most every so many seconds."""
+    last = time.monotonic()
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            err.print(
+                f"{escape(name)}: iteration {progress.iteration} of at most {progress.max_iter}, "
+                f"objective {progress.objective:.6g}, change {progress.change:.1e}",
+                soft_wrap=True,
+            )
+
+    return show
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+    """Inside, the first Ctrl-C only makes the yielded function return True; the second interrupts."""
+    interrupts = 0
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > 1:
+            raise KeyboardInterrupt
+        err.print("stopping after this iteration (Ctrl-C again to give up)")
+
+    previous = signal.signal(signal.SIGINT, handler)
+    try:
+        yield lambda: interrupts > 0
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+@contextmanager
+def warnings_kept() -> Iterator[list[str]]:
+    """Warnings go to standard error as usual and are kept for the report too."""
+    kept: list[str] = []
+    show = warnings.showwarning
+
+    def keep(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+        kept.append(str(message))
+        show(message, *args, **kwargs)
+
+    warnings.showwarning = keep
+    try:
+        yield kept
+    finally:
+        warnings.showwarning = show
+
+
+_said: set[str] = set()
+
+
+def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning as one line, each sentence once."""
+    if str(message) in _said:
+        return
+    _said.add(str(message))
+    err.print(f"[yellow]warning[/]: {printable(str(message))}", soft_wrap=True)
+
+
+@contextmanager
+def step_bar(name: str, total: int, seconds: float = 10.0) -> Iterator[Callable[[], None]]:
+    """Progress of so many steps; each call of the yielded function is one done."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TimeElapsedColumn(),
+    )
+    done, last = 0, time.monotonic()
+    with ProgressBar(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(escape(name), total=total)
+
+        def step() -> None:
+            nonlocal done, last
+            done += 1
+            bar.update(task, completed=min(done, total))
+            if not err.is_terminal and time.monotonic() - last >= seconds:
+                last = time.monotonic()
+                err.print(f"{escape(name)}: {done} of {total}", soft_wrap=True)
+
+        yield step
