@@ -1,6 +1,6 @@
 """The registry: one line enrols a method in all generic tests."""
 
-from absentia import CVKT, MKMC, EMFill, KNNFill, MeanFill, SVTFill, ZeroFill
+from absentia import CVKT, MKC, MKMC, EMFill, KNNFill, MeanFill, SVTFill, ZeroFill
 
 # every completer, quick enough to be fitted a hundred times
 COMPLETERS = {
@@ -13,6 +13,9 @@ COMPLETERS = {
     "svt, fixed": SVTFill(0.1, tol=1e-12, max_iter=2000),
     "em": EMFill(),
     "em, fixed": EMFill(3, ridge=0.1, tol=1e-12, max_iter=2000),
+    "mkc ht": MKC("ht", max_iter=15, tol=0),
+    "mkc app": MKC("app", max_iter=15, tol=0),
+    "mkc sdp": MKC("sdp", max_iter=15, tol=0),
     "mkmc full, paper": MKMC("full", max_iter=30, tol=0, algorithm="paper"),
     "mkmc pca, paper": MKMC("pca", n_components=4, max_iter=30, tol=0, algorithm="paper"),
     "mkmc fa, paper": MKMC("fa", n_components=4, max_iter=30, tol=0, algorithm="paper"),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from absentia.completion.cvkt import CVKT as CVKT
     from absentia.completion.emfill import EMFill as EMFill
     from absentia.completion.knn import KNNFill as KNNFill
+    from absentia.completion.mic import MIC as MIC
+    from absentia.completion.mkc import MKC as MKC
     from absentia.completion.mkmc import MKMC as MKMC
     from absentia.completion.svt import SVTFill as SVTFill
     from absentia.kernels import CombineKernels as CombineKernels
@@ -44,6 +46,8 @@ _HOME = {
     "EMFill": "completion.emfill",
     "KNNFill": "completion.knn",
     "KernelViews": "kernelviews",
+    "MIC": "completion.mic",
+    "MKC": "completion.mkc",
     "MKLClassifier": "classification.mkl",
     "MKLRegressor": "classification.mkl",
     "MKMC": "completion.mkmc",

@@ -135,7 +135,7 @@ class FeatureKernel:
 
     def prepare_new(self, X: Any, features: Array | None) -> Any:
         """Features of new samples, checked, filled and standardised as in training."""
-        X = X[:, _order(self.name, self.names, features)]
+        X = X[:, feature_order(self.name, self.names, features)]
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"view {self.name!r} has {X.shape[1]} features but had {self.n_features} in training; "
@@ -253,7 +253,7 @@ def _largest(X: Any) -> Array:
     return np.where(np.isnan(X), 0.0, np.abs(X)).max(axis=0)
 
 
-def _order(name: str, trained: Array | None, came: Array | None) -> Any:
+def feature_order(name: str, trained: Array | None, came: Array | None) -> Any:
     """Where the training features are among those that came, by name if both have names."""
     if trained is None or came is None or np.array_equal(trained, came):
         return slice(None)
