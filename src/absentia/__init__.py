@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from absentia import metrics as metrics
     from absentia import missingness as missingness
     from absentia.classification.amkl import AbsentMKLClassifier as AbsentMKLClassifier
+    from absentia.classification.baselines import AverageKernelSVC as AverageKernelSVC
     from absentia.classification.mkl import MKLClassifier as MKLClassifier
     from absentia.classification.mkl import MKLRegressor as MKLRegressor
+    from absentia.classification.mmaf import MMAFClassifier as MMAFClassifier
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
     from absentia.completion.emfill import EMFill as EMFill
@@ -36,6 +38,7 @@ _HOME = {
     "missingness": "",
     "AbsenceWarning": "presence",
     "AbsentMKLClassifier": "classification.amkl",
+    "AverageKernelSVC": "classification.baselines",
     "CombineKernels": "kernels",
     "EMFill": "completion.emfill",
     "KNNFill": "completion.knn",
@@ -43,6 +46,7 @@ _HOME = {
     "MKLClassifier": "classification.mkl",
     "MKLRegressor": "classification.mkl",
     "MKMC": "completion.mkmc",
+    "MMAFClassifier": "classification.mmaf",
     "MeanFill": "completion.baselines",
     "SVTFill": "completion.svt",
     "ViewKernels": "kernels",
