@@ -95,8 +95,12 @@ def test_alignment_weights_are_the_equations(problem, counted, monkeypatch):
     signs, some = np.where(y < 5, 1.0, -1.0), np.arange(counted)
     found = baselines.alignment_weights(KernelStack.of(kv), signs, some)
     wanted = kernel_weights.alignment(dense(kv)[:, :counted, :counted], signs[:counted])
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    np.testing.assert_allclose(found / found.sum(), wanted, atol=1e-6)
     assert (found > 0).sum() > 1
+    # the samples are spread as in the average kernel
+    H = np.eye(counted) - 1 / counted
+    spread = np.array([np.trace(H @ K[:counted, :counted] @ H) for K in dense(kv)])
+    assert found @ spread == pytest.approx(spread.mean(), rel=1e-10)
 
 
 def test_inner_products_of_centred_kernels_are_exact(problem):
@@ -126,8 +130,7 @@ def test_cheap_weights_prefer_the_view_that_says_something(weights, absent, rng)
     K = [np.exp(-0.5 * ((v[:, None] - v[None]) ** 2).sum(-1)) for v in (noise, X)]
     keep = missingness.mcar((60, 2), absent, random_state=0)
     machine = AverageKernelSVC(weights).fit(KernelViews.from_dense(K, observed=keep), y)
-    assert machine.weights_[1] > 0.6
-    np.testing.assert_allclose(machine.weights_.sum(), 1)
+    assert machine.weights_[1] > 2 * machine.weights_[0]
 
 
 def test_labels_that_nothing_aligns_with_leave_the_weights_uniform():

@@ -16,13 +16,14 @@ Absent views count as zero, ``K^_p = s_p s_p' o K_p``, in all of it.  Then a sam
 shorter than one with six; ``normalize="rows"`` divides the average by ``sqrt(e_i e_j)``, with e the weight
 of the views that a sample has (for uniform weights, the number of them up to a constant).
 
-Notation: eta weights of the views, sum one; z signed coefficients of the samples; M, a the kernels' inner
+Notation: eta weights of the views; z signed coefficients of the samples; M, a the kernels' inner
 products with one another and with the labels.
 
-Departures: weights sum to one, so that C means the same for all; EasyMKL's own machine is replaced by the
-usual one with a hinge loss.  Its hulls' nearest points, ``min (1 - lam) |sum gamma_i y_i phi(x_i)|^2 +
-lam |gamma|^2`` with gamma summing to one in each class, are the hard-margin machine on
-``(1 - lam) K + lam I`` up to scale, so the solver at hand finds them.
+Departures: so that C means much the same for all, weights sum to one, and those by alignment spread the
+samples as the uniform ones do; EasyMKL's own machine is replaced by the usual one with a hinge loss.  Its
+hulls' nearest points, ``min (1 - lam) |sum gamma_i y_i phi(x_i)|^2 + lam |gamma|^2`` with gamma summing to
+one in each class, are the hard-margin machine on ``(1 - lam) K + lam I`` up to scale, so the solver at hand
+finds them.
 """
 
 from __future__ import annotations
@@ -102,7 +103,24 @@ def alignment_weights(stack: KernelStack, y: Array, counted: Array) -> Array:
         return uniform_weights(len(stack))
     B = np.sqrt(d[keep])[:, None] * U[:, keep].T
     v = nnls(B, (U[:, keep].T @ (a * root)) / np.sqrt(d[keep]))[0] * root
-    return v / v.sum() if v.sum() > 0 else uniform_weights(len(stack))
+    return as_spread(stack, v, counted) if v.any() else uniform_weights(len(stack))
+
+
+def as_spread(stack: KernelStack, v: Array, counted: Array) -> Array:
+    """`v` scaled so that the samples are spread as in the average kernel: ``tr H K H`` is the same.
+
+    Nearly constant kernels have the largest weights for what they say; scaled to sum one they would leave
+    no room for a margin at any ordinary C.
+    """
+    one, seen = np.zeros(stack.n), np.zeros(stack.n, dtype=bool)
+    one[counted], seen[counted] = 1.0, True
+    spread = np.array(
+        [
+            np.diagonal(block)[seen[index]].sum() - one @ stack_product(stack, p, one) / len(counted)
+            for p, (block, index) in enumerate(zip(stack.blocks, stack.index, strict=True))
+        ]
+    )
+    return v * spread.mean() / float(v @ spread)
 
 
 def margin_weights(stack: KernelStack, y: Array, counted: Array, lam: float, tol: float) -> Array:
