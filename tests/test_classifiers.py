@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from absentia import AbsenceWarning, ViewKernels, datasets, missingness
+from absentia import AbsenceWarning, ViewKernels, Views, datasets, missingness
 from market import CLASSIFIERS
 
 # I-AMKL and MMAF alternate without a guarantee to converge
@@ -192,6 +192,26 @@ def test_a_sample_without_any_view_is_named_flagged_and_changes_nothing(classifi
     assert_same_scores(
         fitted.decision_function(X)[rest], without.decision_function(subset(X, rest)), slack=5e-3
     )
+
+
+def test_what_is_absent_is_never_read(classifier):
+    """Hidden cells of training and test samples turned to nonsense before they are hidden: the same bits."""
+    views, y = datasets.load_digit_views(n_samples=N, return_X_y=True)
+    keep = missingness.fixed_per_sample(views, 3, random_state=0)
+    nonsense = {
+        name: np.where(seen[:, None], table, 1e6)
+        for (name, table), seen in zip(views.to_dict().items(), keep.T, strict=True)
+    }
+    train, test = np.arange(40), np.arange(40, N)
+    scores = []
+    for source in (views, Views.from_dict(nonsense)):
+        hidden, machine = source.hide(keep), clone(classifier)
+        learned_from, asked = hidden[train], hidden[test]
+        if takes_kernels(machine):
+            kernels = ViewKernels()
+            learned_from, asked = kernels.fit_transform(learned_from), kernels.transform(asked)
+        scores.append(machine.fit(learned_from, y[train] < 5).decision_function(asked))
+    np.testing.assert_array_equal(*scores)
 
 
 def test_a_view_that_nobody_has_changes_nothing(classifier, digits):
