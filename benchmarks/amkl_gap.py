@@ -68,7 +68,7 @@ def thinned(curve: Curve, most: int = 40) -> Curve:
 def main() -> None:
     arguments = common.parser(__doc__).parse_args()
     sizes = [100] if arguments.quick else [500, 2000]
-    tol, most = 1e-6, 30 if arguments.quick else 400
+    tol, most = 1e-6, 30 if arguments.quick else 200
     rows: list[dict[str, Any]] = []
     panels = []
     for n in sizes:
@@ -90,7 +90,7 @@ def main() -> None:
         lines = [
             svg.Line("closed form", *thinned(curves["closed form"]), GREY),
             svg.Line("second order", *curves["second order"], BLUE),
-            svg.Line("C-AMKL", *curves["C-AMKL, second order"], ORANGE, below=True),
+            svg.Line("C-AMKL", *curves["C-AMKL, second order"], ORANGE),
         ]
         ticks = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
         span = [s for line in lines for s in line.x]

@@ -187,7 +187,7 @@ def by_share(trials: list[dict[str, Any]], methods: list[str]) -> list[dict[str,
 def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("--views", choices=list(VIEWS), default="widths")
-    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--shares", nargs="+", type=float, default=[0.1, 0.3, 0.5, 0.7, 0.9])
