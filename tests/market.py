@@ -1,6 +1,19 @@
 """The registry: one line enrols a method in all generic tests."""
 
-from absentia import CVKT, MKC, MKMC, EMFill, KNNFill, MeanFill, SVTFill, ZeroFill
+from absentia import (
+    CVKT,
+    MKC,
+    MKMC,
+    AbsentMKLClassifier,
+    AverageKernelSVC,
+    EMFill,
+    KNNFill,
+    MeanFill,
+    MKLClassifier,
+    MMAFClassifier,
+    SVTFill,
+    ZeroFill,
+)
 
 # every completer, quick enough to be fitted a hundred times
 COMPLETERS = {
@@ -32,3 +45,18 @@ COMPLETERS = {
 # how far the same problem in another order may end from itself: iterates of the accelerated methods
 # depend on the order in rounding and in the random start, and near the optimum the objective is flat
 REORDERED = {"mkmc full": 2e-3, "mkmc pca": 1e-3, "mkmc fa": 1e-3}
+
+# every classifier on incomplete data, on kernels or (MMAF) on features
+CLASSIFIERS = {
+    "mkl": MKLClassifier(),
+    "mkl, 2-norm": MKLClassifier(norm=2),
+    "convex": AbsentMKLClassifier("convex"),
+    "convex, mean": AbsentMKLClassifier("convex", constraint="mean"),
+    "iterative": AbsentMKLClassifier("iterative", max_iter=50),
+    "penalized": AbsentMKLClassifier("penalized"),
+    "average": AverageKernelSVC(),
+    "average, rows": AverageKernelSVC(normalize="rows"),
+    "alignment": AverageKernelSVC("alignment"),
+    "margin": AverageKernelSVC("margin", lam=0.5, normalize="rows"),
+    "mmaf": MMAFClassifier(0.01, max_iter=50),
+}

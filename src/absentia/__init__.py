@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from absentia import missingness as missingness
     from absentia import models as models
     from absentia.classification.amkl import AbsentMKLClassifier as AbsentMKLClassifier
+    from absentia.classification.baselines import AverageKernelSVC as AverageKernelSVC
     from absentia.classification.mkl import MKLClassifier as MKLClassifier
     from absentia.classification.mkl import MKLRegressor as MKLRegressor
+    from absentia.classification.mmaf import MMAFClassifier as MMAFClassifier
     from absentia.completion.baselines import MeanFill as MeanFill
     from absentia.completion.baselines import ZeroFill as ZeroFill
     from absentia.completion.cvkt import CVKT as CVKT
@@ -42,6 +44,7 @@ _HOME = {
     "AbsenceWarning": "presence",
     "AbsentMKLClassifier": "classification.amkl",
     "CVKT": "completion.cvkt",
+    "AverageKernelSVC": "classification.baselines",
     "CombineKernels": "kernels",
     "EMFill": "completion.emfill",
     "KNNFill": "completion.knn",
@@ -51,6 +54,7 @@ _HOME = {
     "MKLClassifier": "classification.mkl",
     "MKLRegressor": "classification.mkl",
     "MKMC": "completion.mkmc",
+    "MMAFClassifier": "classification.mmaf",
     "MeanFill": "completion.baselines",
     "SVTFill": "completion.svt",
     "ViewKernels": "kernels",

@@ -198,6 +198,11 @@ class AbsentMKLClassifier(KernelClassifier):
             "start here: every sample judged in its own views; the same as mkl once a sample has all views",
             without=("lam", "max_iter"),
         ),
+        "amkl-mean": Recipe(
+            {"formulation": "convex", "constraint": "mean"},
+            "the same with views judged on average, which complete samples do not turn into mkl",
+            without=("lam", "max_iter"),
+        ),
         "amkl-iterative": Recipe(
             {"formulation": "iterative"},
             "a few views carry the classes and many samples lack one of them; slower, no guarantee",

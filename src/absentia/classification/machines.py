@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple, Self
@@ -31,7 +31,7 @@ from absentia.classification.stack import KernelStack
 from absentia.classification.svm import Box
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
-from absentia.presence import AbsenceWarning, shown
+from absentia.presence import AbsenceWarning, Presence, shown
 from absentia.solve import Callback, Solution, Status
 
 
@@ -204,13 +204,45 @@ def sample_weights(weight: Any, n: int) -> Array:
     return weight
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
-    """Classes over kernel machines: one machine for two classes, one against the rest for more."""
+class LabelMixin(ClassifierMixin):  # type: ignore[misc]
+    """Labels in, labels out: what classifiers share, whatever they take."""
 
     recipes: ClassVar[Mapping[str, Recipe]] = {}
 
     classes_: Array
     class_weight: Any
+    decision_function: Callable[[Any], Array]
+
+    def _labels(self, X: Presence, y: Any, sample_weight: Any) -> tuple[Array, Array]:
+        """Labels, and how much each sample counts; classes and their frequencies are remembered."""
+        y = column_or_1d(y)
+        if len(y) != len(X):
+            raise ValueError(f"{len(y)} labels came for {len(X)} samples; one for each is wanted")
+        check_classification_targets(y)
+        weight = sample_weights(sample_weight, len(y))
+        counts = weight > 0
+        self.classes_ = np.unique(y[counts])
+        usable = np.unique(y[counts & X.observed.any(axis=1)])
+        if len(usable) < 2 or len(usable) < len(self.classes_):
+            raise ValueError(
+                f"samples with at least one view have the class(es) {usable.tolist()} of "
+                f"{self.classes_.tolist()}; two classes or more, each with a view somewhere, are wanted"
+            )
+        self._prior = np.array([weight[y == label].sum() for label in self.classes_]) / weight.sum()
+        own = compute_class_weight(self.class_weight, classes=self.classes_, y=y[counts])
+        place = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        return y, weight * own[place]
+
+    def predict(self, X: Any) -> Array:
+        """The class of each sample; the most frequent one where no view is usable."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+
+class KernelClassifier(LabelMixin, KernelMachine):
+    """Classes over kernel machines: one machine for two classes, one against the rest for more."""
+
     probability: bool | str
     tau_min: float = 0.2
     _own_margins = False  # whether a sample's margin is measured in its own views
@@ -235,26 +267,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if len(found) > 1:
             self.objective_ = [one.solution.trace for one in found]  # type: ignore[assignment]
 
-    def _labels(self, X: KernelViews, y: Any, sample_weight: Any) -> tuple[Array, Array]:
-        """Labels, and how much each sample counts; classes and their frequencies are remembered."""
-        y = column_or_1d(y)
-        if len(y) != len(X):
-            raise ValueError(f"{len(y)} labels came for {len(X)} samples; one for each is wanted")
-        check_classification_targets(y)
-        weight = sample_weights(sample_weight, len(y))
-        counts = weight > 0
-        self.classes_ = np.unique(y[counts])
-        usable = np.unique(y[counts & X.observed.any(axis=1)])
-        if len(usable) < 2 or len(usable) < len(self.classes_):
-            raise ValueError(
-                f"samples with at least one view have the class(es) {usable.tolist()} of "
-                f"{self.classes_.tolist()}; two classes or more, each with a view somewhere, are wanted"
-            )
-        self._prior = np.array([weight[y == label].sum() for label in self.classes_]) / weight.sum()
-        own = compute_class_weight(self.class_weight, classes=self.classes_, y=y[counts])
-        place = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        return y, weight * own[place]
-
     def decision_function(self, X: KernelViews) -> Array:
         """Scores of the rows of `X`: (n,) for two classes, positive for the second, else (n, classes).
 
@@ -275,12 +287,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         prior = 2 * (self._prior[1:] if two else self._prior) - 1
         scores = np.where(share > 0, scores, prior)
         return scores[:, 0] if two else scores
-
-    def predict(self, X: KernelViews) -> Array:
-        """The class of each row; the most frequent one where no view is usable."""
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
 
     def _machine_names(self) -> Sequence[Any] | None:
         return None if len(self.classes_) == 2 else self.classes_.tolist()
