@@ -6,8 +6,8 @@ The paper samples entry by entry (eq. 12 to 15).  Here two blocks alternate:
   ``F~ = s X~ + sqrt(s) eps`` with ``s = lc / (1 + lc)``;
 * the missing entries given F: exact within each row, for all rows that miss the same columns at once.
 
-Smooth row kernels make neighbouring entries of F nearly equal, and a single-site sampler then crawls; blocks
-do not.  Several chains run together, as one product.
+Smooth row kernels make neighbouring entries of F nearly equal, and a single-site sampler then crawls;
+blocks do not.  Several chains run together, as one product.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def gibbs(
 
 
 def r_hat(values: Array) -> Array:
-    """Split R-hat of (n_chains, n_samples, ...): near 1 when chains agree with one another and themselves."""
+    """Split R-hat of (n_chains, n_samples, ...): near 1 when the halves of all chains agree."""
     half = values.shape[1] // 2
     halves = np.concatenate([values[:, :half], values[:, -half:]])
     within = halves.var(axis=1, ddof=1).mean(axis=0)

@@ -112,7 +112,7 @@ def conjugate_gradients(
     tol: float = 1e-8,
     max_iter: int = 500,
 ) -> Solution[_Descent]:
-    """Solve ``A x = b`` for each of the k matrices in B (n, k, m), until residuals are below ``tol |b|``."""
+    """Solve ``A x = b`` for each of the k matrices in B (n, k, m), to residuals below ``tol |b|``."""
 
     def inner(X: Array, Y: Array) -> Array:
         return np.asarray(np.einsum("ikj,ikj->k", X, Y))

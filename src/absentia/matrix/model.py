@@ -77,23 +77,30 @@ class RowKernel:
     def scaled(self, factor: float) -> RowKernel:
         return RowKernel(self.U, self.l * factor)
 
+    @cached_property
+    def squares(self) -> Array:
+        """``U**2``, which every preconditioner needs."""
+        return np.asarray(self.U**2)
+
     def to_dense(self) -> Array:
         return np.asarray((self.U * self.l) @ self.U.T)
 
     def diagonal(self) -> Array:
-        return np.asarray((self.U**2) @ self.l)
+        return np.asarray(self.squares @ self.l)
 
 
 def nystrom_factor(K_nm: Array, K_mm: Array) -> Array:
     """``Phi`` with ``Phi Phi' = K_nm K_mm^+ K_mn``, the Nystrom approximation on landmarks."""
-    values, Q = scipy.linalg.eigh(symmetrize(K_mm), check_finite=False)
-    keep = values > values[-1] * 1e-7  # directions of smaller eigenvalue are rounding, blown up
+    values, Q = scipy.linalg.eigh(symmetrize(K_mm).astype(float), check_finite=False)
+    # directions of smaller eigenvalue are rounding, blown up
+    keep = values > values[-1] * max(1e-9, 10 * np.finfo(K_mm.dtype).eps)
     return np.asarray(K_nm @ (Q[:, keep] / np.sqrt(values[keep])).astype(K_nm.dtype))
 
 
 def apply_rows(A: Array, X: Array) -> Array:
-    """``A X`` for every matrix in X (n, m) or (n, k, m), in one product."""
-    return np.asarray(A @ X.reshape(X.shape[0], -1)).reshape(A.shape[0], *X.shape[1:])
+    """``A X`` for every matrix in X (n, m) or (n, k, m), in one product, of the precision of A."""
+    flat = X.reshape(X.shape[0], -1).astype(A.dtype, copy=False)
+    return np.asarray((A @ flat).astype(X.dtype, copy=False)).reshape(A.shape[0], *X.shape[1:])
 
 
 def across(S: Array, X: Array) -> Array:
@@ -203,7 +210,7 @@ class Addition:
 
     def row_share(self) -> Array:
         """Diagonal of the precision between whitened columns, (n, m): ``1 - sum_r U_ir^2 shrink_rj``."""
-        U2 = self.rows.U**2
+        U2 = self.rows.squares
         return np.asarray(U2 @ (1 / self.d) if self.rows.full else 1.0 - U2 @ self.shrink)
 
     def precision(self) -> Array:
