@@ -1,8 +1,9 @@
 """Missing labels recovered on Emotions and Scene: percent of the hidden labels that come back wrong.
 
-Table 1 of Agovic, Banerjee and Chatterjee (2011).  10, 20 and 30 % of the entries of the label matrix are
-hidden at random, several masks each; features are standardised.  Everything (kernel width, kernels, ridge) is chosen from
-the labels that remain.  Needs ml_emotions.npz and ml_scene.npz in the folder named by ABSENTIA_DATA.
+Table 1 of Agovic, Banerjee and Chatterjee (2011). 10, 20 and 30 % of the entries of the label matrix are
+hidden at random, several masks each; features are standardised. Everything (kernel width, kernels, ridge)
+is chosen from the labels that remain. Needs ml_emotions.npz and ml_scene.npz in the folder named by
+ABSENTIA_DATA.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def completed(model: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 METHODS: dict[str, Callable[[int], Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
     "PMA": lambda seed: completed(PMAClassifier(random_state=seed)),
-    "PMA, label covariance": lambda seed: completed(PMAClassifier(label_covariance=True, random_state=seed)),
+    "PMA, label covariance": lambda seed: completed(
+        PMAClassifier(label_covariance=True, random_state=seed)
+    ),
     "I-LMC": lambda seed: completed(MatrixLMC(random_state=seed)),
     "GP per label": lambda seed: completed(LabelGP(random_state=seed)),
     "PMF": lambda seed: lambda X, Y: PMF(random_state=seed).fit_transform(Y),
@@ -56,11 +59,15 @@ def main() -> None:
                     hidden = np.random.default_rng(seed).random(Y.shape) < share / 100
                     gaps = np.where(hidden, np.nan, Y)
                     run = METHODS[method](seed)
-                    took, scores = common.cpu(lambda run=run, gaps=gaps: run(X, gaps))
+                    took, scores = common.cpu(lambda run=run, X=X, gaps=gaps: run(X, gaps))
                     errors.append(100 * np.mean((scores > 0)[hidden] != (Y > 0)[hidden]))
                     seconds.append(took)
                 row = {"data": name, "missing %": share, "method": method, "masks": len(errors)}
-                row |= {"error %": float(np.mean(errors)), "+-": float(np.std(errors)), "CPU s": float(np.mean(seconds))}
+                row |= {
+                    "error %": float(np.mean(errors)),
+                    "+-": float(np.std(errors)),
+                    "CPU s": float(np.mean(seconds)),
+                }
                 rows.append(row)
                 print(" ", {k: common.shown(v) for k, v in row.items()}, flush=True)
                 if method.startswith("PMA"):

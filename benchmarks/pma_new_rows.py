@@ -1,9 +1,9 @@
 """Labels of new samples on Scene, with a quarter of the training labels unknown.
 
-Table 2 of Agovic, Banerjee and Chatterjee (2011): five-fold cross-validation; "-D" discards training samples
-with an unknown label.  Features are standardised on the training folds; parameters are at their defaults or chosen from
-the training labels.  Coverage is in percent of its greatest value.  Needs ml_scene.npz in the folder named
-by ABSENTIA_DATA.
+Table 2 of Agovic, Banerjee and Chatterjee (2011): five-fold cross-validation; "-D" discards training
+samples with an unknown label. Features are standardised on the training folds; parameters are at their
+defaults or chosen from the training labels. Coverage is in percent of its greatest value. Needs
+ml_scene.npz in the folder named by ABSENTIA_DATA.
 """
 
 from __future__ import annotations
@@ -54,12 +54,18 @@ def main() -> None:
             seconds.append(took)
         mean = np.mean(scores, axis=0)
         row = {"method": name, "one-error %": float(mean[0]), "avg. precision %": float(mean[1])}
-        row |= {"coverage %": float(mean[2]), "ranking loss %": float(mean[3]), "CPU s": float(np.mean(seconds))}
+        row |= {
+            "coverage %": float(mean[2]),
+            "ranking loss %": float(mean[3]),
+            "CPU s": float(np.mean(seconds)),
+        }
         rows.append(row)
         print(" ", {k: common.shown(v) for k, v in row.items()}, flush=True)
         if name in ("PMA", "PMA, label covariance"):
             claims.append(common.Claim(f"{name}: one-error %", row["one-error %"], at_most=21))
-            claims.append(common.Claim(f"{name}: average precision %", row["avg. precision %"], at_least=87))
+            claims.append(
+                common.Claim(f"{name}: average precision %", row["avg. precision %"], at_least=87)
+            )
     common.finish("pma_new_rows", arguments.quick, rows, claims)
 
 

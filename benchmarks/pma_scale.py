@@ -1,7 +1,7 @@
-"""How large a matrix: 100,000 x 6 labels with a Nystrom row kernel, and 2000 x 2000 with both kernels given.
+"""How large a matrix: 100,000 x 6 with a Nystrom row kernel, and 2000 x 2000 with both kernels given.
 
-Made-up data, 20 % missing.  CPU seconds of the whole fit and the largest memory of the process.  Errors are of the missing
-entries: against the truth's sign for the labels; relative to the truth's noiseless variance for the matrix.
+Made-up data, 20 % missing.  CPU seconds of the whole fit and the largest memory of the process.  Errors are
+of the missing entries: the share of labels that are wrong; mean square relative to that of the matrix.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ def labels(n: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, 8))
     waves = np.cos(X @ rng.standard_normal((8, 40)) * 0.5 + rng.uniform(0, 6, 40))
-    Y = waves @ rng.standard_normal((40, 6)) / 4 + rng.standard_normal((n, 6)) @ rng.standard_normal((6, 6)) / 4
+    Y = (
+        waves @ rng.standard_normal((40, 6)) / 4
+        + rng.standard_normal((n, 6)) @ rng.standard_normal((6, 6)) / 4
+    )
     Y = np.where(Y - np.median(Y, axis=0) > 0, 1.0, -1.0)
     hidden = rng.random(Y.shape) < 0.2
     model = PMAClassifier(n_landmarks=min(500, n // 10), random_state=0)

@@ -99,7 +99,7 @@ def nystrom_factor(K_nm: Array, K_mm: Array) -> Array:
 
 def apply_rows(A: Array, X: Array) -> Array:
     """``A X`` for every matrix in X (n, m) or (n, k, m), in one product, of the precision of A."""
-    flat = X.reshape(X.shape[0], -1).astype(A.dtype, copy=False)
+    flat = X.reshape(X.shape[0], math.prod(X.shape[1:])).astype(A.dtype, copy=False)
     return np.asarray((A @ flat).astype(X.dtype, copy=False)).reshape(A.shape[0], *X.shape[1:])
 
 
@@ -202,11 +202,15 @@ class Addition:
         return -0.5 * (quadratic + self.logdet() + X.size * math.log(2 * math.pi))
 
     def draw(self, rng: np.random.Generator, k: int) -> Array:
-        """`k` independent X, (n, k, m)."""
-        (n, m), r = self.shape, len(self.rows.l)
-        F = rng.standard_normal((r, k, m)) * np.sqrt(np.multiply.outer(self.rows.l, self.c))[:, None]
-        G = rng.standard_normal((n, k, m))
-        return (apply_rows(self.rows.U, F) + G) @ self.W.T
+        """`k` independent X, (n, k, m).
+
+        By symmetric roots, so that for one state of `rng` the draws are smooth in the kernels: neither the
+        signs nor the order of eigenvectors matter.
+        """
+        n, m = self.shape
+        U, root = self.rows.U, np.sqrt(self.rows.l)[:, None, None]
+        F = apply_rows(U, root * apply_rows(U.T, rng.standard_normal((n, k, m))))
+        return F @ _symmetric_root(self.C) + rng.standard_normal((n, k, m)) @ _symmetric_root(self.N)
 
     def row_share(self) -> Array:
         """Diagonal of the precision between whitened columns, (n, m): ``1 - sum_r U_ir^2 shrink_rj``."""
@@ -222,6 +226,11 @@ class Addition:
             A = (U / self.d[:, j]) @ U.T if self.rows.full else np.eye(n) - (U * self.shrink[:, j]) @ U.T
             P += A[:, None, :, None] * np.multiply.outer(V[:, j], V[:, j])[None, :, None, :]
         return P.reshape(n * m, n * m)
+
+
+def _symmetric_root(A: Array) -> Array:
+    values, Q = scipy.linalg.eigh(A, check_finite=False)
+    return np.asarray((Q * np.sqrt(np.maximum(values, 0.0))) @ Q.T)
 
 
 def _rows(K: Array | RowKernel) -> RowKernel:

@@ -1,9 +1,9 @@
 r"""Addition over three modes: ``X = F + G + H`` with a covariance along each mode of a tensor.
 
-The model of :mod:`absentia.matrix.model` with one more term: entries (i, j, k) of F vary with i as N(0, K1),
-independently over j and k, and likewise G with j (K2) and H with k (K3).  With ``K_a = U_a diag(l_a) U_a'``
-the covariance has eigenvalues ``l1_i + l2_j + l3_k`` in the product of the three bases: everything is exact
-there, at the cost of three small products.
+The model of :mod:`absentia.matrix.model` with one more term: entries (i, j, k) of F vary with i as N(0,
+K1), independently over j and k, and likewise G with j (K2) and H with k (K3). With ``K_a = U_a diag(l_a)
+U_a'`` the covariance has eigenvalues ``l1_i + l2_j + l3_k`` in the product of the three bases: everything
+is exact there, at the cost of three small products.
 """
 
 from __future__ import annotations
