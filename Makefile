@@ -12,7 +12,7 @@ test: lint  ## everything that must hold
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.test-installed  ## the benchmarks, small: does every command still run; see docs/benchmarks.md
-	set -e; for b in benchmarks/mkmc_*.py benchmarks/fillers_*.py; do echo "== $$b"; $(BIN)/python $$b --quick; done
+	set -e; for b in benchmarks/mkmc_*.py benchmarks/fillers_*.py benchmarks/pma_*.py; do echo "== $$b"; $(BIN)/python $$b --quick; done
 
 lint: $(VENV)/.test-installed
 	$(BIN)/ruff check .

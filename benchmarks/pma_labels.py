@@ -8,6 +8,7 @@ ABSENTIA_DATA.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,9 @@ def main() -> None:
     parser.add_argument("--masks", type=int, default=5)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     arguments = parser.parse_args()
+    if not os.environ.get("ABSENTIA_DATA"):
+        print("set ABSENTIA_DATA to the folder with ml_emotions.npz and ml_scene.npz")
+        return
     rows, claims = [], []
     for name in arguments.data:
         data = datasets.load_benchmark(name)

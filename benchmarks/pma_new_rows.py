@@ -8,6 +8,8 @@ ml_scene.npz in the folder named by ABSENTIA_DATA.
 
 from __future__ import annotations
 
+import os
+
 import common
 import numpy as np
 from sklearn.model_selection import KFold
@@ -33,6 +35,9 @@ METHODS = {
 
 def main() -> None:
     arguments = common.parser(__doc__).parse_args()
+    if not os.environ.get("ABSENTIA_DATA"):
+        print("set ABSENTIA_DATA to the folder with ml_scene.npz")
+        return
     data = datasets.load_benchmark("ml_scene")
     X = data.views.block(data.views.names[0]).astype(float)
     Y = np.where(np.asarray(data.target) > 0, 1.0, -1.0)

@@ -157,6 +157,9 @@ def test_given_kernels_the_imputer_gives_the_posterior(how):
     atol = {"exact": 1e-4, "map": 1e-3, "gibbs": 0.1}[how]
     np.testing.assert_allclose(found, mean, atol=atol)
     np.testing.assert_array_equal(found[seen], gaps[seen])
+    if how == "gibbs":
+        assert imputer.diagnostics_["r_hat"] < 1.05
+        assert imputer.diagnostics_["effective_sample_size"] > 100
     completed, std = imputer.predict(return_std=True)
     np.testing.assert_array_equal(completed, found)
     np.testing.assert_allclose(std[~seen] ** 2, np.diagonal(covariance), rtol=1e-8)

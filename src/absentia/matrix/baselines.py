@@ -101,9 +101,10 @@ class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc
 
     Parameters
     ----------
-    n_components : int, default 3
+    n_components : int or "heldout", default "heldout"
     ridge : float or "heldout", default "heldout"
-        Ratio of noise to factor variance; "heldout" tries several on a tenth of the observed entries.
+        Ratio of noise to factor variance.  "heldout", for either or both, tries several on a tenth of the
+        observed entries, hidden for that.
 
     Examples
     --------
@@ -116,7 +117,7 @@ class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc
 
     def __init__(
         self,
-        n_components: int = 3,
+        n_components: Any = "heldout",
         *,
         ridge: Any = "heldout",
         tol: float = 1e-5,
@@ -136,10 +137,8 @@ class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc
         self.mean_ = np.nanmean(X, axis=0)
         centred = np.where(seen, X - self.mean_, 0.0)
         seed = check_random_state(self.random_state).randint(2**31)
-        self.ridge_ = (
-            self._choose(centred, seen, seed) if isinstance(self.ridge, str) else float(self.ridge)
-        )
-        solution = self._run(centred, seen, self.ridge_, seed)
+        self.n_components_, self.ridge_ = self._choose(centred, seen, seed)
+        solution = self._run(centred, seen, self.n_components_, self.ridge_, seed)
         self._record(solution)
         A, self.components_ = solution.state
         self.completed_ = np.where(seen, X, A @ self.components_.T + self.mean_)
@@ -159,18 +158,28 @@ class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc
         A = np.linalg.solve(gram, (np.where(seen, X - self.mean_, 0.0) @ B)[:, :, None])[:, :, 0]
         return np.where(seen, X, A @ B.T + self.mean_)
 
-    def _run(self, X: Array, seen: Array, ridge: float, seed: int) -> Solution[tuple[Array, Array]]:
-        rank = min(self.n_components, *X.shape)
+    def _run(
+        self, X: Array, seen: Array, rank: int, ridge: float, seed: int
+    ) -> Solution[tuple[Array, Array]]:
         return factorise(X, seen, rank, ridge, np.random.default_rng(seed), self.tol, self.max_iter)
 
-    def _choose(self, X: Array, seen: Array, seed: int) -> float:
+    def _choose(self, X: Array, seen: Array, seed: int) -> tuple[int, float]:
+        """The rank and ridge that are given, or that predict hidden observed entries best."""
+        most, level = min(X.shape), float((X[seen] ** 2).mean())
+        free = isinstance(self.n_components, str)
+        ranks = range(1, min(most, 10) + 1) if free else [min(self.n_components, most)]
+        free = isinstance(self.ridge, str)
+        ridges = level * np.array([0.1, 0.3, 1.0, 3.0]) if free else np.array([float(self.ridge)])
+        pairs = [(int(rank), float(ridge)) for rank in ranks for ridge in ridges]
         hidden = seen & (np.random.default_rng(seed).random(X.shape) < 0.1)
-        level = float((X[seen] ** 2).mean())
-        errors = {}
-        for ridge in level * np.array([0.1, 0.3, 1.0, 3.0, 10.0]):
-            A, B = self._run(X, seen & ~hidden, float(ridge), seed).state
-            errors[float(ridge)] = float(((A @ B.T - X)[hidden] ** 2).mean()) if hidden.any() else 0.0
-        return min(errors, key=errors.__getitem__)
+        if len(pairs) == 1 or not hidden.any():
+            return pairs[0]
+
+        def error(pair: tuple[int, float]) -> float:
+            A, B = self._run(X, seen & ~hidden, *pair, seed).state
+            return float(((A @ B.T - X)[hidden] ** 2).mean())
+
+        return min(pairs, key=error)
 
 
 # -------------------------------------------------------------------------------------------- neighbours

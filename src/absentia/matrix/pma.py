@@ -28,7 +28,7 @@ from absentia.base import IterativeMixin
 from absentia.linalg import Array, symmetrize
 from absentia.matrix import estimate, inference
 from absentia.matrix.estimate import What, squared_distances
-from absentia.matrix.gibbs import gibbs
+from absentia.matrix.gibbs import Chains, effective_sample_size, gibbs, r_hat
 from absentia.matrix.labels import MultiLabelMixin, check_features, kept, read_labels, read_targets
 from absentia.matrix.model import Addition, RowKernel, nystrom_factor
 
@@ -47,16 +47,29 @@ def _column_kernel(K: Any, m: int, nugget: float) -> Array:
     return symmetrize(K) + nugget * float(np.trace(K)) / m * np.eye(m)
 
 
+def _diagnosed(chains: Chains) -> dict[str, float]:
+    """The worst entry's R-hat and effective sample size."""
+    if not chains.values.shape[2]:
+        return {
+            "r_hat": 1.0,
+            "effective_sample_size": float(chains.values.shape[0] * chains.values.shape[1]),
+        }
+    ess = effective_sample_size(chains.values)
+    return {"r_hat": float(r_hat(chains.values).max()), "effective_sample_size": float(ess.min())}
+
+
 def infer(
     model: Addition, X: Array, observed: Array, how: str, n_samples: int, rng: np.random.Generator
-) -> Array:
-    """X completed by "exact", "map" or "gibbs" inference."""
+) -> tuple[Array, dict[str, float]]:
+    """X completed by "exact", "map" or "gibbs" inference, and what there is to say of it."""
     if how == "exact":
-        return inference.complete(model, X, observed, tol=1e-6)
+        return inference.complete(model, X, observed, tol=1e-6), {}
     if how == "map":
-        return np.asarray(inference.mode(model, X, observed).state[:, 0])
+        solution = inference.mode(model, X, observed)
+        return np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)}
     if how == "gibbs":
-        return gibbs(model, X, observed, rng, n_samples=n_samples).mean(X)
+        chains = gibbs(model, X, observed, rng, n_samples=n_samples)
+        return chains.mean(X), _diagnosed(chains)
     raise ValueError(f"inference must be 'exact', 'map' or 'gibbs', not {how!r}")
 
 
@@ -90,6 +103,8 @@ class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: igno
     model_ : absentia.matrix.model.Addition
     completed_ : ndarray (n, m)
     mean_ : ndarray (m,)
+    diagnostics_ : dict
+        After Gibbs sampling, the worst `r_hat` (should be near 1) and `effective_sample_size`.
     log_marginal_likelihood_ : float
         Of the observed entries, under the fitted kernels; estimated when more than 1000 are missing.
 
@@ -142,7 +157,9 @@ class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: igno
         self.__dict__.pop("log_marginal_likelihood_", None)
         centred = np.where(self._seen, X - self.mean_, 0.0)
         self.model_ = self._model(centred)
-        full = infer(self.model_, centred, self._seen, self.inference, self.n_samples, self._rng())
+        full, self.diagnostics_ = infer(
+            self.model_, centred, self._seen, self.inference, self.n_samples, self._rng()
+        )
         self.completed_ = np.where(self._seen, X, full + self.mean_)
         self.n_features_in_ = X.shape[1]
         return self
@@ -307,7 +324,9 @@ class _RowModel(IterativeMixin, BaseEstimator):  # type: ignore[misc]
         self._rows = rows
         start = self._start(X[rows], centred, seen, rng)
         self._learn(start, centred, seen, rng)
-        full = infer(self.model_, centred, seen, self.inference, 25 * self.n_samples, rng)
+        full, self.diagnostics_ = infer(
+            self.model_, centred, seen, self.inference, 25 * self.n_samples, rng
+        )
         self._weigh(full, seen, rng)
         known = ~np.isnan(Y)
         out = np.where(known, Y, 0.0)
@@ -447,6 +466,8 @@ class PMAClassifier(MultiLabelMixin, _RowModel):
         Expected labels, between -1 and 1 or a little beyond; known ones as given.
     gamma_, gamma_curve_ : float, list of (gamma, log-likelihood)
     model_ : absentia.matrix.model.Addition
+    diagnostics_ : dict
+        As in :class:`PMAImputer`.
 
     Examples
     --------
