@@ -103,6 +103,11 @@ def apply_rows(A: Array, X: Array) -> Array:
     return np.asarray((A @ flat).astype(X.dtype, copy=False)).reshape(A.shape[0], *X.shape[1:])
 
 
+def apply_columns(X: Array, B: Array) -> Array:
+    """``X B`` for every matrix in X, in one product instead of one for each row."""
+    return np.asarray(X.reshape(-1, X.shape[-1]) @ B).reshape(*X.shape[:-1], B.shape[1])
+
+
 def across(S: Array, X: Array) -> Array:
     """`S` (rows, m) in the shape that multiplies X (rows, m) or (rows, k, m)."""
     return S if X.ndim == 2 else S[:, None, :]
@@ -181,10 +186,10 @@ class Addition:
 
     def solve(self, X: Array) -> Array:
         """``P`` with ``K P C + P N = X``: the precision times vec X."""
-        U, Z = self.rows.U, X @ self.V
+        U, Z = self.rows.U, apply_columns(X, self.V)
         if self.rows.full:  # no difference of large numbers
-            return apply_rows(U, apply_rows(U.T, Z) / across(self.d, X)) @ self.V.T
-        return (Z - apply_rows(U, across(self.shrink, X) * apply_rows(U.T, Z))) @ self.V.T
+            return apply_columns(apply_rows(U, apply_rows(U.T, Z) / across(self.d, X)), self.V.T)
+        return apply_columns(Z - apply_rows(U, across(self.shrink, X) * apply_rows(U.T, Z)), self.V.T)
 
     def row_part(self, X: Array) -> Array:
         """E[F | X] of a full X: the solution of the Sylvester equation ``F C^-1 N + K F = K X`` (16)."""
