@@ -21,6 +21,7 @@ FLOORS = [
         "kernels",
         "missingness",
         "metrics",
+        "multilabel",
         "io",
         "rows",
         "labels",

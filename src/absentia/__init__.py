@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from absentia.kernels import CombineKernels as CombineKernels
     from absentia.kernels import ViewKernels as ViewKernels
     from absentia.kernelviews import KernelViews as KernelViews
+    from absentia.matrix.baselines import IBLR as IBLR
+    from absentia.matrix.baselines import MLKNN as MLKNN
+    from absentia.matrix.baselines import PMF as PMF
+    from absentia.matrix.baselines import LabelGP as LabelGP
+    from absentia.matrix.baselines import MatrixLMC as MatrixLMC
+    from absentia.matrix.baselines import PartialLabelSVM as PartialLabelSVM
+    from absentia.matrix.pma import PMAClassifier as PMAClassifier
+    from absentia.matrix.pma import PMAImputer as PMAImputer
+    from absentia.matrix.pma import PMARegressor as PMARegressor
+    from absentia.matrix.tensor import PMATensorImputer as PMATensorImputer
     from absentia.presence import AbsenceWarning as AbsenceWarning
     from absentia.views import Views as Views
 
@@ -42,12 +52,22 @@ _HOME = {
     "CVKT": "completion.cvkt",
     "CombineKernels": "kernels",
     "EMFill": "completion.emfill",
+    "IBLR": "matrix.baselines",
     "KNNFill": "completion.knn",
     "KernelViews": "kernelviews",
     "MKLClassifier": "classification.mkl",
     "MKLRegressor": "classification.mkl",
+    "LabelGP": "matrix.baselines",
     "MKMC": "completion.mkmc",
+    "MLKNN": "matrix.baselines",
+    "MatrixLMC": "matrix.baselines",
     "MeanFill": "completion.baselines",
+    "PMAClassifier": "matrix.pma",
+    "PMAImputer": "matrix.pma",
+    "PMARegressor": "matrix.pma",
+    "PMATensorImputer": "matrix.tensor",
+    "PMF": "matrix.baselines",
+    "PartialLabelSVM": "matrix.baselines",
     "SVTFill": "completion.svt",
     "ViewKernels": "kernels",
     "Views": "views",

@@ -1,7 +1,8 @@
 """How well were kernels completed?
 
 The four measures of Huusari, Capponi, Villoutreix and Kadri, "Cross-view kernel transfer", Pattern
-Recognition 129 (2022), and the LogDet divergence.
+Recognition 129 (2022), and the LogDet divergence.  (Measures of multi-label ranking, importable from
+here too, are in :mod:`absentia.multilabel`.)
 
 Kernels come as one (n, n) matrix, as (V, n, n), as a list of matrices or as `KernelViews`; both the
 truth and what is measured against it must be complete.  Each measure is one number per view:
@@ -18,8 +19,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 
 from absentia.linalg import logdet_divergence
+from absentia.multilabel import average_precision, coverage, hamming_error, one_error, ranking_loss
 
-__all__ = ["are", "ca_error", "frobenius_error", "logdet_divergence", "structural_similarity"]
+__all__ = [
+    "are",
+    "average_precision",
+    "ca_error",
+    "coverage",
+    "frobenius_error",
+    "hamming_error",
+    "logdet_divergence",
+    "one_error",
+    "ranking_loss",
+    "structural_similarity",
+]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

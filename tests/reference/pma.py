@@ -1,0 +1,60 @@
+"""Probabilistic matrix addition, line by line: dense algebra, and the paper's single-site sampler."""
+
+import numpy as np
+
+
+def covariance(K1, C, N):
+    """cov of X.ravel() (rows first): entry (i, j), (k, l) is K1[i, k] C[j, l] + 1[i = k] N[j, l]."""
+    return np.kron(K1, C) + np.kron(np.eye(len(K1)), N)
+
+
+def condition(S, X, observed):
+    """Posterior mean (as a completed matrix) and covariance of the missing entries."""
+    o, m = np.flatnonzero(observed.ravel()), np.flatnonzero(~observed.ravel())
+    gain = np.linalg.solve(S[np.ix_(o, o)], S[np.ix_(o, m)]).T
+    mean = np.where(observed, X, 0.0).ravel()
+    mean[m] = gain @ mean[o]
+    return mean.reshape(X.shape), S[np.ix_(m, m)] - gain @ S[np.ix_(o, m)]
+
+
+def log_marginal(S, X, observed):
+    o = observed.ravel()
+    x, S = X.ravel()[o], S[np.ix_(o, o)]
+    return -0.5 * (x @ np.linalg.solve(S, x) + np.linalg.slogdet(S)[1] + o.sum() * np.log(2 * np.pi))
+
+
+def log_marginal_gradient(S, dS, X, observed):
+    """Derivative of log_marginal when S moves along dS."""
+    o = observed.ravel()
+    x, S, dS = X.ravel()[o], S[np.ix_(o, o)], dS[np.ix_(o, o)]
+    a = np.linalg.solve(S, x)
+    return 0.5 * (a @ dS @ a - np.trace(np.linalg.solve(S, dS)))
+
+
+def conditional(K, f, i):
+    """Mean and variance of f_i given the others under N(0, K) (eq. 9)."""
+    rest = np.delete(np.arange(len(K)), i)
+    w = np.linalg.solve(K[np.ix_(rest, rest)], K[rest, i])
+    return w @ f[rest], K[i, i] - w @ K[rest, i]
+
+
+def single_site_gibbs(K1, K2, X, observed, n_samples, rng):
+    """Section 3.1: each g_ij (eq. 12, 13 with the missing x put back), then each missing x_ij (eq. 15)."""
+    n, m = X.shape
+    X = np.where(observed, X, 0.0)
+    G = np.zeros((n, m))
+    kept = np.empty((n_samples, n, m))
+    for t in range(n_samples):
+        for i in range(n):
+            for j in range(m):
+                m_g, s_g = conditional(K2, G[i], j)
+                m_f, s_f = conditional(K1, X[:, j] - G[:, j], i)
+                mean = (m_g * s_f + (X[i, j] - m_f) * s_g) / (s_f + s_g)
+                G[i, j] = mean + np.sqrt(s_f * s_g / (s_f + s_g)) * rng.standard_normal()
+        F = X - G
+        for i, j in np.argwhere(~observed):
+            mean, variance = conditional(K2, X[i] - F[i], j)
+            X[i, j] = F[i, j] + mean + np.sqrt(variance) * rng.standard_normal()
+        G = X - F
+        kept[t] = X
+    return kept

@@ -1,0 +1,53 @@
+"""Multi-label measures: scikit-learn's where nothing is missing, and blind to what is unknown."""
+
+import numpy as np
+import pytest
+import sklearn.metrics
+
+from absentia import metrics
+
+MEASURES = [metrics.one_error, metrics.coverage, metrics.ranking_loss, metrics.average_precision]
+
+
+@pytest.fixture
+def ranked(rng):
+    Y = (rng.random((60, 5)) < 0.4).astype(float)
+    Y[:, 0] = 1 - Y[:, 1]  # both kinds in every sample
+    return Y, np.round(rng.standard_normal(Y.shape), 1)  # with ties
+
+
+def test_equal_to_scikit_learn_where_nothing_is_missing(ranked):
+    Y, S = ranked
+    np.testing.assert_allclose(metrics.ranking_loss(Y, S), sklearn.metrics.label_ranking_loss(Y, S))
+    np.testing.assert_allclose(
+        metrics.average_precision(Y, S), sklearn.metrics.label_ranking_average_precision_score(Y, S)
+    )
+    np.testing.assert_allclose(metrics.coverage(Y, S) + 1, sklearn.metrics.coverage_error(Y, S))
+    np.testing.assert_allclose(metrics.hamming_error(Y, S), sklearn.metrics.hamming_loss(Y, S > 0))
+    top = Y[np.arange(len(Y)), S.argmax(axis=1)]
+    np.testing.assert_allclose(metrics.one_error(Y, S), 1 - top.mean())
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_an_unknown_label_counts_as_if_it_were_not_there(measure, ranked, rng):
+    Y, S = ranked
+    gaps = np.where(rng.random(Y.shape) < 0.3, np.nan, Y)
+    rows = [(gaps[[i]], S[[i]], ~np.isnan(gaps[i])) for i in range(len(Y))]
+    by_row = [measure(y[:, k], s[:, k]) for y, s, k in rows if k.any()]
+    np.testing.assert_allclose(measure(gaps, S), np.nanmean(by_row))
+    scrambled = np.where(np.isnan(gaps), 99.0, S)
+    assert measure(gaps, scrambled) == measure(gaps, S)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_bad_input_is_refused_and_nothing_to_measure_is_nan(measure):
+    with pytest.raises(ValueError, match="pass \\(samples, labels\\) in both"):
+        measure(np.zeros((2, 3)), np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="sample 1, label 0 is NaN"):
+        measure([[0.0], [1.0]], [[0.0], [np.nan]])
+    assert np.isnan(measure([[0.0, 0.0]], [[1.0, 2.0]]))
+
+
+def test_normalized_coverage_is_between_zero_and_one(ranked):
+    Y, S = ranked
+    np.testing.assert_allclose(metrics.coverage(Y, S, normalize=True), metrics.coverage(Y, S) / 4)
