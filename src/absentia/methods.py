@@ -11,9 +11,7 @@ from absentia.base import Completer, Recipe
 FLAGS = {"n_components": "--components", "C": "--C"}
 
 #: What completes one matrix with missing entries, instead of the kernels of several views.
-MATRIX = {
-    "pma": Recipe({}, "one matrix (CSV, or X in .npz) with missing entries; rows alike, columns too")
-}
+MATRIX = {"pma": Recipe({}, "one matrix (CSV, or X in .npz) with missing entries; rows alike, columns too")}
 
 
 def recipes(kind: Any = Completer) -> dict[str, tuple[Any, Recipe]]:

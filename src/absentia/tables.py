@@ -28,6 +28,7 @@ from absentia.presence import shown
 MISSING = ("", "na", "nan")
 KEYS = ("X", "row_ids", "column_names", "row_kernel", "column_kernel")
 FEWEST_ROWS, FEWEST_COLUMNS = 3, 2
+LARGEST = 1e150  # squares must be numbers too
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ def _keys(path: Path) -> list[str]:
 
 
 def read_matrix(path: Path) -> Matrix:
-    """The matrix of a ``.csv`` or ``.npz`` file, checked, or a :class:`FileError` that says what is wrong."""
+    """The matrix of a ``.csv`` or ``.npz`` file, checked, or a :class:`FileError` that says why not."""
     if path.suffix.lower() not in (".csv", ".npz"):
         raise FileError(f"{path}: a matrix is a .csv or an .npz file; give it that ending")
     try:
@@ -220,11 +221,12 @@ def _check(matrix: Matrix) -> None:
         )
     _once(matrix.row_ids.tolist(), "row id")
     _once(matrix.column_names.tolist(), "column name")
-    if np.isinf(X).any():
-        i, j = np.argwhere(np.isinf(X))[0]
+    beyond = np.abs(X) > LARGEST
+    if beyond.any():
+        i, j = np.argwhere(beyond)[0]
         raise ValueError(
-            f"row {shown(matrix.row_ids[i])}, column {shown(matrix.column_names[j])}: the value is infinite "
-            "(or too large); finite numbers, or missing ones, are wanted"
+            f"row {shown(matrix.row_ids[i])}, column {shown(matrix.column_names[j])}: the value is "
+            "infinite or too large; finite numbers, or missing ones, are wanted"
         )
     empty = matrix.column_names[~matrix.observed.any(axis=0)]
     if len(empty):

@@ -1,5 +1,6 @@
 """One self-contained HTML page about a completion (what was absent, what was filled in, how well), of
-kernels or of one matrix, or a classification (which views count, how often it is right, beside which baselines).
+kernels or of one matrix, or a classification (which views count, how often it is right, beside which
+baselines).
 
 A page is a pure function of plain data (:class:`CompletionStory`, :class:`MatrixStory`,
 :class:`ClassificationStory`); it knows nothing of estimators.

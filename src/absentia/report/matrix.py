@@ -1,4 +1,4 @@
-"""The page about one completed matrix: what was missing, what was filled in, how sure, how well it works."""
+"""The page about one completed matrix: what was missing, what was filled in, how sure, how well it does."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from absentia.report.heatmaps import (
     WHOLE,
     Bar,
     Panel,
-    _bar,
-    _panel,
+    colour_bar,
     diffuse,
+    heat_panel,
     value_range,
 )
 from absentia.report.page import Number, filled, require
@@ -84,7 +84,9 @@ class MatrixStory:
     def __post_init__(self) -> None:
         shapes = {np.shape(a) for a in (self.before, self.after, self.std)}
         if len(shapes) > 1 or np.ndim(self.before) != 2 or 0 in np.shape(self.before):
-            raise ValueError(f"before, after and std have shapes {shapes}; one shape (rows, columns) is wanted")
+            raise ValueError(
+                f"before, after and std have shapes {shapes}; one shape (rows, columns) is wanted"
+            )
         if len(self.columns) != self.before.shape[1]:
             raise ValueError(f"{len(self.columns)} names for {self.before.shape[1]} columns")
 
@@ -279,11 +281,11 @@ def matrix_maps(story: MatrixStory) -> MatrixMaps:
     name = "the matrix"
     return MatrixMaps(
         panels=[
-            _panel("As observed", "", name, before, colour.VALUES, values),
-            _panel("Completed", "", name, after, colour.VALUES, values),
-            _panel("Standard deviation", "", name, std, colour.ERRORS, spread),
+            heat_panel("As observed", "", name, before, colour.VALUES, values),
+            heat_panel("Completed", "", name, after, colour.VALUES, values),
+            heat_panel("Standard deviation", "", name, std, colour.ERRORS, spread),
         ],
-        bars=[*_bar("Value", colour.VALUES, values), *_bar("Std", colour.ERRORS, spread)],
+        bars=[*colour_bar("Value", colour.VALUES, values), *colour_bar("Std", colour.ERRORS, spread)],
         top=colour.strip_png(1 - share.mean(axis=0)),
         left=colour.strip_png(1 - share.mean(axis=1)[:, None]),
         shape=(len(rows), len(columns)),
