@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from absentia.terminal import out, step_bar, warnings_kept
@@ -218,7 +219,9 @@ def choose_rows(matrix: Matrix, X: Array, fit: Callable[[Any, Array], PMAImputer
     if hidden.sum() < FEWEST_HIDDEN:
         return Rows(none, "none, as there are too few entries to tell: rows are taken as unrelated")
     Z = np.where(hidden, np.nan, X)
-    own, without = (rmse(fit(kernel, Z).completed_[hidden], X[hidden]) for kernel in ("estimate", none))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of the two, the chosen one is fitted again
+        own, without = (rmse(fit(kernel, Z).completed_[hidden], X[hidden]) for kernel in ("estimate", none))
     if own < without:
         return Rows("estimate", f"estimated ({n} × {n}); on hidden entries RMSE {own:.3g}, "
                     f"and {without:.3g} without one")  # fmt: skip
