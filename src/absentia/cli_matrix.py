@@ -355,11 +355,12 @@ def estimated(matrix: Matrix, done: Completion) -> dict[str, str]:
     if matrix.column_kernel is not None:
         columns = "as given, in the units of the matrix"
     return {
-        "Row kernel": f"{done.rows}. It carries {along / whole:.0%} of the variance of an entry.",
-        "Column kernel": f"{columns}. It carries {across / whole:.0%} of the variance.",
-        "Noise": f"{noise / whole:.1%} of the variance is of every entry alone (the least eigenvalue of "
-        "the column kernel).",
+        "Row kernel": done.rows
+        + (f"; it carries {along / whole:.0%} of an entry's variance" if along else ""),
+        "Column kernel": f"{columns}; it carries {across / whole:.0%} of an entry's variance",
+        "Noise": f"{noise / whole:.1%} of the variance is every entry's own (the least eigenvalue of the "
+        "column kernel)",
         "Means": "those of the observed entries of each column"
-        + ("; columns were scaled to standard deviation one." if matrix.column_kernel is None else "."),
-        "Log marginal likelihood": f"{done.loglik:,.1f} for {matrix.observed.sum():,} observed entries.",
+        + ("; columns were scaled to standard deviation one" if matrix.column_kernel is None else ""),
+        "Log marginal likelihood": f"{done.loglik:.1f} for {matrix.observed.sum()} observed entries",
     }
