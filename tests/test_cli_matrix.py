@@ -115,12 +115,29 @@ def test_unrelated_rows_get_no_row_kernel_and_related_ones_do():
     rng = np.random.default_rng(0)
     columns = rng.standard_normal((6, 6))
     loose = rng.standard_normal((60, 6)) @ columns  # many rows, all alone
-    tight = np.sin(np.arange(20)[:, None] / 3 + 0.1 * rng.standard_normal(40))  # few rows, the same curve
-    for X, start in ((loose, "none"), (tight + 0.05 * rng.standard_normal(tight.shape), "estimated")):
+    t = np.arange(10)
+    curves = np.linalg.cholesky(np.exp(-((t[:, None] - t) ** 2) / 18) + 1e-6 * np.eye(10))
+    tight = curves @ rng.standard_normal((10, 80))  # few rows, neighbours alike, columns of their own
+    for X, start in ((loose, "none"), (tight, "estimated")):
         X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
         done = complete(Matrix(X, np.arange(len(X)), np.arange(X.shape[1])), X, {"max_iter": 60})
         assert done.rows.startswith(start), done.rows
         assert "hidden entries" in done.rows
+
+
+def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part():
+    rng = np.random.default_rng(0)
+    t = np.arange(100) / 15
+    K = np.exp(-((t[:, None] - t) ** 2) / 2)
+    X = np.linalg.cholesky(K + 1e-9 * np.eye(100)) @ rng.standard_normal((100, 4))
+    X = X + 0.3 * rng.standard_normal(X.shape)
+    gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    matrix = Matrix(gaps, np.arange(100), np.arange(4), row_kernel=K)
+    done = complete(matrix, gaps, {})
+    share = float(cli_matrix.estimated(matrix, done)["Row kernel"].split("carries ")[1].split("%")[0])
+    assert share > 50
+    hidden = np.isnan(gaps)
+    assert np.sqrt(((done.X - X)[hidden] ** 2).mean()) < 0.5
 
 
 def test_the_report_judges_on_hidden_entries(tmp_path):

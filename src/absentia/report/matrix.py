@@ -207,7 +207,8 @@ def _verdicts(story: MatrixStory) -> Iterator[str]:
     low, high = wilson(within, len(held.truth))
     judged = "as it should be"
     if not low <= NORMAL <= high:
-        judged = "the standard deviations are too " + ("small" if high < NORMAL else "large") + " here"
+        little = "a little " if abs(within / len(held.truth) - NORMAL) < 0.03 else ""
+        judged = f"the standard deviations are {little}too {'small' if high < NORMAL else 'large'} here"
     yield (
         f"{percent(within, len(held.truth))} of the hidden values lie within two standard deviations of "
         f"what {story.method} says, where {100 * NORMAL:.0f}% are expected: {judged}."
