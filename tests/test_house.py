@@ -25,10 +25,11 @@ FLOORS = [
         "io",
         "rows",
         "labels",
+        "tables",
         "datasets",
     },
     {"base", "completion", "classification", "matrix"},
-    {"models", "validation", "report", "methods", "terminal", "demo", "cli", "cli_fit"},
+    {"models", "validation", "report", "methods", "terminal", "demo", "cli", "cli_fit", "cli_matrix"},
 ]
 SEPARATE = {"completion", "classification", "matrix"}  # these do not import one another
 

@@ -33,7 +33,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import absentia
-from absentia import cli_fit, io, linalg
+from absentia import cli_fit, cli_matrix, io, linalg
 from absentia.base import Completer, IterativeMixin
 from absentia.kernels import ViewKernels
 from absentia.kernelviews import KernelViews
@@ -130,24 +130,31 @@ def complete(
     prior: float | None = None,
     tol: float | None = None,
     max_iter: int | None = None,
-    kernel: str = "rbf",
+    kernel: str | None = None,
     repair: Literal["clip", "shift"] | None = None,
+    std: Path | None = None,
     report: Path | None = None,
     threads: int | None = None,
     list_methods: Annotated[bool, Parameter(name="--list", negative="")] = False,
 ) -> None:
-    """Fill the missing rows and columns of the kernels and write them to a file.
+    """Fill the missing rows and columns of kernels, or the missing entries of a matrix (--method pma).
 
     Example: absentia complete patients.npz -o completed.npz --method mkmc-pca --report report.html
 
-    Ctrl-C once stops after the current iteration and writes what is there; twice writes nothing.
+    Example: absentia complete table.csv -o completed.csv --method pma --report report.html
+
+    Ctrl-C once stops after the current iteration and writes what is there; twice, or once with pma, writes
+    nothing.
 
     Parameters
     ----------
     file
-        An .npz file with kernels (K) or features (view_<name>), from which kernels are computed.
+        An .npz file with kernels (K) or features (view_<name>), from which kernels are computed.  For pma a
+        CSV file (first line: column names; first field: row id; empty, NA or NaN: missing) or an .npz file
+        with X and optionally row_ids, column_names, row_kernel, column_kernel.
     output
-        The .npz file to write: K, mask, ids, names, and mask_before, who had been observed.
+        The .npz file to write: K, mask, ids, names, and mask_before, who had been observed.  For pma a .csv
+        file, or an .npz file with X, std and observed.
     method
         How to complete; see --list.
     components
@@ -161,9 +168,12 @@ def complete(
     max_iter
         Stop after so many iterations at the latest.
     kernel
-        For feature views: rbf, linear, polynomial, laplacian, chi2, cosine, jaccard or tanimoto.
+        For feature views: rbf (the default), linear, polynomial, laplacian, chi2, cosine, jaccard or
+        tanimoto.
     repair
         Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues.
+    std
+        The .csv file for standard deviations (pma); by default OUT with the ending .std.csv.
     report
         Also write an HTML report here.
     threads
@@ -178,6 +188,21 @@ def complete(
         raise ValueError(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
         )
+    if method == cli_matrix.METHOD:
+        others = {"n_components": components, "algorithm": algorithm, "prior": prior, "kernel": kernel}
+        cli_matrix.complete_matrix(
+            file,
+            output,
+            std=std,
+            report=report,
+            threads=threads,
+            options={"tol": tol, "max_iter": max_iter},
+            others=others | {"repair": repair},
+        )
+        return
+    if std is not None:
+        raise ValueError(f"--std does not apply to method {method!r}")
+    cli_matrix.refuse_matrix(file, method)
     _check_output(file, output, report)
     completer = make(
         Completer,
@@ -188,7 +213,7 @@ def complete(
         tol=tol,
         max_iter=max_iter,
     )
-    kernels = read_kernels(file, kernel, repair)
+    kernels = read_kernels(file, kernel or "rbf", repair)
     with threadpool_limits(threads), warnings_kept() as remarks:
         completed = run_completer(completer, kernels, method)
     extra = {"mask_before": kernels.observed, "method": method}

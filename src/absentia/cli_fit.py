@@ -23,11 +23,12 @@ from rich.table import Table
 
 import absentia
 from absentia import io, linalg, models, validation
+from absentia.base import Completer
 from absentia.classification.machines import KernelClassifier
 from absentia.kernelviews import KernelViews
 from absentia.labels import read_labels
 from absentia.linalg import Array
-from absentia.methods import make, recipes
+from absentia.methods import MATRIX, make, recipes
 from absentia.models import Model
 from absentia.presence import AbsenceWarning, shown
 from absentia.rows import read_new
@@ -146,7 +147,7 @@ def predict(
     """
     if output.suffix.lower() != ".csv":
         raise ValueError(f"{output}: the output is a .csv file; give it that ending")
-    _check_places(output, [model, new])
+    check_places(output, [model, new])
     fitted = models.load(model)
     data = read_new(new)
     with threadpool_limits(threads):
@@ -254,9 +255,9 @@ def _report_place(data: Path, output: Path, labels: str, report: Path | None, no
         raise ValueError("--report and --no-report exclude one another")
     page = None if none else report or output.with_suffix(".html")
     sources = [data, Path(labels)]
-    _check_places(output, [*sources, *([page] if page else [])])
+    check_places(output, [*sources, *([page] if page else [])])
     if page is not None:
-        _check_places(page, [*sources, output])
+        check_places(page, [*sources, output])
         from absentia import report as reporting
 
         try:
@@ -266,7 +267,8 @@ def _report_place(data: Path, output: Path, labels: str, report: Path | None, no
     return page
 
 
-def _check_places(output: Path, others: Sequence[Path]) -> None:
+def check_places(output: Path, others: Sequence[Path]) -> None:
+    """Refuse an output that is one of the other files, a folder, or in no folder."""
     if output.resolve() in [other.resolve() for other in others]:
         raise ValueError(f"{output}: inputs and outputs are to be different files; choose another name")
     if output.is_dir():
@@ -350,6 +352,8 @@ def method_table(kind: Any) -> Table:
     """Methods that are offered by name, and when to use them."""
     table = Table("method", "when to use it", box=None, pad_edge=False)
     for name, (_, recipe) in recipes(kind).items():
+        table.add_row(name, recipe.when)
+    for name, recipe in MATRIX.items() if kind is Completer else ():
         table.add_row(name, recipe.when)
     return table
 

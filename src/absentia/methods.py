@@ -10,6 +10,9 @@ from absentia.base import Completer, Recipe
 
 FLAGS = {"n_components": "--components", "C": "--C"}
 
+#: What completes one matrix with missing entries, instead of the kernels of several views.
+MATRIX = {"pma": Recipe({}, "one matrix (CSV, or X in .npz) with missing entries; rows alike, columns too")}
+
 
 def recipes(kind: Any = Completer) -> dict[str, tuple[Any, Recipe]]:
     """All classes derived from `kind` that are offered by name, and how."""
@@ -31,7 +34,8 @@ def make(kind: Any, method: str, **options: Any) -> Any:
     """The method of that name with the options that were given; refuse those it does not have."""
     offered = recipes(kind)
     if method not in offered:
-        raise ValueError(f"no method {method!r}; choose one of {', '.join(offered)}")
+        names = [*offered, *(MATRIX if kind is Completer else ())]
+        raise ValueError(f"no method {method!r}; choose one of {', '.join(names)}")
     cls, recipe = offered[method]
     given = {name: value for name, value in options.items() if value is not None}
     taken = set(cls._get_param_names()) - set(recipe.without)

@@ -1,12 +1,16 @@
-"""One self-contained HTML page about a completion (what was absent, what was filled in, how well) or a
-classification (which views count, how often it is right, beside which baselines).
+"""One self-contained HTML page about a completion (what was absent, what was filled in, how well), of
+kernels or of one matrix, or a classification (which views count, how often it is right, beside which
+baselines).
 
-A page is a pure function of plain data (:class:`CompletionStory`, :class:`ClassificationStory`); it knows
-nothing of estimators.
+A page is a pure function of plain data (:class:`CompletionStory`, :class:`MatrixStory`,
+:class:`ClassificationStory`); it knows nothing of estimators.
 """
 
 from absentia.report.classification import ClassificationStory as ClassificationStory
 from absentia.report.classification import render_classification as render_classification
+from absentia.report.matrix import HeldOut as HeldOut
+from absentia.report.matrix import MatrixStory as MatrixStory
+from absentia.report.matrix import render_matrix as render_matrix
 from absentia.report.page import render as render
 from absentia.report.page import require as require
 from absentia.report.page import save as save
@@ -16,8 +20,11 @@ from absentia.report.story import CompletionStory as CompletionStory
 __all__ = [
     "ClassificationStory",
     "CompletionStory",
+    "HeldOut",
+    "MatrixStory",
     "render",
     "render_classification",
+    "render_matrix",
     "require",
     "save",
     "write",

@@ -212,12 +212,12 @@ def _view(story: CompletionStory, v: int, groups: Sequence[Array]) -> ViewMaps:
         name=story.names[v],
         presence=f"observed for {number(present)} of {plural(n, 'sample')} ({percent(present, n)})",
         panels=[
-            _panel("As observed", "", story.names[v], before, colour.VALUES, scale),
+            heat_panel("As observed", "", f"view {story.names[v]}", before, colour.VALUES, scale),
             *_completed(story.names[v], after, scale, tabs),
             *([] if truth is None else [_truth(story.names[v], truth, scale)]),
             *_errors(story.names[v], errors, error_scale, groups, tabs),
         ],
-        bars=[*_bar("Value", colour.VALUES, scale), *_bar("Error", colour.ERRORS, error_scale)],
+        bars=[*colour_bar("Value", colour.VALUES, scale), *colour_bar("Error", colour.ERRORS, error_scale)],
         top=colour.strip_png(1 - share),
         left=colour.strip_png(1 - share[:, None]),
     )
@@ -243,7 +243,8 @@ def value_range(maps: Sequence[Array], *, from_zero: bool = False) -> Scale | No
     return low, high, least < low, most > high
 
 
-def _bar(title: str, lut: Array, scale: Scale | None) -> list[Bar]:
+def colour_bar(title: str, lut: Array, scale: Scale | None) -> list[Bar]:
+    """The bar of a scale; none if there is no value."""
     if scale is None:
         return []
     low, high, below, above = scale
@@ -260,28 +261,29 @@ def _bar(title: str, lut: Array, scale: Scale | None) -> list[Bar]:
     ]
 
 
-def _panel(
+def heat_panel(
     caption: str,
     note: str,
-    view: str,
+    what: str,
     means: Array,
     lut: Array,
     scale: Scale | None,
     method: int | None = None,
 ) -> Panel:
+    """A map of `what` with its caption."""
     low, high = (0.0, 1.0) if scale is None else scale[:2]
-    alt = f"Heat map of view {view}: {caption[:1].lower()}{caption[1:]}"
+    alt = f"Heat map of {what}: {caption[:1].lower()}{caption[1:]}"
     return Panel(caption, note, colour.heat_png(means, lut, low, high), alt, method)
 
 
 def _completed(view: str, after: Mapping[str, Array], scale: Scale | None, tabs: bool) -> Iterator[Panel]:
     for i, (name, means) in enumerate(after.items()):
         caption = f"Completed by {name}"
-        yield _panel(caption, "", view, means, colour.VALUES, scale, i if tabs else None)
+        yield heat_panel(caption, "", f"view {view}", means, colour.VALUES, scale, i if tabs else None)
 
 
 def _truth(view: str, truth: Array, scale: Scale | None) -> Panel:
-    return _panel("Truth", "", view, truth, colour.VALUES, scale)
+    return heat_panel("Truth", "", f"view {view}", truth, colour.VALUES, scale)
 
 
 def _errors(
@@ -293,4 +295,4 @@ def _errors(
 ) -> Iterator[Panel]:
     for i, (name, means) in enumerate(errors.items()):
         caption, note = f"Error of {name}", f"mean {number(_mean(means, groups))}"
-        yield _panel(caption, note, view, means, colour.ERRORS, scale, i if tabs else None)
+        yield heat_panel(caption, note, f"view {view}", means, colour.ERRORS, scale, i if tabs else None)
