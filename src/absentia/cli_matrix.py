@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 METHOD = "pma"
 HIDDEN = 0.1  # share of the observed entries that the check hides
-ROUNDING = 1e-10  # relative eigenvalue of a row kernel below which it is zero
 FEWEST_HIDDEN = 10  # with fewer there is no check
 
 
@@ -213,7 +212,7 @@ def choose_rows(matrix: Matrix, X: Array, fit: Callable[[Any, Array], PMAImputer
     n, none = len(X), RowKernel.none(len(X))
     if matrix.row_kernel is not None:
         amplitude = "; its amplitude was estimated" if matrix.column_kernel is None else ""
-        return Rows(without_rounding(matrix.row_kernel), f"as given{amplitude}")
+        return Rows(RowKernel.dense(matrix.row_kernel), f"as given{amplitude}")
     if n > MANY:
         return Rows(none, f"none, as {n} rows are too many to estimate one: rows are taken as unrelated")
     hidden = choose_hidden(~np.isnan(X), np.random.default_rng(1))
@@ -228,16 +227,6 @@ def choose_rows(matrix: Matrix, X: Array, fit: Callable[[Any, Array], PMAImputer
                     f"and {without:.3g} without one")  # fmt: skip
     return Rows(none, f"none: on hidden entries, rows taken as unrelated have RMSE {without:.3g}, and "
                 f"{own:.3g} with an estimated one")  # fmt: skip
-
-
-def without_rounding(K: Array) -> RowKernel:
-    """A row kernel in its eigenvectors, without those that only rounding keeps from zero.
-
-    The amplitude is a mean over all eigenvectors; those that tell nothing would draw it to zero.
-    """
-    rows = RowKernel.dense(K)
-    keep = rows.l > ROUNDING * rows.l.max()
-    return RowKernel(rows.U[:, keep], rows.l[keep])
 
 
 def rmse(found: Array, truth: Array) -> float:

@@ -33,6 +33,9 @@ import scipy.linalg
 
 from absentia.linalg import PSD_TOL, Array, NotPositiveDefiniteError, symmetrize
 
+#: An eigenvalue of a row kernel below this share of the largest is zero.
+ROUNDING = 1e-10
+
 
 @dataclass(frozen=True)
 class RowKernel:
@@ -52,7 +55,8 @@ class RowKernel:
                 f"row kernel: not positive semidefinite, its lowest eigenvalue is {values[0]:.4g} (largest "
                 f"{values[-1]:.4g}); clip its eigenvalues first, or check how it was computed"
             )
-        return cls(U, np.maximum(values, 0.0))
+        # what only rounding keeps from zero would count as eigenvectors that say the amplitude is zero
+        return cls(U, np.where(values > ROUNDING * values[-1], values, 0.0) if len(values) else values)
 
     @classmethod
     def factor(cls, Phi: Array) -> RowKernel:
