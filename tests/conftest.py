@@ -10,8 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 from absentia import KernelViews, ViewKernels, datasets, missingness
+
+threadpoolctl.threadpool_limits(1)  # where NumPy was there before this file, the variables came too late
 
 
 @pytest.fixture(scope="session")

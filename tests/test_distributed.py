@@ -31,7 +31,7 @@ dask = pytest.importorskip("dask")
 ROWS = 20  # of a chunk
 N = 57
 CHUNKS = [(10, -1), (10, 13), (-1, -1), (-1, 9)]
-LOCAL = {"processes": True, "threads_per_worker": 1, "dashboard_address": None}
+LOCAL = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}  # any free port
 
 
 def check(actual, wanted, tol=1e-10):
