@@ -201,6 +201,8 @@ def test_a_real_ctrl_c_during_the_fit_writes_nothing(tmp_path):
     views, y = digit_views(500, n_classes=10)
     io.write(tmp_path / "t.npz", views, y=y)
     code = (
+        # where the tests run in the background, the signal is ignored from birth
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys; from absentia import cli, validation; best = validation.best_C\n"
         "def slow(*a):\n    print('busy', flush=True); return best(*a)\n"
         "validation.best_C = slow; cli.main(sys.argv[1:])"
