@@ -377,13 +377,13 @@ def test_a_worker_that_dies_in_the_middle_of_a_product_changes_nothing(client, t
     found = completion(kernels_of(stored), tol=1e-4, callback=set_trap)
     check_same(found, completion(kernels_of(blocks), tol=1e-4))
     assert not trap.exists()
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
     assert pids(client) != before
 
 
 def test_a_worker_killed_between_iterations_changes_nothing(client, tmp_path):
     blocks = parts(factors=True)
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
     killed = []
 
     def kill(progress):
@@ -393,7 +393,7 @@ def test_a_worker_killed_between_iterations_changes_nothing(client, tmp_path):
 
     found = completion(kernels_of(from_zarr(on_disk(tmp_path, blocks)), True), callback=kill)
     check_same(found, completion(kernels_of(blocks, True)))
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
     assert killed
     assert killed[0] not in pids(client)
 
