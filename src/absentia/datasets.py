@@ -14,12 +14,13 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
 from absentia.io import FileError, from_arrays, is_data, read_arrays
 from absentia.kernels import ViewKernels
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
+from absentia.randomness import RandomState, generator
 from absentia.views import Views
 
 # ---------------------------------------------------------------------------------------- made up
@@ -36,7 +37,7 @@ def make_multiview(
     private_scale: float = 0.5,
     noise: float = 0.1,
     kernel: str = "rbf",
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Bunch:
     """Views that share some factors and keep others to themselves, with the truth beside them.
 
@@ -65,7 +66,7 @@ def make_multiview(
     >>> data.views.shape, data.kernels.shape
     ((50, 3), (50, 50))
     """
-    rng = check_random_state(random_state)
+    rng = generator(random_state)
     widths = [n_features] * n_views if isinstance(n_features, int) else list(n_features)
     if len(widths) != n_views:
         raise ValueError(f"n_features gives {len(widths)} widths for {n_views} views")

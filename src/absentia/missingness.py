@@ -21,12 +21,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from absentia.randomness import RandomState, generator
+
 __all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-Seed = int | np.random.Generator | np.random.RandomState | None
 
 
 class HasObserved(Protocol):
@@ -39,7 +40,7 @@ class HasObserved(Protocol):
 Where = tuple[int, int] | Mask | HasObserved
 
 
-def mcar(where: Where, rate: float, *, random_state: Seed = None, allow_empty: bool = False) -> Mask:
+def mcar(where: Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
     """Hide cells completely at random.
 
     Exactly ``round(rate * observed cells)`` cells are hidden, a uniform draw among all observed
@@ -67,7 +68,7 @@ def mcar(where: Where, rate: float, *, random_state: Seed = None, allow_empty: b
     (150, True)
     """
     observed = _observed(where)
-    wish = np.where(observed, _generator(random_state).random(observed.shape), np.inf)
+    wish = np.where(observed, generator(random_state).random(observed.shape), np.inf)
     if not allow_empty:
         wish[np.arange(len(wish)), wish.argmin(axis=1)] = np.inf  # one view of each sample stays
     can_go, n_hidden = np.isfinite(wish), round(_share(rate) * observed.sum())
@@ -82,7 +83,7 @@ def mcar(where: Where, rate: float, *, random_state: Seed = None, allow_empty: b
 
 
 def fixed_per_sample(
-    where: Where, n_hidden: int, *, random_state: Seed = None, allow_empty: bool = False
+    where: Where, n_hidden: int, *, random_state: RandomState = None, allow_empty: bool = False
 ) -> Mask:
     """Hide the same number of views in every sample.
 
@@ -118,7 +119,7 @@ def fixed_per_sample(
             f"can go: some sample has only {fewest}; change n_hidden"
             + ("" if allow_empty else " or pass allow_empty=True")
         )
-    wish = np.where(observed, _generator(random_state).random(observed.shape), -np.inf)
+    wish = np.where(observed, generator(random_state).random(observed.shape), -np.inf)
     keep = observed.copy()
     np.put_along_axis(keep, wish.argsort(axis=1)[:, observed.shape[1] - n_hidden :], False, axis=1)
     return keep
@@ -128,7 +129,7 @@ def fixed_per_view(
     where: Where,
     rate: float | Sequence[float],
     *,
-    random_state: Seed = None,
+    random_state: RandomState = None,
     allow_empty: bool = False,
 ) -> Mask:
     """Hide the same share of samples in every view: the papers' rows and columns picked at random.
@@ -158,12 +159,12 @@ def fixed_per_view(
     array([9, 8, 5])
     """
     observed = _observed(where)
-    wish = _generator(random_state).random(observed.shape)
+    wish = generator(random_state).random(observed.shape)
     return _hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
 
 
 def exclusive(
-    where: Where, rate: float = 1.0, *, random_state: Seed = None, allow_empty: bool = False
+    where: Where, rate: float = 1.0, *, random_state: RandomState = None, allow_empty: bool = False
 ) -> Mask:
     """Leave one view only to a share of the samples: mutually exclusive views.
 
@@ -192,7 +193,7 @@ def exclusive(
     >>> keep.sum(axis=0), keep.sum(axis=1).max()
     (array([4, 4, 4]), np.int64(1))
     """
-    observed, rng = _observed(where), _generator(random_state)
+    observed, rng = _observed(where), generator(random_state)
     several = np.flatnonzero(observed.sum(axis=1) > 1)
     rows = rng.choice(several, round(_share(rate) * several.size), replace=False)
     views = rng.permutation(observed.shape[1])  # no view is favoured where numbers must differ
@@ -209,7 +210,7 @@ def mar(
     *,
     strength: float = 2.0,
     always: int | Sequence[int] | None = 0,
-    random_state: Seed = None,
+    random_state: RandomState = None,
     allow_empty: bool = False,
 ) -> Mask:
     """Hide at random given a score that is always known (age, a summary of a view always there).
@@ -261,7 +262,7 @@ def mnar(
     scores: ArrayLike,
     *,
     strength: float = 2.0,
-    random_state: Seed = None,
+    random_state: RandomState = None,
     allow_empty: bool = False,
 ) -> Mask:
     """Hide not at random: what a sample would show in a view decides whether it is seen there.
@@ -326,12 +327,6 @@ def _full(shape: tuple[int, ...]) -> Mask:
     return np.ones(shape, dtype=np.bool_)
 
 
-def _generator(random_state: Seed) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, size=4))
-    return np.random.default_rng(random_state)
-
-
 def _share(rate: float) -> float:
     if np.ndim(rate) != 0 or not 0 <= rate <= 1:
         raise ValueError(f"rate={rate}; pass one number between 0 and 1, the share to hide")
@@ -372,11 +367,11 @@ def _standardised(score: Floats) -> Floats:
     return np.asarray((score - score.mean()) / score.std())
 
 
-def _tilted(z: Floats, strength: float, random_state: Seed) -> Floats:
+def _tilted(z: Floats, strength: float, random_state: RandomState) -> Floats:
     """Wishes whose k largest are k weighted draws without replacement (the Gumbel trick)."""
     if not np.isfinite(strength):
         raise ValueError(f"strength={strength}; pass a finite number, 0 to ignore the score")
-    return strength * z + _generator(random_state).gumbel(size=z.shape)
+    return strength * z + generator(random_state).gumbel(size=z.shape)
 
 
 # hiding with exact counts per view
