@@ -1,15 +1,49 @@
-# Everything happens in .venv; nothing outside this folder is touched.
+# Everything happens in .venv (and .venv-oldest, .venv-3.xx); nothing outside this folder is touched.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test bench lint format clean
+# processes that tests run on; each keeps to one BLAS thread unless told otherwise
+PROCESSES ?= 2
+PYTEST     = -m pytest -n $(PROCESSES)
+QUICK      = -m "not slow"
+
+.PHONY: demo test test-all test-portable test-oldest test-pythons fuzz bench lint format clean
 
 demo: $(VENV)/.demo-installed  ## complete hidden views of handwritten digits, write a report
 	$(BIN)/absentia demo
 
-test: lint  ## everything that must hold
-	$(BIN)/python -m pytest
+test: lint  ## everything that must hold and takes seconds
+	$(BIN)/python $(PYTEST) $(QUICK)
+
+test-all: lint  ## the slow tests too: clusters, worker deaths, memory, many fits
+	$(BIN)/python $(PYTEST)
+
+# OPENBLAS_CORETYPE picks the kernels of another processor; Prescott has SSE3 only
+test-portable: $(VENV)/.test-installed  ## the numerical tests as other processors and thread counts give them
+	set -e; for how in Haswell:1 Zen:1 Prescott:1 :2; do \
+	  echo "== OPENBLAS_CORETYPE=$${how%:*} OPENBLAS_NUM_THREADS=$${how#*:}"; \
+	  if [ -n "$${how%:*}" ]; then export OPENBLAS_CORETYPE=$${how%:*}; else unset OPENBLAS_CORETYPE; fi; \
+	  OPENBLAS_NUM_THREADS=$${how#*:} OMP_NUM_THREADS=$${how#*:} \
+	    $(BIN)/python $(PYTEST) -m "numerical and not slow"; \
+	done
+
+test-oldest: .venv-oldest/.installed  ## with the oldest versions that pyproject.toml allows
+	.venv-oldest/bin/python $(PYTEST) $(QUICK) -p no:cacheprovider
+
+test-pythons:  ## on every Python from 3.11 to 3.14 that is at hand
+	set -e; for v in 3.11 3.12 3.13 3.14; do \
+	  found=$$(tests/find_python $$v) || { echo "== Python $$v: not on this machine"; continue; }; \
+	  echo "== Python $$v: $$found"; \
+	  $(MAKE) --no-print-directory test-on VENV=.venv-$$v PYTHON=$$found; \
+	done
+
+test-on: $(VENV)/.test-installed
+	$(BIN)/python $(PYTEST) $(QUICK) -p no:cacheprovider
+
+SECONDS_OF_FUZZING ?= 600
+fuzz: $(VENV)/.test-installed  ## damaged and hostile files against all readers, guided by coverage
+	$(BIN)/python fuzz/run.py --inputs 100000 --seconds $(SECONDS_OF_FUZZING)
 
 bench: $(VENV)/.test-installed  ## the benchmarks, small: does every command still run; see docs/benchmarks.md
 	set -e; for b in $$(grep -l __main__ benchmarks/*.py); do echo "== $$b"; $(BIN)/python $$b --quick; done
@@ -24,7 +58,7 @@ format: $(VENV)/.test-installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) absentia-demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* absentia-demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip newer than the one a fresh Python brings knows dependency groups
 $(VENV)/.made:
@@ -39,3 +73,10 @@ $(VENV)/.demo-installed: pyproject.toml | $(VENV)/.made
 $(VENV)/.test-installed: pyproject.toml | $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group test
 	touch $@ $(VENV)/.demo-installed
+
+.venv-oldest/.installed: pyproject.toml tests/oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
+	.venv-oldest/bin/python -m pip install --quiet --prefer-binary --constraint tests/oldest.txt \
+	  --editable ".[all]" --group test
+	touch $@

@@ -14,7 +14,19 @@ import threadpoolctl
 
 from absentia import KernelViews, ViewKernels, datasets, missingness
 
-threadpoolctl.threadpool_limits(1)  # where NumPy was there before this file, the variables came too late
+# where NumPy was there before this file, the variables came too late
+threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
+
+# what no processor's rounding can change: files, pages, commands, the house itself
+NOT_NUMERICAL = ("cli", "report", "io", "models", "fuzz", "house", "views", "datasets", "missingness", "randomness")
+
+
+def pytest_collection_modifyitems(items):
+    """Everything else is marked `numerical`, for runs as other processors (make test-portable)."""
+    for item in items:
+        name = item.path.stem
+        if name.startswith("test_") and not name.removeprefix("test_").startswith(NOT_NUMERICAL):
+            item.add_marker(pytest.mark.numerical)
 
 
 @pytest.fixture(scope="session")

@@ -339,6 +339,7 @@ def pids(client):
     return set(client.run(os.getpid).values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("covariance", "factors"), [("pca", False), ("fa", False), ("pca", True)])
 def test_a_cluster_agrees_with_numpy(client, tmp_path, covariance, factors):
     blocks = parts(factors=factors)
@@ -346,6 +347,7 @@ def test_a_cluster_agrees_with_numpy(client, tmp_path, covariance, factors):
     check_same(completion(given, covariance), completion(kernels_of(blocks, factors), covariance))
 
 
+@pytest.mark.slow
 def test_large_thin_matrices_travel_without_complaint(client):
     factors = ChunkedGram(da.ones((80_000, 2), chunks=(20_000, -1)))
     X = np.ones((80_000, 20))  # 12.8 MB; dask warns of 10
@@ -362,6 +364,7 @@ def deadly(block, trap, safe):
     return os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_in_the_middle_of_a_product_changes_nothing(client, tmp_path):
     blocks, trap = parts(), tmp_path / "trap"
     stored = from_zarr(on_disk(tmp_path, blocks))
@@ -381,6 +384,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_product_changes_nothing(client, t
     assert pids(client) != before
 
 
+@pytest.mark.slow
 def test_a_worker_killed_between_iterations_changes_nothing(client, tmp_path):
     blocks = parts(factors=True)
     client.wait_for_workers(2, timeout=120)
@@ -417,6 +421,7 @@ def wait_for(path, seconds=60):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_scheduler_and_workers_as_separate_commands(tmp_path):
     blocks, file = parts(), tmp_path / "scheduler.json"
     wanted = completion(kernels_of(blocks))
@@ -480,6 +485,7 @@ def write_large_kernels(folder, n=7000, rows=770):
     return size
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="peak memory is read from /proc")
 def test_kernels_on_disk_complete_in_bounded_memory(tmp_path):
     size = write_large_kernels(tmp_path)

@@ -72,6 +72,16 @@ def test_structural_similarity_equals_its_slow_twin(kernels, window):
     np.testing.assert_allclose(each, slow, rtol=1e-10)
 
 
+@pytest.mark.parametrize("window", [3, 7, 9])
+def test_structural_similarity_equals_that_of_scikit_image(kernels, window):
+    image = pytest.importorskip("skimage.metrics")
+    each = structural_similarity(*kernels, average=False, window=window, data_range=1.3)
+    theirs = [
+        image.structural_similarity(A, B, win_size=window, data_range=1.3) for A, B in zip(*kernels, strict=True)
+    ]
+    np.testing.assert_allclose(each, theirs, rtol=1e-10)
+
+
 def test_structural_similarity_defaults_equal_those_of_the_slow_twin(kernels):
     A, B = kernels[0][0], kernels[1][0]
     assert structural_similarity(A, B) == pytest.approx(slow_structural_similarity(A, B), rel=1e-10)
