@@ -18,7 +18,18 @@ from absentia import KernelViews, ViewKernels, datasets, missingness
 threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
 
 # what no processor's rounding can change: files, pages, commands, the house itself
-NOT_NUMERICAL = ("cli", "report", "io", "models", "fuzz", "house", "views", "datasets", "missingness", "randomness")
+NOT_NUMERICAL = (
+    "cli",
+    "report",
+    "io",
+    "models",
+    "fuzz",
+    "house",
+    "views",
+    "datasets",
+    "missingness",
+    "randomness",
+)
 
 
 def pytest_collection_modifyitems(items):

@@ -77,7 +77,8 @@ def test_structural_similarity_equals_that_of_scikit_image(kernels, window):
     image = pytest.importorskip("skimage.metrics")
     each = structural_similarity(*kernels, average=False, window=window, data_range=1.3)
     theirs = [
-        image.structural_similarity(A, B, win_size=window, data_range=1.3) for A, B in zip(*kernels, strict=True)
+        image.structural_similarity(A, B, win_size=window, data_range=1.3)
+        for A, B in zip(*kernels, strict=True)
     ]
     np.testing.assert_allclose(each, theirs, rtol=1e-10)
 
