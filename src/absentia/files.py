@@ -228,7 +228,8 @@ def text_lines(path: PathLike, wanted: str) -> Iterator[Iterator[str]]:
     """Lines of a text file in UTF-8, one at a time, none of them endless."""
     with reading(path), opened(path, wanted) as file:
         Budget().spend(TEXT_NEEDS * os.fstat(file.fileno()).st_size, "this text")
-        yield _lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
+        with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+            yield _lines(text)
 
 
 def _lines(file: IO[str]) -> Iterator[str]:

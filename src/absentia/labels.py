@@ -79,19 +79,19 @@ def from_table(path: Path, ids: Array) -> tuple[Array, Array]:
 
 
 def _table(path: Path) -> dict[str, str]:
-    rows = read_rows(path, "a table of labels")
-    header = next(rows, (0, []))[1]
-    if header.count("id") != 1 or header.count("label") != 1:
-        came = ", ".join(cell[:20] for cell in header[:6]) or "empty"
-        raise ValueError(f"the first line must name the columns id and label; it is {came}")
-    a, b = header.index("id"), header.index("label")
     found: dict[str, str] = {}
-    for number, line in rows:
-        if len(line) != len(header):
-            raise ValueError(f"line {number} has {len(line)} fields, the first line {len(header)}")
-        if line[a] in found:
-            raise ValueError(f"sample {shown(line[a][:80])} has more than one line, e.g. line {number}")
-        found[line[a]] = line[b]
+    with read_rows(path, "a table of labels") as rows:
+        header = next(rows, (0, []))[1]
+        if header.count("id") != 1 or header.count("label") != 1:
+            came = ", ".join(cell[:20] for cell in header[:6]) or "empty"
+            raise ValueError(f"the first line must name the columns id and label; it is {came}")
+        a, b = header.index("id"), header.index("label")
+        for number, line in rows:
+            if len(line) != len(header):
+                raise ValueError(f"line {number} has {len(line)} fields, the first line {len(header)}")
+            if line[a] in found:
+                raise ValueError(f"sample {shown(line[a][:80])} has more than one line, e.g. line {number}")
+            found[line[a]] = line[b]
     return found
 
 

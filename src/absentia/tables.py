@@ -23,6 +23,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,15 +112,19 @@ def csv_rows(rows: Iterable[Iterable[Any]]) -> Iterator[bytes]:
         content.truncate()
 
 
-def read_rows(path: Path, wanted: str) -> Iterator[tuple[int, list[str]]]:
+@contextmanager
+def read_rows(path: Path, wanted: str) -> Iterator[Iterator[tuple[int, list[str]]]]:
     """Lines of a table that hold something, with their numbers, one at a time; no spaces around fields."""
+    with text_lines(path, wanted) as lines:
+        yield _rows(csv.reader(lines, strict=True))
+
+
+def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
     try:
-        with text_lines(path, wanted) as lines:
-            reader = csv.reader(lines, strict=True)
-            for line in reader:
-                cells = [plain_cell(cell.strip()) for cell in line]
-                if any(cells):
-                    yield reader.line_num, cells
+        for line in reader:
+            cells = [plain_cell(cell.strip()) for cell in line]
+            if any(cells):
+                yield reader.line_num, cells
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"not a CSV file in UTF-8 ({error})") from None
 
@@ -128,25 +133,29 @@ def read_rows(path: Path, wanted: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _from_csv(path: Path) -> Matrix:
-    rows = read_rows(path, "a .csv file")
-    header = next(rows, (0, []))[1]
-    if not header:
-        raise ValueError("the file is empty")
-    if len(header) < 2:
-        raise ValueError("the first line has one field; columns are to be separated by commas")
-    ids, values = [], array("d")
-    for number, line in rows:
-        if len(line) != len(header):
-            raise ValueError(
-                f"line {number} has {len(line)} fields, the first line {len(header)} (which names the "
-                "column of ids too)"
-            )
-        if not line[0]:
-            raise ValueError(f"line {number}: the first field, the row's id, is empty")
-        ids.append(line[0])
-        values.extend(_value(c, line[0], name) for c, name in zip(line[1:], header[1:], strict=True))
+    with read_rows(path, "a .csv file") as rows:
+        header = next(rows, (0, []))[1]
+        if not header:
+            raise ValueError("the file is empty")
+        if len(header) < 2:
+            raise ValueError("the first line has one field; columns are to be separated by commas")
+        ids, values = [], array("d")
+        for number, line in rows:
+            _check_line(number, line, len(header))
+            ids.append(line[0])
+            values.extend(_value(c, line[0], name) for c, name in zip(line[1:], header[1:], strict=True))
     X = np.array(values).reshape(len(ids), len(header) - 1)
     return Matrix(X, np.array(ids, dtype=str), np.array(header[1:]), corner=header[0])
+
+
+def _check_line(number: int, line: Sequence[str], width: int) -> None:
+    if len(line) != width:
+        raise ValueError(
+            f"line {number} has {len(line)} fields, the first line {width} (which names the column of ids "
+            "too)"
+        )
+    if not line[0]:
+        raise ValueError(f"line {number}: the first field, the row's id, is empty")
 
 
 def _value(cell: str, row: str, column: str) -> float:
