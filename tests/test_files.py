@@ -311,6 +311,12 @@ STRANGE = [
     (lambda p: zipped(p, view_a=VIEW, ids=raw(np.array([1j, 2j]))), "'ids' is complex128"),
     (lambda p: zipped(p, view_a=VIEW, ids=raw(np.array([b"\xff", b"a"]))), "codec"),
     (lambda p: zipped(p, view_a=VIEW, mask=raw(np.array([["1"], ["0"]]))), "'mask' holds <U1"),
+    (lambda p: np.savez_compressed(p, K=np.ones((100_000, 1, 1))), "holds 100000 views; at most 1000"),
+    (
+        lambda p: np.savez_compressed(p, view_a=np.eye(2), names=np.zeros(200_000, "U1")),
+        "200000 names for 1",
+    ),
+    (lambda p: np.savez_compressed(p, view_a=np.eye(2), ids=np.zeros(200_000, "U1")), "200000 ids for 2"),
     (lambda p: p.write_bytes(b"PK\5\6" + bytes(8) + b"\xff" * 30), "not an .npz file"),
     (lambda p: p.write_bytes(b"PK\6\7" + bytes(16) + b"PK\5\6" + b"\xff" * 18), "not an .npz file"),
 ]

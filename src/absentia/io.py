@@ -40,6 +40,8 @@ from absentia.linalg import Array
 from absentia.presence import check_unique
 from absentia.views import Views
 
+MOST_VIEWS = 1_000
+
 __all__ = [
     "FileError",
     "archive",
@@ -82,9 +84,12 @@ def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
         K = arrays["K"]
         if K.ndim != 3:
             raise ValueError(f"'K' has shape {K.shape}; wanted (views, samples, samples)")
+        check_counts(K.shape[0], K.shape[1], names, ids)
         return KernelViews.from_dense(K, mask, ids, None if names is None else checked_texts(names))
     if not views:
         raise ValueError(f"holds {_neither(sorted(arrays))}")
+    first = next(iter(views.values()))
+    check_counts(len(views), first.shape[0] if first.ndim else 0, names, ids)
     if names is not None:
         order = checked_texts(names)
         if sorted(order) != sorted(views):
@@ -105,6 +110,16 @@ def checked_texts(names: Array) -> list[str]:
     if names.ndim != 1 or names.dtype.kind != "U":
         raise ValueError(f"'names' must be a list of texts; it is {names.dtype} of shape {names.shape}")
     return [str(name) for name in names]
+
+
+def check_counts(n_views: int, n: int, names: Array | None, ids: Array | None) -> None:
+    """Refuse lists of the wrong length before anything is made of their items."""
+    if n_views > MOST_VIEWS:
+        raise ValueError(f"holds {n_views} views; at most {MOST_VIEWS} are taken")
+    if names is not None and names.ndim == 1 and len(names) != n_views:
+        raise ValueError(f"{len(names)} names for {n_views} kernels or views; one per view is wanted")
+    if ids is not None and len(ids) != n:
+        raise ValueError(f"ids: {len(ids)} ids for {n} samples; one id per sample is wanted")
 
 
 def checked_ids(ids: Array | None, what: str = "ids") -> Array | None:

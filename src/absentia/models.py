@@ -331,7 +331,10 @@ class _Shelf:
         return LONGEST_DESCRIPTION if key == "model" else LONGEST_TEXT
 
     def description(self) -> dict[str, Any]:
-        described = json.loads(str(self.take("model", (), "U")))
+        try:
+            described = json.loads(str(self.take("model", (), "U")))
+        except RecursionError:
+            raise ValueError("its description is nested too deeply") from None
         if not isinstance(described, dict) or described.get("format") != FORMAT:
             raise ValueError(f"its description does not say {FORMAT!r}")
         version = described.get("version")
@@ -346,9 +349,9 @@ class _Shelf:
 def _check_magnitude(key: str, array: Array, least: float | None) -> None:
     if not np.isfinite(array).all():
         raise ValueError(f"{key!r} holds values that are not finite")
-    if (np.abs(array) > LARGEST).any():
+    if (np.abs(array) > min(LARGEST, float(np.finfo(array.dtype).max))).any():
         raise ValueError(f"{key!r} holds values beyond {LARGEST:g}; fit again on scaled features")
-    if least is not None and (array < least).any():
+    if least is not None and (array.astype(float) < least).any():
         raise ValueError(f"{key!r} must be positive, and at least {least:g}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from absentia.files import read_arrays, reading
-from absentia.io import checked_ids, checked_mask, checked_texts, from_arrays, is_data
+from absentia.io import check_counts, checked_ids, checked_mask, checked_texts, from_arrays, is_data
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
 from absentia.presence import (
@@ -82,14 +82,13 @@ def _kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
         raise ValueError(f"'K' is {K.dtype} of shape {K.shape}; wanted views x new x training samples")
     K = K.astype(np.float64)
     V, n, m = K.shape
-    ids = as_ids(checked_ids(arrays.get("ids")), n)
+    given, own = arrays.get("names", arrays.get("view_names")), checked_ids(arrays.get("ids"))
+    check_counts(V, n, given, own)
+    ids = as_ids(own, n)
     column_ids = as_ids(checked_ids(arrays["column_ids"], "column_ids"), m, "column_ids")
     check_unique(ids, "ids")
     check_unique(column_ids, "column_ids")
-    given = arrays.get("names", arrays.get("view_names"))
     names = check_names(default_names(V) if given is None else checked_texts(given))
-    if len(names) != V:
-        raise ValueError(f"{len(names)} names for {V} kernels; one per view is wanted")
     mask = checked_mask(arrays.get("mask"))
     rows = check_observed(~np.isnan(K).all(axis=2).T if mask is None else mask, n, V)
     columns = np.zeros((m, V), bool)

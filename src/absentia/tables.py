@@ -17,7 +17,6 @@ are found as they were.
 from __future__ import annotations
 
 import csv
-import io as text
 import math
 import re
 from array import array
@@ -82,6 +81,7 @@ def read_matrix(path: Path) -> Matrix:
 # ------------------------------------------------------------------------------------- fields of tables
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # also as wide as an ideograph
+_SPLITS = re.compile(r'[,;"\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]')
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -103,13 +103,17 @@ def plain_cell(cell: str) -> str:
 
 def csv_rows(rows: Iterable[Iterable[Any]]) -> Iterator[bytes]:
     """Lines of a table, each field safe."""
-    content = text.StringIO(newline="")
-    writer = csv.writer(content, lineterminator="\n")
     for row in rows:
-        writer.writerow([safe_cell(value) for value in row])
-        yield content.getvalue().encode()
-        content.seek(0)
-        content.truncate()
+        yield (",".join(_field(value) for value in row) + "\n").encode()
+
+
+def _field(value: Any) -> str:
+    """A field, in quotes if it holds what ends fields or lines.
+
+    Python's own writer leaves a carriage return as it is, which is a new line to spreadsheets.
+    """
+    field = str(safe_cell(value))
+    return '"' + field.replace('"', '""') + '"' if _SPLITS.search(field) else field
 
 
 @contextmanager

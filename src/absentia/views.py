@@ -192,7 +192,9 @@ class Views(Presence):
         blocks: dict[str, Any] = {}
         for v, (name, part) in enumerate(zip(names, parts, strict=True)):
             holders = np.flatnonzero(rows[v] >= 0)
-            values = part.values[rows[v][holders]]
+            order = rows[v][holders]
+            in_order = len(order) == part.values.shape[0] and bool((order == np.arange(len(order))).all())
+            values = part.values if in_order else part.values[order]  # copied once, below
             present = ~_empty_rows(values) if given is None else given[holders, v]
             mask[holders[present], v] = True
             blocks[name] = _freeze_block(values[present])
@@ -409,10 +411,11 @@ def _count_nan(block: Any) -> int:
 
 def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
     most = min(LARGEST, float(np.finfo(block.dtype).max))
-    if (np.abs(block.data if scipy.sparse.issparse(block) else block) > most).any():
-        stored = scipy.sparse.coo_array(block)
-        place = int(np.argmax(np.abs(stored.data) > most))
-        row, column = int(stored.row[place]), int(stored.col[place])
+    stored = block.data if scipy.sparse.issparse(block) else block
+    if (stored > most).any() or (stored < -most).any():
+        entries = scipy.sparse.coo_array(block)
+        place = int(np.argmax(np.abs(entries.data) > most))
+        row, column = int(entries.row[place]), int(entries.col[place])
         raise ValueError(
             f"view {name!r}, sample {shown(ids[row])}, column {column}: infinite or too large a value; "
             "write NaN for a missing value, or transform the feature"
