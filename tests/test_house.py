@@ -14,6 +14,7 @@ SOURCE = Path(absentia.__file__).parent
 FLOORS = [
     {"linalg", "operators", "distributed", "solve", "randomness"},
     {
+        "files",
         "presence",
         "views",
         "kernelviews",

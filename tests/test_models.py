@@ -329,6 +329,39 @@ BAD = [
     (lambda a: {"X_1": a["X_1"].astype(str)}, "'X_1' is <U32"),
     (lambda a: {"fill_0": None}, "'fill_0' is missing"),
     (lambda a: {"chances_coef": None}, "'chances_coef' is missing"),
+    (lambda a: {"bias": np.full(1, 1e308)}, r"'bias' holds values beyond 1e\+40"),
+    (lambda a: {"X_1": np.full_like(a["X_1"], -1e308)}, r"'X_1' holds values beyond"),
+    (lambda a: {"dual_coef": np.full_like(a["dual_coef"], 1e308)}, r"'dual_coef' holds values beyond"),
+    (lambda a: {"chances_coef": np.full((1, 1), 1e300)}, r"'chances_coef' holds values beyond"),
+    (lambda a: {"scale_0": np.full_like(a["scale_0"], 1e-300)}, "'scale_0' must be positive"),
+    (lambda a: {"diagonal_1": np.full_like(a["diagonal_1"], 1e-300)}, "'diagonal_1' .*too small to divide"),
+    (lambda a: {"prior": a["prior"] * 3}, "'prior' must add up to one"),
+    (lambda a: {"features_0": np.array(["f", "f"])}, "'features_0' are not all different"),
+    (lambda a: {"features_0": np.array(["f" * 2000, "g"])}, "'features_0' holds texts of more than 1000"),
+    (lambda a: {"classes": np.array(["f" * 2000, "g"])}, "'classes' holds texts of more than 1000"),
+    (lambda a: {"model": np.array("[" * 1_000_000)}, "damaged model|not a valid model"),
+    (lambda a: {"model": np.array("9" * 5000)}, "not a valid model"),
+    (lambda a: {"model": np.array('{"a": ' * 50_000)}, "damaged model|not a valid model"),
+    (described(version="x" * 10_000), "its format is version xxxxx"),
+    (described(names=["a", "b" * 2000]), "names no views"),
+    (described(names=["a", "\ud800"]), "names no views|characters"),
+    (described(parameters={"C": [1] * 9}), "its parameter C is neither"),
+    (described(parameters={"tol": {"a": 1}}), "its parameter tol is neither"),
+    (described(parameters={"lam": 10**400}), "its parameter lam is neither"),
+    (described(parameters={"tau_min": 1e-300}), "its tau_min is 1e-300"),
+    (described(parameters={"tau_min": True}), "its tau_min is True"),
+    (described(parameters={"probability": 1}), "its probability is 1"),
+    (described(fit=lambda fit: fit | {"status_": 7}), "how the fit went"),
+    (described(fit=lambda fit: fit | {"status_": "x" * 2000}), "how the fit went"),
+    (described(fit=lambda fit: fit | {"n_iter_": -1}), "how the fit went"),
+    (described(fit=lambda fit: fit | {"gap_": "0"}), "how the fit went"),
+    (view_changed(gamma=1e300), "gamma 1e\\+300 does not go"),
+    (view_changed(gamma=10**400), "does not go"),
+    (view_changed(gamma=True), "gamma True does not go"),
+    (view_changed(mean_diagonal=1e-300), "mean_diagonal is 1e-300"),
+    (option_changed(degree=1e9), "its kernel cannot be"),
+    (option_changed(coef0=1e300), "its kernel cannot be"),
+    (option_changed(kernel={"a": "x" * 10_000}), "its kernel cannot be"),
 ]
 
 
@@ -342,7 +375,95 @@ def test_bad_models_are_named_with_one_sentence(tmp_path, monkeypatch, whole, ch
         models.load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1200
     assert not (tmp_path / "bomb-went-off").exists()
+
+
+def test_chances_that_do_not_rise_are_refused(tmp_path, halves):
+    train, y, new = halves
+    model = fit(train, np.minimum(y, 1), MKLClassifier(probability="isotonic"))
+    path = models.save(tmp_path / "m.npz", model)
+    same_predictions(model, models.load(path), new)
+    arrays = io.read_arrays(path)
+    for key, value in [("chances_y_0", arrays["chances_y_0"][::-1]), ("chances_x_0", arrays["chances_x_0"][::-1]),
+                       ("chances_y_0", arrays["chances_y_0"] + 1)]:  # fmt: skip
+        np.savez(path, **(arrays | {key: value}))
+        with pytest.raises(io.FileError, match="are no rising chances"):
+            models.load(path)
+
+
+@pytest.mark.parametrize("normalize", [None, "trace"])
+def test_a_kernel_value_that_is_nearly_infinite_is_an_error_and_no_score(tmp_path, normalize):
+    rng = np.random.default_rng(0)
+    views = Views.from_dict({"a": rng.normal(size=(20, 2))})
+    kernels = ViewKernels("linear", normalize=normalize, standardize=False)
+    back = models.load(
+        models.save(tmp_path / "m.npz", fit(views, np.arange(20) % 2, MKLClassifier(), kernels))
+    )
+    new = Views.from_dict({"a": [[1.0, 1.0], [-1e140, 1e140]]}, ids=["fine", "huge"])
+    for predict in (back.rows, back.predict, back.decision_function):
+        with pytest.raises(ValueError, match=r"view 'a', sample 'huge': .*not finite or beyond 1e\+100"):
+            predict(new)
+    assert np.isfinite(back.decision_function(new[:1])).all()
+
+
+def test_a_model_at_the_bounds_predicts_numbers(tmp_path, whole):
+    """Whatever loads predicts numbers: the largest machine, the smallest divisors."""
+    path, largest = tmp_path / "m.npz", 0.99 * models.LARGEST
+    extreme = {
+        key: whole[1][key] / np.abs(whole[1][key]).max() * largest
+        for key in ("dual_coef", "weights", "chances_coef", "chances_intercept")
+    }
+    extreme |= {"chances_spread": np.full(1, 1.01 / models.LARGEST)}
+    np.savez(
+        path,
+        **(
+            whole[1] | extreme | described(parameters=lambda p: p | {"tau_min": models.LEAST_TAU})(whole[1])
+        ),
+    )
+    model = models.load(path)
+    assert np.abs(model.decision_function(whole[2])).max() > models.LARGEST
+    assert np.isfinite(model.decision_function(whole[2])).all()
+    assert np.isfinite(model.predict_proba(whole[2])).all()
+
+
+def test_a_prediction_that_is_no_number_is_an_error(whole, halves, monkeypatch):
+    train, y, new = halves
+    model = fit(train, y, MKLClassifier())
+    model.classifier.bias_ = np.array([np.nan, 0.0, 0.0])
+    with pytest.raises(ValueError, match="the prediction is not finite"):
+        model.decision_function(new)
+    with pytest.raises(ValueError, match="the prediction is not finite"):
+        model.predict(new)
+
+
+def test_what_would_not_load_is_not_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    views = Views.from_dict({"a": rng.normal(size=(20, 2))})
+    model = fit(views, np.arange(20) % 2, MKLClassifier())
+    model.classifier.bias_ = np.array([1e50])
+    with pytest.raises(ValueError, match=r"'bias' holds values beyond 1e\+40"):
+        models.save(tmp_path / "m.npz", model)
+    assert os.listdir(tmp_path) == []
+
+
+def test_blocks_of_samples_are_predicted_as_all_at_once(halves, kernel_model):
+    train, y, new = halves
+    model = fit(train, y)
+    whole = model.classifier.decision_function(model.rows(new))
+    for entries in (1, 500, 10**9):
+        parts = list(model.blocks(new, entries))
+        assert sum(len(part) for part in parts) == len(new)
+        assert len(parts) == 1 or max(part.shape[0] for part in parts) * len(train) * new.n_views <= max(
+            entries, 540
+        )
+        scores = np.concatenate([model.classifier.decision_function(part) for part in parts])
+        np.testing.assert_allclose(scores, whole, rtol=1e-10, atol=1e-10)
+        np.testing.assert_array_equal(np.concatenate([part.ids for part in parts]), new.ids)
+    kv, _, back = kernel_model
+    parts = [back.classifier.predict(part) for part in back.blocks(kv, 200)]
+    np.testing.assert_array_equal(np.concatenate(parts), back.predict(kv))
+    assert len(parts) > 1
 
 
 def test_the_model_that_those_are_changes_of_is_fine(tmp_path, whole):

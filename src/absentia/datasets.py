@@ -16,7 +16,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
 
-from absentia.io import FileError, from_arrays, is_data, read_arrays
+from absentia.files import FileError, read_arrays, reading
+from absentia.io import from_arrays, is_data
 from absentia.kernels import ViewKernels
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
@@ -244,9 +245,11 @@ def load_benchmark(name: str, folder: str | os.PathLike[str] | None = None) -> B
     """
     if name not in BENCHMARKS:
         raise ValueError(f"no benchmark {name!r}; known are {sorted(BENCHMARKS)}")
-    arrays = read_arrays(data_folder(folder) / f"{name}.npz")
-    ids = next((arrays.pop(key) for key in _ID_KEYS if key in arrays), None)
-    data = from_arrays(arrays if ids is None else {**arrays, "ids": ids})
+    path = data_folder(folder) / f"{name}.npz"
+    with reading(path):
+        arrays = read_arrays(path)
+        ids = next((arrays.pop(key) for key in _ID_KEYS if key in arrays), None)
+        data = from_arrays(arrays if ids is None else {**arrays, "ids": ids})
     extra = {key: array for key, array in arrays.items() if not is_data(key)}
     bunch = Bunch(DESCR=BENCHMARKS[name], extra=extra)
     bunch["kernels" if isinstance(data, KernelViews) else "views"] = data

@@ -13,45 +13,59 @@ Keys
     for ``view_<name>`` files the order of the columns of ``mask``, by default the order in the file).
     ``view_names`` is read as ``names``.
 
-Other keys are left alone.  Nothing is ever unpickled.  Files are written under a temporary name in
-the same folder and renamed, so that a file is there whole or not at all.
+Other keys are left alone.  Nothing is ever unpickled.  How files are opened and written, and how much
+memory one may take, is in :mod:`absentia.files`.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
+from absentia.files import (
+    FileError,
+    archive,
+    keys,
+    read_arrays,
+    reading,
+    write_arrays,
+    write_whole,
+)
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
 from absentia.presence import check_unique
 from absentia.views import Views
 
+MOST_VIEWS = 1_000
 
-class FileError(ValueError):
-    """A file that cannot be read as what it should be; the message names it and says why."""
+__all__ = [
+    "FileError",
+    "archive",
+    "from_arrays",
+    "is_data",
+    "keys",
+    "read",
+    "read_arrays",
+    "reading",
+    "write",
+    "write_arrays",
+    "write_whole",
+]
 
 
 def read(path: str | os.PathLike[str]) -> Views | KernelViews:
     """Read :class:`Views` (keys ``view_<name>``) or :class:`KernelViews` (key ``K``) from ``.npz``."""
-    path = Path(path)
-    arrays = read_arrays(path, is_data)
-    if not arrays:
-        held = sorted(keys(path)) or "nothing"
-        raise FileError(
-            f"{path}: holds neither 'K' nor 'view_<name>' but {held}; "
-            "name feature views view_<name> or give kernels as K"
-        )
-    try:
+    with reading(path):
+        with archive(path) as members:
+            arrays = {key: member.read() for key, member in members.items() if is_data(key)}
+            held = sorted(members)
+        if not arrays:
+            raise ValueError(f"holds {_neither(held)}")
         return from_arrays(arrays)
-    except (ValueError, TypeError) as error:
-        raise FileError(f"{path}: {error}") from error
 
 
 def write(path: str | os.PathLike[str], data: Views | KernelViews, **extra: Any) -> Path:
@@ -63,37 +77,71 @@ def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
     """Views or KernelViews from arrays under the keys of the module's docstring."""
     views = {key.removeprefix("view_"): a for key, a in arrays.items() if _is_view(key)}
     names = arrays.get("names", arrays.get("view_names"))
-    ids, mask = arrays.get("ids"), arrays.get("mask")
+    ids, mask = checked_ids(arrays.get("ids")), checked_mask(arrays.get("mask"))
     if "K" in arrays and views:
         raise ValueError("holds both 'K' and 'view_...' keys; keep one of the two")
     if "K" in arrays:
         K = arrays["K"]
         if K.ndim != 3:
             raise ValueError(f"'K' has shape {K.shape}; wanted (views, samples, samples)")
-        return KernelViews.from_dense(K, mask, ids, None if names is None else _texts(names))
+        check_counts(K.shape[0], K.shape[1], names, ids)
+        return KernelViews.from_dense(K, mask, ids, None if names is None else checked_texts(names))
     if not views:
-        raise ValueError(
-            f"holds neither 'K' nor 'view_<name>' but {sorted(arrays)}; "
-            "name feature views view_<name> or give kernels as K"
-        )
+        raise ValueError(f"holds {_neither(sorted(arrays))}")
+    first = next(iter(views.values()))
+    check_counts(len(views), first.shape[0] if first.ndim else 0, names, ids)
     if names is not None:
-        order = _texts(names)
+        order = checked_texts(names)
         if sorted(order) != sorted(views):
             raise ValueError(f"'names' lists {order} but the views are {sorted(views)}")
         views = {name: views[name] for name in order}
     return Views.from_dict(views, ids=ids, observed=mask)
 
 
-def _texts(names: Array) -> list[str]:
+def _neither(held: list[str]) -> str:
+    return (
+        f"neither 'K' nor 'view_<name>' but {held[:12] or 'nothing'}; name feature views view_<name> or "
+        "give kernels as K"
+    )
+
+
+def checked_texts(names: Array) -> list[str]:
+    """Names of views out of a file."""
     if names.ndim != 1 or names.dtype.kind != "U":
         raise ValueError(f"'names' must be a list of texts; it is {names.dtype} of shape {names.shape}")
     return [str(name) for name in names]
 
 
-def keys(path: Path) -> list[str]:
-    """Names of the arrays in an ``.npz`` file."""
-    with np.load(path, allow_pickle=False) as archive:
-        return list(archive.files)
+def check_counts(n_views: int, n: int, names: Array | None, ids: Array | None) -> None:
+    """Refuse lists of the wrong length before anything is made of their items."""
+    if n_views > MOST_VIEWS:
+        raise ValueError(f"holds {n_views} views; at most {MOST_VIEWS} are taken")
+    if names is not None and names.ndim == 1 and len(names) != n_views:
+        raise ValueError(f"{len(names)} names for {n_views} kernels or views; one per view is wanted")
+    if ids is not None and len(ids) != n:
+        raise ValueError(f"ids: {len(ids)} ids for {n} samples; one id per sample is wanted")
+
+
+def checked_ids(ids: Array | None, what: str = "ids") -> Array | None:
+    """Ids as they may come out of a file: one-dimensional; bytes are texts, and nobody is NaN."""
+    if ids is None:
+        return None
+    if ids.ndim != 1 or ids.dtype.kind not in "biufUSmM":
+        raise ValueError(
+            f"{what!r} is {ids.dtype} of shape {ids.shape}; a list of texts or numbers is wanted"
+        )
+    if ids.dtype.kind == "S":
+        return np.array([x.decode() for x in ids.tolist()], dtype=str)
+    if ids.dtype.kind in "fmM" and (ids != ids).any():  # only NaN and NaT differ from themselves
+        raise ValueError(f"{what!r} holds {ids[ids != ids][0]}; give every sample an id")
+    return ids
+
+
+def checked_mask(mask: Array | None) -> Array | None:
+    """Who has which view, out of a file; its shape is checked by who uses it."""
+    if mask is not None and mask.dtype.kind not in "biuf":
+        raise ValueError(f"'mask' holds {mask.dtype}; True (present) and False (absent) are wanted")
+    return mask
 
 
 def _is_view(key: str) -> bool:
@@ -120,74 +168,3 @@ def _to_arrays(data: Views | KernelViews) -> dict[str, Array]:
 def _plain(ids: Array) -> Array:
     """Ids without object dtype, which could only be stored as a pickle."""
     return ids.astype(str) if ids.dtype == object else ids
-
-
-def read_arrays(path: Path, wanted: Callable[[str], bool] = lambda key: True) -> dict[str, Array]:
-    """Arrays of an ``.npz`` file, or a :class:`FileError` that says what is wrong with it."""
-    if not path.exists():
-        raise FileError(f"{path}: no such file")
-    if path.is_dir():
-        raise FileError(f"{path}: is a folder; an .npz file is wanted")
-    if path.stat().st_size == 0:
-        raise FileError(f"{path}: the file is empty")
-    if not zipfile.is_zipfile(path):
-        raise FileError(f"{path}: not an .npz file (write one with numpy.savez or absentia.io.write)")
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {key: _member(archive, key) for key in archive.files if wanted(key)}
-    except FileError as error:
-        raise FileError(f"{path}: {error}") from None
-    except Exception as error:  # damage shows in many ways: zip, zlib, header, memory
-        raise FileError(f"{path}: damaged .npz file ({type(error).__name__}: {error})") from error
-
-
-def _member(archive: Any, key: str) -> Array:
-    try:
-        array = archive[key]
-    except ValueError as error:
-        if "pickle" in str(error) or "Object arrays" in str(error):
-            raise FileError(
-                f"{key!r} holds pickled Python objects, which could run code and are never loaded; "
-                "save plain numbers or strings instead"
-            ) from None
-        raise FileError(f"{key!r} cannot be read ({error})") from None
-    except MemoryError:
-        raise FileError(f"{key!r} is too large for this machine's memory") from None
-    if not isinstance(array, np.ndarray):
-        raise FileError(f"{key!r} is not an array")
-    return array
-
-
-def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Path:
-    """Write arrays to ``.npz``, whole or not at all."""
-
-    def save(file: BinaryIO) -> None:
-        plain: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
-        np.savez_compressed(file, allow_pickle=False, **plain)
-
-    return write_whole(path, save)
-
-
-def write_whole(path: str | os.PathLike[str], save: Any) -> Path:
-    """Let ``save(file)`` fill a temporary file beside `path`, then rename it to `path`."""
-    path = Path(path)
-    if path.is_dir():
-        raise FileError(f"{path}: is a folder; a file name is wanted")
-    if not path.parent.is_dir():
-        raise FileError(f"{path}: the folder {path.parent} does not exist")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            save(file)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

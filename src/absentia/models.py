@@ -15,14 +15,18 @@ Keys
 ``chances_...``
     How scores become chances, if they do.
 
-Everything is checked when a file is read, so that a damaged file is refused and not obeyed.
+Everything is checked when a file is read, so that a damaged file is refused and not obeyed: what is there,
+its type and shape (before it is read), and its magnitude.  Numbers are at most 1e40 and divisors at least
+1e-40, so that with kernel values up to 1e100, which is checked too, every product that a prediction takes
+is finite.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -36,11 +40,11 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.classification.amkl import AbsentMKLClassifier
 from absentia.classification.machines import IsotonicChances, KernelClassifier, SigmoidChances
 from absentia.classification.mkl import MKLClassifier
-from absentia.io import FileError, read_arrays, write_arrays
+from absentia.files import FileError, Member, archive, one_line, write_arrays
 from absentia.kernels import ViewKernels
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
-from absentia.presence import Presence, check_names
+from absentia.presence import Presence, check_names, shown
 from absentia.rows import against
 from absentia.viewkernel import KERNELS, FeatureKernel, Finish, Options
 from absentia.views import Views
@@ -51,6 +55,10 @@ CLASSIFIERS: dict[str, type[KernelClassifier]] = {
     "AbsentMKLClassifier": AbsentMKLClassifier,
 }
 _FIT = ("gap_", "n_iter_", "converged_", "status_")
+LARGEST, LARGEST_KERNEL = 1e40, 1e100  # see the module's docstring
+LEAST_TAU = 1e-6
+LONGEST_TEXT, LONGEST_DESCRIPTION = 1_000, 4_000_000
+ENTRIES = 1 << 22  # kernel values that one block of new samples may take, 32 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,25 +107,67 @@ class Model:
                     f"the model was learned from features of the views {list(self.names)}, but kernels "
                     "came; give the new samples' features"
                 )
-            return self.kernels.transform(data)
-        if not isinstance(data, KernelViews):
+            with np.errstate(over="ignore", invalid="ignore"):  # said below, with the sample's name
+                rows = self.kernels.transform(data)
+        elif not isinstance(data, KernelViews):
             raise ValueError(
                 "the model was learned from kernels, but features came; give kernels of the new samples "
                 "against the training samples"
             )
-        return against(data, Presence(self.classifier.ids_, self.names, self.classifier._observed))
+        else:
+            rows = against(data, Presence(self.classifier.ids_, self.names, self.classifier._observed))
+        _check_rows(rows)
+        return rows
+
+    def blocks(self, data: Views | KernelViews, entries: int = ENTRIES) -> Iterator[KernelViews]:
+        """:meth:`rows` for some samples at a time, in order, so that a block has about `entries` values."""
+        size = max(1, entries // max(1, len(self.classifier.ids_) * len(self.names)))
+        for begin in range(0, max(len(data), 1), size):
+            yield self.rows(data[begin : begin + size])
 
     def predict(self, data: Views | KernelViews) -> Array:
         """The class of each sample."""
-        return self.classifier.predict(self.rows(data))
+        return self._each(data, self.classifier.predict)
 
     def decision_function(self, data: Views | KernelViews) -> Array:
         """Scores, as the classifier gives them."""
-        return self.classifier.decision_function(self.rows(data))
+        return self._each(data, self.classifier.decision_function)
 
     def predict_proba(self, data: Views | KernelViews) -> Array:
         """Chances of the classes, if the classifier was fitted with ``probability``."""
-        return np.asarray(self.classifier.predict_proba(self.rows(data)))
+        return self._each(data, self.classifier.predict_proba)
+
+    def _each(self, data: Views | KernelViews, predict: Callable[[KernelViews], Array]) -> Array:
+        """What `predict` says of every block, if the scores behind it are numbers."""
+        found = []
+        for rows in self.blocks(data):
+            _check_finite(rows, self.classifier.decision_function(rows))
+            found.append(np.asarray(predict(rows)))
+        return np.concatenate(found)
+
+
+def _check_finite(rows: KernelViews, scores: Array) -> None:
+    """Scores that are no numbers would become a class without a word."""
+    bad = ~np.isfinite(scores.reshape(len(rows), -1)).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"sample {shown(rows.ids[np.argmax(bad)])}: the prediction is not finite; the model or the "
+            "sample's values are too large: fit again on scaled features"
+        )
+
+
+def _check_rows(rows: KernelViews) -> None:
+    """Kernel values that overflow, or nearly do, are an error of the sample's values."""
+    for v, name in enumerate(rows.names):
+        values = rows.block(name)
+        largest = float(np.abs(values).max(initial=0.0))
+        if not largest <= LARGEST_KERNEL:
+            bad = ~(np.abs(values) <= LARGEST_KERNEL).all(axis=1)
+            sample = rows.ids[rows.observed[:, v]][np.argmax(bad)]
+            raise ValueError(
+                f"view {name!r}, sample {shown(sample)}: its kernel with training samples is not finite or "
+                f"beyond {LARGEST_KERNEL:g}; check the values of this sample"
+            )
 
 
 # ------------------------------------------------------------------------------------------- writing
@@ -161,6 +211,7 @@ def save(path: str | os.PathLike[str], model: Model) -> Path:
         arrays |= _feature_arrays(kernels, classifier._observed, kept, observed)
     if classifier.probability:
         arrays |= _chance_arrays(classifier._chances)
+    _restored_model(_Shelf({key: np.asarray(value) for key, value in arrays.items()}))  # it will load again
     return write_arrays(path, arrays)
 
 
@@ -232,53 +283,76 @@ def _chance_arrays(chances: SigmoidChances | IsotonicChances) -> dict[str, Array
 
 def load(path: str | os.PathLike[str]) -> Model:
     """Read a model; a :class:`absentia.io.FileError` says what is wrong with a file that is none."""
-    path = Path(path)
-    arrays = read_arrays(path)
-    if "model" not in arrays:
-        raise FileError(
-            f"{path}: holds no model but {sorted(arrays)[:8] or 'nothing'}; make one with absentia fit"
-        )
-    try:
-        return _restored_model(_Shelf(arrays))
-    except ValueError as error:
-        raise FileError(f"{path}: not a valid model: {' '.join(str(error).split())}") from error
-    except Exception as error:  # whatever a stranger may have put into the description
-        raise FileError(f"{path}: damaged model ({type(error).__name__}: {error})") from error
+    with archive(path) as members:
+        if "model" not in members:
+            raise ValueError(
+                f"holds no model but {sorted(members)[:8] or 'nothing'}; make one with absentia fit"
+            )
+        try:
+            return _restored_model(_Shelf(members))
+        except ValueError as error:
+            raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
+        except (MemoryError, OSError):
+            raise
+        except Exception as error:  # whatever a stranger may have put into the description
+            raise FileError(f"{path}: damaged model ({type(error).__name__}: {one_line(error)})") from error
 
 
 @dataclass(frozen=True)
 class _Shelf:
-    """Arrays of a file, each checked as it is taken."""
+    """Arrays of a file, each checked as it is taken: type and shape before it is read, values after."""
 
-    arrays: Mapping[str, Array]
+    arrays: Mapping[str, Array | Member]
 
-    def take(self, key: str, shape: tuple[int | None, ...], kinds: str = "f") -> Array:
+    def take(
+        self, key: str, shape: tuple[int | None, ...], kinds: str = "f", least: float | None = None
+    ) -> Array:
+        """An array of this shape (None: any), its numbers finite, at most LARGEST, at least `least`."""
         if key not in self.arrays:
             raise ValueError(f"{key!r} is missing")
-        array = self.arrays[key]
-        fits = len(array.shape) == len(shape) and all(
-            wanted in (None, came) for wanted, came in zip(shape, array.shape, strict=True)
+        held = self.arrays[key]
+        fits = len(held.shape) == len(shape) and all(
+            wanted in (None, came) for wanted, came in zip(shape, held.shape, strict=True)
         )
-        if not fits or array.dtype.kind not in kinds:
+        if not fits or held.dtype.kind not in kinds:
             wanted = " x ".join("any" if w is None else str(w) for w in shape) or "a single value"
             raise ValueError(
-                f"{key!r} is {array.dtype} of shape {array.shape}; wanted {wanted}, of kind {kinds!r}"
+                f"{key!r} is {held.dtype} of shape {held.shape}; wanted {wanted}, of kind {kinds!r}"
             )
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError(f"{key!r} holds values that are not finite")
+        if held.dtype.kind == "U" and held.dtype.itemsize > 4 * self._longest(key):
+            raise ValueError(f"{key!r} holds texts of more than {self._longest(key)} characters")
+        array = held.read() if isinstance(held, Member) else held
+        if array.dtype.kind == "f":
+            _check_magnitude(key, array, least)
         return array
 
+    @staticmethod
+    def _longest(key: str) -> int:
+        return LONGEST_DESCRIPTION if key == "model" else LONGEST_TEXT
+
     def description(self) -> dict[str, Any]:
-        described = json.loads(str(self.take("model", (), "U")))
+        try:
+            described = json.loads(str(self.take("model", (), "U")))
+        except RecursionError:
+            raise ValueError("its description is nested too deeply") from None
         if not isinstance(described, dict) or described.get("format") != FORMAT:
             raise ValueError(f"its description does not say {FORMAT!r}")
         version = described.get("version")
         if version != VERSION:
             raise ValueError(
-                f"its format is version {version!r}, and this absentia reads {VERSION}; "
+                f"its format is version {str(version)[:20]}, and this absentia reads {VERSION}; "
                 "use the absentia that wrote it, or fit again"
             )
         return described
+
+
+def _check_magnitude(key: str, array: Array, least: float | None) -> None:
+    if not np.isfinite(array).all():
+        raise ValueError(f"{key!r} holds values that are not finite")
+    if (np.abs(array) > min(LARGEST, float(np.finfo(array.dtype).max))).any():
+        raise ValueError(f"{key!r} holds values beyond {LARGEST:g}; fit again on scaled features")
+    if least is not None and (array.astype(float) < least).any():
+        raise ValueError(f"{key!r} must be positive, and at least {least:g}")
 
 
 def _restored(cls: Any, **state: Any) -> Any:
@@ -311,7 +385,7 @@ def _restored_model(shelf: _Shelf) -> Model:
 
 def _names(described: Mapping[str, Any]) -> tuple[str, ...]:
     names = described.get("names")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, list) or not all(_is_text(name) for name in names):
         raise ValueError("its description names no views")
     return check_names(names)
 
@@ -326,6 +400,9 @@ def _restored_classifier(
     unknown = set(parameters) - set(cls._get_param_names()) | set(parameters) & {"callback"}
     if unknown:
         raise ValueError(f"{cls.__name__} has no parameter {sorted(unknown)[0]!r} that a file could set")
+    odd = [name for name, value in parameters.items() if not _is_plain(value)]
+    if odd:
+        raise ValueError(f"its parameter {odd[0]} is neither a number nor a short text")
     classifier = cls(**parameters)
     _check_parameters(classifier)
     n, m = training.observed.shape
@@ -333,9 +410,9 @@ def _restored_classifier(
     weights, norms = shelf.take("weights", (machines, m)), shelf.take("norms", (machines, m))
     if (weights < 0).any() or (norms < 0).any() or (prior < 0).any():
         raise ValueError("weights, norms and prior must not be negative")
-    fit = described.get("fit")
-    if not isinstance(fit, dict) or set(fit) != set(_FIT):
-        raise ValueError("its description does not say how the fit went")
+    if abs(float(prior.sum()) - 1) > 1e-6:
+        raise ValueError("'prior' must add up to one")
+    fit = _how_it_went(described.get("fit"))
     classifier.__dict__.update(
         fit,
         names_in_=training.names,
@@ -355,12 +432,35 @@ def _restored_classifier(
     return classifier
 
 
+def _how_it_went(fit: Any) -> dict[str, Any]:
+    fine = isinstance(fit, dict) and set(fit) == set(_FIT)
+    fine = fine and isinstance(fit["gap_"], float | int) and isinstance(fit["converged_"], bool)
+    if not fine or not _is_text(fit["status_"]) or not _number(fit["n_iter_"], 0, 1e18):
+        raise ValueError("its description does not say how the fit went")
+    return dict(fit)
+
+
+def _is_text(value: Any) -> bool:
+    """A text that can be shown: not endless, and without halves of characters."""
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT and not re.search("[\ud800-\udfff]", value)
+
+
+def _is_plain(value: Any) -> bool:
+    return (
+        value is None or isinstance(value, bool | float) or _is_text(value) or _number(value, -1e18, 1e18)
+    )
+
+
 def _check_parameters(classifier: KernelClassifier) -> None:
     """Those that matter for prediction."""
-    if classifier.probability not in (False, True, "sigmoid", "isotonic"):
+    if not any(classifier.probability is x for x in (False, True)) and (
+        classifier.probability not in ("sigmoid", "isotonic")
+    ):
         raise ValueError(f"its probability is {classifier.probability!r}")
-    if not isinstance(classifier.tau_min, float | int) or not 0 < classifier.tau_min <= 1:
-        raise ValueError(f"its tau_min is {classifier.tau_min!r}, not a number above 0 and up to 1")
+    if not _number(classifier.tau_min, LEAST_TAU, 1):
+        raise ValueError(
+            f"its tau_min is {classifier.tau_min!r}, not a number above {LEAST_TAU:g} and up to 1"
+        )
     if getattr(classifier, "paper_form", False) is not False:
         raise ValueError("the paper's forms cannot be saved")
 
@@ -371,12 +471,12 @@ def _restored_chances(shelf: _Shelf, how: bool | str, classes: Array, machines: 
         for k in range(machines):
             x = shelf.take(f"chances_x_{k}", (None,))
             y = shelf.take(f"chances_y_{k}", (len(x),))
+            if not len(x) or (np.diff(x) < 0).any() or (np.diff(y) < 0).any() or y[0] < 0 or y[-1] > 1:
+                raise ValueError(f"'chances_x_{k}' and 'chances_y_{k}' are no rising chances")
             # thresholds that rise already are their own isotonic fit
             steps.append(IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(x, y))
         return _restored(IsotonicChances, models=steps)
-    spread = shelf.take("chances_spread", (machines,))
-    if not (spread > 0).all():
-        raise ValueError("'chances_spread' must be positive")
+    spread = shelf.take("chances_spread", (machines,), least=1 / LARGEST)
     model = LogisticRegression(max_iter=1000)
     model.classes_, model.n_features_in_ = classes, machines
     model.coef_ = shelf.take("chances_coef", (machines, machines))
@@ -408,10 +508,15 @@ def _restored_view(
         raise ValueError(f"view {name!r}: its mean_diagonal is {described['mean_diagonal']!r}")
     X = shelf.take(f"X_{v}", (seen, None))
     width = X.shape[1]
-    scale = shelf.take(f"scale_{v}", (width,))
-    if width == 0 or not (scale > 0).all():
-        raise ValueError(f"view {name!r}: 'scale_{v}' must be positive, and one feature there at least")
+    scale = shelf.take(f"scale_{v}", (width,), least=1 / LARGEST)
+    if width == 0:
+        raise ValueError(f"view {name!r} has no feature; one at least is wanted")
+    diagonal = shelf.take(f"diagonal_{v}", (seen,))
+    if ((diagonal != 0) & (np.abs(diagonal) < 1 / LARGEST)).any():
+        raise ValueError(f"'diagonal_{v}' holds values that are too small to divide by")
     features = shelf.take(f"features_{v}", (width,), "U") if f"features_{v}" in shelf.arrays else None
+    if features is not None and len(set(features.tolist())) < width:
+        raise ValueError(f"'features_{v}' are not all different")
     raw = _restored(
         FeatureKernel,
         name=name,
@@ -431,7 +536,7 @@ def _restored_view(
         center=False,
         column_means=np.zeros(seen),
         grand_mean=0.0,
-        column_diagonal=shelf.take(f"diagonal_{v}", (seen,)),
+        column_diagonal=diagonal,
         mean_diagonal=float(described["mean_diagonal"]),
     )
     return raw, finish
@@ -448,16 +553,22 @@ def _options(name: str, described: Any) -> Options:
         raise ValueError(f"view {name!r}: its description does not say how its kernel is computed")
     options = Options(**given)
     fine = (
-        options.kernel in KERNELS
+        isinstance(options.kernel, str)
+        and options.kernel in KERNELS
         and options.normalize in ("diagonal", "trace", None)
         and options.missing_values in ("mean", "error")
         and (options.center, options.approx) == (False, None)
-        and all(isinstance(x, float | int) and np.isfinite(x) for x in (options.degree, options.coef0))
+        and _number(options.degree, 1 / LARGEST, 100)
+        and _number(options.coef0, -LARGEST, LARGEST)
     )
     if not fine:
-        raise ValueError(f"view {name!r}: its kernel cannot be {given}")
+        raise ValueError(f"view {name!r}: its kernel cannot be {one_line(given, 300)}")
     return options
 
 
 def _positive(value: Any) -> bool:
-    return isinstance(value, float | int) and bool(np.isfinite(value)) and value > 0
+    return _number(value, 1 / LARGEST, LARGEST)
+
+
+def _number(value: Any, low: float, high: float) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool) and low <= value <= high

