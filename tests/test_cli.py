@@ -85,7 +85,8 @@ def test_demo_refuses_what_cannot_be(tmp_path):
     refused(run("demo", "--n-samples", 5000, cwd=tmp_path), "n_samples=5000", "1797")
     refused(run("demo", "--absent", 0.99, cwd=tmp_path), "0.99")
     refused(run("demo", "--n-samples", 20, cwd=tmp_path), "n_samples=20", "at least 50")
-    refused(run("demo", "--seed", -1, cwd=tmp_path), "seed=-1")
+    refused(run("demo", "--seed", -1, cwd=tmp_path), "--seed is a whole number of 0 or more, not -1")
+    assert list(tmp_path.iterdir()) == []
 
 
 # ------------------------------------------------------------------------------------------- inspect
@@ -248,12 +249,18 @@ BAD = [
         ["--components does not apply"],
     ),
     (["complete", "k.npz", "-o", "o.npz", "--kernel", "magic"], ["no kernel 'magic'"]),
-    (["complete", "k.npz", "-o", "o.npz", "--tol", "-1"], ["tol >= 0"]),
+    (
+        ["complete", "k.npz", "-o", "o.npz", "--tol", "-1"],
+        ["--tol is a finite number of 0 or more, not -1.0"],
+    ),
     (["complete", "k.npz", "-o", "k.npz"], ["different files"]),
     (["complete", "k.npz", "-o", "o.npz", "--report", "k.npz"], ["different files"]),
     (["complete", "k.npz", "-o", "o.npz", "--report", "o.npz"], ["different files"]),
     (["complete", "k.npz", "-o", "o.npz", "--report", "."], ["is a folder"]),
-    (["complete", "k.npz", "-o", "o.npz", "--prior", "inf"], ["prior must be a finite number"]),
+    (
+        ["complete", "k.npz", "-o", "o.npz", "--prior", "inf"],
+        ["--prior is a finite number of 0 or more, not inf"],
+    ),
     (
         ["complete", "k.npz", "-o", "o.npz", "--method", "mkmc-full", "--components", "3"],
         ["--components does not"],

@@ -29,7 +29,19 @@ FLOORS = [
         "datasets",
     },
     {"base", "completion", "classification", "matrix"},
-    {"models", "validation", "report", "methods", "terminal", "demo", "cli", "cli_fit", "cli_matrix"},
+    {
+        "models",
+        "validation",
+        "report",
+        "methods",
+        "calls",
+        "terminal",
+        "endings",
+        "demo",
+        "cli",
+        "cli_fit",
+        "cli_matrix",
+    },
 ]
 SEPARATE = {"completion", "classification", "matrix"}  # these do not import one another
 

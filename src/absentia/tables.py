@@ -146,6 +146,17 @@ def write_csv(path: Path, matrix: Matrix, values: Array) -> Path:
     return write_whole(path, lambda file: file.write(content))
 
 
+def safe_cell(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: numbers as they are, others behind an apostrophe."""
+    if not text.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return "'" + text
+    return text
+
+
 # ------------------------------------------------------------------------------------------------ npz
 
 

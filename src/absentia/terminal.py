@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from types import FrameType
 from typing import Any
 
@@ -23,8 +25,22 @@ except ImportError as _error:
         'absentia: the command line needs cyclopts and rich; install them with  pip install "absentia[cli]"'
     ) from _error
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Whoever read has gone: what that means is not the console's to say."""
+        raise
+
+
+out = _Console(highlight=False)
+err = _Console(stderr=True, highlight=False)
+
+
+def lenient() -> None:
+    """Characters that the terminal does not have are shown by their numbers."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def printable(text: str) -> str:

@@ -48,6 +48,19 @@ def suited_to(n: int) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def at_most(number: int | None, n: int) -> Iterator[None]:
+    """Inside, there are `number` threads, of BLAS and of OpenMP; None: those suited to `n` rows."""
+    if number is None:
+        with suited_to(n):
+            yield
+        return
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(number):
+        yield
+
+
 def decided() -> bool:
     """Whether an environment variable sets the number of threads."""
     return any(os.environ.get(name) for name in DECIDED)
