@@ -82,9 +82,9 @@ def test_demo_prints_a_table_and_writes_a_report(tmp_path):
 
 
 def test_demo_refuses_what_cannot_be(tmp_path):
-    refused(run("demo", "--n-samples", 5000, cwd=tmp_path), "n_samples=5000", "1797")
+    refused(run("demo", "--n-samples", 5000, cwd=tmp_path), "--n-samples", "1797", "5000")
     refused(run("demo", "--absent", 0.99, cwd=tmp_path), "0.99")
-    refused(run("demo", "--n-samples", 20, cwd=tmp_path), "n_samples=20", "at least 50")
+    refused(run("demo", "--n-samples", 20, cwd=tmp_path), "--n-samples", "from 50", "20")
     refused(run("demo", "--seed", -1, cwd=tmp_path), "--seed is a whole number of 0 or more, not -1")
     assert list(tmp_path.iterdir()) == []
 

@@ -14,10 +14,14 @@ from pathlib import Path
 MOST_THREADS = 4096
 
 
-def check_number(flag: str, value: float | None, least: float = 0.0) -> None:
-    """Refuse what is not a finite number of `least` or more; None was not given."""
-    if value is not None and not (math.isfinite(value) and value >= least):
-        raise ValueError(f"{flag} is a finite number of {least:g} or more, not {value}")
+def check_number(flag: str, value: float | None, least: float = 0.0, most: float = math.inf) -> None:
+    """Refuse what is not a finite number in this range; None was not given."""
+    if value is None or (math.isfinite(value) and least <= value <= most):
+        return
+    wanted = (
+        f"number from {least:g} to {most:g}" if most < math.inf else f"finite number of {least:g} or more"
+    )
+    raise ValueError(f"{flag} is a {wanted}, not {value}")
 
 
 def check_whole(flag: str, value: int | None, least: int = 1, most: int | None = None) -> None:

@@ -2,8 +2,8 @@
 
 The last two are in :mod:`absentia.cli_fit`.
 
-Exit codes: 0 fine, 2 bad usage or bad input, 1 out of memory, disk full or a defect, 128 + n ended by signal
-n (130: Ctrl-C); what is not 0 comes with one sentence on standard error (:mod:`absentia.endings`).
+Exit codes: 0 fine, 2 bad usage or bad input, 1 out of memory, disk full or a defect, 128 + n ended by
+signal n (130: Ctrl-C); what is not 0 comes with one sentence on standard error (:mod:`absentia.endings`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from absentia.terminal import (  # first: it says which extra is wanted
+    MaybeWhole,
+    Whole,
     err,
     iteration_bar,
     lenient,
@@ -82,9 +84,9 @@ app = App(
 def demo(
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("absentia-demo"),
-    n_samples: int = 300,
+    n_samples: Whole = 300,
     absent: float = 0.3,
-    seed: int = 0,
+    seed: Whole = 0,
 ) -> None:
     """Hide views of handwritten digits, complete them with every method, write a report.
 
@@ -102,11 +104,11 @@ def demo(
         Seed of the random choice of what is hidden.
     """
     from absentia import report
-    from absentia.demo import run
+    from absentia.demo import FEWEST, MOST, run
 
     page = output / "report.html"
-    check_whole("--n-samples", n_samples)
-    check_number("--absent", absent)
+    check_whole("--n-samples", n_samples, FEWEST, MOST)
+    check_number("--absent", absent, most=0.8)
     check_whole("--seed", seed, 0)
     check_folder(output)
     check_report(page)
@@ -152,12 +154,12 @@ def complete(
     algorithm: str | None = None,
     prior: float | None = None,
     tol: float | None = None,
-    max_iter: int | None = None,
+    max_iter: MaybeWhole = None,
     kernel: str | None = None,
     repair: Literal["clip", "shift"] | None = None,
     std: Path | None = None,
     report: Path | None = None,
-    threads: int | None = None,
+    threads: MaybeWhole = None,
     list_methods: Annotated[bool, Parameter(name="--list", negative="")] = False,
 ) -> None:
     """Fill the missing rows and columns of kernels, or the missing entries of a matrix (--method pma).

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import numpy as np
 
-from absentia.terminal import out, printable, step_bar, warnings_kept
+from absentia.terminal import MaybeWhole, out, printable, step_bar, warnings_kept
 
 # isort: split
 from cyclopts import Parameter
@@ -58,7 +58,7 @@ def fit(
     probability: bool = True,
     report: Annotated[Path | None, Parameter(name="--report")] = None,
     no_report: Annotated[bool, Parameter(name="--no-report", negative="")] = False,
-    threads: int | None = None,
+    threads: MaybeWhole = None,
     list_methods: Annotated[bool, Parameter(name="--list", negative="")] = False,
 ) -> None:
     """Learn to classify samples from the views they have, nothing filled in, and write the model.
@@ -135,7 +135,7 @@ def predict(
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    threads: int | None = None,
+    threads: MaybeWhole = None,
 ) -> None:
     """Classify new samples from the views they have and write a table.
 
