@@ -142,7 +142,8 @@ def predict(
     Example: absentia predict model.npz new.npz -o predicted.csv
 
     Columns: id, predicted, probability=<class> (or score, without probabilities), view=<name> (1 = had it),
-    flag (empty if there is nothing to say).
+    flag (empty if there is nothing to say).  An id or a class that a spreadsheet would take for a formula
+    (= + - @ first) stands behind an apostrophe.
 
     Parameters
     ----------
