@@ -1,9 +1,9 @@
 """Numbers that users see, on other processors: do the demo's table and the README's fit and predict agree?
 
 Every setting is a process of its own: OpenBLAS with the kernels it chooses here and with those of other
-processors (``OPENBLAS_CORETYPE``), one and two threads.  What is printed must agree, CPU seconds aside, and so
-must classes and flags of every sample; chances must agree within what the solver's tolerance leaves open.
-How far apart the numbers behind the demo's table are is shown too.
+processors (``OPENBLAS_CORETYPE``), one and two threads.  What is printed must agree, CPU seconds aside, and
+so must classes and flags of every sample; chances must agree within what the solver's tolerance leaves
+open.  How far apart the numbers behind the demo's table are is shown too.
 """
 
 from __future__ import annotations
