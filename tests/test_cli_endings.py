@@ -323,3 +323,17 @@ def test_killed_at_any_time_nothing_half_is_left(folder):
     said, kills = kill_at_random(folder, 5)
     assert len(kills) == 5
     check_kills(said, kills)
+
+
+def test_an_interrupt_while_the_command_line_loads_is_one_sentence_too():
+    code = (
+        "import runpy, sys\n"
+        "class Impatient:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'absentia.cli':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Impatient())\n"
+        "runpy.run_module('absentia', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    one_sentence(Result(done.returncode, done.stdout, done.stderr), 130, "interrupted; nothing was written")
