@@ -12,7 +12,7 @@ import absentia
 SOURCE = Path(absentia.__file__).parent
 
 FLOORS = [
-    {"linalg", "operators", "distributed", "solve", "randomness"},
+    {"linalg", "operators", "distributed", "solve", "randomness", "threads"},
     {
         "files",
         "presence",
@@ -30,7 +30,19 @@ FLOORS = [
         "datasets",
     },
     {"base", "completion", "classification", "matrix"},
-    {"models", "validation", "report", "methods", "terminal", "demo", "cli", "cli_fit", "cli_matrix"},
+    {
+        "models",
+        "validation",
+        "report",
+        "methods",
+        "calls",
+        "terminal",
+        "endings",
+        "demo",
+        "cli",
+        "cli_fit",
+        "cli_matrix",
+    },
 ]
 SEPARATE = {"completion", "classification", "matrix"}  # these do not import one another
 

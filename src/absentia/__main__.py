@@ -1,5 +1,17 @@
 """``python -m absentia`` is the command line."""
 
-from absentia.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Load the command line and run it; Ctrl-C while it loads is no error either."""
+    try:
+        from absentia.cli import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("absentia: interrupted; nothing was written\n")
+        sys.exit(130)
+    run()
+
+
+if __name__ == "__main__":
+    main()

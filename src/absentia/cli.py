@@ -2,12 +2,12 @@
 
 The last two are in :mod:`absentia.cli_fit`.
 
-Exit codes: 0 fine, 2 bad usage or bad input (one sentence on standard error), 130 interrupted.
+Exit codes: 0 fine, 2 bad usage or bad input, 1 out of memory, disk full or a defect, 128 + n ended by
+signal n (130: Ctrl-C); what is not 0 comes with one sentence on standard error (:mod:`absentia.endings`).
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from absentia.terminal import (  # first: it says which extra is wanted
+    MaybeWhole,
+    Whole,
     err,
     iteration_bar,
+    lenient,
     out,
     printable,
     show_warning,
@@ -28,18 +30,30 @@ from absentia.terminal import (  # first: it says which extra is wanted
 )
 
 # isort: split
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, Parameter
 from rich.markup import escape
 from rich.table import Table
 
 import absentia
-from absentia import cli_fit, cli_matrix, io, linalg
+from absentia import cli_fit, cli_matrix, endings, io, linalg
 from absentia.base import Completer, IterativeMixin
+from absentia.calls import (
+    check_ending,
+    check_folder,
+    check_name,
+    check_number,
+    check_outputs,
+    check_report,
+    check_threads,
+    check_whole,
+    components_of,
+)
 from absentia.kernels import ViewKernels
 from absentia.kernelviews import KernelViews
 from absentia.methods import make, recipes
 from absentia.presence import Presence
 from absentia.solve import Progress
+from absentia.threads import at_most
 from absentia.viewkernel import KERNELS
 from absentia.views import Views
 
@@ -52,6 +66,8 @@ app = App(
     "see how well that works.",
     version=absentia.__version__,
     suppress_keyboard_interrupt=False,  # main() says what it means
+    console=out,
+    error_console=err,
     help_epilogue="Examples:\n\n"
     "  absentia demo\n\n"
     "  absentia inspect patients.npz\n\n"
@@ -68,9 +84,9 @@ app = App(
 def demo(
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("absentia-demo"),
-    n_samples: int = 300,
+    n_samples: Whole = 300,
     absent: float = 0.3,
-    seed: int = 0,
+    seed: Whole = 0,
 ) -> None:
     """Hide views of handwritten digits, complete them with every method, write a report.
 
@@ -88,13 +104,20 @@ def demo(
         Seed of the random choice of what is hidden.
     """
     from absentia import report
-    from absentia.demo import run
+    from absentia.demo import FEWEST, MOST, run
 
-    output.mkdir(parents=True, exist_ok=True)
-    with threadpool_limits(1), iteration_bar() as start:
+    page = output / "report.html"
+    check_whole("--n-samples", n_samples, FEWEST, MOST)
+    check_number("--absent", absent, most=0.8)
+    check_whole("--seed", seed, 0)
+    check_folder(output)
+    check_report(page)
+    endings.ledger.expect(page)
+    with at_most(1, n_samples), iteration_bar() as start:
         result = run(n_samples, absent, seed, announce=start)
+    output.mkdir(parents=True, exist_ok=True)
+    path = report.write(result.story, page)
     out.print(score_table(result.records))
-    path = report.write(result.story, output / "report.html")
     out.print(f"[bold]report[/]: {escape(str(path.resolve()))}", soft_wrap=True)
 
 
@@ -114,7 +137,9 @@ def inspect(file: Path, /) -> None:
     out.print(view_table(data))
     out.print(pattern_table(data))
     out.print(group_sentence(data))
-    for sentence in concerns(data):
+    with at_most(None, len(data)):
+        sentences = concerns(data)
+    for sentence in sentences:
         show_warning(sentence)
 
 
@@ -129,12 +154,12 @@ def complete(
     algorithm: str | None = None,
     prior: float | None = None,
     tol: float | None = None,
-    max_iter: int | None = None,
+    max_iter: MaybeWhole = None,
     kernel: str | None = None,
     repair: Literal["clip", "shift"] | None = None,
     std: Path | None = None,
     report: Path | None = None,
-    threads: int | None = None,
+    threads: MaybeWhole = None,
     list_methods: Annotated[bool, Parameter(name="--list", negative="")] = False,
 ) -> None:
     """Fill the missing rows and columns of kernels, or the missing entries of a matrix (--method pma).
@@ -177,7 +202,7 @@ def complete(
     report
         Also write an HTML report here.
     threads
-        BLAS threads; by default the library's own choice.
+        BLAS threads; by default one up to 1000 samples, and every core beyond.
     list_methods
         List the methods, one line each, and do nothing else.
     """
@@ -188,6 +213,10 @@ def complete(
         raise ValueError(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
         )
+    check_number("--tol", tol)
+    check_number("--prior", prior)
+    check_whole("--max-iter", max_iter)
+    check_threads(threads)
     if method == cli_matrix.METHOD:
         others = {"n_components": components, "algorithm": algorithm, "prior": prior, "kernel": kernel}
         cli_matrix.complete_matrix(
@@ -202,31 +231,37 @@ def complete(
         return
     if std is not None:
         raise ValueError(f"--std does not apply to method {method!r}")
-    cli_matrix.refuse_matrix(file, method)
-    _check_output(file, output, report)
     completer = make(
         Completer,
         method,
-        n_components=_count(components),
+        n_components=components_of(components),
         algorithm=algorithm,
         prior=prior,
         tol=tol,
         max_iter=max_iter,
     )
-    kernels = read_kernels(file, kernel or "rbf", repair)
-    with threadpool_limits(threads), warnings_kept() as remarks:
+    check_name("kernel", kernel or "rbf", KERNELS)
+    cli_matrix.refuse_matrix(file, method)
+    check_ending(output, "the output", ".npz")
+    check_outputs([file], [output, report])
+    check_report(report)
+    endings.ledger.expect(output, report)
+    data = io.read(file)
+    with at_most(threads, len(data)), warnings_kept() as remarks:
+        kernels = as_kernels(data, kernel or "rbf", repair)
         completed = run_completer(completer, kernels, method)
-    extra = {"mask_before": kernels.observed, "method": method}
+        check_finite(file, method, completed)
+        _write_completion(output, method, completer, kernels, completed)
+        if report is not None:
+            from absentia import report as reporting
+
+            story = completion_story(file, method, completer, kernels, completed, remarks)
+            reporting.write(story, report)
     if isinstance(completer, IterativeMixin):
-        extra["objective"] = completer.objective_
         out.print(f"{method}: {completer.status_} ({completer.n_iter_} iterations)")
-    io.write(output, completed, **extra)
     out.print(f"[bold]completed kernels[/]: {escape(str(output))}", soft_wrap=True)
     if report is not None:
-        from absentia import report as reporting
-
-        story = completion_story(file, method, completer, kernels, completed, remarks)
-        out.print(f"[bold]report[/]: {escape(str(reporting.write(story, report)))}", soft_wrap=True)
+        out.print(f"[bold]report[/]: {escape(str(report))}", soft_wrap=True)
 
 
 app.command(cli_fit.fit)
@@ -236,32 +271,31 @@ app.command(cli_fit.predict)
 # ------------------------------------------------------------------------------- pieces of commands
 
 
-def _count(text: str | None) -> int | str | None:
-    return int(text) if text is not None and text.lstrip("-").isdigit() else text
+def as_kernels(
+    data: Views | KernelViews, kernel: str, repair: Literal["clip", "shift"] | None
+) -> KernelViews:
+    """Kernels, computed from features if these came."""
+    kernels = ViewKernels(kernel).fit_transform(data) if isinstance(data, Views) else data
+    return kernels.repair(repair) if repair else kernels
 
 
-def _check_output(file: Path, output: Path, report: Path | None) -> None:
-    """Refuse, before any work, outputs that cannot be written or would overwrite one another."""
-    if output.suffix != ".npz":
-        raise ValueError(f"{output}: the output is an .npz file; give it that ending")
-    places = [file.resolve(), output.resolve(), *([report.resolve()] if report else [])]
-    if len(set(places)) < len(places):
-        raise ValueError("input, output and report are to be different files; choose another name for one")
-    if not output.parent.is_dir():
-        raise ValueError(f"{output}: the folder {output.parent} does not exist")
-    for path in (output, report):
-        if path is not None and path.is_dir():
-            raise ValueError(f"{path}: is a folder; a file name is wanted")
+def check_finite(file: Path, method: str, completed: KernelViews) -> None:
+    """Refuse to write kernels with values that are none."""
+    for name in completed.names:
+        if not np.isfinite(completed.block(name)).all():
+            raise ValueError(
+                f"{file}: view {name!r}, completed with {method}, has values that are not finite; scale "
+                "the kernels (to a mean diagonal of 1, for example), or choose another --method"
+            )
 
 
-def read_kernels(file: Path, kernel: str, repair: Literal["clip", "shift"] | None) -> KernelViews:
-    """Kernels of a file, computed from its features if it holds features."""
-    if kernel not in KERNELS:
-        raise ValueError(f"no kernel {kernel!r}; choose one of {', '.join(KERNELS)}")
-    data = io.read(file)
-    if isinstance(data, Views):
-        data = ViewKernels(kernel).fit_transform(data)
-    return data.repair(repair) if repair else data
+def _write_completion(
+    output: Path, method: str, completer: Completer, kernels: KernelViews, completed: KernelViews
+) -> None:
+    extra: dict[str, Any] = {"mask_before": kernels.observed, "method": method}
+    if isinstance(completer, IterativeMixin):
+        extra["objective"] = completer.objective_
+    io.write(output, completed, **extra)
 
 
 def run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
@@ -399,16 +433,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code."""
     warnings.showwarning = show_warning
     warnings.simplefilter("always", UserWarning)
-    try:
-        app(arguments, print_error=False, exit_on_error=False, result_action="return_value")
-    except KeyboardInterrupt:
-        err.print("absentia: interrupted; nothing was written")
-        sys.exit(130)
-    except (CycloptsError, ValueError, TypeError, OSError, ImportError) as error:
-        if os.environ.get("ABSENTIA_DEBUG"):
+    endings.ledger.clear()
+    with endings.orderly():
+        try:
+            lenient()
+            app(arguments, print_error=False, exit_on_error=False, result_action="return_value")
+            out.file.flush()
+        except SystemExit:
             raise
-        err.print(f"absentia: {printable(' '.join(str(error).split()))}", soft_wrap=True)
-        sys.exit(2)
+        except BaseException as error:
+            sys.exit(endings.leave(error))
 
 
 if __name__ == "__main__":

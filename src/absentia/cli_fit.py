@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io as text
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from absentia.terminal import out, printable, step_bar, warnings_kept
+from absentia.terminal import MaybeWhole, out, printable, step_bar, warnings_kept
 
 # isort: split
 from cyclopts import Parameter
@@ -22,8 +18,9 @@ from rich.markup import escape
 from rich.table import Table
 
 import absentia
-from absentia import io, linalg, models, validation
+from absentia import endings, io, linalg, models, validation
 from absentia.base import Completer
+from absentia.calls import check_ending, check_name, check_outputs, check_report, check_threads, price_of
 from absentia.classification.machines import KernelClassifier
 from absentia.kernelviews import KernelViews
 from absentia.labels import read_labels
@@ -32,6 +29,8 @@ from absentia.methods import MATRIX, make, recipes
 from absentia.models import Model
 from absentia.presence import AbsenceWarning, shown
 from absentia.rows import read_new
+from absentia.tables import csv_rows
+from absentia.threads import at_most
 from absentia.validation import Plan, Validation
 from absentia.viewkernel import KERNELS
 from absentia.views import Views
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
 NO_VIEW = "no usable view: prior returned"
 DISAGREE = "probability favours another class"
+BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are classified
 
 
 def fit(
@@ -56,7 +56,7 @@ def fit(
     probability: bool = True,
     report: Annotated[Path | None, Parameter(name="--report")] = None,
     no_report: Annotated[bool, Parameter(name="--no-report", negative="")] = False,
-    threads: int | None = None,
+    threads: MaybeWhole = None,
     list_methods: Annotated[bool, Parameter(name="--list", negative="")] = False,
 ) -> None:
     """Learn to classify samples from the views they have, nothing filled in, and write the model.
@@ -86,7 +86,7 @@ def fit(
     no_report
         No report, and so no cross-validation of the method and the baselines.
     threads
-        BLAS threads; by default the library's own choice.
+        BLAS threads; by default one up to 1000 samples, and every core beyond.
     list_methods
         List the methods, one line each, and do nothing else.
     """
@@ -95,27 +95,36 @@ def fit(
         return
     if data is None or output is None or labels is None:
         raise ValueError("DATA, --labels and an output (-o MODEL.npz) are wanted; see absentia fit --help")
+    check_threads(threads)
+    plan = Plan(make(KernelClassifier, method, probability=probability), kernel, price_of(C))
+    check_name("kernel", kernel, KERNELS)
     page = _report_place(data, output, labels, report, no_report)
-    plan = Plan(make(KernelClassifier, method, probability=probability), _kernel(kernel), _price(C))
-    with threadpool_limits(threads), warnings_kept() as remarks:
+    endings.ledger.expect(output, page)
+    with warnings_kept() as remarks:
         training = read_training(data, labels)
-        with step_bar(method, plan.steps(training.y, page is not None)) as tick:
-            model = validation.learn(training.data, training.y, plan, tick)
-            judged = None
-            if page is not None:
-                judged = validation.cross_validate(training.data, training.y, plan, tick)
+        with at_most(threads, len(training.y)):
+            model, judged = _learn(method, plan, training, validate=page is not None)
     model = replace(model, about=_about(method, data, training, judged))
-    story = html = None
+    html = None
     if judged is not None:
         from absentia import report as reporting
 
         story = classification_story(data, labels, plan, model, training, judged, remarks)
         html = reporting.render_classification(story)
     models.save(output, model)
+    if html is not None and page is not None:
+        reporting.save(html, page)
     _say_how_it_went(method, plan, model, training, judged)
     out.print(f"[bold]model[/]: {escape(str(output))}", soft_wrap=True)
-    if html is not None and page is not None:
-        out.print(f"[bold]report[/]: {escape(str(reporting.save(html, page)))}", soft_wrap=True)
+    if page is not None:
+        out.print(f"[bold]report[/]: {escape(str(page))}", soft_wrap=True)
+
+
+def _learn(method: str, plan: Plan, training: Training, validate: bool) -> tuple[Model, Validation | None]:
+    with step_bar(method, plan.steps(training.y, validate)) as tick:
+        model = validation.learn(training.data, training.y, plan, tick)
+        judged = validation.cross_validate(training.data, training.y, plan, tick) if validate else None
+    return model, judged
 
 
 def predict(
@@ -124,14 +133,15 @@ def predict(
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    threads: int | None = None,
+    threads: MaybeWhole = None,
 ) -> None:
     """Classify new samples from the views they have and write a table.
 
     Example: absentia predict model.npz new.npz -o predicted.csv
 
     Columns: id, predicted, probability=<class> (or score, without probabilities), view=<name> (1 = had it),
-    flag (empty if there is nothing to say).
+    flag (empty if there is nothing to say).  An id or a class that a spreadsheet would take for a formula
+    (= + - @ first) stands behind an apostrophe.
 
     Parameters
     ----------
@@ -143,24 +153,22 @@ def predict(
     output
         The .csv file to write.
     threads
-        BLAS threads; by default the library's own choice.
+        BLAS threads; by default one if the model holds up to 1000 samples, and every core beyond.
     """
-    if output.suffix.lower() != ".csv":
-        raise ValueError(f"{output}: the output is a .csv file; give it that ending")
-    check_places(output, [model, new])
+    check_threads(threads)
+    check_ending(output, "the output", ".csv")
+    check_outputs([model, new], [output])
+    endings.ledger.expect(output)
     fitted = models.load(model)
     data = read_new(new)
-    with threadpool_limits(threads):
+    with at_most(threads, len(fitted.classifier.ids_)):
         try:
-            rows = fitted.rows(data)
+            flagged = write_predictions(output, fitted, data)
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{new}: {_unwritable(error)}") from error
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
-        lines = list(prediction_lines(fitted, rows))
-    content = text.StringIO(newline="")
-    csv.writer(content, lineterminator="\n").writerows(lines)
-    io.write_whole(output, lambda file: file.write(content.getvalue().encode()))
-    flagged = sum(bool(line[-1]) for line in lines[1:])
-    out.print(f"{len(rows)} samples classified, {flagged} flagged")
+    out.print(f"{len(data)} samples classified, {flagged} flagged")
     out.print(f"[bold]predictions[/]: {escape(str(output))}", soft_wrap=True)
 
 
@@ -229,75 +237,90 @@ def _check_classes(y: Array) -> None:
         )
 
 
-def _kernel(name: str) -> str:
-    if name not in KERNELS:
-        raise ValueError(f"no kernel {name!r}; choose one of {', '.join(KERNELS)}")
-    return name
-
-
-def _price(C: str) -> float | None:
-    if C == "cv":
-        return None
-    try:
-        value = float(C)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"--C is a positive number or cv, not {C!r}")
-    return value
-
-
 def _report_place(data: Path, output: Path, labels: str, report: Path | None, none: bool) -> Path | None:
     """Where the report goes; refuse, before any work, what could not be written."""
-    if output.suffix != ".npz":
-        raise ValueError(f"{output}: the model is an .npz file; give it that ending")
+    check_ending(output, "the model", ".npz")
     if none and report is not None:
         raise ValueError("--report and --no-report exclude one another")
     page = None if none else report or output.with_suffix(".html")
-    sources = [data, Path(labels)]
-    check_places(output, [*sources, *([page] if page else [])])
-    if page is not None:
-        check_places(page, [*sources, output])
-        from absentia import report as reporting
-
-        try:
-            reporting.require()
-        except ImportError as error:
-            raise ImportError(f"{error}, or give --no-report") from None
+    check_outputs([data, Path(labels)], [output, page])
+    check_report(page, ", or give --no-report")
     return page
-
-
-def check_places(output: Path, others: Sequence[Path]) -> None:
-    """Refuse an output that is one of the other files, a folder, or in no folder."""
-    if output.resolve() in [other.resolve() for other in others]:
-        raise ValueError(f"{output}: inputs and outputs are to be different files; choose another name")
-    if output.is_dir():
-        raise ValueError(f"{output}: is a folder; a file name is wanted")
-    if not output.parent.is_dir():
-        raise ValueError(f"{output}: the folder {output.parent} does not exist")
 
 
 # -------------------------------------------------------------------------------------- what goes out
 
 
-def prediction_lines(model: Model, rows: KernelViews) -> Iterator[list[Any]]:
-    """The table of predictions, its header first."""
-    classifier, classes = model.classifier, model.classes.tolist()
-    if classifier.probability:
-        header = [f"probability={label}" for label in classes]
-        numbers = classifier.predict_proba(rows)
+def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:
+    """Classify block after block into a table, whole or not at all; how many samples are flagged.
+
+    In memory are one block's kernels against the training samples, whatever the number of samples.
+    """
+    flagged, rows = 0, block_rows(model)
+    steps = max(1, -(-len(data) // rows))
+
+    def save(file: BinaryIO) -> None:
+        nonlocal flagged
+        file.writelines(csv_rows([prediction_header(model)]))
+        with step_bar("predict", steps) as tick:
+            for start in range(0, len(data), rows):
+                lines = list(prediction_lines(model, model.rows(data[start : start + rows])))
+                file.writelines(csv_rows(lines))
+                flagged += sum(bool(line[-1]) for line in lines)
+                tick()
+
+    io.write_whole(output, save)
+    return flagged
+
+
+def block_rows(model: Model) -> int:
+    """How many samples at a time: as many as fill :data:`BLOCK_BYTES` with kernels of every view."""
+    one = 8 * max(1, len(model.classifier.ids_)) * max(1, len(model.names))
+    return int(np.clip(BLOCK_BYTES // one, 1, 4096))
+
+
+def prediction_header(model: Model) -> list[str]:
+    """The first line of the table of predictions."""
+    classes = model.classes.tolist()
+    if model.classifier.probability:
+        numbers = [f"probability={label}" for label in classes]
     else:
-        numbers = classifier.decision_function(rows).reshape(len(rows), -1)
-        header = [f"score={label}" for label in (classes if len(classes) > 2 else classes[1:])]
-    yield ["id", "predicted", *header, *(f"view={name}" for name in model.names), "flag"]
-    predicted, blind = classifier.predict(rows), classifier.unusable(rows)
+        numbers = [f"score={label}" for label in (classes if len(classes) > 2 else classes[1:])]
+    return ["id", "predicted", *numbers, *(f"view={name}" for name in model.names), "flag"]
+
+
+def prediction_lines(model: Model, rows: KernelViews) -> Iterator[list[Any]]:
+    """The lines of these samples in the table of predictions."""
+    classifier = model.classifier
+    with np.errstate(all="ignore"):  # what is not finite is refused below
+        scores = classifier.decision_function(rows).reshape(len(rows), -1)
+        _check_scores(rows, scores)
+        numbers = classifier.predict_proba(rows) if classifier.probability else scores
+        _check_scores(rows, numbers)
+        predicted, blind = classifier.predict(rows), classifier.unusable(rows)
     for i, sample in enumerate(rows.ids.tolist()):
         flag = NO_VIEW if blind[i] else ""
         if classifier.probability and not blind[i]:
             best = model.classes[numbers[i].argmax()]
             flag = DISAGREE if best != predicted[i] else ""
         shares = [f"{x:.6g}" for x in numbers[i]]
-        yield [sample, predicted[i], *shares, *rows.observed[i].astype(int).tolist(), flag]
+        had = rows.observed[i].astype(int).tolist()
+        yield [str(sample), str(predicted[i]), *shares, *had, flag]
+
+
+def _check_scores(rows: KernelViews, scores: Array) -> None:
+    """Refuse to pass on scores that are no numbers."""
+    bad = ~np.isfinite(scores).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"{bad.sum()} sample(s), e.g. {shown(rows.ids[bad.argmax()])}, would get scores that are not "
+            "finite; values this large are beyond the model, or the model is damaged: check both"
+        )
+
+
+def _unwritable(error: UnicodeEncodeError) -> str:
+    character = error.object[error.start : error.start + 1]
+    return f"an id or a name holds {character!r}, which is no character that a table can hold; rename it"
 
 
 def _about(method: str, data: Path, training: Training, judged: Validation | None) -> dict[str, Any]:

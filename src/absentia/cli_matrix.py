@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from absentia.terminal import out, step_bar, warnings_kept
 
@@ -18,14 +17,15 @@ from absentia.terminal import out, step_bar, warnings_kept
 from rich.markup import escape
 
 import absentia
-from absentia import io, linalg, tables
-from absentia.cli_fit import check_places
+from absentia import endings, io, linalg, tables
+from absentia.calls import check_ending, check_outputs, check_report
 from absentia.linalg import Array
 from absentia.matrix.model import RowKernel
 from absentia.matrix.pma import MANY, PMAImputer
 from absentia.methods import FLAGS, MATRIX
 from absentia.presence import AbsenceWarning, shown
 from absentia.tables import Matrix
+from absentia.threads import at_most
 
 if TYPE_CHECKING:
     from absentia.report import HeldOut, MatrixStory
@@ -63,23 +63,27 @@ def complete_matrix(
             flag = FLAGS.get(name, "--" + name.replace("_", "-"))
             raise ValueError(f"{flag} does not apply to method {METHOD!r}")
     beside = _places(file, output, std, report)
+    endings.ledger.expect(output, beside, report)
     matrix = tables.read_matrix(file)
     given = {name: value for name, value in options.items() if value is not None}
-    with threadpool_limits(threads), warnings_kept() as remarks:
+    with at_most(threads, max(matrix.X.shape)), warnings_kept() as remarks:
         _warn(file, matrix)
         done, held = _run(matrix, given, report is not None)
+        _check_finite(file, done)
     html = None
     if report is not None:
         from absentia import report as reporting
 
         html = reporting.render_matrix(matrix_story(file, matrix, done, held, given, remarks))
     _write(output, beside, matrix, done)
+    if html is not None and report is not None:
+        reporting.save(html, report)
     _say(matrix, done, held)
     out.print(f"[bold]completed matrix[/]: {escape(str(output))}", soft_wrap=True)
     if beside is not None:
         out.print(f"[bold]standard deviations[/]: {escape(str(beside))}", soft_wrap=True)
-    if html is not None and report is not None:
-        out.print(f"[bold]report[/]: {escape(str(reporting.save(html, report)))}", soft_wrap=True)
+    if report is not None:
+        out.print(f"[bold]report[/]: {escape(str(report))}", soft_wrap=True)
 
 
 # --------------------------------------------------------------------------------------- before the work
@@ -87,21 +91,15 @@ def complete_matrix(
 
 def _places(file: Path, output: Path, std: Path | None, report: Path | None) -> Path | None:
     """Where standard deviations go, if not into the output; refuse what could not be written."""
-    kind = output.suffix.lower()
-    if kind not in (".csv", ".npz"):
-        raise ValueError(f"{output}: a completed matrix is a .csv or an .npz file; give it that ending")
-    if std is not None and kind == ".npz":
+    check_ending(output, "a completed matrix", ".csv", ".npz")
+    csv = output.suffix.lower() == ".csv"
+    if std is not None and not csv:
         raise ValueError("--std is for .csv output; an .npz file holds standard deviations as std")
-    if std is not None and std.suffix.lower() != ".csv":
-        raise ValueError(f"{std}: standard deviations go to a .csv file; give it that ending")
-    beside = None if kind == ".npz" else std or output.with_suffix(".std.csv")
-    places = [file, output, *(path for path in (beside, report) if path is not None)]
-    for k, path in enumerate(places[1:], 1):
-        check_places(path, places[:k])
-    if report is not None:
-        from absentia import report as reporting
-
-        reporting.require()
+    if std is not None:
+        check_ending(std, "a table of standard deviations", ".csv")
+    beside = (std or output.with_suffix(".std.csv")) if csv else None
+    check_outputs([file], [output, beside, report])
+    check_report(report)
     return beside
 
 
@@ -278,6 +276,14 @@ def _write(output: Path, beside: Path | None, matrix: Matrix, done: Completion) 
         "method": METHOD,
     }
     io.write_arrays(output, arrays)
+
+
+def _check_finite(file: Path, done: Completion) -> None:
+    """Refuse to write values that are none."""
+    if not (np.isfinite(done.X).all() and np.isfinite(done.std).all()):
+        raise ValueError(
+            f"{file}: the completed matrix has values that are not finite; scale its columns to like sizes"
+        )
 
 
 def _say(matrix: Matrix, done: Completion, held: HeldOut | None) -> None:

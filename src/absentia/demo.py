@@ -42,6 +42,7 @@ COLUMNS = {
 
 BASELINES = ("mean fill", "zero fill")
 TRUTH = "nothing hidden"
+FEWEST, MOST = 50, 1797  # digits: five of each, and all there are
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,8 @@ def run(
 
     ``announce(name)`` is called before each method and may return a callback for its iterations.
     """
-    if n_samples < 50:
-        raise ValueError(f"n_samples={n_samples}; at least 50 are wanted, five of each digit")
+    if n_samples < FEWEST:
+        raise ValueError(f"n_samples={n_samples}; at least {FEWEST} are wanted, five of each digit")
     if seed < 0:
         raise ValueError(f"seed={seed}; a seed is not negative")
     views, y = datasets.load_digit_views(n_samples=n_samples, return_X_y=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import absentia
 from absentia.base import Completer, Recipe
+from absentia.calls import check_name
 
 FLAGS = {"n_components": "--components", "C": "--C"}
 
@@ -34,8 +35,7 @@ def make(kind: Any, method: str, **options: Any) -> Any:
     """The method of that name with the options that were given; refuse those it does not have."""
     offered = recipes(kind)
     if method not in offered:
-        names = [*offered, *(MATRIX if kind is Completer else ())]
-        raise ValueError(f"no method {method!r}; choose one of {', '.join(names)}")
+        check_name("method", method, [*offered, *(MATRIX if kind is Completer else ())])
     cls, recipe = offered[method]
     given = {name: value for name, value in options.items() if value is not None}
     taken = set(cls._get_param_names()) - set(recipe.without)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 from absentia.solve import Callback, Progress
 
 try:
-    import cyclopts  # noqa: F401  (the same extra)
+    from cyclopts import Parameter
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -23,8 +25,36 @@ except ImportError as _error:
         'absentia: the command line needs cyclopts and rich; install them with  pip install "absentia[cli]"'
     ) from _error
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Whoever read has gone: what that means is not the console's to say."""
+        raise
+
+
+out = _Console(highlight=False)
+err = _Console(stderr=True, highlight=False)
+
+
+def lenient() -> None:
+    """Characters that the terminal does not have are shown by their numbers."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _whole(_: Any, tokens: Sequence[Any]) -> int:
+    """A whole number as it is written; 1.5 is none, and is not rounded to one."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"a whole number is wanted, not {text[:30]!r}") from None
+
+
+#: The type of a flag that takes a whole number.
+Whole = Annotated[int, Parameter(converter=_whole)]
+MaybeWhole = Annotated[int | None, Parameter(converter=_whole)]
 
 
 def printable(text: str) -> str:
