@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, cli_fit, io, models
+from absentia.classification.machines import KernelClassifier
 from test_cli import refused, run
 
 
@@ -135,11 +136,20 @@ def spoiled(folder, path, name="model.npz", **changes):
 
 
 @pytest.mark.parametrize("name", ["model.npz", "scores.npz"])
-def test_predictions_that_are_not_finite_are_refused(folder, tmp_path, name):
+def test_a_model_whose_predictions_could_not_be_finite_is_refused(folder, tmp_path, name):
     spoiled(folder, tmp_path / "bad.npz", name, dual_coef=lambda a: a * 1e308, weights=lambda a: a * 1e308)
     result = run("predict", "bad.npz", folder / "new.npz", "-o", "p.csv", cwd=tmp_path)
-    refused(result, "new.npz", "not finite", "'s")
+    refused(result, "bad.npz", "beyond", "fit again")
     assert "overflow" not in result.stderr
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_predictions_that_are_not_finite_are_refused(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        KernelClassifier, "decision_function", lambda self, rows: np.full((len(rows), 1), np.inf)
+    )
+    result = run("predict", folder / "model.npz", folder / "new.npz", "-o", "p.csv", cwd=tmp_path)
+    refused(result, "new.npz", "not finite")
     assert not (tmp_path / "p.csv").exists()
 
 
@@ -187,5 +197,5 @@ def test_ids_that_are_no_text_are_refused(folder, tmp_path):
         tmp_path / "n.npz", ids=ids, mask=new.observed, **{f"view_{k}": v for k, v in new.to_dict().items()}
     )
     result = run("predict", folder / "model.npz", "n.npz", "-o", "p.csv", cwd=tmp_path)
-    refused(result, "n.npz", "ud800")
+    refused(result, "n.npz", "'ids'", "characters that there are not")
     assert not (tmp_path / "p.csv").exists()

@@ -164,8 +164,6 @@ def predict(
     with at_most(threads, len(fitted.classifier.ids_)):
         try:
             flagged = write_predictions(output, fitted, data)
-        except UnicodeEncodeError as error:
-            raise ValueError(f"{new}: {_unwritable(error)}") from error
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
     out.print(f"{len(data)} samples classified, {flagged} flagged")
@@ -316,11 +314,6 @@ def _check_scores(rows: KernelViews, scores: Array) -> None:
             f"{bad.sum()} sample(s), e.g. {shown(rows.ids[bad.argmax()])}, would get scores that are not "
             "finite; values this large are beyond the model, or the model is damaged: check both"
         )
-
-
-def _unwritable(error: UnicodeEncodeError) -> str:
-    character = error.object[error.start : error.start + 1]
-    return f"an id or a name holds {character!r}, which is no character that a table can hold; rename it"
 
 
 def _about(method: str, data: Path, training: Training, judged: Validation | None) -> dict[str, Any]:
