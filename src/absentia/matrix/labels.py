@@ -9,40 +9,63 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from absentia.linalg import Array
+from absentia.matrix.checks import check_columns, check_names, names_of, read_table
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Y (n, m), NaN where unknown; whether it came as a vector; names of its columns if it had any."""
+
+    values: Array
+    vector: bool
+    names: Array | None
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Y as -1, +1 and NaN (n, m); the two values it had; whether it came as a vector."""
+    """Y as -1, +1 and NaN (n, m); the two values it had; whether it was a vector; its columns' names."""
 
     signs: Array
     classes: Array
     vector: bool
+    names: Array | None = None
 
     @property
     def observed(self) -> Array:
         return ~np.isnan(self.signs)
 
 
-def read_targets(Y: Any, n: int) -> tuple[Array, bool]:
-    """Real targets (n, m) with NaN where unknown, and whether they came as a vector."""
-    Y = np.asarray(Y, dtype=float)
-    vector = Y.ndim == 1
-    Y = Y[:, None] if vector else Y
-    if Y.ndim != 2 or len(Y) != n:
-        raise ValueError(f"Y has shape {Y.shape} for {n} samples; pass one row for each sample")
-    if np.isinf(Y).any():
-        i, j = np.argwhere(np.isinf(Y))[0]
-        raise ValueError(f"Y: sample {i}, column {j} is infinite; unknown entries are NaN")
-    unknown = np.isnan(Y).all(axis=0)
-    if unknown.any():
-        raise ValueError(f"Y: column {int(unknown.argmax())} is unknown for every sample; drop it")
-    return Y, vector
+def read_targets(Y: Any, X: Any, estimator: Any) -> Targets:
+    """Real targets of the samples in X, NaN where unknown; something known in every column."""
+    if Y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; pass (samples, "
+            "targets), NaN where unknown"
+        )
+    names = names_of(Y, 1)
+    check_names("the rows of Y", names_of(Y, 0), "those of X", names_of(X, 0), "Y.loc[X.index]")
+    values = check_array(
+        Y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0, input_name="Y"
+    )
+    vector = values.ndim == 1
+    values = np.array(values[:, None] if vector else values)
+    n = len(X) if hasattr(X, "__len__") else X.shape[0]
+    if values.ndim != 2 or len(values) != n:
+        raise ValueError(f"Y has shape {values.shape} for {n} samples; pass one row for each sample")
+    if np.isinf(values).any():
+        i, j = np.argwhere(np.isinf(values))[0]
+        raise ValueError(
+            f"Input Y contains infinity or a value too large for dtype('float64'): sample {i}, column "
+            f"{j if names is None else repr(names[j])}; unknown entries are NaN"
+        )
+    check_columns("Y", values, names)
+    return Targets(values, vector, names)
 
 
-def read_labels(Y: Any, n: int) -> Labels:
+def read_labels(Y: Any, X: Any, estimator: Any) -> Labels:
     """Labels of two values (0 and 1, or -1 and +1), NaN where unknown."""
-    values, vector = read_targets(Y, n)
+    targets = read_targets(Y, X, estimator)
+    values = targets.values
     classes = np.unique(values[~np.isnan(values)])
     if len(classes) > 2:
         raise ValueError(
@@ -51,7 +74,7 @@ def read_labels(Y: Any, n: int) -> Labels:
     if len(classes) == 1:
         classes = np.array([0.0, 1.0]) if classes[0] in (0.0, 1.0) else np.array([-1.0, 1.0])
     signs = np.where(np.isnan(values), np.nan, np.where(values == classes[1], 1.0, -1.0))
-    return Labels(signs, classes, vector)
+    return Labels(signs, classes, targets.vector, targets.names)
 
 
 def kept(labels: Labels, discard: bool) -> Array:
@@ -62,8 +85,14 @@ def kept(labels: Labels, discard: bool) -> Array:
     return rows
 
 
-def check_features(X: Any) -> Array:
-    return np.asarray(check_array(X, dtype=np.float64))
+def read_truth(Y: Any, X: Any, names: Array | None, shape: tuple[int, ...]) -> Array:
+    """Targets to compare predictions of X with, of the columns of the fit."""
+    check_names("the rows of Y", names_of(Y, 0), "those of X", names_of(X, 0), "Y.loc[X.index]")
+    check_names("the columns of Y", names_of(Y, 1), "those of the fit", names, "them in that order")
+    Y = np.asarray(Y, dtype=float)
+    if Y.shape != shape:
+        raise ValueError(f"Y has shape {Y.shape}, the predictions {shape}; pass one row for each sample")
+    return Y
 
 
 class MultiLabelMixin:
@@ -76,19 +105,14 @@ class MultiLabelMixin:
     classes_: Array
     n_features_in_: int
     _vector: bool
+    _label_names: Array | None
 
-    def _remember(self, X: Array, labels: Labels) -> None:
-        self.classes_, self._vector = labels.classes, labels.vector
-        self.n_features_in_ = X.shape[1]
+    def _remember(self, labels: Labels) -> None:
+        self.classes_, self._vector, self._label_names = labels.classes, labels.vector, labels.names
 
     def _read(self, X: Any) -> Array:
         check_is_fitted(self, "classes_")
-        X = check_features(X)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} columns; {type(self).__name__} was fitted with {self.n_features_in_}"
-            )
-        return X
+        return read_table(self, X, fit=False)
 
     def _scores(self, X: Array) -> Array:
         raise NotImplementedError
@@ -112,6 +136,7 @@ class MultiLabelMixin:
 
     def score(self, X: Any, Y: Any) -> float:
         """Share of the known labels that are predicted right."""
-        Y, found = np.asarray(Y, dtype=float), self.predict(X)
+        found = self.predict(X)
+        Y = read_truth(Y, X, self._label_names, found.shape)
         known = ~np.isnan(Y)
         return float((found[known] == Y[known]).mean())
