@@ -230,9 +230,14 @@ class PMF(OneToOneFeatureMixin, TransformerMixin, IterativeMixin, BaseEstimator)
     ) -> Solution[tuple[Array, Array]]:
         return factorise(X, seen, rank, ridge, np.random.default_rng(seed), self.tol, self.max_iter)
 
+    def _level(self, X: Array, seen: Array) -> float:
+        """Mean square of the observed entries; next to nothing where they do not vary, 1 if all are zero."""
+        least = (1e-10 * float(np.abs(self.mean_).max())) ** 2
+        return max(float((X[seen] ** 2).mean()), least) or 1.0
+
     def _choose(self, X: Array, seen: Array, seed: int) -> tuple[int, float]:
         """The rank and ridge that are given, or that predict hidden observed entries best."""
-        most, level = min(X.shape), float((X[seen] ** 2).mean())
+        most, level = min(X.shape), self._level(X, seen)
         free = isinstance(self.n_components, str)
         ranks = range(1, min(most, 10) + 1) if free else [min(self.n_components, most)]
         free = isinstance(self.ridge, str)
@@ -294,7 +299,7 @@ class _Neighbours(MultiLabelMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_flags(discard=self.discard)
         self._check()
         table = checks.read_table(self, X, fit=True)
-        labels = read_labels(Y, X, self)
+        labels = read_labels(Y, X, len(table), self)
         rows = kept(labels, self.discard)
         self._k = min(self.n_neighbors, len(rows) - 1)
         if self._k < 1:
@@ -455,7 +460,7 @@ class PartialLabelSVM(MultiLabelMixin, BaseEstimator):  # type: ignore[misc]
         self._check()
         names = checks.names_of(X, 0), checks.names_of(X, 1)
         table = checks.read_table(self, X, fit=True)
-        labels = read_labels(Y, X, self)
+        labels = read_labels(Y, X, len(table), self)
         rows = kept(labels, self.discard)
         if self.kernel == "precomputed":
             if table.shape[0] != table.shape[1]:
@@ -492,7 +497,7 @@ class PartialLabelSVM(MultiLabelMixin, BaseEstimator):  # type: ignore[misc]
                 self._models.append((float(y[0]) if len(y) else -1.0, use))
                 continue
             data = X[np.ix_(use, use)] if self.kernel == "precomputed" else X[use]
-            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, tol=1e-6)
+            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, tol=1e-6, random_state=0)
             self._models.append((machine.fit(data, y), use))
 
     def _scores(self, X: Array) -> Array:

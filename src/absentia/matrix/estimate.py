@@ -36,6 +36,8 @@ from absentia.solve import Solution, Status, iterate
 
 #: Up to this many missing entries, the E-step has their whole covariance instead of draws.
 EXACT = 150
+#: A kernel that carries less than this share of the variance is measured against that share.
+SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,23 @@ def _with_draws(
 
 
 def _moved(old: Addition, new: Addition) -> float:
-    pairs = [(old.C, new.C), (old.N, new.N), (old.rows.l, new.rows.l)]
-    return max(float(np.linalg.norm(b - a)) / max(float(np.linalg.norm(b)), 1e-300) for a, b in pairs)
+    """How far the kernels moved, each relative to its size, or to a :data:`SHARE` of the whole if it is less.
+
+    A part that fades out does so ever more slowly: its own relative change would never fall.
+    """
+    k, c = float(new.rows.diagonal().mean()), float(np.diagonal(new.C).mean())
+    size = {"C": k * _norm(new.C), "N": _norm(new.N), "K": c * _norm(new.rows.l)}
+    whole = size["C"] + size["N"]
+    steps = [
+        (k * _norm(new.C - old.C), max(size["C"], SHARE * whole)),
+        (_norm(new.N - old.N), max(size["N"], SHARE * whole)),
+        (c * _norm(new.rows.l - old.rows.l), max(size["K"], SHARE * np.sqrt(len(new.rows.l)) * whole)),
+    ]
+    return max(step / max(scale, 1e-300) for step, scale in steps)
+
+
+def _norm(A: Array) -> float:
+    return float(np.linalg.norm(A))
 
 
 def starting(rows: RowKernel, X: Array, observed: Array, what: What) -> Addition:

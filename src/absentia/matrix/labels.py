@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from absentia.linalg import Array
@@ -35,8 +36,8 @@ class Labels:
         return ~np.isnan(self.signs)
 
 
-def read_targets(Y: Any, X: Any, estimator: Any) -> Targets:
-    """Real targets of the samples in X, NaN where unknown; something known in every column."""
+def read_targets(Y: Any, X: Any, n: int, estimator: Any) -> Targets:
+    """Real targets of the n samples in X, NaN where unknown; something known in every column."""
     if Y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None; pass (samples, "
@@ -49,7 +50,6 @@ def read_targets(Y: Any, X: Any, estimator: Any) -> Targets:
     )
     vector = values.ndim == 1
     values = np.array(values[:, None] if vector else values)
-    n = len(X) if hasattr(X, "__len__") else X.shape[0]
     if values.ndim != 2 or len(values) != n:
         raise ValueError(f"Y has shape {values.shape} for {n} samples; pass one row for each sample")
     if np.isinf(values).any():
@@ -62,9 +62,9 @@ def read_targets(Y: Any, X: Any, estimator: Any) -> Targets:
     return Targets(values, vector, names)
 
 
-def read_labels(Y: Any, X: Any, estimator: Any) -> Labels:
+def read_labels(Y: Any, X: Any, n: int, estimator: Any) -> Labels:
     """Labels of two values (0 and 1, or -1 and +1), NaN where unknown."""
-    targets = read_targets(Y, X, estimator)
+    targets = read_targets(Y, X, n, estimator)
     values = targets.values
     classes = np.unique(values[~np.isnan(values)])
     if len(classes) > 2:
@@ -107,6 +107,12 @@ class MultiLabelMixin:
     _vector: bool
     _label_names: Array | None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # two values, in one column or several
+        tags.target_tags.required = tags.target_tags.multi_output = True
+        return tags
+
     def _remember(self, labels: Labels) -> None:
         self.classes_, self._vector, self._label_names = labels.classes, labels.vector, labels.names
 
@@ -134,9 +140,9 @@ class MultiLabelMixin:
         p = self._probabilities(self._read(X))
         return np.hstack([1 - p, p]) if self._vector else p
 
-    def score(self, X: Any, Y: Any) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """Share of the known labels that are predicted right."""
         found = self.predict(X)
-        Y = read_truth(Y, X, self._label_names, found.shape)
+        Y = read_truth(y, X, self._label_names, found.shape)
         known = ~np.isnan(Y)
         return float((found[known] == Y[known]).mean())

@@ -783,7 +783,7 @@ class PMAClassifier(MultiLabelMixin, _RowModel):
         """Learn from X (n, features), or a kernel (n, n), and Y (n, labels) with NaN where unknown."""
         self._check()
         table = self._features(X)
-        labels = read_labels(Y, X, self)
+        labels = read_labels(Y, X, len(table), self)
         one = np.ones(labels.signs.shape[1])
         self.scores_ = self._fit(table, labels.signs, kept(labels, self.discard), one, labels.names)
         self._remember(labels)
@@ -878,7 +878,7 @@ class PMARegressor(RegressorMixin, _RowModel):  # type: ignore[misc]
         self._check()
         checks.check_flags(standardize=self.standardize)
         table = self._features(X)
-        targets = read_targets(Y, X, self)
+        targets = read_targets(Y, X, len(table), self)
         Y, known = targets.values, ~np.isnan(targets.values)
         rows = np.flatnonzero(known.all(axis=1)) if self.discard else np.arange(len(Y))
         if not len(rows):
@@ -900,10 +900,10 @@ class PMARegressor(RegressorMixin, _RowModel):  # type: ignore[misc]
             return (mean * self.scale_)[shape]
         return (mean * self.scale_)[shape], (np.sqrt(variance) * self.scale_)[shape]
 
-    def score(self, X: Any, Y: Any) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """R^2 over the known targets, averaged over columns."""
         found = np.asarray(self.predict(X))
-        Y = read_truth(Y, X, self._target_names, found.shape)
+        Y = read_truth(y, X, self._target_names, found.shape)
         found, Y = found.reshape(len(Y), -1), Y.reshape(len(Y), -1)
         residual = np.nansum((Y - found) ** 2, axis=0)
         total = np.nansum((Y - np.nanmean(Y, axis=0)) ** 2, axis=0)
