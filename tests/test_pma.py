@@ -403,7 +403,7 @@ def test_given_kernels_the_regressor_gives_the_posterior(kernel, standardize):
 
 def test_a_given_column_kernel_means_the_same_whether_targets_are_standardized():
     """Only the amplitude is estimated."""
-    X, K1, K2, gaps, _ = from_given_kernels(shift=3.0)
+    X, _K1, K2, gaps, _ = from_given_kernels(shift=3.0)
     for parameters in ({"gamma": 0.5, "amplitude": "estimate"}, {"gamma": "median"}):
         model = PMARegressor(col_kernel=K2, center=True, tol=1e-9, max_iter=2000, **parameters)
         one, other = (clone(model).set_params(standardize=on).fit(X[:40], gaps) for on in (True, False))
@@ -417,7 +417,7 @@ def test_a_given_column_kernel_means_the_same_whether_targets_are_standardized()
 
 
 def test_a_kernel_width_is_chosen_with_the_column_kernel_that_is_given():
-    X, K1, K2, gaps, _ = from_given_kernels()
+    X, _K1, K2, gaps, _ = from_given_kernels()
     model = PMARegressor(col_kernel=K2, amplitude=1.0, standardize=False, center=False).fit(X[:40], gaps)
     for gamma, likelihood in model.gamma_curve_:
         S = reference.covariance(rbf(X[:40], gamma=gamma), np.eye(4), K2)
@@ -425,7 +425,7 @@ def test_a_kernel_width_is_chosen_with_the_column_kernel_that_is_given():
 
 
 def test_means_far_from_zero_under_given_kernels_are_pointed_out():
-    X, K1, K2, gaps, Y = from_given_kernels(shift=100.0)
+    X, K1, K2, gaps, _Y = from_given_kernels(shift=100.0)
     with pytest.warns(UserWarning, match="pass center=True"):
         PMARegressor(gamma=0.5, col_kernel=K2).fit(X[:40], gaps)
     model = PMARegressor(gamma=0.5, col_kernel=K2, center=True).fit(X[:40], gaps)
@@ -436,7 +436,7 @@ def test_means_far_from_zero_under_given_kernels_are_pointed_out():
 
 
 def test_given_kernels_the_classifier_gives_the_posterior():
-    X, K1, K2, gaps, _ = from_given_kernels()
+    _X, K1, K2, gaps, _ = from_given_kernels()
     labels = np.where(np.isnan(gaps), np.nan, np.sign(gaps))
     model = PMAClassifier("precomputed", col_kernel=K2).fit(K1[:40, :40], labels)
     exact, _ = reference.regression(K1[:40, :40], np.eye(4), K2, labels, K1[40:, :40], 1.0)
@@ -478,7 +478,7 @@ def test_a_singular_column_kernel_is_lifted_by_little_and_a_regular_one_not_at_a
 
 
 def test_rows_other_than_those_of_the_fit_have_their_own_deviations():
-    X, gaps, _, _ = drawn(n=60, m=5)
+    _X, gaps, _, _ = drawn(n=60, m=5)
     imputer = PMAImputer().fit(gaps[:40])
     new, std = imputer.predict(gaps[40:], return_std=True)
     np.testing.assert_array_equal(new, imputer.transform(gaps[40:]))

@@ -231,7 +231,7 @@ class PMF(OneToOneFeatureMixin, TransformerMixin, IterativeMixin, BaseEstimator)
         return factorise(X, seen, rank, ridge, np.random.default_rng(seed), self.tol, self.max_iter)
 
     def _level(self, X: Array, seen: Array) -> float:
-        """Mean square of the observed entries; next to nothing where they do not vary, 1 if all are zero."""
+        """Mean square of the observed entries; next to nothing if they do not vary, 1 if all are zero."""
         least = (1e-10 * float(np.abs(self.mean_).max())) ** 2
         return max(float((X[seen] ** 2).mean()), least) or 1.0
 

@@ -188,6 +188,14 @@ def posterior_mean(model: Addition, X: Array, observed: Array, *, tol: float = 1
     return _solved(model, X, observed, cholesky(P, "precision of the missing entries"))
 
 
+def residual(model: Addition, X: Array, full: Array, observed: Array) -> float:
+    """How far `full` (n, m) is from solving ``P_mm x_m = -P_mo x_o``, relative to the right-hand side."""
+    right = model.solve(np.where(observed, X, 0.0))[~observed]
+    left = model.solve(full)[~observed]
+    size = float(np.linalg.norm(right))
+    return float(np.linalg.norm(left)) / size if size else 0.0
+
+
 def _solved(model: Addition, X: Array, observed: Array, L: Array) -> Array:
     """:func:`complete` with the Cholesky factor of P_mm, and one step of iterative refinement."""
     many = X[:, None, :] if X.ndim == 2 else X

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from absentia.linalg import Array
 from absentia.matrix.checks import check_columns, check_names, names_of, read_table
+from absentia.matrix.order import TIE
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,11 @@ def read_truth(Y: Any, X: Any, names: Array | None, shape: tuple[int, ...]) -> A
     return Y
 
 
+def chosen(scores: Array, classes: Array) -> Array:
+    """The second class where the score is positive; a score that is zero to rounding has the first."""
+    return np.asarray(np.where(scores > TIE, classes[1], classes[0]))
+
+
 class MultiLabelMixin:
     """`predict`, `predict_proba` and `score` from a `_positive(X)`: scores and probabilities (n, m).
 
@@ -133,7 +139,7 @@ class MultiLabelMixin:
 
     def predict(self, X: Any) -> Array:
         """Labels (n, labels), in the values they were given."""
-        return np.asarray(np.where(self.decision_function(X) > 0, self.classes_[1], self.classes_[0]))
+        return chosen(self.decision_function(X), self.classes_)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each label (n, labels); of the two classes (n, 2) if Y was a vector."""

@@ -33,7 +33,7 @@ from absentia.linalg import Array, symmetrize
 from absentia.matrix import checks, estimate, inference
 from absentia.matrix.estimate import What, squared_distances
 from absentia.matrix.gibbs import Chains, effective_sample_size, gibbs, r_hat
-from absentia.matrix.labels import MultiLabelMixin, kept, read_labels, read_targets, read_truth
+from absentia.matrix.labels import MultiLabelMixin, chosen, kept, read_labels, read_targets, read_truth
 from absentia.matrix.model import Addition, RowKernel, nystrom_factor
 from absentia.matrix.order import Table, canonical, inverse
 from absentia.randomness import generator
@@ -90,14 +90,30 @@ def infer(
     """X completed by "exact", "map" or "gibbs" inference, and what there is to say of it."""
     if how == "exact" and X.size > LARGE:
         single = replace(model, rows=RowKernel(model.rows.U.astype(np.float32), model.rows.l))
-        return inference.complete(single, X, observed, tol=1e-4), {}
+        full = inference.complete(single, X, observed, tol=1e-4)
+        _warn_of_residual(inference.residual(single, X, full, observed), 1e-3)
+        return full, {}
     if how == "exact":
-        return inference.posterior_mean(model, X, observed), {}
+        full = inference.posterior_mean(model, X, observed)
+        _warn_of_residual(inference.residual(model, X, full, observed), 1e-6)
+        return full, {}
     if how == "map":
         solution = inference.mode(model, X, observed)
+        if solution.status is not Status.CONVERGED:
+            _warn_of_residual(inference.residual(model, X, solution.state[:, 0], observed), 0.0)
         return np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)}
     chains = gibbs(model, X, observed, rng, n_samples=n_samples)
     return chains.mean(X), _diagnosed(chains)
+
+
+def _warn_of_residual(residual: float, most: float) -> None:
+    if residual > most:
+        warnings.warn(
+            f"missing entries were completed to a relative residual of {residual:.1g} only; the kernels "
+            "are nearly singular: add a nugget to the diagonal of the column kernel",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
 
 INFERENCE = ("exact", "map", "gibbs")
@@ -787,7 +803,7 @@ class PMAClassifier(MultiLabelMixin, _RowModel):
         one = np.ones(labels.signs.shape[1])
         self.scores_ = self._fit(table, labels.signs, kept(labels, self.discard), one, labels.names)
         self._remember(labels)
-        completed = np.where(self.scores_ > 0, labels.classes[1], labels.classes[0])
+        completed = chosen(self.scores_, labels.classes)
         self.labels_ = completed[:, 0] if labels.vector else completed
         return self
 
