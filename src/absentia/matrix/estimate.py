@@ -184,7 +184,7 @@ def _with_draws(
 
 
 def _moved(old: Addition, new: Addition) -> float:
-    """How far the kernels moved, each relative to its size, or to :data:`SHARE` of the whole if that is more.
+    """How far kernels moved, each relative to its size, or to :data:`SHARE` of the whole if that is more.
 
     A part that fades out does so ever more slowly: its own relative change would never fall.
     """

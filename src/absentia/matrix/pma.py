@@ -29,7 +29,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, RegressorMixin, Tr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.linalg import Array, symmetrize
+from absentia.linalg import Array, NotPositiveDefiniteError, cholesky, symmetrize
 from absentia.matrix import checks, estimate, inference
 from absentia.matrix.estimate import What, squared_distances
 from absentia.matrix.gibbs import Chains, effective_sample_size, gibbs, r_hat
@@ -66,10 +66,12 @@ SENTENCES = {
 def _column_kernel(K: Any, m: int, names: Array | None = None) -> Array:
     """A column kernel as given; eigenvalues below :data:`FLOOR` of their mean are lifted to that."""
     K = checks.read_kernel(K, "col_kernel", m, names, ", or 'estimate'")
-    values, V = scipy.linalg.eigh(K)
-    least = FLOOR * float(values.mean())
-    if values[0] >= least:
+    least = FLOOR * float(np.trace(K)) / m
+    try:
+        cholesky(K - least * np.eye(m))
         return K
+    except NotPositiveDefiniteError:
+        values, V = scipy.linalg.eigh(K)
     return symmetrize((V * np.maximum(values, least)) @ V.T)
 
 
