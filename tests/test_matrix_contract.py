@@ -641,6 +641,17 @@ def test_tensors_that_are_none_are_refused():
         fitted("imputer").sample(-1)
 
 
+@pytest.mark.parametrize("name", ["regressor", "mlknn"])
+def test_scores_are_of_what_is_known(name):
+    X, _, _, gaps, labels = drawn()
+    Y, model = (gaps if name in REGRESSORS else labels), fitted(name)
+    part = Y.copy()
+    part[:, 2:] = np.nan
+    assert np.isfinite(model.score(X, part))
+    with pytest.raises(ValueError, match="no known entry"):
+        model.score(X, np.full(Y.shape, np.nan))
+
+
 def test_whatever_was_learned_before_is_forgotten():
     """A second fit without estimation leaves nothing of the first."""
     _, K1, K2, gaps, _ = drawn()

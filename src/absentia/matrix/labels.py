@@ -93,6 +93,8 @@ def read_truth(Y: Any, X: Any, names: Array | None, shape: tuple[int, ...]) -> A
     Y = np.asarray(Y, dtype=float)
     if Y.shape != shape:
         raise ValueError(f"Y has shape {Y.shape}, the predictions {shape}; pass one row for each sample")
+    if np.isnan(Y).all():
+        raise ValueError("Y has no known entry to compare predictions with")
     return Y
 
 

@@ -919,10 +919,12 @@ class PMARegressor(RegressorMixin, _RowModel):  # type: ignore[misc]
         return (mean * self.scale_)[shape], (np.sqrt(variance) * self.scale_)[shape]
 
     def score(self, X: Any, y: Any) -> float:
-        """R^2 over the known targets, averaged over columns."""
+        """R^2 over the known targets, averaged over the columns that have any."""
         found = np.asarray(self.predict(X))
         Y = read_truth(y, X, self._target_names, found.shape)
         found, Y = found.reshape(len(Y), -1), Y.reshape(len(Y), -1)
+        known = ~np.isnan(Y).all(axis=0)
+        found, Y = found[:, known], Y[:, known]
         residual = np.nansum((Y - found) ** 2, axis=0)
         total = np.nansum((Y - np.nanmean(Y, axis=0)) ** 2, axis=0)
         return float((1 - residual / np.where(total > 0, total, 1.0)).mean())
