@@ -45,6 +45,8 @@ def test_bad_input_is_refused_and_nothing_to_measure_is_nan(measure):
         measure(np.zeros((2, 3)), np.zeros((2, 2)))
     with pytest.raises(ValueError, match="sample 1, label 0 is NaN"):
         measure([[0.0], [1.0]], [[0.0], [np.nan]])
+    with pytest.raises(ValueError, match="complex"):
+        measure([[0.0], [1.0]], np.ones((2, 1)) + 1j)
     assert np.isnan(measure([[0.0, 0.0]], [[1.0, 2.0]]))
 
 

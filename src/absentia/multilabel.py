@@ -98,6 +98,8 @@ def hamming_error(truth: ArrayLike, predicted: ArrayLike) -> float:
 
 
 def _checked(truth: ArrayLike, scores: ArrayLike) -> tuple[Mask, Mask, Floats]:
+    if np.iscomplexobj(truth) or np.iscomplexobj(scores):
+        raise ValueError("truth or scores are complex; pass real numbers")
     Y, S = np.asarray(truth, dtype=float), np.asarray(scores, dtype=float)
     if Y.ndim != 2 or Y.shape != S.shape:
         raise ValueError(f"truth has shape {Y.shape}, scores {S.shape}; pass (samples, labels) in both")

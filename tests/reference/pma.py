@@ -31,11 +31,15 @@ def log_marginal_gradient(S, dS, X, observed):
     return 0.5 * (a @ dS @ a - np.trace(np.linalg.solve(S, dS)))
 
 
-def conditional(K, f, i):
-    """Mean and variance of f_i given the others under N(0, K) (eq. 9)."""
-    rest = np.delete(np.arange(len(K)), i)
-    w = np.linalg.solve(K[np.ix_(rest, rest)], K[rest, i])
-    return w @ f[rest], K[i, i] - w @ K[rest, i]
+def conditionals(K):
+    """For each i, weights (zero at i) and variance of f_i given the others under N(0, K) (eq. 9)."""
+    found = []
+    for i in range(len(K)):
+        rest = np.delete(np.arange(len(K)), i)
+        w = np.zeros(len(K))
+        w[rest] = np.linalg.solve(K[np.ix_(rest, rest)], K[rest, i])
+        found.append((w, K[i, i] - w @ K[:, i]))
+    return found
 
 
 def single_site_gibbs(K1, K2, X, observed, n_samples, rng):
@@ -44,17 +48,37 @@ def single_site_gibbs(K1, K2, X, observed, n_samples, rng):
     X = np.where(observed, X, 0.0)
     G = np.zeros((n, m))
     kept = np.empty((n_samples, n, m))
+    along, across = conditionals(K1), conditionals(K2)
     for t in range(n_samples):
         for i in range(n):
             for j in range(m):
-                m_g, s_g = conditional(K2, G[i], j)
-                m_f, s_f = conditional(K1, X[:, j] - G[:, j], i)
+                (w_g, s_g), (w_f, s_f) = across[j], along[i]
+                m_g, m_f = w_g @ G[i], w_f @ (X[:, j] - G[:, j])
                 mean = (m_g * s_f + (X[i, j] - m_f) * s_g) / (s_f + s_g)
                 G[i, j] = mean + np.sqrt(s_f * s_g / (s_f + s_g)) * rng.standard_normal()
         F = X - G
         for i, j in np.argwhere(~observed):
-            mean, variance = conditional(K2, X[i] - F[i], j)
-            X[i, j] = F[i, j] + mean + np.sqrt(variance) * rng.standard_normal()
+            w, variance = across[j]
+            X[i, j] = F[i, j] + w @ (X[i] - F[i]) + np.sqrt(variance) * rng.standard_normal()
         G = X - F
         kept[t] = X
     return kept
+
+
+def regression(K, C, N, Y, K_new, self_new, mean=0.0):
+    """Targets of new rows given the known entries of Y (n, m): mean and variance, by dense algebra.
+
+    `K` between training rows, `K_new` (new, n) of new rows against them, `self_new` a new row's own kernel value.
+    """
+    seen = ~np.isnan(Y)
+    i, j = np.nonzero(seen)
+    S = K[np.ix_(i, i)] * C[np.ix_(j, j)] + (i[:, None] == i) * N[np.ix_(j, j)]
+    x = (Y - mean)[seen]
+    found, variance = np.empty((len(K_new), len(N))), np.empty((len(K_new), len(N)))
+    for a in range(len(K_new)):
+        for b in range(len(N)):
+            k = K_new[a, i] * C[b, j]
+            w = np.linalg.solve(S, k)
+            found[a, b] = w @ x
+            variance[a, b] = self_new * C[b, b] + N[b, b] - w @ k
+    return found + mean, variance

@@ -12,6 +12,14 @@ r"""What probabilistic matrix addition is compared with.
 
 All take Y with NaN where unknown.  The papers' `MLKNN` and `IBLR` know no unknown labels; here neighbours
 count where their label is known.  ``discard=True`` learns from samples with every label known instead.
+
+Departures from the papers: `IBLR`'s logistic regressions have an L2 penalty (``C=1``, as scikit-learn's),
+where the paper maximises the likelihood, which has no maximum when labels can be separated; a large `C`
+comes near that.  `PMF` is the mode, not the paper's gradient descent with momentum.
+
+Rows and columns are put in the order of :mod:`~.order` first, so that no answer depends on the order in
+which they came: not the starting factors and hidden entries of `PMF`, nor which of equally near neighbours
+counts.
 """
 
 from __future__ import annotations
@@ -19,25 +27,30 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.base import IterativeMixin
 from absentia.linalg import Array
-from absentia.matrix.estimate import What
-from absentia.matrix.labels import MultiLabelMixin, check_features, kept, read_labels, read_targets
+from absentia.matrix import checks
+from absentia.matrix.estimate import What, squared_distances
+from absentia.matrix.labels import MultiLabelMixin, kept, read_labels
+from absentia.matrix.order import TIE, canonical, first_of_the_least, inverse
 from absentia.matrix.pma import PMAClassifier
+from absentia.randomness import generator
 from absentia.solve import Solution, iterate
+
+#: Numbers in a block of distances.
+BLOCK = 10_000_000
 
 
 class MatrixLMC(PMAClassifier):
     """Intrinsic model of coregionalization: row kernel times label covariance, plus noise.
 
-    Parameters and attributes are those of :class:`PMAClassifier`; labels' covariance is always estimated.
+    Parameters and attributes are those of :class:`PMAClassifier`; labels' covariance is always estimated,
+    so that `col_kernel` and `amplitude` cannot be given.
 
     Examples
     --------
@@ -48,6 +61,10 @@ class MatrixLMC(PMAClassifier):
     array([0., 1.])
     """
 
+    def _check(self) -> None:
+        super()._check()
+        _nothing_given(self)
+
     def _what(self) -> What:
         return What(C="free", noise_only=True)
 
@@ -55,7 +72,8 @@ class MatrixLMC(PMAClassifier):
 class LabelGP(PMAClassifier):
     """A Gaussian process for every label, with one kernel width and amplitudes and noises of their own.
 
-    Parameters and attributes are those of :class:`PMAClassifier`.
+    Parameters and attributes are those of :class:`PMAClassifier`; `col_kernel`, `amplitude` and
+    `label_covariance` have no place in it.
 
     Examples
     --------
@@ -65,8 +83,26 @@ class LabelGP(PMAClassifier):
     array([[1., 0.]])
     """
 
+    def _check(self) -> None:
+        super()._check()
+        _nothing_given(self)
+        if self.label_covariance:
+            raise ValueError(
+                "LabelGP knows of no covariance between labels; label_covariance must be False"
+            )
+
     def _what(self) -> What:
         return What(C="free", diagonal=True)
+
+
+def _nothing_given(model: PMAClassifier) -> None:
+    """Refuse a column kernel or amplitude that would be ignored."""
+    name = type(model).__name__
+    if not (isinstance(model.col_kernel, str) and isinstance(model.amplitude, str)):
+        raise ValueError(
+            f"{name} always estimates the covariance of labels; leave col_kernel and amplitude as they "
+            "are, or use PMAClassifier"
+        )
 
 
 # ----------------------------------------------------------------------------------------- factorisation
@@ -96,7 +132,7 @@ def factorise(
     return iterate(step, objective, first, tol=tol, max_iter=max_iter)
 
 
-class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc]
+class PMF(OneToOneFeatureMixin, TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc]
     """Probabilistic matrix factorisation of a matrix with missing entries.
 
     Parameters
@@ -104,7 +140,18 @@ class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc
     n_components : int or "heldout", default "heldout"
     ridge : float or "heldout", default "heldout"
         Ratio of noise to factor variance.  "heldout", for either or both, tries several on a tenth of the
-        observed entries, hidden for that.
+        observed entries, hidden for that.  Of those that do equally well, the fewest components.
+    tol, max_iter : float and int
+        Stops when the objective changes by less than `tol` (relative).
+    random_state : int, Generator, RandomState or None, default None
+        See :mod:`absentia.randomness`; None is the fixed seed 0.
+
+    Attributes
+    ----------
+    completed_ : ndarray (n, m)
+    components_ : ndarray (m, n_components_)
+    n_components_, ridge_ : int, float
+    mean_ : ndarray (m,)
 
     Examples
     --------
@@ -130,20 +177,40 @@ class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc
         self.max_iter = max_iter
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Factorise X (n, m), NaN where missing."""
-        X, _ = read_targets(X, len(X))
-        seen = ~np.isnan(X)
+        self._check()
+        X = checks.read_gaps(self, X)
+        rows, columns = canonical(X.shape, [(X, (0, 1))])
         self.mean_ = np.nanmean(X, axis=0)
-        centred = np.where(seen, X - self.mean_, 0.0)
-        seed = check_random_state(self.random_state).randint(2**31)
-        self.n_components_, self.ridge_ = self._choose(centred, seen, seed)
-        solution = self._run(centred, seen, self.n_components_, self.ridge_, seed)
+        seen = ~np.isnan(X)
+        centred = np.where(seen, X - self.mean_, 0.0)[np.ix_(rows, columns)]
+        inside = seen[np.ix_(rows, columns)]
+        seed = int(generator(self.random_state).integers(2**31))
+        self.n_components_, self.ridge_ = self._choose(centred, inside, seed)
+        solution = self._run(centred, inside, self.n_components_, self.ridge_, seed)
         self._record(solution)
-        A, self.components_ = solution.state
-        self.completed_ = np.where(seen, X, A @ self.components_.T + self.mean_)
-        self._X = X
+        A, B = solution.state[0][inverse(rows)], solution.state[1][inverse(columns)]
+        self.components_ = B
+        self.completed_ = np.where(seen, X, A @ B.T + self.mean_)
         return self
+
+    def _check(self) -> None:
+        if self.n_components != "heldout" or not isinstance(self.n_components, str):
+            if isinstance(self.n_components, str):
+                raise ValueError(f"n_components is 'heldout' or a whole number, not {self.n_components!r}")
+            checks.check_whole("n_components", self.n_components)
+        if isinstance(self.ridge, str):
+            if self.ridge != "heldout":
+                raise ValueError(f"ridge is 'heldout' or a positive number, not {self.ridge!r}")
+        else:
+            checks.check_number("ridge", self.ridge, above=0.0)
+        checks.check_stopping(self)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
         """The completed matrix."""
@@ -152,7 +219,7 @@ class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc
     def transform(self, X: Any) -> Array:
         """Rows completed by the factors learned in training."""
         check_is_fitted(self, "completed_")
-        X = np.asarray(X, dtype=float)
+        X = checks.read_table(self, X, fit=False, gaps=True)
         seen, B = ~np.isnan(X), self.components_
         gram = np.einsum("ij,ja,jb->iab", seen.astype(float), B, B) + self.ridge_ * np.eye(B.shape[1])
         A = np.linalg.solve(gram, (np.where(seen, X - self.mean_, 0.0) @ B)[:, :, None])[:, :, 0]
@@ -163,9 +230,14 @@ class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc
     ) -> Solution[tuple[Array, Array]]:
         return factorise(X, seen, rank, ridge, np.random.default_rng(seed), self.tol, self.max_iter)
 
+    def _level(self, X: Array, seen: Array) -> float:
+        """Mean square of the observed entries; next to nothing if they do not vary, 1 if all are zero."""
+        least = (1e-10 * float(np.abs(self.mean_).max())) ** 2
+        return max(float((X[seen] ** 2).mean()), least) or 1.0
+
     def _choose(self, X: Array, seen: Array, seed: int) -> tuple[int, float]:
         """The rank and ridge that are given, or that predict hidden observed entries best."""
-        most, level = min(X.shape), float((X[seen] ** 2).mean())
+        most, level = min(X.shape), self._level(X, seen)
         free = isinstance(self.n_components, str)
         ranks = range(1, min(most, 10) + 1) if free else [min(self.n_components, most)]
         free = isinstance(self.ridge, str)
@@ -179,10 +251,40 @@ class PMF(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc
             A, B = self._run(X, seen & ~hidden, *pair, seed).state
             return float(((A @ B.T - X)[hidden] ** 2).mean())
 
-        return min(pairs, key=error)
+        return first_of_the_least(pairs, error)
 
 
 # -------------------------------------------------------------------------------------------- neighbours
+
+
+def _sample_order(X: Array, signs: Array) -> tuple[Array, Array]:
+    """The order of :mod:`~.order` of samples and of features."""
+    sizes = len(X), signs.shape[1], X.shape[1]
+    rows, _, features = canonical(sizes, [(X, (0, 2)), (signs, (0, 1))])
+    return rows, features
+
+
+def nearest(A: Array, B: Array, k: int, others: bool = False) -> Array:
+    """Indices of the k rows of B nearest to each row of A (len(A), k); in `others`, A is B and no row is
+    its own.
+
+    Rows at the same distance, to :data:`~.order.TIE`, count in the order of B.
+    """
+    center = B.mean(axis=0)  # distances are differences of squares: the smaller, the more exact
+    A, B = A - center, B - center
+    n, size = len(B), np.einsum("ij,ij->i", B, B).max(initial=0.0)
+    found = []
+    for first in range(0, len(A), max(1, BLOCK // n)):
+        D = squared_distances(A[first : first + max(1, BLOCK // n)], B)
+        if others:
+            D[np.arange(len(D)), first + np.arange(len(D))] = np.inf
+        own = np.einsum("ij,ij->i", A[first : first + len(D)], A[first : first + len(D)])
+        kth = np.partition(D, k - 1, axis=1)[:, [k - 1]]
+        band = TIE * (own[:, None] + size)
+        # nearer than the k-th, tied with it, farther: within each, by position
+        rank = np.where(kth - band > D, 0, np.where(kth + band >= D, 1, 2)) * n + np.arange(n)
+        found.append(np.argpartition(rank, k - 1, axis=1)[:, :k])
+    return np.concatenate(found)
 
 
 class _Neighbours(MultiLabelMixin, BaseEstimator):  # type: ignore[misc]
@@ -193,24 +295,29 @@ class _Neighbours(MultiLabelMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from X (n, features) and Y (n, labels) with NaN where unknown."""
-        X = check_features(X)
-        labels = read_labels(Y, len(X))
+        checks.check_whole("n_neighbors", self.n_neighbors)
+        checks.check_flags(discard=self.discard)
+        self._check()
+        table = checks.read_table(self, X, fit=True)
+        labels = read_labels(Y, X, len(table), self)
         rows = kept(labels, self.discard)
-        self._signs = labels.signs[rows]
         self._k = min(self.n_neighbors, len(rows) - 1)
         if self._k < 1:
             raise ValueError(f"{len(rows)} sample(s) to learn from have no neighbours; two are needed")
-        self._search = NearestNeighbors(n_neighbors=self._k).fit(X[rows])
-        near = self._search.kneighbors(return_distance=False)  # of the others: leave one out
-        self._learn(X[rows], near)
-        self._remember(X, labels)
+        order = _sample_order(table[rows], labels.signs[rows])[0]
+        self._X, self._signs = table[rows][order], labels.signs[rows][order]
+        self._learn(nearest(self._X, self._X, self._k, others=True))
+        self._remember(labels)
         return self
 
-    def _learn(self, X: Array, near: Array) -> None:
+    def _check(self) -> None:
+        raise NotImplementedError
+
+    def _learn(self, near: Array) -> None:
         raise NotImplementedError
 
     def _near(self, X: Array) -> Array:
-        return np.asarray(self._search.kneighbors(X, return_distance=False))
+        return nearest(X, self._X, self._k)
 
     def _scores(self, X: Array) -> Array:
         return self._probabilities(X) - 0.5
@@ -239,7 +346,10 @@ class MLKNN(_Neighbours):
         self.smooth = smooth
         self.discard = discard
 
-    def _learn(self, X: Array, near: Array) -> None:
+    def _check(self) -> None:
+        checks.check_number("smooth", self.smooth, above=0.0)
+
+    def _learn(self, near: Array) -> None:
         s, k, Y = self.smooth, self._k, self._signs
         known = (~np.isnan(Y)).sum(axis=0)
         self._prior = (s + (Y > 0).sum(axis=0)) / (2 * s + known)
@@ -264,6 +374,15 @@ class MLKNN(_Neighbours):
 class IBLR(_Neighbours):
     """Logistic regression of every label on the share of neighbours that have each of the labels.
 
+    Parameters
+    ----------
+    n_neighbors : int, default 10
+    C : float, default 1.0
+        Inverse strength of an L2 penalty.  The paper has none: the penalty is a departure of ours, without
+        which labels that can be separated have no finite fit.
+    discard : bool, default False
+        Learn only from samples with every label known.
+
     Examples
     --------
     >>> X = np.linspace(0, 1, 40)[:, None]
@@ -277,7 +396,10 @@ class IBLR(_Neighbours):
         self.C = C
         self.discard = discard
 
-    def _learn(self, X: Array, near: Array) -> None:
+    def _check(self) -> None:
+        checks.check_number("C", self.C, above=0.0)
+
+    def _learn(self, near: Array) -> None:
         Y = self._signs
         self._mean = (Y > 0).sum(axis=0) / np.maximum((~np.isnan(Y)).sum(axis=0), 1)
         shares = self._shares(near)
@@ -287,9 +409,8 @@ class IBLR(_Neighbours):
             if len(np.unique(Y[known, j])) < 2:
                 self._models.append(float(self._mean[j]))
                 continue
-            self._models.append(
-                LogisticRegression(C=self.C, max_iter=1000).fit(shares[known], Y[known, j] > 0)
-            )
+            model = LogisticRegression(C=self.C, solver="newton-cholesky", tol=1e-8, max_iter=1000)
+            self._models.append(model.fit(shares[known], Y[known, j] > 0))
 
     def _shares(self, near: Array) -> Array:
         positive, known = self._positive(near)
@@ -336,23 +457,51 @@ class PartialLabelSVM(MultiLabelMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from X and Y (n, labels) with NaN where unknown."""
-        X = check_features(X)
-        labels = read_labels(Y, len(X))
+        self._check()
+        names = checks.names_of(X, 0), checks.names_of(X, 1)
+        table = checks.read_table(self, X, fit=True)
+        labels = read_labels(Y, X, len(table), self)
         rows = kept(labels, self.discard)
+        if self.kernel == "precomputed":
+            if table.shape[0] != table.shape[1]:
+                raise ValueError(f"kernel='precomputed' wants a square kernel to fit, not {table.shape}")
+            checks.check_names(
+                "the rows of the kernel", names[0], "its columns", names[1], "K.loc[K.columns]"
+            )
+            checks.check_kernel(table, "the kernel")
+            signs = labels.signs[rows]
+            order, _ = canonical(signs.shape, [(signs, (0, 1)), (table[np.ix_(rows, rows)], (0, 0))])
+            self._columns = np.arange(len(table))
+        else:
+            order, self._columns = _sample_order(table[rows], labels.signs[rows])
+        self._fit_each(table[:, self._columns], labels.signs, rows[order])
+        self._remember(labels)
+        return self
+
+    def _check(self) -> None:
+        checks.check_number("C", self.C, above=0.0)
+        checks.check_word("kernel", self.kernel, ("rbf", "linear", "poly", "sigmoid", "precomputed"))
+        if isinstance(self.gamma, str):
+            checks.check_word("gamma", self.gamma, ("scale", "auto"))
+        else:
+            checks.check_number("gamma", self.gamma, above=0.0)
+        checks.check_flags(discard=self.discard)
+
+    def _fit_each(self, X: Array, signs: Array, rows: Array) -> None:
+        """One machine for each label, or the label itself where all that is known is the same."""
         self._models: list[tuple[Any, Array]] = []
-        for j in range(labels.signs.shape[1]):
-            use = rows[~np.isnan(labels.signs[rows, j])]
-            y = labels.signs[use, j]
+        for j in range(signs.shape[1]):
+            use = rows[~np.isnan(signs[rows, j])]
+            y = signs[use, j]
             if len(np.unique(y)) < 2:
                 self._models.append((float(y[0]) if len(y) else -1.0, use))
                 continue
             data = X[np.ix_(use, use)] if self.kernel == "precomputed" else X[use]
-            self._models.append((SVC(C=self.C, kernel=self.kernel, gamma=self.gamma).fit(data, y), use))
-        self._remember(X, labels)
-        return self
+            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, tol=1e-6, random_state=0)
+            self._models.append((machine.fit(data, y), use))
 
     def _scores(self, X: Array) -> Array:
-        columns = []
+        columns, X = [], X[:, self._columns]
         for model, use in self._models:
             data = X[:, use] if self.kernel == "precomputed" else X
             sure = isinstance(model, float)

@@ -29,12 +29,15 @@ import scipy.linalg
 import scipy.optimize
 
 from absentia.linalg import Array, symmetrize
-from absentia.matrix.inference import SMALL, complete, log_marginal, spread
+from absentia.matrix.inference import SMALL, complete, log_marginal, posterior
 from absentia.matrix.model import Addition, RowKernel, apply_rows
+from absentia.matrix.order import first_of_the_least
 from absentia.solve import Solution, Status, iterate
 
 #: Up to this many missing entries, the E-step has their whole covariance instead of draws.
 EXACT = 150
+#: A kernel that carries less than this share of the variance is measured against that share.
+SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,10 @@ class What:
     K: bool = False
     noise_only: bool = False  # N a multiple of the identity (I-LMC)
     diagonal: bool = False  # C and N diagonal: a process of its own for every column
+
+    @property
+    def any(self) -> bool:
+        return self.C != "no" or self.N or self.K
 
 
 @dataclass(frozen=True)
@@ -69,14 +76,12 @@ class Moments:
 
 def moments(model: Addition, X: Array, D: Array | None, rows: bool = False) -> Moments:
     """E[F'K^+F]/r, E[G'G]/n and E[FF']/m given the observed entries, from X completed and deviations D."""
-    U, l, s, W = model.rows.U, model.rows.l, model.shrink, model.W  # noqa: E741
+    U, s, W = model.rows.U, model.shrink, model.W
     full = X[:, None, :] if D is None else np.concatenate([X[:, None, :], D], axis=1)
     Z = full @ model.V
     f = s[:, None, :] * apply_rows(U.T, Z)
     g = Z - apply_rows(U, f)
-    safe = np.where(l > 0, l, 1.0)
-    over = np.where(l > 0, 1 / safe, 0.0)
-    n, r = model.shape[0], max(int((l > 0).sum()), 1)
+    n, r, over = model.shape[0], model.rows.rank, model.rows.over
     in_C = np.einsum("ika,i,ikb->ab", f, over, f, optimize=True) + np.diag(over @ s)
     in_N = np.tensordot(g, g, axes=([0, 1], [0, 1])) + np.diag(s.sum(axis=0))
     in_K = None
@@ -91,7 +96,7 @@ def maximise(
     model: Addition, E: Moments, what: What, prior: Addition, shrinkage: float, nugget: float
 ) -> Addition:
     """The M-step: new C, N and K1, shrunk towards `prior` by `shrinkage` pseudo-observations."""
-    (n, m), r = model.shape, max(int((model.rows.l > 0).sum()), 1)
+    (n, m), r = model.shape, model.rows.rank
     C, N, rows = model.C, model.N, model.rows
     if what.N:
         N = (n * E.N + shrinkage * prior.N) / (n + shrinkage)
@@ -139,9 +144,12 @@ def learn(
 
     def step(fit: Fit) -> Fit:
         model = fit.model
-        if small:
-            full = complete(model, X, observed, start=fit.completed, tol=precision)
-            D = spread(model, observed) if not observed.all() else None
+        full: Array
+        D: Array | None
+        if observed.all():
+            full, D = X, None
+        elif small:
+            full, D = posterior(model, X, observed)
         else:
             full, D = _with_draws(fit, X, observed, np.random.default_rng(seed), n_draws, precision)
         new = maximise(model, moments(model, full, D, what.K), what, start, shrinkage, nugget)
@@ -176,8 +184,23 @@ def _with_draws(
 
 
 def _moved(old: Addition, new: Addition) -> float:
-    pairs = [(old.C, new.C), (old.N, new.N), (old.rows.l, new.rows.l)]
-    return max(float(np.linalg.norm(b - a)) / max(float(np.linalg.norm(b)), 1e-300) for a, b in pairs)
+    """How far kernels moved, each relative to its size, or to :data:`SHARE` of the whole if that is more.
+
+    A part that fades out does so ever more slowly: its own relative change would never fall.
+    """
+    k, c = float(new.rows.diagonal().mean()), float(np.diagonal(new.C).mean())
+    size = {"C": k * _norm(new.C), "N": _norm(new.N), "K": c * _norm(new.rows.l)}
+    whole = size["C"] + size["N"]
+    steps = [
+        (k * _norm(new.C - old.C), max(size["C"], SHARE * whole)),
+        (_norm(new.N - old.N), max(size["N"], SHARE * whole)),
+        (c * _norm(new.rows.l - old.rows.l), max(size["K"], SHARE * np.sqrt(len(new.rows.l)) * whole)),
+    ]
+    return max(step / max(scale, 1e-300) for step, scale in steps)
+
+
+def _norm(A: Array) -> float:
+    return float(np.linalg.norm(A))
 
 
 def starting(rows: RowKernel, X: Array, observed: Array, what: What) -> Addition:
@@ -211,13 +234,16 @@ def choose_gamma(
     what: What,
     rng: np.random.Generator,
     *,
+    start: Callable[[RowKernel, Array, Array], Addition] | None = None,
     max_rows: int = 600,
     em: Callable[..., Solution[Fit]] = learn,
 ) -> tuple[float, Addition, list[tuple[float, float]]]:
     """Width of the RBF row kernel with the greatest marginal likelihood of the observed entries.
 
-    Returns gamma, the model at it (over the sampled rows), and what was tried: (gamma, log-likelihood).
+    `start` makes the model to begin from out of a row kernel, X and who is observed.  Returns gamma, the
+    model at it (over the sampled rows), and what was tried: (gamma, log-likelihood).
     """
+    begin_at = (lambda rows, X, seen: starting(rows, X, seen, what)) if start is None else start
     n = len(features)
     some = np.sort(rng.choice(n, max_rows, replace=False)) if n > max_rows else np.arange(n)
     D = squared_distances(features[some], features[some])
@@ -230,16 +256,18 @@ def choose_gamma(
 
     def value(log_gamma: float) -> float:
         rows = RowKernel.dense(np.exp(-np.exp(log_gamma) * unit * D))
-        begin = replace(latest[-1], rows=rows) if latest else starting(rows, Xs, seen, what)
-        fit = em(begin, Xs, seen, what, tol=3e-3, max_iter=40, seed=seed).state
-        latest.append(fit.model)
+        begin = replace(latest[-1], rows=rows) if latest else begin_at(rows, Xs, seen)
+        model = begin
+        if what.any:
+            model = em(begin, Xs, seen, what, tol=3e-3, max_iter=40, seed=seed).state.model
+        latest.append(model)
         few = int((~seen).sum()) <= SMALL
-        lml = log_marginal(fit.model, Xs, seen, None if few else np.random.default_rng(seed), tol=1e-4)
-        tried[np.exp(log_gamma) * unit] = lml, fit.model
+        lml = log_marginal(model, Xs, seen, None if few else np.random.default_rng(seed), tol=1e-4)
+        tried[np.exp(log_gamma) * unit] = lml, model
         return -lml
 
     scipy.optimize.minimize_scalar(
         value, bounds=np.log([0.02, 20.0]), method="bounded", options={"xatol": 0.25}
     )
-    gamma = max(tried, key=lambda g: tried[g][0])
+    gamma = first_of_the_least(sorted(tried), lambda g: -tried[g][0])
     return float(gamma), tried[gamma][1], sorted((float(g), t[0]) for g, t in tried.items())

@@ -44,9 +44,12 @@ class Chains:
 
 def draw_rows(model: Addition, X: Array, rng: np.random.Generator) -> Array:
     """F given the full X."""
-    s = across(model.shrink, X)
-    Z = apply_rows(model.rows.U.T, X @ model.V)
-    return apply_rows(model.rows.U, s * Z + np.sqrt(s) * rng.standard_normal(Z.shape)) @ model.W.T
+    s, U = across(model.shrink, X), model.rows.U
+    Z = apply_rows(U.T, X @ model.V)
+    # noise is drawn by entries and turned into the eigenbases, so that it does not hang on the signs and
+    # the order of eigenvectors: N^(1/2) V is orthogonal
+    noise = apply_rows(U.T, rng.standard_normal(X.shape) @ (model.root @ model.V))
+    return apply_rows(U, s * Z + np.sqrt(s) * noise) @ model.W.T
 
 
 def gibbs(

@@ -2,7 +2,8 @@ r"""Exact inference for :class:`absentia.matrix.model.Addition` with entries mis
 
 With P the precision of vec X, m the missing and o the observed entries:
 
-* *mean*: ``P_mm x_m = -P_mo x_o``, by conjugate gradients in missing space.  The preconditioner inverts,
+* *mean*: ``P_mm x_m = -P_mo x_o``, by a Cholesky factor of P_mm when small (:func:`posterior_mean`), by
+  conjugate gradients in missing space when large (:func:`complete`).  The preconditioner inverts,
   row by row, the block of P that belongs to the row's missing entries.
 * *draws* (Matheron): a draw from the prior minus its own completion has the posterior covariance, so
   added to the mean it is an independent draw from the posterior.
@@ -29,12 +30,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from absentia.linalg import Array, cholesky, cholesky_logdet
+from absentia.linalg import Array, cholesky, cholesky_logdet, cholesky_solve
 from absentia.matrix.model import Addition, across
 from absentia.solve import Progress, Solution, iterate
 
 #: Up to this many missing entries, a matrix over them is formed and factorised.
 SMALL = 1000
+#: ... unless that takes more multiplications than this (about a second).
+DEAR = 5e9
 #: Up to this many numbers, the preconditioner keeps a block for every row.
 BLOCKS = 50_000_000
 
@@ -170,22 +173,66 @@ def complete(
     return (known + found.state.x).reshape(X.shape)
 
 
+def is_small(model: Addition, observed: Array) -> bool:
+    """Whether a matrix over the missing entries is formed and factorised."""
+    missing = ~observed
+    products = model.shape[1] * int(missing.any(axis=1).sum()) ** 2 * len(model.rows.l)
+    return int(missing.sum()) <= SMALL and products <= DEAR
+
+
+def posterior_mean(model: Addition, X: Array, observed: Array, *, tol: float = 1e-9) -> Array:
+    """As :func:`complete`: solved directly where that is cheap, else to a residual of `tol`."""
+    if observed.all() or not is_small(model, observed):
+        return complete(model, X, observed, tol=tol)
+    P = missing_precision(model, observed)
+    return _solved(model, X, observed, cholesky(P, "precision of the missing entries"))
+
+
+def residual(model: Addition, X: Array, full: Array, observed: Array) -> float:
+    """How far `full` (n, m) is from solving ``P_mm x_m = -P_mo x_o``, relative to the right-hand side."""
+    right = model.solve(np.where(observed, X, 0.0))[~observed]
+    left = model.solve(full)[~observed]
+    size = float(np.linalg.norm(right))
+    return float(np.linalg.norm(left)) / size if size else 0.0
+
+
+def _solved(model: Addition, X: Array, observed: Array, L: Array) -> Array:
+    """:func:`complete` with the Cholesky factor of P_mm, and one step of iterative refinement."""
+    many = X[:, None, :] if X.ndim == 2 else X
+    i, j = np.nonzero(~observed)
+    full = np.where(observed[:, None, :], many, 0.0)
+    for _ in range(2):
+        full[i, :, j] -= cholesky_solve(L, model.solve(full)[i, :, j])
+    return full.reshape(X.shape)
+
+
 # ------------------------------------------------------------------------------ posterior deviations
 
 
 def missing_precision(model: Addition, observed: Array) -> Array:
     """``P_mm``, dense, in the order of ``np.argwhere(~observed)``."""
     i, j = np.nonzero(~observed)
-    U, V = model.rows.U[i], model.V[j]
+    some, i = np.unique(i, return_inverse=True)
+    i = i.ravel()
+    U, V, pairs = model.rows.U[some], model.V[j], np.ix_(i, i)
     if model.rows.full:
         P = np.zeros((len(i), len(i)))
         for k in range(V.shape[1]):
-            P += np.multiply.outer(V[:, k], V[:, k]) * ((U / model.d[:, k]) @ U.T)
+            P += np.multiply.outer(V[:, k], V[:, k]) * ((U / model.d[:, k]) @ U.T)[pairs]
         return P
     P = (i[:, None] == i[None, :]) * (V @ V.T)
     for k in range(V.shape[1]):
-        P -= np.multiply.outer(V[:, k], V[:, k]) * ((U * model.shrink[:, k]) @ U.T)
+        P -= np.multiply.outer(V[:, k], V[:, k]) * ((U * model.shrink[:, k]) @ U.T)[pairs]
     return P
+
+
+def posterior(model: Addition, X: Array, observed: Array) -> tuple[Array, Array]:
+    """:func:`posterior_mean` and the exact :func:`spread`, by one factorisation."""
+    i, j = np.nonzero(~observed)
+    L = cholesky(missing_precision(model, observed), "precision of the missing entries")
+    D = np.zeros((observed.shape[0], len(i), observed.shape[1]))
+    D[i, :, j] = scipy.linalg.solve_triangular(L, np.eye(len(i)), lower=True).T
+    return _solved(model, X, observed, L), D
 
 
 def spread(
@@ -203,11 +250,7 @@ def spread(
     (Matheron draws divided by the root of k).
     """
     if rng is None:
-        i, j = np.nonzero(~observed)
-        D = np.zeros((observed.shape[0], len(i), observed.shape[1]))
-        L = cholesky(missing_precision(model, observed), "precision of the missing entries")
-        D[i, :, j] = scipy.linalg.solve_triangular(L, np.eye(len(i)), lower=True).T
-        return D
+        return posterior(model, np.zeros(observed.shape), observed)[1]
     return deviations(model, observed, model.draw(rng, n_draws), tol=tol, start=start) / math.sqrt(n_draws)
 
 
@@ -222,7 +265,7 @@ def draws(
     model: Addition, X: Array, observed: Array, rng: np.random.Generator, n: int, *, tol: float = 1e-6
 ) -> Array:
     """`n` independent posterior draws of the completed X, (n_draws, rows, columns)."""
-    mean = complete(model, X, observed, tol=tol)
+    mean = posterior_mean(model, X, observed, tol=tol)
     D = deviations(model, observed, model.draw(rng, n), tol=tol)
     return (mean[:, None, :] + D).transpose(1, 0, 2)
 

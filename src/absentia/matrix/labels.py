@@ -6,43 +6,67 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from absentia.linalg import Array
+from absentia.matrix.checks import check_columns, check_names, names_of, read_table
+from absentia.matrix.order import TIE
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Y (n, m), NaN where unknown; whether it came as a vector; names of its columns if it had any."""
+
+    values: Array
+    vector: bool
+    names: Array | None
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Y as -1, +1 and NaN (n, m); the two values it had; whether it came as a vector."""
+    """Y as -1, +1 and NaN (n, m); the two values it had; whether it was a vector; its columns' names."""
 
     signs: Array
     classes: Array
     vector: bool
+    names: Array | None = None
 
     @property
     def observed(self) -> Array:
         return ~np.isnan(self.signs)
 
 
-def read_targets(Y: Any, n: int) -> tuple[Array, bool]:
-    """Real targets (n, m) with NaN where unknown, and whether they came as a vector."""
-    Y = np.asarray(Y, dtype=float)
-    vector = Y.ndim == 1
-    Y = Y[:, None] if vector else Y
-    if Y.ndim != 2 or len(Y) != n:
-        raise ValueError(f"Y has shape {Y.shape} for {n} samples; pass one row for each sample")
-    if np.isinf(Y).any():
-        i, j = np.argwhere(np.isinf(Y))[0]
-        raise ValueError(f"Y: sample {i}, column {j} is infinite; unknown entries are NaN")
-    unknown = np.isnan(Y).all(axis=0)
-    if unknown.any():
-        raise ValueError(f"Y: column {int(unknown.argmax())} is unknown for every sample; drop it")
-    return Y, vector
+def read_targets(Y: Any, X: Any, n: int, estimator: Any) -> Targets:
+    """Real targets of the n samples in X, NaN where unknown; something known in every column."""
+    if Y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; pass (samples, "
+            "targets), NaN where unknown"
+        )
+    names = names_of(Y, 1)
+    check_names("the rows of Y", names_of(Y, 0), "those of X", names_of(X, 0), "Y.loc[X.index]")
+    values = check_array(
+        Y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0, input_name="Y"
+    )
+    vector = values.ndim == 1
+    values = np.array(values[:, None] if vector else values)
+    if values.ndim != 2 or len(values) != n:
+        raise ValueError(f"Y has shape {values.shape} for {n} samples; pass one row for each sample")
+    if np.isinf(values).any():
+        i, j = np.argwhere(np.isinf(values))[0]
+        raise ValueError(
+            f"Input Y contains infinity or a value too large for dtype('float64'): sample {i}, column "
+            f"{j if names is None else repr(names[j])}; unknown entries are NaN"
+        )
+    check_columns("Y", values, names)
+    return Targets(values, vector, names)
 
 
-def read_labels(Y: Any, n: int) -> Labels:
+def read_labels(Y: Any, X: Any, n: int, estimator: Any) -> Labels:
     """Labels of two values (0 and 1, or -1 and +1), NaN where unknown."""
-    values, vector = read_targets(Y, n)
+    targets = read_targets(Y, X, n, estimator)
+    values = targets.values
     classes = np.unique(values[~np.isnan(values)])
     if len(classes) > 2:
         raise ValueError(
@@ -51,7 +75,7 @@ def read_labels(Y: Any, n: int) -> Labels:
     if len(classes) == 1:
         classes = np.array([0.0, 1.0]) if classes[0] in (0.0, 1.0) else np.array([-1.0, 1.0])
     signs = np.where(np.isnan(values), np.nan, np.where(values == classes[1], 1.0, -1.0))
-    return Labels(signs, classes, vector)
+    return Labels(signs, classes, targets.vector, targets.names)
 
 
 def kept(labels: Labels, discard: bool) -> Array:
@@ -62,8 +86,21 @@ def kept(labels: Labels, discard: bool) -> Array:
     return rows
 
 
-def check_features(X: Any) -> Array:
-    return np.asarray(check_array(X, dtype=np.float64))
+def read_truth(Y: Any, X: Any, names: Array | None, shape: tuple[int, ...]) -> Array:
+    """Targets to compare predictions of X with, of the columns of the fit."""
+    check_names("the rows of Y", names_of(Y, 0), "those of X", names_of(X, 0), "Y.loc[X.index]")
+    check_names("the columns of Y", names_of(Y, 1), "those of the fit", names, "them in that order")
+    Y = np.asarray(Y, dtype=float)
+    if Y.shape != shape:
+        raise ValueError(f"Y has shape {Y.shape}, the predictions {shape}; pass one row for each sample")
+    if np.isnan(Y).all():
+        raise ValueError("Y has no known entry to compare predictions with")
+    return Y
+
+
+def chosen(scores: Array, classes: Array) -> Array:
+    """The second class where the score is positive; a score that is zero to rounding has the first."""
+    return np.asarray(np.where(scores > TIE, classes[1], classes[0]))
 
 
 class MultiLabelMixin:
@@ -76,19 +113,20 @@ class MultiLabelMixin:
     classes_: Array
     n_features_in_: int
     _vector: bool
+    _label_names: Array | None
 
-    def _remember(self, X: Array, labels: Labels) -> None:
-        self.classes_, self._vector = labels.classes, labels.vector
-        self.n_features_in_ = X.shape[1]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # two values, in one column or several
+        tags.target_tags.required = tags.target_tags.multi_output = True
+        return tags
+
+    def _remember(self, labels: Labels) -> None:
+        self.classes_, self._vector, self._label_names = labels.classes, labels.vector, labels.names
 
     def _read(self, X: Any) -> Array:
         check_is_fitted(self, "classes_")
-        X = check_features(X)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} columns; {type(self).__name__} was fitted with {self.n_features_in_}"
-            )
-        return X
+        return read_table(self, X, fit=False)
 
     def _scores(self, X: Array) -> Array:
         raise NotImplementedError
@@ -103,15 +141,16 @@ class MultiLabelMixin:
 
     def predict(self, X: Any) -> Array:
         """Labels (n, labels), in the values they were given."""
-        return np.asarray(np.where(self.decision_function(X) > 0, self.classes_[1], self.classes_[0]))
+        return chosen(self.decision_function(X), self.classes_)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each label (n, labels); of the two classes (n, 2) if Y was a vector."""
         p = self._probabilities(self._read(X))
         return np.hstack([1 - p, p]) if self._vector else p
 
-    def score(self, X: Any, Y: Any) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """Share of the known labels that are predicted right."""
-        Y, found = np.asarray(Y, dtype=float), self.predict(X)
+        found = self.predict(X)
+        Y = read_truth(y, X, self._label_names, found.shape)
         known = ~np.isnan(Y)
         return float((found[known] == Y[known]).mean())

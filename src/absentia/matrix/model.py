@@ -35,7 +35,9 @@ from absentia.linalg import PSD_TOL, Array, NotPositiveDefiniteError, symmetrize
 
 #: Up to so many columns a matrix is thin.
 THIN = 16
-#: An eigenvalue of a row kernel below this share of the largest is zero.
+#: Eigenvalues of a row kernel far below this share of the largest are rounding.  Nothing is cut there: what
+#: is counted (:attr:`RowKernel.rank`) or divided by (:func:`nystrom_factor`) fades over a few powers of
+#: ten.
 ROUNDING = 1e-10
 
 
@@ -57,8 +59,7 @@ class RowKernel:
                 f"row kernel: not positive semidefinite, its lowest eigenvalue is {values[0]:.4g} (largest "
                 f"{values[-1]:.4g}); clip its eigenvalues first, or check how it was computed"
             )
-        # what only rounding keeps from zero would count as eigenvectors that say the amplitude is zero
-        return cls(U, np.where(values > ROUNDING * values[-1], values, 0.0) if len(values) else values)
+        return cls(U, np.maximum(values, 0.0))
 
     @classmethod
     def factor(cls, Phi: Array) -> RowKernel:
@@ -83,6 +84,21 @@ class RowKernel:
     def scaled(self, factor: float) -> RowKernel:
         return RowKernel(self.U, self.l * factor)
 
+    def permuted(self, order: Array) -> RowKernel:
+        """The kernel of the rows in another order."""
+        return RowKernel(self.U[order], self.l)
+
+    @cached_property
+    def over(self) -> Array:
+        """``1 / l``, fading to nothing where `l` is rounding."""
+        lifted = self.l + ROUNDING * self.l.max(initial=0.0)
+        return np.where(lifted > 0, 1 / np.where(lifted > 0, lifted, 1.0), 0.0)
+
+    @property
+    def rank(self) -> float:
+        """How many eigenvectors say something of the amplitude: no whole number, so without steps."""
+        return max(float(self.l @ self.over), 1.0)
+
     @cached_property
     def squares(self) -> Array:
         """``U**2``, which every preconditioner needs."""
@@ -98,9 +114,11 @@ class RowKernel:
 def nystrom_factor(K_nm: Array, K_mm: Array) -> Array:
     """``Phi`` with ``Phi Phi' = K_nm K_mm^+ K_mn``, the Nystrom approximation on landmarks."""
     values, Q = scipy.linalg.eigh(symmetrize(K_mm).astype(float), check_finite=False)
-    # directions of smaller eigenvalue are rounding, blown up
-    keep = values > values[-1] * max(1e-9, 10 * np.finfo(K_mm.dtype).eps)
-    return np.asarray(K_nm @ (Q[:, keep] / np.sqrt(values[keep])).astype(K_nm.dtype))
+    # a nugget on the landmarks: directions of smaller eigenvalue are rounding, which division would blow up
+    nugget = values[-1] * max(ROUNDING, 10 * np.finfo(K_mm.dtype).eps)
+    if not nugget > 0:  # a kernel of zeros
+        return np.zeros_like(K_nm)
+    return np.asarray(K_nm @ (Q / np.sqrt(np.maximum(values, 0.0) + nugget)).astype(K_nm.dtype))
 
 
 def apply_rows(A: Array, X: Array) -> Array:
@@ -178,6 +196,11 @@ class Addition:
         return np.asarray(self.N @ self.V)
 
     @cached_property
+    def root(self) -> Array:
+        """The symmetric root of N."""
+        return _symmetric_root(self.N)
+
+    @cached_property
     def d(self) -> Array:
         """Eigenvalues ``1 + l_i c_j`` of the covariance between whitened columns, (r, m)."""
         return 1.0 + np.multiply.outer(self.rows.l, self.c)
@@ -185,7 +208,17 @@ class Addition:
     @cached_property
     def shrink(self) -> Array:
         """``l c / (1 + l c)``: the share of F in each direction, (r, m)."""
-        return (self.d - 1.0) / self.d
+        return np.multiply.outer(self.rows.l, self.c) / self.d
+
+    def permuted(self, rows: Array, columns: Array) -> Addition:
+        """The same model with rows and columns in another order."""
+        grid = np.ix_(columns, columns)
+        return Addition(self.rows.permuted(rows), self.C[grid], self.N[grid])
+
+    def stretched(self, scale: Array) -> Addition:
+        """The model of X times `scale` (m,) by columns: the same in other units."""
+        both = np.multiply.outer(scale, scale)
+        return Addition(self.rows, self.C * both, self.N * both)
 
     def matvec(self, X: Array) -> Array:
         """``K X C + X N``: the covariance times vec X."""
@@ -223,7 +256,7 @@ class Addition:
         n, m = self.shape
         U, root = self.rows.U, np.sqrt(self.rows.l)[:, None, None]
         F = apply_rows(U, root * apply_rows(U.T, rng.standard_normal((n, k, m))))
-        return F @ _symmetric_root(self.C) + rng.standard_normal((n, k, m)) @ _symmetric_root(self.N)
+        return F @ _symmetric_root(self.C) + rng.standard_normal((n, k, m)) @ self.root
 
     def row_share(self) -> Array:
         """Diagonal of the precision between whitened columns, (n, m): ``1 - sum_r U_ir^2 shrink_rj``."""

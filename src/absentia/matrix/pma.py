@@ -7,6 +7,9 @@ in :mod:`~.estimate`.  Rows of new samples (Section 4): ``E[x*] = K(x*, X) P(X c
 means, where P is the precision; the new row's own G has mean zero, so that with ``C = I`` labels help each
 other only through what is missing in training.
 
+Rows and columns are put in the order of :mod:`~.order` before anything else, and back at the end: no answer
+depends on the order in which they came.
+
 Departures from the paper: kernels by EM with posterior covariance instead of plug-in; labels as -1 and +1
 instead of truncated log-odds (which are a multiple of them); an optional label covariance C in the
 row part.
@@ -14,39 +17,62 @@ row part.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import warnings
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import scipy.linalg
 from scipy.special import ndtr
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, RegressorMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.base import IterativeMixin
-from absentia.linalg import Array, symmetrize
-from absentia.matrix import estimate, inference
+from absentia.linalg import Array, NotPositiveDefiniteError, cholesky, symmetrize
+from absentia.matrix import checks, estimate, inference
 from absentia.matrix.estimate import What, squared_distances
 from absentia.matrix.gibbs import Chains, effective_sample_size, gibbs, r_hat
-from absentia.matrix.labels import MultiLabelMixin, check_features, kept, read_labels, read_targets
+from absentia.matrix.labels import MultiLabelMixin, chosen, kept, read_labels, read_targets, read_truth
 from absentia.matrix.model import Addition, RowKernel, nystrom_factor
+from absentia.matrix.order import Table, canonical, inverse
+from absentia.randomness import generator
+from absentia.solve import Solution, Status
 
 #: Beyond this many rows the row kernel is approximated on landmarks unless asked otherwise.
 MANY = 4000
-#: Beyond this many entries they are completed to a relative residual of 1e-4 instead of 1e-6.
+#: Beyond this many entries they are completed to a relative residual of 1e-4.
 LARGE = 1_000_000
+#: Least eigenvalue of a column kernel that is given, relative to their mean; above it, it is used as it is.
+FLOOR = 1e-10
+#: Least standard deviation of a target, relative to its greatest value.
+LEAST_SCALE = 1e-10
+#: Up to this many numbers, predictions keep how unknown training labels move them.
+SPREAD = 2_000_000
+
+#: A mean so many standard deviations from zero is worth a word where means are not removed.
+FAR = 5
+
+#: How estimation of the kernels ended.
+SENTENCES = {
+    Status.CONVERGED: "converged: the kernels' relative change fell below tol",
+    Status.MAX_ITER: (
+        "reached max_iter before the kernels' relative change fell below tol; raise max_iter, or accept "
+        "less with a larger tol"
+    ),
+}
 
 
-def _generator(random_state: Any) -> np.random.Generator:
-    return np.random.default_rng(check_random_state(random_state).randint(2**31))
-
-
-def _column_kernel(K: Any, m: int, nugget: float) -> Array:
-    K = np.asarray(K, dtype=float)
-    if K.shape != (m, m):
-        raise ValueError(f"col_kernel has shape {K.shape}; {(m, m)} is wanted, or 'estimate'")
-    return symmetrize(K) + nugget * float(np.trace(K)) / m * np.eye(m)
+def _column_kernel(K: Any, m: int, names: Array | None = None) -> Array:
+    """A column kernel as given; eigenvalues below :data:`FLOOR` of their mean are lifted to that."""
+    K = checks.read_kernel(K, "col_kernel", m, names, ", or 'estimate'")
+    least = FLOOR * float(np.trace(K)) / m
+    try:
+        cholesky(K - least * np.eye(m))
+        return K
+    except NotPositiveDefiniteError:
+        values, V = scipy.linalg.eigh(K)
+    return symmetrize((V * np.maximum(values, least)) @ V.T)
 
 
 def _diagnosed(chains: Chains) -> dict[str, float]:
@@ -66,29 +92,119 @@ def infer(
     """X completed by "exact", "map" or "gibbs" inference, and what there is to say of it."""
     if how == "exact" and X.size > LARGE:
         single = replace(model, rows=RowKernel(model.rows.U.astype(np.float32), model.rows.l))
-        return inference.complete(single, X, observed, tol=1e-4), {}
+        full = inference.complete(single, X, observed, tol=1e-4)
+        _warn_of_residual(inference.residual(single, X, full, observed), 1e-3)
+        return full, {}
     if how == "exact":
-        return inference.complete(model, X, observed, tol=1e-6), {}
+        full = inference.posterior_mean(model, X, observed)
+        _warn_of_residual(inference.residual(model, X, full, observed), 1e-6)
+        return full, {}
     if how == "map":
         solution = inference.mode(model, X, observed)
+        if solution.status is not Status.CONVERGED:
+            _warn_of_residual(inference.residual(model, X, solution.state[:, 0], observed), 0.0)
         return np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)}
-    if how == "gibbs":
-        chains = gibbs(model, X, observed, rng, n_samples=n_samples)
-        return chains.mean(X), _diagnosed(chains)
-    raise ValueError(f"inference must be 'exact', 'map' or 'gibbs', not {how!r}")
+    chains = gibbs(model, X, observed, rng, n_samples=n_samples)
+    return chains.mean(X), _diagnosed(chains)
+
+
+def _warn_of_residual(residual: float, most: float) -> None:
+    if residual > most:
+        warnings.warn(
+            f"missing entries were completed to a relative residual of {residual:.1g} only; the kernels "
+            "are nearly singular: add a nugget to the diagonal of the column kernel",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+
+INFERENCE = ("exact", "map", "gibbs")
+
+
+class _KernelEstimation:
+    """Fitted attributes of what estimates kernels by EM; none where no kernel is estimated."""
+
+    def _forget(self) -> None:
+        for name in ("n_iter_", "kernel_changes_", "converged_", "status_"):
+            self.__dict__.pop(name, None)
+
+    def _record(self, solution: Solution[Any]) -> None:
+        self.n_iter_ = solution.n_iter
+        self.kernel_changes_ = solution.trace
+        self.converged_ = solution.status is Status.CONVERGED
+        self.status_ = SENTENCES.get(solution.status, solution.status.value)
+        if not self.converged_:
+            warnings.warn(
+                f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+
+def _is_estimate(kernel: Any) -> bool:
+    if isinstance(kernel, str):
+        if kernel != "estimate":
+            raise ValueError(f"a kernel is 'estimate' or an array, not {kernel!r}")
+        return True
+    return False
+
+
+def _check_amplitude(amplitude: Any) -> None:
+    if isinstance(amplitude, str):
+        if amplitude not in ("auto", "estimate"):
+            raise ValueError(
+                f"amplitude must be 'auto', 'estimate' or a positive number, not {amplitude!r}"
+            )
+        return
+    checks.check_number("amplitude", amplitude, above=0.0)
+
+
+def _fixed_amplitude(amplitude: Any, both_given: bool) -> float | None:
+    """The number the row kernel is multiplied by; None if it is estimated."""
+    if isinstance(amplitude, str):
+        return 1.0 if amplitude == "auto" and both_given else None
+    return float(amplitude)
 
 
 # --------------------------------------------------------------------------------------------- imputer
 
 
-class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True)
+class _Problem:
+    """A centred matrix, who is observed, and the order of :mod:`~.order` that both are in."""
+
+    X: Array
+    seen: Array
+    rows: Array
+    columns: Array
+
+    @classmethod
+    def of(cls, X: Array, mean: Array, kernels: list[Table]) -> _Problem:
+        rows, columns = canonical(X.shape, [(X, (0, 1)), *kernels])
+        grid = np.ix_(rows, columns)
+        seen = ~np.isnan(X)
+        return cls(np.where(seen, X - mean, 0.0)[grid], seen[grid], rows, columns)
+
+    def back(self, Z: Array) -> Array:
+        """Z (..., n, m) in the order in which rows and columns came."""
+        return Z[..., inverse(self.rows)[:, None], inverse(self.columns)[None, :]]
+
+
+class PMAImputer(
+    OneToOneFeatureMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    _KernelEstimation,
+    BaseEstimator,  # type: ignore[misc]
+):
     """Complete a matrix whose rows are alike and whose columns are alike.
 
     Parameters
     ----------
     row_kernel, col_kernel : "estimate" or array, default "estimate"
-        Covariance between rows (n, n) and between columns (m, m).  Of a row kernel that is given, the
-        amplitude is estimated as long as the column kernel is; if both are given, they stay as they are.
+        Covariance between rows (n, n) and between columns (m, m), in the units of the matrix.
+    amplitude : "auto", "estimate" or float, default "auto"
+        What a row kernel that is given is multiplied by.  "auto" estimates it as long as the column kernel
+        is estimated; if both are given, they stay as they are.
     inference : {"exact", "map", "gibbs"}, default "exact"
         For fixed kernels all three have one answer, the last with Monte-Carlo error.
     n_samples : int, default 500
@@ -97,11 +213,13 @@ class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: igno
     shrinkage : float, default 2.0
         Pseudo-observations with which estimated kernels are drawn towards a multiple of the identity.
     nugget : float, default 1e-3
-        Least eigenvalue of the column kernel, relative to the entries' variance.
+        Least eigenvalue of an estimated column kernel, relative to the entries' variance.
     center : bool, default True
         Remove the columns' observed means.
     tol, max_iter : float and int
         Estimation stops when kernels move by less than `tol` (relative).
+    random_state : int, Generator, RandomState or None, default None
+        See :mod:`absentia.randomness`; None is the fixed seed 0.
 
     Attributes
     ----------
@@ -112,6 +230,9 @@ class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: igno
         After Gibbs sampling, the worst `r_hat` (should be near 1) and `effective_sample_size`.
     log_marginal_likelihood_ : float
         Of the observed entries, under the fitted kernels; estimated when more than 1000 are missing.
+    n_iter_, kernel_changes_, converged_, status_ : int, ndarray, bool, str
+        Steps of EM, how far the kernels moved in each (relative), and how it ended.  Absent if no kernel
+        was estimated.
 
     Examples
     --------
@@ -128,6 +249,7 @@ class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: igno
         *,
         row_kernel: Any = "estimate",
         col_kernel: Any = "estimate",
+        amplitude: Any = "auto",
         inference: str = "exact",
         n_samples: int = 500,
         shrinkage: float = 2.0,
@@ -139,6 +261,7 @@ class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: igno
     ) -> None:
         self.row_kernel = row_kernel
         self.col_kernel = col_kernel
+        self.amplitude = amplitude
         self.inference = inference
         self.n_samples = n_samples
         self.shrinkage = shrinkage
@@ -155,18 +278,22 @@ class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: igno
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Estimate what is to be estimated and complete X (n, m), NaN where missing."""
-        X, _ = read_targets(X, len(X))
-        self._X, self._seen = X, ~np.isnan(X)
-        self.mean_ = np.nanmean(X, axis=0) if self.center else np.zeros(X.shape[1])
-        self._rng_seed = int(_generator(self.random_state).integers(2**31))
+        self._check()
+        names = checks.names_of(X, 0), checks.names_of(X, 1)
+        X = checks.read_gaps(self, X)
+        self._forget()
         self.__dict__.pop("log_marginal_likelihood_", None)
-        centred = np.where(self._seen, X - self.mean_, 0.0)
-        self.model_ = self._model(centred)
+        self._rng_seed = int(generator(self.random_state).integers(2**31))
+        mean = np.nanmean(X, axis=0) if self.center else np.zeros(X.shape[1])
+        K1, K2, kernels = self._given(X, names)
+        problem = _Problem.of(X, mean, kernels)
+        model = self._model(problem, K1, K2)
         full, self.diagnostics_ = infer(
-            self.model_, centred, self._seen, self.inference, self.n_samples, self._rng()
+            model, problem.X, problem.seen, self.inference, self.n_samples, self._rng()
         )
-        self.completed_ = np.where(self._seen, X, full + self.mean_)
-        self.n_features_in_ = X.shape[1]
+        self.mean_, self._X, self._problem, self._ordered = mean, X, problem, model
+        self.model_ = model.permuted(inverse(problem.rows), inverse(problem.columns))
+        self.completed_ = np.where(np.isnan(X), problem.back(full) + mean, X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
@@ -179,66 +306,121 @@ class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: igno
         The row kernel says nothing of rows it has not seen: they are completed by the columns'
         covariance, with the row part's variance as noise.
         """
-        check_is_fitted(self, "completed_")
-        X = np.asarray(X, dtype=float)
-        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has shape {X.shape}; {self.n_features_in_} columns are wanted")
-        if np.array_equal(X, self._X, equal_nan=True):
-            return self.completed_.copy()
-        seen = ~np.isnan(X)
-        S = self.model_.N + self.model_.C * float(self.model_.rows.diagonal().mean())
-        alone = Addition(RowKernel.none(len(X)), np.eye(len(S)), S)
-        full = inference.complete(alone, np.where(seen, X - self.mean_, 0.0), seen) + self.mean_
-        return np.where(seen, X, full)
+        return np.asarray(self.predict(X))
 
     def predict(self, X: Any = None, return_std: bool = False) -> Any:
-        """The completed training matrix; with `return_std` also standard deviations (observed: 0)."""
+        """The completed training matrix, or other rows as in :meth:`transform`.
+
+        With `return_std` also standard deviations (observed: 0).
+        """
         check_is_fitted(self, "completed_")
-        if not return_std:
-            return self.completed_.copy()
-        few = (~self._seen).sum() <= inference.SMALL
-        variance = inference.variance(self.model_, self._seen, None if few else self._rng(), self.n_samples)
-        return self.completed_.copy(), np.sqrt(np.maximum(variance, 0.0))
+        if X is not None:
+            X = checks.read_table(self, X, fit=False, gaps=True)
+            if not np.array_equal(X, self._X, equal_nan=True):
+                mean, std = self._new_rows(X)
+                return (mean, std) if return_std else mean
+        return (self.completed_.copy(), self._std()) if return_std else self.completed_.copy()
 
     def sample(self, n_samples: int = 1) -> Array:
         """Independent draws of the completed matrix from the posterior, (n_samples, n, m)."""
         check_is_fitted(self, "completed_")
-        centred = np.where(self._seen, self._X - self.mean_, 0.0)
-        found = inference.draws(self.model_, centred, self._seen, self._rng(), n_samples) + self.mean_
-        return np.where(self._seen, self._X, found)
+        checks.check_whole("n_samples", n_samples)
+        p = self._problem
+        found = p.back(inference.draws(self._ordered, p.X, p.seen, self._rng(), n_samples)) + self.mean_
+        return np.where(np.isnan(self._X), found, self._X)
 
     @cached_property
     def log_marginal_likelihood_(self) -> float:
         check_is_fitted(self, "completed_")
-        few = (~self._seen).sum() <= inference.SMALL
-        full = np.where(self._seen, self._X - self.mean_, 0.0)
-        return inference.log_marginal(self.model_, full, self._seen, None if few else self._rng())
+        p = self._problem
+        few = (~p.seen).sum() <= inference.SMALL
+        return inference.log_marginal(self._ordered, p.X, p.seen, None if few else self._rng())
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(self._rng_seed)
 
-    def _model(self, X: Array) -> Addition:
+    def _std(self) -> Array:
+        p = self._problem
+        few = (~p.seen).sum() <= inference.SMALL
+        variance = inference.variance(self._ordered, p.seen, None if few else self._rng(), self.n_samples)
+        return p.back(np.sqrt(np.maximum(variance, 0.0)))
+
+    def _new_rows(self, X: Array) -> tuple[Array, Array]:
+        """Rows completed from their own entries, and standard deviations."""
+        seen = ~np.isnan(X)
+        S = self.model_.N + self.model_.C * float(self.model_.rows.diagonal().mean())
+        given = inference.conditionals(Addition(RowKernel.none(len(X)), np.eye(len(S)), S), seen)
+        centred = np.where(seen, X - self.mean_, 0.0)[:, None, :]
+        full = inference.missing_given_rows(centred, np.zeros_like(centred), given)[:, 0] + self.mean_
+        std = np.zeros(X.shape)
+        for part in given:
+            std[np.ix_(part.rows, part.gone)] = np.sqrt((part.root**2).sum(axis=0))
+        return np.where(seen, X, full), std
+
+    def _check(self) -> None:
+        free_rows, _ = _is_estimate(self.row_kernel), _is_estimate(self.col_kernel)
+        checks.check_word("inference", self.inference, INFERENCE)
+        checks.check_whole("n_samples", self.n_samples)
+        checks.check_number("shrinkage", self.shrinkage, least=0.0)
+        checks.check_number("nugget", self.nugget, least=0.0)
+        checks.check_flags(center=self.center)
+        checks.check_stopping(self)
+        _check_amplitude(self.amplitude)
+        if free_rows and self.amplitude != "auto":
+            raise ValueError(
+                f"amplitude={self.amplitude!r} is that of a row kernel that is given; with "
+                "row_kernel='estimate' leave it at 'auto'"
+            )
+
+    def _given(
+        self, X: Array, names: tuple[Array | None, Array | None]
+    ) -> tuple[RowKernel | Array | None, Array | None, list[Table]]:
+        """The kernels that are given, read, and as tables that take part in the order."""
         n, m = X.shape
-        free_rows, free_cols = _is_estimate(self.row_kernel), _is_estimate(self.col_kernel)
-        if free_rows and n > MANY:
+        K1: RowKernel | Array | None = None
+        tables: list[Table] = []
+        if isinstance(self.row_kernel, RowKernel):
+            K1 = self.row_kernel
+            if K1.n != n:
+                raise ValueError(f"row_kernel is of {K1.n} rows; {n} are wanted, or 'estimate'")
+        elif not _is_estimate(self.row_kernel):
+            K1 = checks.read_kernel(self.row_kernel, "row_kernel", n, names[0], ", or 'estimate'")
+            tables.append((K1, (0, 0)))
+        elif n > MANY:
             raise ValueError(
                 f"row_kernel='estimate' with {n} rows needs {n}x{n} numbers from {m} columns; give one, "
                 "or use PMARegressor on features of the rows"
             )
-        rows = RowKernel(np.eye(n), np.ones(n)) if free_rows else _given_rows(self.row_kernel, n)
-        what = What(C="scale" if free_cols and not free_rows else "no", N=free_cols, K=free_rows)
-        start = estimate.starting(rows, X, self._seen, what)
+        K2 = None if _is_estimate(self.col_kernel) else _column_kernel(self.col_kernel, m, names[1])
+        return K1, K2, [*tables, *([] if K2 is None else [(K2, (1, 1))])]
+
+    def _model(self, problem: _Problem, K1: RowKernel | Array | None, K2: Array | None) -> Addition:
+        X, seen = problem.X, problem.seen
+        n, rows = len(X), problem.rows
+        if K1 is None:
+            kernel = RowKernel(np.eye(n), np.ones(n))
+        elif isinstance(K1, RowKernel):
+            kernel = K1.permuted(rows)
+        else:
+            kernel = RowKernel.dense(K1[np.ix_(rows, rows)])
+        fixed = _fixed_amplitude(self.amplitude, K1 is not None and K2 is not None)
+        scale = K1 is not None and fixed is None
+        what = What(C="scale" if scale else "no", N=K2 is None, K=K1 is None)
+        start = estimate.starting(kernel, X, seen, what)
         level = 2 * float(np.diagonal(start.N).mean())
-        if free_rows:
-            start = replace(start, rows=rows.scaled(level / 2))
-        if not free_cols:
-            start = replace(start, N=_column_kernel(self.col_kernel, m, 1e-10))
-        if not (free_rows or free_cols):
-            return start
+        if K1 is None:
+            start = replace(start, rows=kernel.scaled(level / 2))
+        elif fixed is not None:
+            start = replace(start, C=fixed * start.C)
+        if K2 is not None:
+            start = replace(start, N=K2[np.ix_(problem.columns, problem.columns)])
+        return self._estimated(start, problem, what, level) if what.any else start
+
+    def _estimated(self, start: Addition, problem: _Problem, what: What, level: float) -> Addition:
         solution = estimate.learn(
             start,
-            X,
-            self._seen,
+            problem.X,
+            problem.seen,
             what,
             shrinkage=self.shrinkage,
             nugget=self.nugget * level,
@@ -250,27 +432,10 @@ class PMAImputer(TransformerMixin, IterativeMixin, BaseEstimator):  # type: igno
         return solution.state.model
 
 
-def _is_estimate(kernel: Any) -> bool:
-    if isinstance(kernel, str):
-        if kernel != "estimate":
-            raise ValueError(f"a kernel is 'estimate' or an array, not {kernel!r}")
-        return True
-    return False
-
-
-def _given_rows(K: Any, n: int) -> RowKernel:
-    if isinstance(K, RowKernel):
-        return K
-    K = np.asarray(K, dtype=float)
-    if K.shape != (n, n):
-        raise ValueError(f"row_kernel has shape {K.shape}; {(n, n)} is wanted, or 'estimate'")
-    return RowKernel.dense(K)
-
-
 # ------------------------------------------------------------------------------------------ new rows
 
 
-class _RowModel(IterativeMixin, BaseEstimator):  # type: ignore[misc]
+class _RowModel(_KernelEstimation, BaseEstimator):  # type: ignore[misc]
     """Targets of samples with a kernel between samples: fitting, and the distribution of new rows."""
 
     def __init__(
@@ -279,11 +444,13 @@ class _RowModel(IterativeMixin, BaseEstimator):  # type: ignore[misc]
         *,
         gamma: Any = "ml",
         col_kernel: Any = "estimate",
+        amplitude: Any = "auto",
         label_covariance: bool = False,
         inference: str = "exact",
         n_landmarks: int | None = None,
         shrinkage: float = 2.0,
         nugget: float = 1e-3,
+        center: Any = "auto",
         discard: bool = False,
         n_samples: int = 20,
         tol: float = 2e-3,
@@ -293,11 +460,13 @@ class _RowModel(IterativeMixin, BaseEstimator):  # type: ignore[misc]
         self.kernel = kernel
         self.gamma = gamma
         self.col_kernel = col_kernel
+        self.amplitude = amplitude
         self.label_covariance = label_covariance
         self.inference = inference
         self.n_landmarks = n_landmarks
         self.shrinkage = shrinkage
         self.nugget = nugget
+        self.center = center
         self.discard = discard
         self.n_samples = n_samples
         self.tol = tol
@@ -311,77 +480,150 @@ class _RowModel(IterativeMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def _what(self) -> What:
-        return What(C="free" if self.label_covariance else "scale", N=_is_estimate(self.col_kernel))
+    def _check(self) -> None:
+        checks.check_word("kernel", self.kernel, ("rbf", "precomputed"))
+        _check_gamma(self.gamma)
+        _is_estimate(self.col_kernel)
+        _check_amplitude(self.amplitude)
+        checks.check_word("inference", self.inference, INFERENCE)
+        checks.check_flags(label_covariance=self.label_covariance, discard=self.discard)
+        if not (isinstance(self.center, str) and self.center == "auto"):
+            checks.check_flags(center=self.center)
+        if self.n_landmarks is not None:
+            checks.check_whole("n_landmarks", self.n_landmarks)
+        checks.check_number("shrinkage", self.shrinkage, least=0.0)
+        checks.check_number("nugget", self.nugget, least=0.0)
+        checks.check_whole("n_samples", self.n_samples)
+        checks.check_stopping(self)
+        if self.label_covariance and not isinstance(self.amplitude, str):
+            raise ValueError(
+                "label_covariance=True estimates the row part's size; leave amplitude at 'auto'"
+            )
 
-    def _fit(self, X: Array, Y: Array, rows: Array) -> Array:
-        """Learn from the given rows of X and Y; the completed Y of all rows."""
-        if self.kernel not in ("rbf", "precomputed"):
-            raise ValueError(f"kernel must be 'rbf' or 'precomputed', not {self.kernel!r}")
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"kernel='precomputed' wants a square kernel to fit, not {X.shape}")
-        rng = _generator(self.random_state)
+    def _given_amplitude(self) -> float | None:
+        """What the row kernel is multiplied by; None if it is estimated."""
+        rows_given = self.kernel == "precomputed" or not isinstance(self.gamma, str)
+        return _fixed_amplitude(self.amplitude, rows_given and not _is_estimate(self.col_kernel))
+
+    def _centers(self) -> bool:
+        return bool(self._what().any if isinstance(self.center, str) else self.center)
+
+    def _what(self) -> What:
+        C = "free" if self.label_covariance else "scale" if self._given_amplitude() is None else "no"
+        return What(C=C, N=_is_estimate(self.col_kernel))
+
+    def _features(self, X: Any) -> Array:
+        """X to fit: features, or a kernel."""
+        names = checks.names_of(X, 0), checks.names_of(X, 1)
+        table = checks.read_table(self, X, fit=True)
+        if self.kernel == "precomputed":
+            if table.shape[0] != table.shape[1]:
+                raise ValueError(f"kernel='precomputed' wants a square kernel to fit, not {table.shape}")
+            checks.check_names(
+                "the rows of the kernel", names[0], "its columns", names[1], "K.loc[K.columns]"
+            )
+            table = checks.check_kernel(table, "the kernel")
+        return table
+
+    def _fit(self, X: Array, Y: Array, rows: Array, scale: Array, names: Array | None) -> Array:
+        """Learn from the given rows of X and Y (in units of `scale`); the completed Y of all rows."""
+        self._forget()
+        rng = generator(self.random_state)
+        m = Y.shape[1]
+        N = None if _is_estimate(self.col_kernel) else _column_kernel(self.col_kernel, m, names)
         seen = ~np.isnan(Y[rows])
-        self.mean_ = np.where(
-            seen.any(axis=0), np.nansum(Y[rows], axis=0) / np.maximum(seen.sum(axis=0), 1), 0
-        )
-        centred = np.where(seen, Y[rows] - self.mean_, 0.0)
-        self._rows = rows
-        start = self._start(X[rows], centred, seen, rng)
+        mean = np.where(seen, Y[rows], 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        self.mean_ = mean if self._centers() else np.zeros(m)
+        self._put_in_order(X, Y, rows, N)
+        grid = np.ix_(self._rows, self._labels)
+        seen = ~np.isnan(Y[grid])
+        centred = np.where(seen, Y[grid] - self.mean_[self._labels], 0.0)
+        given = _Given(N, scale, self._given_amplitude()).permuted(self._labels)
+        start = self._start(self._inside(X[self._rows]), centred, seen, rng, given)
         self._learn(start, centred, seen, rng)
         full, self.diagnostics_ = infer(
-            self.model_, centred, seen, self.inference, 25 * self.n_samples, rng
+            self._model, centred, seen, self.inference, 25 * self.n_samples, rng
         )
         self._weigh(full, seen, rng)
+        if not self._what().any:
+            _warn_of_means(self._model, mean[self._labels] - self.mean_[self._labels])
+        self.model_ = self._model.permuted(np.argsort(self._rows), inverse(self._labels)).stretched(scale)
+        return self._completed(X, Y, full)
+
+    def _completed(self, X: Array, Y: Array, full: Array) -> Array:
+        """Y with unknown entries as expected: of training rows, and of those left out."""
         known = ~np.isnan(Y)
         out = np.where(known, Y, 0.0)
-        out[rows] = np.where(known[rows], out[rows], full + self.mean_)
-        left = np.setdiff1d(np.arange(len(Y)), rows)
+        expected = np.empty((len(full), Y.shape[1]))
+        expected[:, self._labels] = full
+        out[self._rows] = np.where(known[self._rows], out[self._rows], expected + self.mean_)
+        left = np.setdiff1d(np.arange(len(Y)), self._rows)
         if len(left):
             out[left] = np.where(known[left], out[left], self._mean(X[left]))
         return out
 
-    def _start(self, X: Array, Y: Array, seen: Array, rng: np.random.Generator) -> Addition:
-        """The row kernel, its anchors and a model to begin from."""
-        begin = None
+    def _put_in_order(self, X: Array, Y: Array, rows: Array, N: Array | None) -> None:
+        """Find the order of :mod:`~.order` of the training rows, the labels and the features."""
+        labels: list[Table] = [(Y[rows], (0, 1)), *([] if N is None else [(N, (1, 1))])]
+        if self.kernel == "precomputed":
+            order = canonical((len(rows), Y.shape[1]), [*labels, (X[np.ix_(rows, rows)], (0, 0))])
+            self._rows, self._labels = rows[order[0]], order[1]
+            self._columns = self._rows
+        else:
+            sizes = len(rows), Y.shape[1], X.shape[1]
+            order = canonical(sizes, [*labels, (X[rows], (0, 2))])
+            self._rows, self._labels, self._columns = rows[order[0]], order[1], order[2]
+
+    def _inside(self, X: Array) -> Array:
+        """The columns of X in the order of the fit: features, or training samples."""
+        return X[:, self._columns]
+
+    def _start(self, X: Array, Y: Array, seen: Array, rng: np.random.Generator, given: _Given) -> Addition:
+        """The row kernel, its anchors and a model to begin from; all in the order of the fit."""
         what = self._what()
+
+        def begin(rows: RowKernel, Y: Array, seen: Array) -> Addition:
+            return given.start(estimate.starting(rows, Y, seen, what), what)
+
+        first = None
         if self.kernel == "rbf":
             if isinstance(self.gamma, str) and self.gamma == "ml":
-                self.gamma_, begin, self.gamma_curve_ = estimate.choose_gamma(X, Y, seen, what, rng)
+                self.gamma_, first, self.gamma_curve_ = estimate.choose_gamma(
+                    X, Y, seen, what, rng, start=begin
+                )
             else:
                 self.gamma_ = self._fixed_gamma(X, rng)
+        rows = self._row_kernel(X, rng)
+        return begin(rows, Y, seen) if first is None else replace(first, rows=rows)
+
+    def _row_kernel(self, X: Array, rng: np.random.Generator) -> RowKernel:
         n = len(X)
         size = self.n_landmarks if self.n_landmarks is not None else (n if n <= MANY else 500)
         some = np.sort(rng.choice(n, min(size, n), replace=False))
-        self._anchors = self._rows[some] if self.kernel == "precomputed" else X[some]
+        self._anchors = some if self.kernel == "precomputed" else X[some]
         dtype = np.float32 if n > 5 * MANY else np.float64
         K = self._against(X, dtype)
-        self._self = 1.0
-        if self.kernel == "precomputed":
-            self._self = float(np.diagonal(X[:, self._rows]).mean())
+        self._self = float(np.diagonal(X).mean()) if self.kernel == "precomputed" else 1.0
         if size >= n:
             rows = RowKernel.dense(K)
             self._T = rows.U
-        else:
-            R = nystrom_factor(np.eye(size), K[some])  # K R is the factor
-            Phi = K @ R.astype(dtype)
-            rows = RowKernel.factor(Phi)
-            # k(x*, anchors) T is what U makes of k(x*, X): Phi* Phi' U
-            self._T = R @ (Phi.T @ rows.U)
-        if begin is not None:
-            return replace(begin, rows=rows)
-        return estimate.starting(rows, Y, seen, what)
+            return rows
+        R = nystrom_factor(np.eye(size), K[some])  # K R is the factor
+        Phi = K @ R.astype(dtype)
+        rows = RowKernel.factor(Phi)
+        # k(x*, anchors) T is what U makes of k(x*, X): Phi* Phi' U
+        self._T = R @ (Phi.T @ rows.U)
+        return rows
 
     def _fixed_gamma(self, X: Array, rng: np.random.Generator) -> float:
-        if self.gamma == "median":
-            some = X[rng.choice(len(X), min(len(X), 1000), replace=False)]
-            return 1.0 / float(np.median(squared_distances(some, some)[~np.eye(len(some), dtype=bool)]))
-        if isinstance(self.gamma, str) or not self.gamma > 0:
-            raise ValueError(f"gamma must be 'ml', 'median' or a positive number, not {self.gamma!r}")
-        return float(self.gamma)
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        some = X[rng.choice(len(X), min(len(X), 1000), replace=False)]
+        off = squared_distances(some, some)[~np.eye(len(some), dtype=bool)]
+        return 1.0 / max(float(np.median(off)) if len(off) else 1.0, 1e-300)
 
     def _against(self, X: Array, dtype: Any = np.float64) -> Array:
-        """Kernel of samples against the anchors."""
+        """Kernel of samples against the anchors; columns of X are in the order of the fit."""
         if self.kernel == "precomputed":
             return X[:, self._anchors].astype(dtype, copy=False)
         K = squared_distances(X.astype(dtype), self._anchors.astype(dtype))
@@ -390,9 +632,10 @@ class _RowModel(IterativeMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, start: Addition, Y: Array, seen: Array, rng: np.random.Generator) -> None:
         what = self._what()
+        self._model = start
+        if not what.any:
+            return
         level = float((Y[seen] ** 2).mean())
-        if not what.N:
-            start = replace(start, N=_column_kernel(self.col_kernel, Y.shape[1], 1e-10))
         solution = estimate.learn(
             start,
             Y,
@@ -405,11 +648,11 @@ class _RowModel(IterativeMixin, BaseEstimator):  # type: ignore[misc]
             max_iter=self.max_iter,
         )
         self._record(solution)
-        self.model_ = solution.state.model
+        self._model = solution.state.model
 
     def _weigh(self, full: Array, seen: Array, rng: np.random.Generator) -> None:
         """What predictions need: weights of the anchors, and those of posterior deviations."""
-        model, k = self.model_, self.n_samples
+        model, k = self._model, self.n_samples
         U = model.rows.U
 
         def weights(Z: Array) -> Array:
@@ -418,25 +661,81 @@ class _RowModel(IterativeMixin, BaseEstimator):  # type: ignore[misc]
 
         self._H = weights(full)
         self._H_spread = None
-        if k and not seen.all() and full.size * k <= 2_000_000:
-            D = inference.deviations(model, seen, model.draw(rng, k), tol=1e-3)
-            self._H_spread = weights(D)
+        missing = int((~seen).sum())
+        if missing and full.size * missing <= SPREAD and inference.is_small(model, seen):
+            self._H_spread = weights(inference.spread(model, seen))
+        elif missing and full.size * k <= SPREAD:
+            self._H_spread = weights(inference.spread(model, seen, rng, k, tol=1e-3))
 
     def _mean(self, X: Array) -> Array:
-        return np.asarray(self._against(X) @ (self._T @ self._H) + self.mean_)
+        return self._back(self._against(self._inside(X)) @ (self._T @ self._H)) + self.mean_
 
     def _distribution(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of new rows, noise included."""
-        model = self.model_
-        u = self._against(X) @ self._T
+        model = self._model
+        u = self._against(self._inside(X)) @ self._T
         inside = (u**2) @ (model.c**2 / model.d)
         white = np.maximum(model.c * self._self - inside, 0.0)
         variance = white @ (model.W**2).T + np.diagonal(model.N)
         if self._H_spread is not None:  # what is not known of the missing training labels
-            k = self._H_spread.shape[1]
             moved = np.einsum("ir,rkj->ikj", u, self._H_spread, optimize=True)
-            variance = variance + (moved**2).sum(axis=1) / k
-        return u @ self._H + self.mean_, variance
+            variance = variance + (moved**2).sum(axis=1)
+        return self._back(u @ self._H) + self.mean_, self._back(variance)
+
+    def _back(self, Z: Array) -> Array:
+        """Columns of Z in the order in which labels came."""
+        return Z[:, inverse(self._labels)]
+
+
+def _check_gamma(gamma: Any) -> None:
+    if isinstance(gamma, str) and gamma in ("ml", "median"):
+        return
+    if isinstance(gamma, str):
+        raise ValueError(f"gamma must be 'ml', 'median' or a positive number, not {gamma!r}")
+    checks.check_number("gamma", gamma, above=0.0)
+
+
+def _warn_of_means(model: Addition, mean: Array) -> None:
+    """Say so when means that were not removed are far beyond what the given kernels allow."""
+    variance = float(model.rows.diagonal().mean()) * np.diagonal(model.C) + np.diagonal(model.N)
+    if (np.abs(mean) > FAR * np.sqrt(variance)).any():
+        warnings.warn(
+            f"the given kernels have mean zero, but a column's mean is more than {FAR} standard deviations "
+            "from it; pass center=True to remove means",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What is given of a row model: the column kernel N and the amplitude, in the units of the targets.
+
+    The model is of the targets divided by `scale`; what is given is divided alike, so that it means the
+    same.
+    """
+
+    N: Array | None
+    scale: Array
+    amplitude: float | None
+
+    def permuted(self, order: Array) -> _Given:
+        N = None if self.N is None else self.N[np.ix_(order, order)]
+        return _Given(N, self.scale[order], self.amplitude)
+
+    def start(self, model: Addition, what: What) -> Addition:
+        """`model` with what is given put in."""
+        if self.N is not None:
+            model = replace(model, N=self.N / np.multiply.outer(self.scale, self.scale))
+        if what.C == "free":
+            return model
+        # one amplitude for all columns in the units of the targets
+        unit = np.diag(self.scale**-2.0)
+        if self.amplitude is not None:
+            return replace(model, C=self.amplitude * unit)
+        if self.N is not None:
+            return replace(model, C=unit * float(np.trace(model.C) / np.trace(unit)))
+        return model
 
 
 class PMAClassifier(MultiLabelMixin, _RowModel):
@@ -450,7 +749,11 @@ class PMAClassifier(MultiLabelMixin, _RowModel):
     gamma : "ml", "median" or float, default "ml"
         Width of the RBF kernel; "ml" has the greatest marginal likelihood of the known labels.
     col_kernel : "estimate" or array (labels, labels), default "estimate"
-        Covariance of labels within a sample.
+        Covariance of labels, as -1 and +1, within a sample.
+    amplitude : "auto", "estimate" or float, default "auto"
+        What the row kernel is multiplied by.  "auto" estimates it unless both kernels are given (the row
+        kernel precomputed or of a `gamma` that is a number, the column kernel an array): then they stay as
+        they are.
     label_covariance : bool, default False
         Also estimate a covariance of labels in the row part: labels that go together in like samples.
     inference : {"exact", "map", "gibbs"}, default "exact"
@@ -458,10 +761,18 @@ class PMAClassifier(MultiLabelMixin, _RowModel):
         Landmarks of a Nystrom row kernel; None means all samples up to 4000, and 500 beyond.
     shrinkage, nugget : float
         As in :class:`PMAImputer`.
+    center : "auto" or bool, default "auto"
+        Remove the labels' means; with False they are taken to be zero.  "auto" removes them unless the
+        whole model is given, kernels and amplitude.
     discard : bool, default False
         Learn only from samples with every label known.  For comparison.
     n_samples : int, default 20
-        Posterior draws by which probabilities allow for labels unknown in training.
+        Posterior draws by which probabilities allow for labels unknown in training, where there are too
+        many for the exact amount; beyond 2,000,000 numbers (samples x labels x draws) they do not.
+    tol, max_iter : float and int
+        Estimation stops when kernels move by less than `tol` (relative).
+    random_state : int, Generator, RandomState or None, default None
+        See :mod:`absentia.randomness`; None is the fixed seed 0.
 
     Attributes
     ----------
@@ -472,6 +783,8 @@ class PMAClassifier(MultiLabelMixin, _RowModel):
     gamma_, gamma_curve_ : float, list of (gamma, log-likelihood)
     model_ : absentia.matrix.model.Addition
     diagnostics_ : dict
+        As in :class:`PMAImputer`.
+    n_iter_, kernel_changes_, converged_, status_ : int, ndarray, bool, str
         As in :class:`PMAImputer`.
 
     Examples
@@ -486,11 +799,13 @@ class PMAClassifier(MultiLabelMixin, _RowModel):
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from X (n, features), or a kernel (n, n), and Y (n, labels) with NaN where unknown."""
-        X = check_features(X)
-        labels = read_labels(Y, len(X))
-        self.scores_ = self._fit(X, labels.signs, kept(labels, self.discard))
-        self._remember(X, labels)
-        completed = np.where(self.scores_ > 0, labels.classes[1], labels.classes[0])
+        self._check()
+        table = self._features(X)
+        labels = read_labels(Y, X, len(table), self)
+        one = np.ones(labels.signs.shape[1])
+        self.scores_ = self._fit(table, labels.signs, kept(labels, self.discard), one, labels.names)
+        self._remember(labels)
+        completed = chosen(self.scores_, labels.classes)
         self.labels_ = completed[:, 0] if labels.vector else completed
         return self
 
@@ -502,8 +817,29 @@ class PMAClassifier(MultiLabelMixin, _RowModel):
         return np.asarray(ndtr(mean / np.sqrt(variance)))
 
 
-class PMARegressor(_RowModel):
+class PMARegressor(RegressorMixin, _RowModel):  # type: ignore[misc]
     """Regression on several targets of which some are unknown; as :class:`PMAClassifier`.
+
+    Parameters
+    ----------
+    standardize : bool, default True
+        Estimate on targets divided by their standard deviations, so that their units do not matter.  A
+        `col_kernel` and an `amplitude` that are given are in the units of the targets and divided alike:
+        with both given this changes no answer.
+    kernel, gamma, col_kernel, amplitude, label_covariance, inference, n_landmarks, shrinkage, nugget
+    center, discard, n_samples, tol, max_iter, random_state
+        As in :class:`PMAClassifier`.
+
+    Attributes
+    ----------
+    completed_ : ndarray (n, targets)
+        The training targets, completed.
+    scale_ : ndarray (targets,)
+        What the targets were divided by.
+    mean_ : ndarray (targets,)
+        What was then taken off.
+    model_ : absentia.matrix.model.Addition
+        In the units of the targets.
 
     Examples
     --------
@@ -516,37 +852,85 @@ class PMARegressor(_RowModel):
     True
     """
 
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: Any = "ml",
+        col_kernel: Any = "estimate",
+        amplitude: Any = "auto",
+        label_covariance: bool = False,
+        standardize: bool = True,
+        inference: str = "exact",
+        n_landmarks: int | None = None,
+        shrinkage: float = 2.0,
+        nugget: float = 1e-3,
+        center: Any = "auto",
+        discard: bool = False,
+        n_samples: int = 20,
+        tol: float = 2e-3,
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            gamma=gamma,
+            col_kernel=col_kernel,
+            amplitude=amplitude,
+            label_covariance=label_covariance,
+            inference=inference,
+            n_landmarks=n_landmarks,
+            shrinkage=shrinkage,
+            nugget=nugget,
+            center=center,
+            discard=discard,
+            n_samples=n_samples,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
+        self.standardize = standardize
+
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from X and Y (n, targets) with NaN where unknown."""
-        X = check_features(X)
-        targets, self._vector = read_targets(Y, len(X))
-        known = ~np.isnan(targets)
-        rows = np.flatnonzero(known.all(axis=1)) if self.discard else np.arange(len(X))
+        self._check()
+        checks.check_flags(standardize=self.standardize)
+        table = self._features(X)
+        targets = read_targets(Y, X, len(table), self)
+        Y, known = targets.values, ~np.isnan(targets.values)
+        rows = np.flatnonzero(known.all(axis=1)) if self.discard else np.arange(len(Y))
         if not len(rows):
             raise ValueError("discard=True leaves no sample: every one has an unknown target")
-        self.scale_ = np.where(np.nanstd(targets, axis=0) > 0, np.nanstd(targets, axis=0), 1.0)
-        completed = self._fit(X, targets / self.scale_, rows) * self.scale_
-        completed = np.where(known, targets, completed)
+        self._vector, self._target_names = targets.vector, targets.names
+        self.scale_ = _scale(Y) if self.standardize else np.ones(Y.shape[1])
+        completed = self._fit(table, Y / self.scale_, rows, self.scale_, targets.names) * self.scale_
+        completed = np.where(known, Y, completed)
         self.completed_ = completed[:, 0] if self._vector else completed
-        self.n_features_in_ = X.shape[1]
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Expected targets of new samples, and their standard deviations if asked for."""
         check_is_fitted(self, "completed_")
-        X = check_features(X)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {X.shape[1]} columns, but the fit had {self.n_features_in_}")
+        X = checks.read_table(self, X, fit=False)
         mean, variance = self._distribution(X) if return_std else (self._mean(X), np.zeros(0))
         shape = np.s_[:, 0] if self._vector else np.s_[:]
         if not return_std:
             return (mean * self.scale_)[shape]
         return (mean * self.scale_)[shape], (np.sqrt(variance) * self.scale_)[shape]
 
-    def score(self, X: Any, Y: Any) -> float:
-        """R^2 over the known targets, averaged over columns."""
-        found, Y = np.asarray(self.predict(X)), np.asarray(Y, dtype=float)
+    def score(self, X: Any, y: Any) -> float:
+        """R^2 over the known targets, averaged over the columns that have any."""
+        found = np.asarray(self.predict(X))
+        Y = read_truth(y, X, self._target_names, found.shape)
         found, Y = found.reshape(len(Y), -1), Y.reshape(len(Y), -1)
+        known = ~np.isnan(Y).all(axis=0)
+        found, Y = found[:, known], Y[:, known]
         residual = np.nansum((Y - found) ** 2, axis=0)
         total = np.nansum((Y - np.nanmean(Y, axis=0)) ** 2, axis=0)
         return float((1 - residual / np.where(total > 0, total, 1.0)).mean())
+
+
+def _scale(Y: Array) -> Array:
+    """Standard deviations of the columns; next to nothing for a constant one, and 1 if that is zero."""
+    scale = np.maximum(np.nanstd(Y, axis=0), LEAST_SCALE * np.nanmax(np.abs(Y), axis=0))
+    return np.where(scale > 0, scale, 1.0)

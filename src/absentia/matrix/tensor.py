@@ -15,11 +15,20 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from absentia.linalg import Array, NotPositiveDefiniteError, cholesky, cholesky_logdet, symmetrize
-from absentia.matrix.inference import SMALL, conjugate_gradients
+from absentia.linalg import (
+    Array,
+    NotPositiveDefiniteError,
+    cholesky,
+    cholesky_logdet,
+    cholesky_solve,
+    symmetrize,
+)
+from absentia.matrix import checks
+from absentia.matrix.inference import DEAR, SMALL, conjugate_gradients
+from absentia.matrix.order import canonical, inverse
+from absentia.randomness import generator
 
 
 class TensorAddition:
@@ -65,13 +74,21 @@ class TensorAddition:
         return -0.5 * (float((X * self.solve(X)).sum()) + self.logdet() + X.size * math.log(2 * math.pi))
 
     def draw(self, rng: np.random.Generator, n: int) -> Array:
-        """`n` tensors, (n, *shape)."""
-        return self._turn(np.sqrt(self.d) * rng.standard_normal((n, *self.shape)), True)
+        """`n` tensors, (n, *shape); by a symmetric root, so that signs of eigenvectors do not matter."""
+        noise = self._turn(rng.standard_normal((n, *self.shape)), False)
+        return self._turn(np.sqrt(self.d) * noise, True)
 
     def complete(self, X: Array, observed: Array, *, tol: float = 1e-8) -> Array:
-        """Missing entries of X (*shape) or (k, *shape) at their expectation given the observed ones."""
+        """Missing entries of X (*shape) or (k, *shape) at their expectation given the observed ones.
+
+        Directly where that is cheap, else by conjugate gradients to a relative residual of `tol`.
+        """
         many = X.reshape(-1, *self.shape)
         known = np.where(observed, many, 0.0)
+        if observed.all():
+            return known.reshape(X.shape)
+        if self.is_small(observed):
+            return self._solved(known, observed).reshape(X.shape)
 
         def as_columns(Z: Array) -> Array:  # (k, *shape) to (entries, k, 1), what the solver takes
             return Z.reshape(len(many), -1).T[:, :, None]
@@ -84,6 +101,18 @@ class TensorAddition:
         B = -as_columns(np.where(observed, 0.0, self.solve(known)))
         found = conjugate_gradients(precision, B, lambda Z: Z / diagonal, np.zeros_like(B), tol=tol)
         return (known + found.state.x[:, :, 0].T.reshape(many.shape)).reshape(X.shape)
+
+    def is_small(self, observed: Array) -> bool:
+        """Whether a matrix over the missing entries is formed and factorised."""
+        missing = int((~observed).sum())
+        return missing <= SMALL and missing**2 * self.d.size <= DEAR
+
+    def _solved(self, known: Array, observed: Array) -> Array:
+        """``P_mm x_m = -P_mo x_o`` by a Cholesky factor, and one step of iterative refinement."""
+        L = cholesky(self.missing_precision(observed), "precision of the missing entries")
+        for _ in range(2):
+            known[:, ~observed] -= cholesky_solve(L, self.solve(known)[:, ~observed].T).T
+        return known
 
     def _diagonal(self) -> Array:
         """Diagonal of the precision."""
@@ -119,6 +148,8 @@ class PMATensorImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Draws behind the standard deviations where more than 1000 entries are missing.
     center : bool, default True
         Remove the mean of the observed entries.
+    random_state : int, Generator, RandomState or None, default None
+        See :mod:`absentia.randomness`; None is the fixed seed 0.
 
     Examples
     --------
@@ -141,22 +172,44 @@ class PMATensorImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Complete X (n1, n2, n3), NaN where missing."""
-        X = np.asarray(X, dtype=float)
+        checks.check_whole("n_samples", self.n_samples)
+        checks.check_flags(center=self.center)
+        X = _tensor(X)
         shapes = [np.shape(K) for K in self.kernels]
         if shapes != [(n, n) for n in X.shape]:
             raise ValueError(
                 f"X has shape {X.shape}, the kernels {shapes}; pass one square kernel per mode"
             )
-        self._X, self._seen = X, ~np.isnan(X)
-        if not self._seen.any():
+        kernels = [
+            checks.read_kernel(K, f"kernels[{a}]", n)
+            for a, (K, n) in enumerate(zip(self.kernels, X.shape, strict=True))
+        ]
+        if np.isnan(X).all():
             raise ValueError("X has no observed entry")
-        self.mean_ = float(X[self._seen].mean()) if self.center else 0.0
-        self.model_ = TensorAddition(self.kernels)
-        self._centred = np.where(self._seen, X - self.mean_, 0.0)
-        self._seed = check_random_state(self.random_state).randint(2**31)
-        full = self.model_.complete(self._centred, self._seen) + self.mean_
-        self.completed_ = np.where(self._seen, X, full)
+        self._seed = int(generator(self.random_state).integers(2**31))
+        self.mean_ = float(X[~np.isnan(X)].mean()) if self.center else 0.0
+        self.model_ = TensorAddition(kernels)
+        modes = [(K, (a, a)) for a, K in enumerate(kernels)]
+        self._order = canonical(X.shape, [(X, (0, 1, 2)), *modes])
+        self._model = TensorAddition([K[np.ix_(o, o)] for K, o in zip(kernels, self._order, strict=True)])
+        self._X = X
+        self.completed_ = self._completed(X)
         return self
+
+    def _centred(self, X: Array) -> tuple[Array, Array]:
+        """X in the order of the fit, centred, and who is observed."""
+        X = X[np.ix_(*self._order)]
+        seen = ~np.isnan(X)
+        return np.where(seen, X - self.mean_, 0.0), seen
+
+    def _back(self, Z: Array) -> Array:
+        """Z (*shape) or (k, *shape) in the order in which it came."""
+        first = [np.arange(len(Z))] if Z.ndim > len(self._order) else []
+        return Z[np.ix_(*first, *(inverse(o) for o in self._order))]
+
+    def _completed(self, X: Array) -> Array:
+        full = self._back(self._model.complete(*self._centred(X))) + self.mean_
+        return np.where(np.isnan(X), full, X)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
         """The completed tensor."""
@@ -165,34 +218,50 @@ class PMATensorImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Array:
         """Another tensor over the same modes, completed with the same kernels."""
         check_is_fitted(self, "completed_")
-        X = np.asarray(X, dtype=float)
+        X = _tensor(X)
         if X.shape != self._X.shape:
             raise ValueError(f"X has shape {X.shape}; {self._X.shape} is wanted")
-        seen = ~np.isnan(X)
-        full = self.model_.complete(np.where(seen, X - self.mean_, 0.0), seen) + self.mean_
-        return np.where(seen, X, full)
+        return self._completed(X)
 
     def predict(self, X: Any = None, return_std: bool = False) -> Any:
-        """The completed tensor; with `return_std` also standard deviations (observed: 0)."""
+        """The completed training tensor, or another as in :meth:`transform`.
+
+        With `return_std` also standard deviations (observed: 0).
+        """
         check_is_fitted(self, "completed_")
-        if not return_std:
-            return self.completed_.copy()
-        std = np.zeros(self._seen.shape)
-        if (~self._seen).sum() <= SMALL:
-            std[~self._seen] = np.sqrt(
-                np.diagonal(np.linalg.inv(self.model_.missing_precision(self._seen)))
-            )
+        completed = self.completed_.copy() if X is None else self.transform(X)
+        return (completed, self._std(self._X if X is None else _tensor(X))) if return_std else completed
+
+    def _std(self, X: Array) -> Array:
+        _, seen = self._centred(X)
+        std = np.zeros(seen.shape)
+        if (~seen).sum() <= SMALL:
+            std[~seen] = np.sqrt(np.diagonal(np.linalg.inv(self._model.missing_precision(seen))))
         else:
-            std = np.sqrt(((self.sample(self.n_samples) - self.completed_) ** 2).mean(axis=0))
-        return self.completed_.copy(), std
+            std = np.sqrt((self._deviations(seen, self.n_samples) ** 2).mean(axis=0))
+        return self._back(std)
+
+    def _deviations(self, seen: Array, n: int) -> Array:
+        """Posterior deviations in the order of the fit (Matheron's rule), zero where observed."""
+        prior = self._model.draw(np.random.default_rng(self._seed), n)
+        return prior - self._model.complete(prior, seen, tol=1e-6)
 
     def sample(self, n_samples: int = 1) -> Array:
         """Independent draws of the completed tensor from the posterior (Matheron's rule)."""
         check_is_fitted(self, "completed_")
-        prior = self.model_.draw(np.random.default_rng(self._seed), n_samples)
-        return self.completed_ + prior - self.model_.complete(prior, self._seen, tol=1e-6)
+        checks.check_whole("n_samples", n_samples)
+        _, seen = self._centred(self._X)
+        return self.completed_ + self._back(self._deviations(seen, n_samples))
 
     @property
     def log_marginal_likelihood_(self) -> float:
         check_is_fitted(self, "completed_")
-        return self.model_.log_marginal(self._centred, self._seen)
+        return self._model.log_marginal(*self._centred(self._X))
+
+
+def _tensor(X: Any) -> Array:
+    """X (n1, n2, n3) as numbers of its own, NaN where missing."""
+    X = check_array(X, dtype=np.float64, allow_nd=True, ensure_all_finite="allow-nan", copy=True)
+    if X.ndim != 3 or 0 in X.shape:
+        raise ValueError(f"X has shape {X.shape}; a tensor of three modes is wanted")
+    return np.asarray(X)
