@@ -436,3 +436,5 @@ def test_regression_refuses_what_makes_no_sense(kernels):
         MKLRegressor(epsilon=-1).fit(kv, y)
     with pytest.raises(ValueError, match="finite target"):
         MKLRegressor().fit(kv, np.full(120, np.nan))
+    with pytest.raises(ValueError, match="complex"):
+        MKLRegressor().fit(kv, y + 1j)

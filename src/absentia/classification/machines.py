@@ -266,6 +266,12 @@ class LabelMixin(ClassifierMixin):  # type: ignore[misc]
         y = column_or_1d(y)
         if len(y) != len(X):
             raise ValueError(f"{len(y)} labels came for {len(X)} samples; one for each is wanted")
+        if np.iscomplexobj(y):
+            raise ValueError("labels are complex numbers; text, whole numbers or booleans are wanted")
+        absent = np.array([label != label for label in y.tolist()], dtype=bool)  # NaN is not itself
+        if absent.any():
+            example = shown(X.ids[np.argmax(absent)])
+            raise ValueError(f"{absent.sum()} label(s) are NaN, e.g. of {example}; leave these samples out")
         check_classification_targets(y)
         weight = sample_weights(sample_weight, len(y))
         counts = weight > 0
