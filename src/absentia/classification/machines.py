@@ -263,11 +263,11 @@ class LabelMixin(ClassifierMixin):  # type: ignore[misc]
 
     def _labels(self, X: Presence, y: Any, sample_weight: Any) -> tuple[Array, Array]:
         """Labels, and how much each sample counts; classes and their frequencies are remembered."""
+        if np.iscomplexobj(y):
+            raise ValueError("labels are complex numbers; text, whole numbers or booleans are wanted")
         y = column_or_1d(y)
         if len(y) != len(X):
             raise ValueError(f"{len(y)} labels came for {len(X)} samples; one for each is wanted")
-        if np.iscomplexobj(y):
-            raise ValueError("labels are complex numbers; text, whole numbers or booleans are wanted")
         absent = np.array([label != label for label in y.tolist()], dtype=bool)  # NaN is not itself
         if absent.any():
             example = shown(X.ids[np.argmax(absent)])

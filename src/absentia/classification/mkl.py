@@ -179,10 +179,9 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     def fit(self, X: KernelViews, y: Any, sample_weight: Any = None) -> Self:
         """Learn from square kernels of the training samples and their targets."""
         X = check_kernels(X)
-        y = column_or_1d(y)
         if np.iscomplexobj(y):
             raise ValueError("targets are complex numbers; real ones are wanted")
-        y = y.astype(np.float64)
+        y = column_or_1d(y).astype(np.float64)
         if len(y) != len(X) or not np.isfinite(y).all():
             raise ValueError(f"one finite target for each of {len(X)} samples is wanted; {len(y)} came")
         if not self.epsilon >= 0:
