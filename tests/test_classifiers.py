@@ -4,12 +4,23 @@ import pickle
 
 import numpy as np
 import pytest
+import threadpoolctl
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from absentia import AbsenceWarning, ViewKernels, Views, datasets, missingness
+from absentia import (
+    AbsenceWarning,
+    AbsentMKLClassifier,
+    KernelViews,
+    MKLRegressor,
+    ViewKernels,
+    Views,
+    datasets,
+    missingness,
+)
 from market import CLASSIFIERS
 
 # I-AMKL and MMAF alternate without a guarantee to converge
@@ -65,21 +76,76 @@ def assert_same_scores(found, wanted, slack=2e-3):
 # ------------------------------------------------------------------------------- what must not matter
 
 
-def test_permuting_samples_permutes_the_scores(classifier, data, rng):
-    X, y = data
+# at their own tolerance: what is learned from is brought into an order of its own first
+EVERY = CLASSIFIERS | {
+    "regression": MKLRegressor(),
+    "two steps": AbsentMKLClassifier("penalized", two_step=True),
+    "sigmoid": clone(CLASSIFIERS["mkl"]).set_params(probability=True),
+    "isotonic": clone(CLASSIFIERS["convex, mean"]).set_params(probability="isotonic"),
+}
+
+
+@pytest.fixture(params=EVERY)
+def anyone(request):
+    return clone(EVERY[request.param])
+
+
+def answers(machine, X):
+    """Numbers that a fitted machine gives: chances, scores or targets."""
+    ways = ("predict_proba", "decision_function", "predict")
+    return getattr(machine, next(way for way in ways if hasattr(machine, way)))(X)
+
+
+def assert_equal_but_for_rounding(found, wanted):
+    np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
+
+
+def without_ids(X):
+    """The same data as if it came for the first time, ids counted from zero."""
+    if hasattr(X, "column_ids"):
+        return KernelViews.from_dense(np.nan_to_num(X.to_dense()), observed=X.observed, names=X.names)
+    return Views.from_dict(
+        {
+            name: np.where(seen[:, None], table, np.nan)
+            for (name, table), seen in zip(X.to_dict().items(), X.observed.T, strict=True)
+        }
+    )
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_permuting_samples_permutes_the_answers(anyone, digits, kernels, rng, many):
+    X, y = (kernels if takes_kernels(anyone) else digits[0]), digits[1]
+    labels = y % 3 if many else y < 5
     order = rng.permutation(N)
-    straight = exact(classifier).fit(X, y < 5).decision_function(X)[order]
+    straight = clone(anyone).fit(X, labels)
     permuted = subset(X, order)
-    other = exact(classifier).fit(permuted, (y < 5)[order]).decision_function(permuted)
-    assert_same_scores(other, straight)
+    for data in (permuted, without_ids(permuted)):
+        other = clone(anyone).fit(data, labels[order])
+        assert_equal_but_for_rounding(answers(other, data), answers(straight, X)[order])
+        if takes_kernels(anyone):
+            assert_equal_but_for_rounding(other.weights_, straight.weights_)
+            np.testing.assert_array_equal(other.unusable(data), straight.unusable(X)[order])
 
 
-def test_reordering_views_changes_no_score(classifier, data):
-    X, y = data
-    turned = X.select(X.names[::-1])
-    straight = exact(classifier).fit(X, y < 5).decision_function(X)
-    other = exact(classifier).fit(turned, y < 5).decision_function(turned)
-    assert_same_scores(other, straight)
+def test_reordering_views_changes_no_answer(anyone, digits, kernels):
+    X, y = (kernels if takes_kernels(anyone) else digits[0]), digits[1]
+    turned = X.select([X.names[v] for v in (3, 0, 5, 1, 4, 2)])
+    straight, other = clone(anyone).fit(X, y < 5), clone(anyone).fit(turned, y < 5)
+    assert_equal_but_for_rounding(answers(other, turned), answers(straight, X))
+    if takes_kernels(anyone):
+        assert_equal_but_for_rounding(other.weights_, straight.weights_[[3, 0, 5, 1, 4, 2]])
+
+
+def test_threads_change_no_answer(anyone):
+    """BLAS adds up in another order with two threads, once matrices are large enough for it to use them."""
+    views, y = datasets.load_digit_views(n_samples=240, return_X_y=True)
+    views = views.hide(missingness.fixed_per_sample(views, 3, random_state=0))
+    X = ViewKernels().fit_transform(views) if takes_kernels(anyone) else views
+    found = []
+    for threads in (1, 2):
+        with threadpoolctl.threadpool_limits(threads):
+            found.append(answers(clone(anyone).fit(X, y < 5), X))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6 * np.abs(found[0]).max())
 
 
 def test_names_of_classes_do_not_matter_but_their_order_turns_the_sign(classifier, data):
@@ -163,6 +229,75 @@ def test_in_a_pipeline_on_views(classifier, digits):
     pipeline = Pipeline([*steps, ("machine", classifier)])
     scores = cross_val_score(pipeline, views, y < 5, cv=3, error_score="raise")
     assert scores.mean() > 0.6
+
+
+def test_what_is_not_fitted_says_so(classifier, data):
+    X, _ = data
+    for method in ("predict", "decision_function", "unusable"):
+        with pytest.raises(NotFittedError):
+            getattr(classifier, method)(X)
+
+
+def test_what_was_there_is_counted(classifier, data):
+    X, y = data
+    wanted = N if takes_kernels(classifier) else sum(X.block(name).shape[1] for name in X.names)
+    assert classifier.fit(X, y < 5).n_features_in_ == wanted
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (np.full(N, np.nan), r"NaN"),
+        (np.where(np.arange(N) == 3, np.nan, np.arange(N) % 2.0), r"NaN"),
+        (np.arange(N) % 2 + 1j, r"[Cc]omplex|label type"),
+        (np.linspace(0, 1, N), r"continuous|label type"),
+        (np.column_stack([np.arange(N) % 2] * 2), r"1d array|shape"),
+        (np.arange(N - 1) % 2, rf"{N - 1} labels came for {N}"),
+        (np.ones(N, int), "two classes or more"),
+    ],
+    ids=["nan", "one nan", "complex", "continuous", "two columns", "too few", "one class"],
+)
+def test_labels_that_are_none_are_refused(classifier, data, labels, says):
+    with pytest.raises(ValueError, match=says):
+        classifier.fit(data[0], labels)
+
+
+@pytest.mark.parametrize("kind", [str, bool, float, object, np.int8])
+def test_labels_of_any_kind_come_back(classifier, data, kind):
+    X, y = data
+    names = {
+        str: ["no", "yes"],
+        bool: [False, True],
+        float: [0.0, 1.0],
+        object: ["a", "b"],
+        np.int8: [3, 7],
+    }
+    labels = np.array(names[kind], dtype=kind)[(y < 5).astype(int)]
+    fitted = classifier.fit(X, labels)
+    assert fitted.classes_.tolist() == names[kind]
+    predicted = fitted.predict(X)
+    assert set(predicted.tolist()) <= set(names[kind])
+    assert predicted.dtype == labels.dtype
+    as_list = clone(classifier).fit(X, labels.tolist()).predict(X)
+    np.testing.assert_array_equal(as_list, predicted)
+
+
+@pytest.mark.parametrize(
+    "weight",
+    [-np.ones(N), np.ones(N - 1), np.zeros(N), np.full(N, np.nan), np.full(N, np.inf), np.ones((N, 1))],
+)
+def test_sample_weights_that_make_no_sense_are_refused(classifier, data, weight):
+    with pytest.raises(ValueError, match="sample_weight must be"):
+        classifier.fit(data[0], data[1] < 5, sample_weight=weight)
+
+
+def test_weights_of_one_are_no_weights_and_the_second_fit_forgets_the_first(classifier, data):
+    X, y = data
+    plain = clone(classifier).fit(X, y < 5).decision_function(X)
+    weighed = clone(classifier).fit(X, y < 5, sample_weight=np.ones(N))
+    np.testing.assert_array_equal(weighed.decision_function(X), plain)
+    weighed.fit(X, y % 3)
+    np.testing.assert_array_equal(weighed.fit(X, y < 5).decision_function(X), plain)
 
 
 # ----------------------------------------------------------------------------------------- absence

@@ -304,7 +304,12 @@ def test_with_equally_many_views_each_penalized_is_zero_filling_with_another_c(k
     penalized = AbsentMKLClassifier("penalized", C=2.0, lam=lam, tol=1e-9).fit(kv, y < 5)
     zero = MKLClassifier(C=2.0 / (Lambda * tau**2), tol=1e-9).fit(kv, y < 5)
     np.testing.assert_allclose(penalized.weights_, zero.weights_, atol=1e-5)
-    np.testing.assert_allclose(penalized._raw_scores(kv)[:, 0] / tau, zero.decision_function(kv), atol=1e-4)
+    # of who has no view with weight both say the prior, which is no multiple of tau
+    np.testing.assert_array_equal(penalized.unusable(kv), zero.unusable(kv))
+    some = ~zero.unusable(kv)
+    raw, wanted = penalized._raw_scores(kv)[some, 0], zero.decision_function(kv)[some]
+    np.testing.assert_allclose(raw / tau, wanted, atol=1e-4)
+    np.testing.assert_array_equal(penalized.decision_function(kv)[~some], zero.decision_function(kv)[~some])
 
 
 def test_tau_by_equation_23_is_the_nearest_allowed():
@@ -431,3 +436,5 @@ def test_regression_refuses_what_makes_no_sense(kernels):
         MKLRegressor(epsilon=-1).fit(kv, y)
     with pytest.raises(ValueError, match="finite target"):
         MKLRegressor().fit(kv, np.full(120, np.nan))
+    with pytest.raises(ValueError, match="complex"):
+        MKLRegressor().fit(kv, y + 1j)

@@ -3,6 +3,8 @@
 Everything is learned inside a fold's training part: the kernels' scales and widths, C, the machine, its
 calibration.  The baselines are a support vector machine on the average of the kernels, absent views read as
 zero (:class:`absentia.CombineKernels`, its C chosen in the same way), and the most frequent class.
+
+Folds are cut by what the samples are, not by where they stand: the order of the samples changes none of it.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from absentia.classification.order import feature_profiles, folds, kernel_profiles, sample_order
 from absentia.kernels import CombineKernels, ViewKernels
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
@@ -83,11 +85,13 @@ def fitted(kernels: KernelViews, y: Array, plan: Plan, tick: Tick) -> Any:
 
 def best_C(estimator: Any, name: str, kernels: KernelViews, y: Array, tick: Tick) -> float:
     """The C of :data:`GRID` with the most samples right when held out; the least of equals."""
-    folds = list(StratifiedKFold(min(INNER_FOLDS, _fewest(y))).split(y, y))
+    parts = folds(
+        sample_order(kernel_profiles(kernels), kernels.observed, y), y, min(INNER_FOLDS, _fewest(y))
+    )
     right = []
     for C in GRID:
         count = 0
-        for train, test in folds:
+        for train, test in parts:
             machine = clone(estimator).set_params(**{name: C})
             with quiet():
                 machine.fit(kernels[np.ix_(train, train)], y[train])
@@ -105,8 +109,9 @@ def cross_validate(
     predicted, averaged, majority = (np.empty_like(y) for _ in range(3))
     chances = np.zeros((len(y), len(classes)))
     chosen, averaged_prices = [], []
-    split = StratifiedKFold(min(FOLDS, _fewest(y)), shuffle=True, random_state=seed)
-    for train, test in split.split(y, y):
+    profiles = feature_profiles(data) if isinstance(data, Views) else kernel_profiles(data)
+    order = sample_order(profiles, data.observed, y)
+    for train, test in folds(order, y, min(FOLDS, _fewest(y)), seed):
         part = data[train] if isinstance(data, Views) else data[np.ix_(train, train)]
         with quiet():
             makes, kernels = training_kernels(part, plan.kernel)

@@ -57,3 +57,56 @@ def hard_margin_25(x, observed, y):
         bounds=[(0, None)] * (2 * m) + [(None, None), (0, None)],
     )
     return found.fun**2 / 2
+
+
+def largest_total(q, rows):
+    """``max {c.q : c >= 0, rows c <= 1}``; rows None stands for the ball of the 2-norm."""
+    if rows is None:
+        return float(np.linalg.norm(np.maximum(q, 0)))
+    scale = q.max()
+    return -scipy.optimize.linprog(-q / scale, rows, np.ones(len(rows))).fun * scale if scale > 0 else 0.0
+
+
+def duality_gap(K, eta, z, bias, t, lo, hi, eps=0.0, rows=None, free=True):
+    """Primal minus dual value over the primal, from nothing but kernels, weights, coefficients and bias.
+
+    K: masked kernels as they were given; (t, lo, hi, eps): the problem of svm.dual; with `free` the weights
+    may be anywhere with ``rows eta <= 1``, without they are fixed.
+    """
+    assert (z >= lo - 1e-12 * hi.max()).all()
+    assert (z <= hi + 1e-12 * hi.max()).all()
+    assert abs(z.sum()) <= 1e-12 * len(z) * np.abs(z).sum()
+    q = np.array([z @ k @ z for k in K])
+    rest = t - np.tensordot(eta, K, 1) @ z - bias
+    losses = np.maximum(np.maximum(hi * (rest - eps), lo * (rest + eps)), 0)
+    primal = eta @ q / 2 + losses.sum()
+    dual = t @ z - eps * np.abs(z).sum() - (largest_total(q, rows) if free else eta @ q) / 2
+    return (primal - dual) / primal
+
+
+def two_steps(K, observed, y, C, lam, n_rounds):
+    """Eqs. 18 and 23 in turn from tau = 1, on masked kernels: the tau after every round."""
+    n, m = observed.shape
+    o, tau, taus = observed.mean(axis=1), np.ones(n), []
+    for _ in range(n_rounds):
+        Lambda = 1 + lam / n * sum(((tau[i] - observed[i]) ** 2).sum() for i in range(n))
+        t, bound = y * tau, C / (Lambda * tau)
+        lo, hi = np.minimum(y * bound, 0), np.maximum(y * bound, 0)
+        eta = scipy.optimize.minimize(
+            lambda e, t=t, lo=lo, hi=hi: value_and_gradient(K, t, lo, hi, np.maximum(e, 0)),
+            np.full(m, 1 / m),
+            jac=True,
+            bounds=[(0, 1)] * m,
+            constraints=[{"type": "eq", "fun": lambda e: e.sum() - 1, "jac": lambda e: np.ones(m)}],
+            method="SLSQP",
+            options={"ftol": 1e-12},
+        ).x
+        combined = np.tensordot(np.maximum(eta, 0), K, 1)
+        z = svm.dual(combined, t, lo, hi)
+        scores = combined @ z
+        inside = (z * y > 1e-3 * bound) & (z * y < (1 - 1e-3) * bound)
+        u = y * (scores + np.median((t - scores)[inside]))
+        v = np.minimum(u / tau, 1.0)  # 1 - xi
+        tau = np.array([min(a, b / c) if c > 0 else max(a, b / c) for a, b, c in zip(o, u, v, strict=True)])
+        taus.append(tau)
+    return taus

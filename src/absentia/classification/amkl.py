@@ -35,11 +35,22 @@ Departures from the paper, and why:
 * Eqs. 25 and 26 do not have equal optima; (28) is what its equation says, no more.
 * In I-AMKL-lambda ``tau = o``, the observed share of views, is a fixed point of the two steps (eq. 23), at
   which lambda only rescales C.  It is taken at once.  If every row has equally many views, this is
-  :class:`MKLClassifier` with another C.
+  :class:`MKLClassifier` with another C.  The paper starts from ``tau = 1`` and takes the two steps in turn
+  (``two_step=True``: on the observed views, without the shared alpha).  That may end elsewhere: by eq. 23 a
+  sample that is misclassified keeps its tau, and there lambda does not only rescale C.
 * One training sample with all views makes (28) identical to :class:`MKLClassifier`;
   ``constraint="mean"``, one row ``mean_i s_i' eta <= 1``, does not degenerate so.
 * I-AMKL has no guarantee to converge; tau is kept from `tau_min` up, because boxes ``C / tau`` grow without
-  bound; the rounds end at `max_iter`, and ``converged_`` says how.
+  bound; the rounds end at `max_iter`, and ``converged_`` says how.  Algorithm 1 stops when no weight
+  changes by more than eta_0; here rounds stop when the objective's relative change falls below `tol`,
+  because weights of views that are alike can change long after the machine has settled.
+* Scores are divided by the share of the margin that a sample's views carry (``decision_function``); eqs. 16
+  and 32 do not, which for two classes changes no prediction.  For several, learned one against the rest,
+  it does: machines with weights on different views would not be comparable otherwise.
+* ``weights_`` of C-AMKL are not the gamma of eq. 28 but eta with ``w_p = eta_p sum_i z_i s_ip phi_p(x_i)``,
+  which scores are made of.  At the optimum ``gamma_p`` is proportional to ``|w_p|^2 / eta_p`` and ``u = 1/2
+  sum_p |w_p|^2 / eta_p``: then ``1/2 sum_p s_ip |w_p|^2 / gamma_p = u sum_p s_ip eta_p <= u``.  It is
+  ``gamma_``.
 """
 
 from __future__ import annotations
@@ -50,6 +61,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.base import Recipe, check_kernels
 from absentia.classification.amkl_paper import Complete, paper_convex, paper_penalized
@@ -71,10 +83,19 @@ def margin_share(observed: Array, norms: Array, tau_min: float) -> Array:
 
 
 def closest_tau(o: Array, u: Array, v: Array) -> Array:
-    """Eq. 23: the tau nearest `o` with ``v tau <= u``, each sample for itself."""
+    """Eq. 23: the tau nearest `o` with ``v tau <= u``, each sample for itself.
+
+    With ``v = min(u / tau, 1)`` of the tau before: `o` for whoever is on the right side, the tau before for
+    whoever is not.  On which side a sample on the boundary lies is rounding; it counts as right.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         limit = u / v
     return np.where(v > 0, np.minimum(o, limit), np.where(v < 0, np.maximum(o, limit), o))
+
+
+def reached(u: Array, tau: Array) -> Array:
+    """``v = 1 - xi`` of samples with margins `u`; zero where one lies on the boundary but for rounding."""
+    return np.where(np.abs(u) <= 1e-9 * tau, 0.0, np.minimum(u / tau, 1.0))
 
 
 def penalty(observed: Array, tau: Array, lam: float) -> float:
@@ -119,6 +140,7 @@ def iterative(
         eta, z = (warm.eta, warm.coefficients) if warm else (None, None)
         solution = solve(problem, tol=tol, eta=eta, z=z)
         machine = learned(problem, solution)[0]
+        machine = machine._replace(tau=tau)
         return Round(tau, margin_share(training.observed, machine.norms, tau_min), solution, machine)
 
     ones = np.ones(len(y))
@@ -134,6 +156,37 @@ def penalized(training: Training, y: Array, lam: float, tau: Array) -> Box:
     """Eq. 18 with given tau."""
     Lambda = penalty(training.rows, tau[training.bound > 0], lam)
     return Box.classification(y, training.bound / (Lambda * tau), tau)
+
+
+def two_steps(
+    training: Training, y: Array, lam: float, *, tol: float, max_iter: int, callback: Callback | None
+) -> Learned:
+    """Eq. 18 for given tau, then tau by eq. 23, from ``tau = 1``: on what is observed.
+
+    No floor under tau is needed: it is never below the lesser of o and the tau before.
+    """
+    region, o = Polytope.simplex(len(training.stack)), observed_share(training)
+
+    def step(last: Round) -> Round:
+        tau = last.following
+        box = penalized(training, y, lam, tau)
+        problem = Problem(training.stack, (box,), region)
+        warm = last.solution.state.point if last.solution else None
+        eta, z = (warm.eta, warm.coefficients) if warm else (None, None)
+        solution = solve(problem, tol=tol, eta=eta, z=z)
+        machine = learned(problem, solution)[0]._replace(tau=tau)
+        own = solution.state.point.machines[0]
+        u = y * (own.scores + own.bias)
+        return Round(tau, closest_tau(o, u, reached(u, tau)), solution, machine)
+
+    def objective(last: Round) -> float:
+        return penalty(training.rows, last.tau[training.bound > 0], lam) * last.objective
+
+    ones = np.ones(len(y))
+    rounds = iterate(step, objective, Round(ones, ones), tol=tol, max_iter=max_iter, callback=callback)
+    machine = rounds.state.machine
+    assert machine is not None
+    return machine._replace(solution=rounds)
 
 
 def observed_share(training: Training) -> Array:
@@ -159,16 +212,21 @@ class AbsentMKLClassifier(KernelClassifier):
     C : float, default 1.0
         Price of a training error.
     lam : float, default 1.0
-        Only ``"penalized"``: weight of the penalty; without `paper_form` it only rescales C.
+        Only ``"penalized"``: weight of the penalty; without `two_step` and `paper_form` it only
+        rescales C.
+    two_step : bool, default False
+        Only ``"penalized"``: the paper's two steps in turn, from ``tau = 1`` (eqs. 18 and 23), on what is
+        observed.  Samples that stay misclassified keep their tau, so that this may end elsewhere than at
+        the observed share of views, which is taken at once otherwise.
     constraint : {"rows", "mean"}, default "rows"
         Only ``"convex"``: bound the weights of every sample's views, or of the average sample's.
     tau_min : float, default 0.2
         Least share of the margin that a sample's views are taken to carry.
     tol : float, default 1e-3
-        Relative duality gap at which to stop; for ``"iterative"`` also the relative change of the
-        objective from round to round.
+        Relative duality gap at which to stop; where there are rounds, also the relative change of the
+        objective from round to round.  (Algorithm 1 watches the largest change of a weight instead.)
     max_iter : int, default 10
-        Rounds of ``"iterative"``, and of the paper's penalized form.
+        Rounds of ``"iterative"``, and of ``"penalized"`` with `two_step` or in the paper's form.
     class_weight, probability, shared_weights, callback
         As in :class:`MKLClassifier`; shared weights only with ``"convex"`` and ``"penalized"``.
     paper_form : bool, default False
@@ -178,8 +236,13 @@ class AbsentMKLClassifier(KernelClassifier):
     Attributes
     ----------
     weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
-        As in :class:`MKLClassifier`.  With ``"iterative"`` objective and iterations are of the rounds,
-        and the gap is the last round's.
+        As in :class:`MKLClassifier`.  Where there are rounds, objective and iterations are theirs, and the
+        gap is the last round's, at `tau_`.
+    gamma_ : ndarray, of the shape of `weights_`
+        The paper's weights, which sum to one: of eq. 28 with ``"convex"``, where they are not `weights_`;
+        else `weights_`.
+    tau_ : ndarray of shape (n_samples,), or (n_classes, n_samples) with more than two classes
+        The share of the margin that each training sample was learned with; ones with ``"convex"``.
 
     Examples
     --------
@@ -211,7 +274,7 @@ class AbsentMKLClassifier(KernelClassifier):
         "amkl-penalized": Recipe(
             {"formulation": "penalized"},
             "samples differ much in how many views they have; margins shrink with the share present",
-            without=("max_iter",),
+            without=("max_iter", "two_step"),
         ),
     }
 
@@ -230,6 +293,7 @@ class AbsentMKLClassifier(KernelClassifier):
         class_weight: Any = None,
         probability: bool | str = False,
         shared_weights: bool = False,
+        two_step: bool = False,
         paper_form: bool = False,
         callback: Callback | None = None,
     ) -> None:
@@ -243,6 +307,7 @@ class AbsentMKLClassifier(KernelClassifier):
         self.class_weight = class_weight
         self.probability = probability
         self.shared_weights = shared_weights
+        self.two_step = two_step
         self.paper_form = paper_form
         self.callback = callback
 
@@ -269,8 +334,10 @@ class AbsentMKLClassifier(KernelClassifier):
             )
         if self.formulation == "iterative" and (self.paper_form or self.shared_weights):
             raise ValueError("paper_form and shared_weights do not go with formulation='iterative'")
-        if self.paper_form and self.shared_weights:
-            raise ValueError("shared_weights do not go with paper_form=True")
+        if self.shared_weights and (self.paper_form or self.two_step):
+            raise ValueError("shared_weights do not go with paper_form=True or two_step=True")
+        if self.two_step and (self.paper_form or self.formulation != "penalized"):
+            raise ValueError("two_step=True goes with formulation='penalized' without paper_form")
 
     def _paper_mask(self, X: KernelViews, observed: Any) -> Array | None:
         if not self.paper_form:
@@ -293,11 +360,14 @@ class AbsentMKLClassifier(KernelClassifier):
     def _learn(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         if self.paper_form:
             return [self._learn_paper(training, y) for y in signs]
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        if self.two_step:
+            return [two_steps(training, y, self.lam, **options) for y in signs]
         if self.formulation == "iterative":
-            options = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
-            return [iterative(training, y, self.tau_min, **options) for y in signs]  # type: ignore[arg-type]
+            return [iterative(training, y, self.tau_min, **options) for y in signs]
         if self.formulation == "convex":
             self._warn_of_complete_rows(training)
+            tau = np.ones(len(training.bound))
             boxes = [Box.classification(y, training.bound) for y in signs]
             region = convex(training, self.constraint)
         else:
@@ -305,7 +375,26 @@ class AbsentMKLClassifier(KernelClassifier):
             boxes = [penalized(training, y, self.lam, tau) for y in signs]
             region = Polytope.simplex(len(training.stack))
         shared = self.shared_weights
-        return learn(training, boxes, region, tol=self.tol, shared=shared, callback=self.callback)
+        found = learn(training, boxes, region, tol=self.tol, shared=shared, callback=self.callback)
+        return [one._replace(tau=tau) for one in found]
+
+    def _keep(self, X: KernelViews, found: Sequence[Learned], order: Array) -> None:
+        super()._keep(X, found, order)
+        tau = np.ones((len(found), len(X)))
+        tau[:, order] = [np.ones(len(X)) if one.tau is None else one.tau for one in found]
+        self.tau_ = tau[0] if len(found) == 1 else tau
+
+    @property
+    def gamma_(self) -> Array:
+        """The paper's weights; see the module's description."""
+        check_is_fitted(self, "weights_")
+        if self.formulation != "convex":
+            return self.weights_.copy()
+        used = (self._weights > 0) & (self._norms > 0)
+        energy = np.where(used, self._norms**2 / np.where(used, self._weights, 1.0), 0.0)
+        total = energy.sum(axis=1, keepdims=True)
+        gamma = energy / np.where(total > 0, total, 1.0)
+        return gamma[0] if self.weights_.ndim == 1 else gamma
 
     def _warn_of_complete_rows(self, training: Training) -> None:
         rows = training.rows
@@ -322,12 +411,13 @@ class AbsentMKLClassifier(KernelClassifier):
 
     def _learn_paper(self, training: Training, y: Array) -> Learned:
         assert self._mask is not None
-        complete = Complete(training.stack, self._mask[:, self._views], y, training.bound)
+        mask = self._mask[np.ix_(training.order, self._views)]
+        complete = Complete(training.stack, mask, y, training.bound)
         if self.formulation == "convex":
-            masked = Training(training.stack, complete.observed, training.bound)
+            masked = Training(training.stack, complete.observed, training.bound, training.order)
             return paper_convex(complete, convex(masked, self.constraint), tol=self.tol)
         return paper_penalized(
-            complete, self.lam, closest_tau, penalty, tol=self.tol, max_iter=self.max_iter
+            complete, self.lam, closest_tau, reached, penalty, tol=self.tol, max_iter=self.max_iter
         )
 
     def _raw_scores(self, X: KernelViews) -> Array:

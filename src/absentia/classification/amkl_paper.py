@@ -25,7 +25,7 @@ import scipy.linalg
 
 from absentia.classification.machines import Learned
 from absentia.classification.polytope import Polytope
-from absentia.classification.solver import lifted_cholesky
+from absentia.classification.solver import lifted_cholesky, without_dust
 from absentia.classification.stack import KernelStack
 from absentia.classification.svm import Box, Machine, fit_machine
 from absentia.linalg import Array
@@ -106,7 +106,8 @@ def shared_alpha(
 
 
 def _learned(state: Shared, solution: Solution[object]) -> Learned:
-    return Learned(state.eta, state.alpha, state.machine.bias, np.sqrt(state.v), state.gap, solution)
+    eta, norms = without_dust(state.eta), without_dust(np.sqrt(state.v))
+    return Learned(eta, state.alpha, state.machine.bias, norms, state.gap, solution)
 
 
 def paper_convex(complete: Complete, region: Polytope, *, tol: float) -> Learned:
@@ -122,12 +123,14 @@ class PenalizedRound:
     following: Array
     objective: float = np.inf
     shared: Shared | None = None
+    tau: Array | None = None
 
 
 def paper_penalized(
     complete: Complete,
     lam: float,
     closest_tau: Callable[[Array, Array, Array], Array],
+    reached: Callable[[Array, Array], Array],
     penalty: Callable[[Array, Array, float], float],
     *,
     tol: float,
@@ -138,17 +141,17 @@ def paper_penalized(
     G, o, counts = complete.masked_sum(), complete.observed.mean(axis=1), complete.bound > 0
 
     def step(last: PenalizedRound) -> PenalizedRound:
-        tau = np.maximum(last.following, 1e-3)
+        tau = last.following
         Lambda = penalty(complete.observed[counts], tau[counts], lam)
         box = Box.classification(complete.y, complete.bound / (Lambda * tau), tau)
         warm = last.shared.eta if last.shared else None
         shared = shared_alpha(complete, region, box, tol=tol, eta=warm).state
         u = complete.y * (G @ shared.alpha + shared.machine.bias)
-        v = np.minimum(u / tau, 1.0)  # 1 - xi
-        return PenalizedRound(closest_tau(o, u, v), Lambda * shared.machine.primal, shared)
+        following = closest_tau(o, u, reached(u, tau))
+        return PenalizedRound(following, Lambda * shared.machine.primal, shared, tau)
 
     rounds = iterate(
         step, lambda r: r.objective, PenalizedRound(np.ones(len(o))), tol=tol, max_iter=max_iter
     )
     assert rounds.state.shared is not None
-    return _learned(rounds.state.shared, rounds)  # type: ignore[arg-type]
+    return _learned(rounds.state.shared, rounds)._replace(tau=rounds.state.tau)  # type: ignore[arg-type]

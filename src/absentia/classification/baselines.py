@@ -34,9 +34,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.classification.machines import KernelClassifier, Learned, Training
+from absentia.classification.machines import KernelClassifier, Learned, Training, part_norms
+from absentia.classification.solver import relative_gap, without_dust
 from absentia.classification.stack import KernelStack
-from absentia.classification.svm import Box, Machine, fit_machine
+from absentia.classification.svm import Box, Machine, fit_machine, rounding
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
 from absentia.solve import Solution, Status
@@ -102,7 +103,7 @@ def alignment_weights(stack: KernelStack, y: Array, counted: Array) -> Array:
     if not keep.any():
         return uniform_weights(len(stack))
     B = np.sqrt(d[keep])[:, None] * U[:, keep].T
-    v = nnls(B, (U[:, keep].T @ (a * root)) / np.sqrt(d[keep]))[0] * root
+    v = without_dust(nnls(B, (U[:, keep].T @ (a * root)) / np.sqrt(d[keep]))[0] * root)
     return as_spread(stack, v, counted) if v.any() else uniform_weights(len(stack))
 
 
@@ -133,7 +134,7 @@ def margin_weights(stack: KernelStack, y: Array, counted: Array, lam: float, tol
     bound = np.zeros(stack.n)
     bound[counted] = 4 / (lam * sum(1 / size for size in sizes))
     z = fit_machine(K, Box.classification(y, bound), tol=tol).z
-    q = np.maximum(stack.products(z, np.flatnonzero(z))[1], 0.0)
+    q = without_dust(np.maximum(stack.products(z)[1], 0.0))
     return q / q.sum() if q.sum() > 0 else uniform_weights(len(stack))
 
 
@@ -147,19 +148,18 @@ def fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: flo
     scale = inverse_root(training.observed @ eta) if rows else np.ones(stack.n)
     if rows:
         K = np.ascontiguousarray(K * scale[:, None] * scale)
-    machine = fit_machine(K, Box.classification(y, training.bound), tol=tol)
+    box = Box.classification(y, training.bound)
+    machine = fit_machine(K, box, tol=0.9 * tol)
     z = machine.z * scale
-    q = np.maximum(stack.products(z, np.flatnonzero(z))[1], 0.0)
-    return Learned(eta, z, machine.bias, eta * np.sqrt(q), relative_gap(machine), judged(machine, tol))
+    norms = part_norms(eta, stack.products(z)[1])
+    hidden = rounding(box, machine, float(np.diagonal(K).max()))
+    gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
+    return Learned(eta, z, machine.bias, norms, gap, ended(machine, gap, tol))
 
 
-def relative_gap(machine: Machine) -> float:
-    return machine.gap / abs(machine.primal) if machine.primal else 0.0
-
-
-def judged(machine: Machine, tol: float) -> Solution[Machine]:
+def ended(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
     """How the machine's solver ended, in the words of the one iteration loop."""
-    status = Status.CERTIFIED if relative_gap(machine) <= tol else Status.MAX_ITER
+    status = Status.CERTIFIED if gap <= tol else Status.MAX_ITER
     return Solution(machine, np.array([machine.primal]), status)
 
 

@@ -1,7 +1,18 @@
 """What the estimators on several kernels share: whom to learn from, scores of new samples, chances.
 
-A sample without any view takes no part in training, and a sample of which no view with weight was observed
-gets the prior: the most frequent class, its frequency, the mean target.  ``unusable`` says which those are.
+A sample without any view takes no part in training.  A view has a say in a machine if neither its weight
+nor the norm of its part of the normal vector is below a millionth of the largest
+(:data:`~absentia.classification.solver.DUST`); others have exactly none, everywhere.
+
+The score of a sample of which no view with a say was observed is the prior, in all of these estimators:
+``2 pi - 1`` with pi the class's frequency among the training samples (by their weights), or the mean
+target.  So its class is the most frequent one, its chances are the frequencies, and ``unusable`` says which
+samples those are.  Up to there scores are continuous: where the observed views carry less than a hundredth
+(:data:`FAINT`) of the margin, the score is that part the machine's, the rest the prior's.
+
+Samples and views are learned from in an order of their own (:mod:`absentia.classification.order`), so that
+the order in which they come changes nothing; beyond :data:`COPIED` bytes of kernels, which that would copy,
+it may, within `tol`.
 """
 
 from __future__ import annotations
@@ -18,7 +29,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -26,7 +36,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.base import IterativeMixin, Recipe, check_kernels
-from absentia.classification.solver import Problem, Region, State, solve
+from absentia.classification.order import folds, kernel_profiles, sample_order, view_order
+from absentia.classification.solver import Problem, Region, State, solve, without_dust
 from absentia.classification.stack import KernelStack
 from absentia.classification.svm import Box
 from absentia.kernelviews import KernelViews
@@ -34,14 +45,32 @@ from absentia.linalg import Array
 from absentia.presence import AbsenceWarning, Presence, shown
 from absentia.solve import Callback, Solution, Status
 
+FAINT = 0.01  # share of the margin below which the prior begins to count
+COPIED = 2**30  # bytes of kernels that are brought into an order of their own at most
+
+
+def trust(share: Array) -> Array:
+    """How much of a score is the machine's: all of it, unless the observed views carry next to nothing."""
+    return np.minimum(share / FAINT, 1.0)
+
+
+def mixed(share: Array, scores: Array, prior: Any) -> Array:
+    """Scores, drawn to the prior where the observed views carry next to nothing."""
+    part = trust(share)
+    return np.asarray(part * scores + (1 - part) * prior)
+
 
 @dataclass(frozen=True)
 class Training:
-    """Kernels of those views that someone has, and how much each sample counts (nothing: left out)."""
+    """Kernels of those views that someone has, and how much each sample counts (nothing: left out).
+
+    Samples are in an order of their own, ``order`` their positions in the data that came.
+    """
 
     stack: KernelStack
     observed: Array  # samples x the views of the stack
     bound: Array  # C of every sample
+    order: Array
 
     @property
     def rows(self) -> Array:
@@ -58,15 +87,20 @@ class Learned(NamedTuple):
     norms: Array
     gap: float
     solution: Solution[Any]
+    tau: Array | None = None  # the share of the margin every sample was learned with, if not 1
+
+
+def part_norms(eta: Array, q: Array) -> Array:
+    """``|w_p| = eta_p sqrt(z' K_p z)`` of every view, exactly zero where it is rounding."""
+    return without_dust(eta * np.sqrt(np.maximum(q, 0.0)))
 
 
 def learned(problem: Problem, solution: Solution[State]) -> list[Learned]:
     """The machines of a solved problem."""
     state, point = solution.state, solution.state.point
     found = []
-    for machine, support, R in zip(point.machines, point.supports, point.R, strict=True):
-        q = np.maximum(machine.z[support] @ R, 0.0)
-        norms = point.eta * np.sqrt(q)
+    for machine, R in zip(point.machines, point.R, strict=True):
+        norms = part_norms(point.eta, machine.z @ R)
         found.append(Learned(point.eta, machine.z, machine.bias, norms, state.gap, solution))
     return found
 
@@ -100,6 +134,7 @@ class KernelMachine(IterativeMixin, BaseEstimator, ABC):  # type: ignore[misc]
     support_: Array
     usable_: Array
     gap_: float
+    n_features_in_: int
 
     C: float
     tol: float
@@ -109,7 +144,7 @@ class KernelMachine(IterativeMixin, BaseEstimator, ABC):  # type: ignore[misc]
         tags.input_tags.pairwise = True
         return tags
 
-    def _training(self, X: KernelViews, weight: Array) -> Training:
+    def _training(self, X: KernelViews, y: Array, weight: Array) -> Training:
         """Leave out samples without a view and views without a sample."""
         if not self.C > 0 or not self.tol > 0:
             raise ValueError(f"C and tol must be positive; got C={self.C!r} and tol={self.tol!r}")
@@ -121,21 +156,34 @@ class KernelMachine(IterativeMixin, BaseEstimator, ABC):  # type: ignore[misc]
                 AbsenceWarning,
                 stacklevel=4,
             )
-        self._views = np.flatnonzero(X.observed.any(axis=0))
-        if not len(self._views):
+        if empty.all():
             raise ValueError("no view is observed for any sample; there is nothing to learn from")
+        self._views, order = self._order(X, y, weight)
         seen = X.select([X.names[v] for v in self._views])
-        return Training(KernelStack.of(seen), seen.observed, self.C * weight * ~empty)
+        straight = np.array_equal(order, np.arange(len(X)))
+        stack = KernelStack.of(seen, None if straight else order)
+        return Training(stack, seen.observed[order], (self.C * weight * ~empty)[order], order)
 
-    def _keep(self, X: KernelViews, found: Sequence[Learned]) -> None:
-        """Fitted attributes."""
+    def _order(self, X: KernelViews, *labels: Array) -> tuple[Array, Array]:
+        """Positions of views that someone has, and of samples, in an order of their own."""
+        counts = X.observed.sum(axis=0)
+        if 8 * float((counts.astype(np.float64) ** 2).sum()) > COPIED:
+            return np.flatnonzero(counts), np.arange(len(X))
+        profiles = kernel_profiles(X)
+        views = view_order(profiles)
+        return views[counts[views] > 0], sample_order(profiles, X.observed, *labels)
+
+    def _keep(self, X: KernelViews, found: Sequence[Learned], order: Array) -> None:
+        """Fitted attributes; coefficients, which are in `order`, back where their samples stand."""
         self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
+        self.n_features_in_ = len(X)
         weights, norms = np.zeros((2, len(found), X.n_views))
         weights[:, self._views] = [one.eta for one in found]
         norms[:, self._views] = [one.norms for one in found]
         self._weights, self._norms = weights, norms
         self.weights_ = weights[0] if len(found) == 1 else weights
-        self.dual_coef_ = np.array([one.z for one in found])
+        self.dual_coef_ = np.empty((len(found), len(X)))
+        self.dual_coef_[:, order] = [one.z for one in found]
         self.bias_ = np.array([one.bias for one in found])
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
         self.gap_ = max(one.gap for one in found)
@@ -215,9 +263,15 @@ class LabelMixin(ClassifierMixin):  # type: ignore[misc]
 
     def _labels(self, X: Presence, y: Any, sample_weight: Any) -> tuple[Array, Array]:
         """Labels, and how much each sample counts; classes and their frequencies are remembered."""
+        if np.iscomplexobj(y):
+            raise ValueError("labels are complex numbers; text, whole numbers or booleans are wanted")
         y = column_or_1d(y)
         if len(y) != len(X):
             raise ValueError(f"{len(y)} labels came for {len(X)} samples; one for each is wanted")
+        absent = np.array([label != label for label in y.tolist()], dtype=bool)  # NaN is not itself
+        if absent.any():
+            example = shown(X.ids[np.argmax(absent)])
+            raise ValueError(f"{absent.sum()} label(s) are NaN, e.g. of {example}; leave these samples out")
         check_classification_targets(y)
         weight = sample_weights(sample_weight, len(y))
         counts = weight > 0
@@ -260,10 +314,11 @@ class KernelClassifier(LabelMixin, KernelMachine):
         return self
 
     def _fit(self, X: KernelViews, y: Array, weight: Array) -> None:
-        training = self._training(X, weight)
+        training = self._training(X, y, weight)
         targets = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        found = self._learn(training, [np.where(y == label, 1.0, -1.0) for label in targets])
-        self._keep(X, found)
+        own = y[training.order]
+        found = self._learn(training, [np.where(own == label, 1.0, -1.0) for label in targets])
+        self._keep(X, found, training.order)
         if len(found) > 1:
             self.objective_ = [one.solution.trace for one in found]  # type: ignore[assignment]
 
@@ -274,7 +329,8 @@ class KernelClassifier(LabelMixin, KernelMachine):
         classes :class:`AbsentMKLClassifier` divides the score by tau, which is what its margins are and
         leaves the sign alone.  For more classes, whose machines put their weights on different views,
         what the views say is divided by tau and the bias is not: as if the absent views agreed with the
-        observed.  Rows without a usable view get the class frequencies, stretched to -1 to 1.
+        observed.  Rows without a usable view get the class frequencies, stretched to -1 to 1, and rows
+        whose views carry less than a hundredth of the margin something between.
         """
         X = self._check_rows(X)
         share = self._share(X.observed)
@@ -285,7 +341,7 @@ class KernelClassifier(LabelMixin, KernelMachine):
         elif self._own_margins:
             scores = scores / tau
         prior = 2 * (self._prior[1:] if two else self._prior) - 1
-        scores = np.where(share > 0, scores, prior)
+        scores = mixed(share, scores, prior)
         return scores[:, 0] if two else scores
 
     def _machine_names(self) -> Sequence[Any] | None:
@@ -301,7 +357,8 @@ class KernelClassifier(LabelMixin, KernelMachine):
                 f"probability must be False, True, 'sigmoid' or 'isotonic', not {self.probability!r}"
             )
         weight = sample_weights(sample_weight, len(y))
-        rows = np.flatnonzero(X.observed.any(axis=1) & (weight > 0))
+        order = self._order(X, y, weight)[1]
+        rows = order[(X.observed.any(axis=1) & (weight > 0))[order]]
         scores, fair = self._held_out_scores(X, y, weight, rows)
         chances = IsotonicChances if self.probability == "isotonic" else SigmoidChances
         self._chances = chances(scores[fair], y[rows][fair], weight[rows][fair], self.classes_)
@@ -313,7 +370,7 @@ class KernelClassifier(LabelMixin, KernelMachine):
             raise ValueError("probability=True wants at least two samples with a view of every class")
         width = 1 if len(self.classes_) == 2 else len(self.classes_)
         scores, fair = np.zeros((len(rows), width)), np.zeros(len(rows), dtype=bool)
-        for a, b in StratifiedKFold(min(5, fewest)).split(rows, y[rows]):
+        for a, b in folds(np.arange(len(rows)), y[rows], min(5, fewest)):
             machine = clone(self).set_params(probability=False)
             with warnings.catch_warnings():  # of what the whole fit has said already
                 warnings.simplefilter("ignore", AbsenceWarning)
@@ -332,8 +389,8 @@ class KernelClassifier(LabelMixin, KernelMachine):
     def predict_proba(self, X: KernelViews) -> Array:
         """Chances of the classes, calibrated on held-out scores; frequencies where no view is usable."""
         scores = self.decision_function(X).reshape(len(X), -1)
-        chances = self._chances.predict(scores)
-        return np.where(self.unusable(X)[:, None], self._prior, chances)
+        share = self._share(X.observed).max(axis=1, keepdims=True)
+        return mixed(share, self._chances.predict(scores), self._prior)
 
 
 class SigmoidChances:

@@ -33,6 +33,7 @@ from absentia.classification.machines import (
     Learned,
     Training,
     learn,
+    mixed,
     sample_weights,
 )
 from absentia.classification.polytope import Polytope
@@ -178,20 +179,23 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     def fit(self, X: KernelViews, y: Any, sample_weight: Any = None) -> Self:
         """Learn from square kernels of the training samples and their targets."""
         X = check_kernels(X)
+        if np.iscomplexobj(y):
+            raise ValueError("targets are complex numbers; real ones are wanted")
         y = column_or_1d(y).astype(np.float64)
         if len(y) != len(X) or not np.isfinite(y).all():
             raise ValueError(f"one finite target for each of {len(X)} samples is wanted; {len(y)} came")
         if not self.epsilon >= 0:
             raise ValueError(f"epsilon must not be negative; got {self.epsilon!r}")
         weight = sample_weights(sample_weight, len(y))
-        training = self._training(X, weight)
+        training = self._training(X, y, weight)
         self._prior = float(np.average(y, weights=weight))
-        box = Box.regression(y, training.bound, self.epsilon)
+        box = Box.regression(y[training.order], training.bound, self.epsilon)
         region = weight_region(len(training.stack), self.norm)
-        self._keep(X, learn(training, [box], region, tol=self.tol, callback=self.callback))
+        found = learn(training, [box], region, tol=self.tol, callback=self.callback)
+        self._keep(X, found, training.order)
         return self
 
     def predict(self, X: KernelViews) -> Array:
         """Targets of the rows; the mean training target where no view is usable."""
         X = self._check_rows(X)
-        return np.where(self._share(X.observed)[:, 0] > 0, self._raw_scores(X)[:, 0], self._prior)
+        return mixed(self._share(X.observed), self._raw_scores(X), self._prior)[:, 0]

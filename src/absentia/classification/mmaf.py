@@ -32,7 +32,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.base import IterativeMixin
-from absentia.classification.machines import LabelMixin, sample_weights
+from absentia.classification.machines import LabelMixin, mixed, sample_weights
+from absentia.classification.order import sample_order, table_profile
+from absentia.classification.solver import DUST
 from absentia.classification.svm import Box, Machine, fit_machine
 from absentia.linalg import Array
 from absentia.presence import AbsenceWarning, shown
@@ -167,11 +169,19 @@ class MMAFClassifier(LabelMixin, IterativeMixin, BaseEstimator):  # type: ignore
             )
         targets = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
-        bound = self.C * weight * usable
+        # in an order of their own, so that the order in which samples come changes nothing
+        order = sample_order([table_profile(table)], np.ones((len(y), 1), dtype=bool), y, weight)
+        values, present, y, bound = (
+            values[order],
+            present[order],
+            y[order],
+            (self.C * weight * usable)[order],
+        )
         found = [
             mmaf(values, present, np.where(y == t, 1.0, -1.0), bound, self.tau_min, **options)
             for t in targets
         ]
+        self.n_features_in_ = values.shape[1]
         self._keep(found)
         return self
 
@@ -210,15 +220,18 @@ class MMAFClassifier(LabelMixin, IterativeMixin, BaseEstimator):  # type: ignore
         tau = np.column_stack([share(present, w, self.tau_min) for w in self.coef_])
         scores = (scores + self.bias_) / tau if two else scores / tau + self.bias_
         prior = 2 * (self._prior[1:] if two else self._prior) - 1
-        scores = np.where(self._reached(present), scores, prior)
+        scores = mixed(self._reached(present), scores, prior)
         return scores[:, 0] if two else scores
 
     def unusable(self, X: Views) -> Array:
         """Which samples have no feature with a coefficient, so that only the prior can be said of them."""
-        return np.asarray(~self._reached(~np.isnan(self._table(X))).any(axis=1))
+        return np.asarray(~(self._reached(~np.isnan(self._table(X))) > 0).any(axis=1))
 
     def _reached(self, present: Array) -> Array:
-        return np.asarray(present @ self.coef_.T**2 > 0)
+        """Share of each machine's normal vector in the features that are there; 0 where it is rounding."""
+        total = np.linalg.norm(self.coef_, axis=1)
+        share = np.sqrt(present @ self.coef_.T**2) / np.where(total > 0, total, 1.0)
+        return np.where(share > DUST, share, 0.0)
 
     def _table(self, X: Any) -> Array:
         check_is_fitted(self, "coef_")

@@ -10,8 +10,8 @@ that never matter cost one product.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from absentia.classification.compiled import compiled
 from absentia.linalg import Array
 
 
@@ -46,6 +46,11 @@ class Polytope:
         """`c` without what rounding put outside."""
         c = np.maximum(c, 0.0)
         return np.asarray(c / max(1.0, float((self.P @ c).max())))
+
+    def boundary(self, c: Array) -> Array:
+        """`c` as large as it can be made by a factor."""
+        reach = float((self.P @ c).max())
+        return np.asarray(c / reach) if reach > 0 else c
 
     def highest(self, q: Array) -> tuple[float, Array, Array]:
         """An upper bound of ``max c.q``, which it equals but for rounding; where; and each weight's price.
@@ -92,7 +97,7 @@ def maximal_rows(observed: Array) -> Array:
     return rows[_maximal(words.view(np.uint64))].astype(np.float64)
 
 
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
+@compiled
 def _maximal(words):  # type: ignore[no-untyped-def]
     """Which rows of bits, largest first, lie in no earlier one that is kept."""
     n, width = words.shape
@@ -121,7 +126,7 @@ def _raised(P: Array, theta: Array, q: Array) -> Array:
         return np.asarray(theta * float((q[wanted] / reached[wanted]).max()))
 
 
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
+@compiled
 def _maximise(T, rows, columns, q, max_pivots):  # type: ignore[no-untyped-def]
     """Simplex pivots on the condensed tableau `T`, which stays that of a feasible vertex.
 
@@ -158,7 +163,7 @@ def _maximise(T, rows, columns, q, max_pivots):  # type: ignore[no-untyped-def]
     return c, theta
 
 
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
+@compiled
 def _pivot(T, i, j):  # type: ignore[no-untyped-def]
     """Exchange row i and column j."""
     inverse = 1.0 / T[i, j]
@@ -174,7 +179,7 @@ def _pivot(T, i, j):  # type: ignore[no-untyped-def]
                 T[r, k] -= factor * row[k]
 
 
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
+@compiled
 def _project(W, d):  # type: ignore[no-untyped-def]
     """Coefficients of the projection of `d` on the columns of `W`, and what is left of `d`."""
     k = W.shape[1]
@@ -191,7 +196,7 @@ def _project(W, d):  # type: ignore[no-untyped-def]
     return r, rest
 
 
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
+@compiled
 def _normal(P, which):  # type: ignore[no-untyped-def]
     """Normal of a constraint written ``normal . c >= limit``: a row of P, or from len(P) on a bound."""
     if which < len(P):
@@ -201,7 +206,7 @@ def _normal(P, which):  # type: ignore[no-untyped-def]
     return normal
 
 
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
+@compiled
 def _quadratic(H, g, P, floor):  # type: ignore[no-untyped-def]
     """Goldfarb & Idnani: minimise over more and more constraints, multipliers never negative."""
     n, m = P.shape

@@ -16,12 +16,19 @@ machines are made more exact, ``K_FF`` less singular, and every other step goes 
 all machines so far are lowest (Kelley 1960): V has kinks where z is not unique.
 
 The relative duality gap is what stops it: any ``z`` gives the lower bound ``linear(z) - kappa(q(z)) / 2``
-with ``kappa(q) = max {c.q : c in Q}``, the machine's primal value at eta an upper one.
+with ``kappa(q) = max {c.q : c in Q}``, the machine's primal value at eta an upper one.  On the way the best
+bound of all machines counts.  What is reported is the gap of the weights and coefficients that are handed
+over, both bounds computed from these alone (:func:`tidied`), so that whoever has them can do it again.  An
+upper bound below the lower one beyond rounding raises.
+
+Weights below :data:`DUST` of the largest are zero.  Where the run ends at ``tol``, what is left of a weight
+that the optimum has not is rounding: moving a share of DUST changes V by about DUST of itself, far below
+any sensible `tol`, but a view with such a weight would count as one that has a say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -31,19 +38,23 @@ import scipy.optimize
 
 from absentia.classification.polytope import Polytope
 from absentia.classification.stack import KernelStack
-from absentia.classification.svm import Box, Machine, fit_machine
+from absentia.classification.svm import Box, Machine, fit_machine, judged, rounding
 from absentia.linalg import Array
 from absentia.solve import Callback, Solution, iterate
 
 JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where eta sits at a vertex
 MOST_JITTER = 1e-3
 N_CUTS = 100  # cutting planes kept
+MOST_REFUSED = 12
+DUST = 1e-6  # weights below this part of the largest are zero
+Z_DUST = 1e-10  # the same for coefficients of samples
 
 
 class Region(Protocol):
     """Where the weights may be."""
 
     def middle(self) -> Array: ...
+    def boundary(self, c: Array) -> Array: ...
     def highest(self, q: Array) -> tuple[float, Array, Array]: ...
 
 
@@ -66,14 +77,14 @@ class Point:
     eta: Array
     machines: tuple[Machine, ...]
     K: Array
-    supports: tuple[Array, ...]
-    R: tuple[Array, ...]  # K_p z at the support, one column per view
+    R: tuple[Array, ...]  # K_p z, one column per view
     q: Array
     kappa: float  # the most that c.q is in the region
     vertex: Array  # where that is: the linearised V is least there
     price: Array  # what each q_p would have to exceed to be worth more weight, if eta were optimal
     height: float  # linear(z)
     lower: float  # bound on the least V anywhere in the region
+    rounding: float  # of the difference of primal and dual value
 
     @property
     def primal(self) -> float:
@@ -93,17 +104,23 @@ class Point:
         return self.primal - self.dual
 
     @property
+    def gap(self) -> float:
+        """Relative duality gap of these weights and coefficients alone, what rounding may hide included."""
+        upper, lower = self.primal, self.height - self.kappa / 2
+        return relative_gap(upper, lower) + (self.rounding / abs(upper) if upper else 0.0)
+
+    @property
     def gradient(self) -> Array:
         return -self.q / 2
 
     @property
     def weighted(self) -> Array:
         """Which views have a weight to speak of."""
-        return np.asarray(self.eta > 1e-7 * self.eta.max())
+        return np.asarray(self.eta > DUST * self.eta.max())
 
     @property
     def cut(self) -> Cut:
-        return Cut(self.height, self.q)
+        return Cut(self.height, self.q, self.coefficients)
 
     @property
     def wanting(self) -> Array:
@@ -116,11 +133,26 @@ class Cut(NamedTuple):
 
     height: float
     q: Array
+    coefficients: list[Array]
+
+
+class Candidate(NamedTuple):
+    """Weights and coefficients that might be handed over, by the gap of their own."""
+
+    gap: float
+    eta: Array
+    coefficients: list[Array]
+
+    @classmethod
+    def of(cls, point: Point) -> Candidate:
+        return cls(point.gap, point.eta, point.coefficients)
 
 
 @dataclass(frozen=True)
 class State:
     """Where a run stands: the best point, the best lower bound, and how careful the next step is.
+
+    The point with the least gap of its own, ``surest``, need not be the one with the lowest objective.
 
     ``shy`` marks views that once lost their weight in a step and wanted it back at once: V rises
     steeply where their weight nears zero, which no quadratic model sees.
@@ -130,10 +162,13 @@ class State:
     lower: float
     shy: Array
     cuts: tuple[Cut, ...]
+    surest: Candidate
     jitter: float = JITTER
     care: int = 0  # steps without progress, less those with it
     radius: float = 0.1  # of the cutting planes' trust region, relative to the largest weight
     n_machines: int = 1
+    n_refused: int = 0  # times that several machines together had a small gap, but none alone
+    tidy: bool = False
 
     @property
     def objective(self) -> float:
@@ -141,9 +176,8 @@ class State:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap."""
-        upper = self.objective
-        return max(upper - self.lower, 0.0) / abs(upper) if upper else 0.0
+        """Relative duality gap, by the best bounds of all machines so far; once tidy, by its own."""
+        return self.point.gap if self.tidy else relative_gap(self.objective, self.lower)
 
 
 Starts = Sequence[Array] | None
@@ -153,23 +187,46 @@ def evaluate(problem: Problem, eta: Array, tol: float, starts: Starts = None) ->
     """The machines at `eta` to a relative gap of `tol`, and the lower bound that they give."""
     K = problem.stack.combined(eta)
     given = starts if starts is not None else [None] * len(problem.boxes)
-    machines = tuple(fit_machine(K, b, tol=tol, start=z) for b, z in zip(problem.boxes, given, strict=True))
-    supports = tuple(np.flatnonzero(machine.z) for machine in machines)
-    products = [problem.stack.products(x.z, s) for x, s in zip(machines, supports, strict=True)]
+    machines = [fit_machine(K, b, tol=tol, start=z) for b, z in zip(problem.boxes, given, strict=True)]
+    return _point(problem, eta, K, machines)
+
+
+def _point(problem: Problem, eta: Array, K: Array, machines: Sequence[Machine]) -> Point:
+    """What `machines` at `eta` say, their ``K z`` computed from the kernels of the views."""
+    products = [problem.stack.products(machine.z) for machine in machines]
+    R = tuple(columns for columns, _ in products)
+    pairs = list(zip(problem.boxes, machines, R, strict=True))
+    machines = [judged(box, one.z, r @ eta, one.violation, one.n_steps) for box, one, r in pairs]
     q = np.sum([own for _, own in products], axis=0)
     kappa, vertex, price = problem.region.highest(q)
     linear = sum(box.linear(machine.z) for box, machine in zip(problem.boxes, machines, strict=True))
     # z scaled towards zero stays in the box, and may give the better bound
     scale = min(1.0, linear / kappa) if kappa > 0 and linear > 0 else 1.0
     lower = scale * linear - scale**2 * kappa / 2
-    R = tuple(columns for columns, _ in products)
-    return Point(eta, machines, K, supports, R, q, kappa, vertex, price, linear, lower)
+    largest = float(problem.stack.largest() @ eta)
+    slack = sum(rounding(box, one, largest) for box, one in zip(problem.boxes, machines, strict=True))
+    return Point(eta, tuple(machines), K, R, q, kappa, vertex, price, linear, lower, slack)
+
+
+def relative_gap(upper: float, lower: float) -> float:
+    """``(upper - lower) / |upper|``, never clipped."""
+    if upper == lower:
+        return 0.0
+    return (upper - lower) / abs(upper) if upper else np.copysign(np.inf, upper - lower)
+
+
+def without_dust(values: Array, share: float = DUST) -> Array:
+    """`values` with exact zeros for those below `share` of the largest in size."""
+    size = np.abs(values)
+    return np.where(size > share * size.max(initial=0.0), values, 0.0)
 
 
 def start(problem: Problem, eta: Array | None = None, z: Starts = None) -> State:
     """A first state, from given weights and coefficients if there are any."""
     point = evaluate(problem, problem.region.middle() if eta is None else eta, 1e-2, z)
-    return State(point, point.lower, np.zeros(len(point.eta), dtype=bool), (point.cut,))
+    return State(
+        point, point.lower, np.zeros(len(point.eta), dtype=bool), (point.cut,), Candidate.of(point)
+    )
 
 
 def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any) -> State:
@@ -181,6 +238,7 @@ def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any
         point=point,
         lower=max(state.lower, *(trial.lower for trial in trials)),
         cuts=(*state.cuts, *(trial.cut for trial in trials))[-N_CUTS:],
+        surest=min(state.surest, *map(Candidate.of, trials), key=lambda one: one.gap),
         n_machines=state.n_machines + len(trials),
         **changes,
     )
@@ -212,15 +270,13 @@ class Curvature(NamedTuple):
 def curvature(problem: Problem, point: Point, jitter: float) -> Curvature:
     """Curvature of V at a point."""
     parts = [
-        _response(point.K, box.free(machine.z), support, R, jitter)
-        for box, machine, support, R in zip(
-            problem.boxes, point.machines, point.supports, point.R, strict=True
-        )
+        _response(point.K, box.free(machine.z), R, jitter)
+        for box, machine, R in zip(problem.boxes, point.machines, point.R, strict=True)
     ]
     return Curvature(np.sum([H for H, _, _ in parts], axis=0), tuple((F, BR) for _, F, BR in parts))
 
 
-def _response(K: Array, free: Array, support: Array, R: Array, jitter: float) -> tuple[Array, Array, Array]:
+def _response(K: Array, free: Array, R: Array, jitter: float) -> tuple[Array, Array, Array]:
     """One machine's share of the Hessian, its free coefficients F, and ``B R``."""
     diagonal, m = np.diagonal(K), R.shape[1]
     free = free[diagonal[free] > 1e-8 * diagonal.max()]  # others are free only because no kernel holds them
@@ -228,7 +284,7 @@ def _response(K: Array, free: Array, support: Array, R: Array, jitter: float) ->
         return np.zeros((m, m)), free[:0], np.zeros((0, m))
     L = lifted_cholesky(K[np.ix_(free, free)].astype(np.float64, copy=False), jitter)
     # with Y = L^-1 R made orthogonal to L^-1 1: H = Y'Y, which rounding cannot make indefinite
-    sides = np.column_stack([R[np.searchsorted(support, free)], np.ones(len(free))])
+    sides = np.column_stack([R[free], np.ones(len(free))])
     Y = scipy.linalg.solve_triangular(L, sides, lower=True, check_finite=False)
     Y, one = Y[:, :-1], Y[:, -1]
     Y = Y - np.outer(one, one @ Y) / (one @ one)
@@ -361,6 +417,11 @@ class NormBall:
     def middle(self) -> Array:
         return np.full(self.m, self.m ** (-1 / self.p))
 
+    def boundary(self, c: Array) -> Array:
+        """`c` as large as it can be made by a factor."""
+        length = float(np.linalg.norm(c, self.p))
+        return np.asarray(c / length) if length > 0 else c
+
     def highest(self, q: Array) -> tuple[float, Array, Array]:
         """The dual norm of q, where it is attained, and no prices."""
         q = np.maximum(q, 0.0)
@@ -373,7 +434,8 @@ class NormBall:
 
     def update(self, eta: Array, q: Array) -> Array:
         """The best weights for given ``|w_p| = eta_p sqrt(q_p)``, as ``|w_p|^(2 / (p + 1))``."""
-        best = (eta**2 * np.maximum(q, 0.0)) ** (1 / (self.p + 1))
+        q = np.maximum(q, 0.0)
+        best = (eta**2 * (q / max(float(q.max()), 1e-300))) ** (1 / (self.p + 1))
         return np.asarray(best / np.linalg.norm(best, self.p)) if best.any() else eta
 
 
@@ -384,6 +446,142 @@ def norm_step(problem: Problem, state: State, tol: float) -> State:
     exact = max(0.02 * state.gap, 0.2 * tol)
     trial = evaluate(problem, region.update(point.eta, point.q), exact, point.coefficients)
     return moved(state, [trial], 0.0)
+
+
+# ------------------------------------------------------------------------------------------- the end
+
+
+def settled(problem: Problem, state: State, tol: float) -> State:
+    """What is handed over, if its own gap is small enough; otherwise on with machines more exact."""
+    end = tidied(problem, state.surest, 0.2 * tol)
+    if end.gap > tol and isinstance(problem.region, Polytope):
+        for other in attempts(problem, problem.region, state, end, tol):
+            end = min(end, other, key=lambda one: one.gap)
+            if end.gap <= tol:
+                break
+    if end.gap <= tol:
+        return handed_over(state, end)
+    if state.n_refused >= MOST_REFUSED:  # optimal as machines together show, but none shows it alone
+        return handed_over(state, end)
+    surest = min(state.surest, Candidate.of(end), key=lambda one: one.gap)
+    lower = min(end.lower, state.objective * (1 - 2 * tol))
+    return replace(state, lower=lower, surest=surest, care=state.care + 1, n_refused=state.n_refused + 1)
+
+
+def attempts(problem: Problem, region: Polytope, state: State, end: Point, tol: float) -> Iterator[Point]:
+    """Points that may have a gap of their own as small as the one that several machines have together."""
+    yield balanced(problem, region, end, tol)
+    mean = averaged(region, state.cuts)
+    yield with_coefficients(problem, end, mean)
+    yield tidied(problem, Candidate(0.0, state.point.eta, mean), 0.02 * tol)
+
+
+def tidied(problem: Problem, candidate: Candidate, exact: float) -> Point:
+    """Weights and coefficients without dust, and the machines and bounds that go with those."""
+    eta = problem.region.boundary(without_dust(candidate.eta))
+    return with_coefficients(problem, evaluate(problem, eta, exact, candidate.coefficients))
+
+
+def handed_over(state: State, point: Point) -> State:
+    """The end: this point, with the gap that it has by itself; raises if its bounds contradict."""
+    lower = point.height - point.kappa / 2
+    if not point.primal - lower >= -point.rounding:  # NaN too
+        raise ArithmeticError(
+            f"the upper bound {point.primal!r} of the objective lies below the lower one, {lower!r}, or is "
+            "no number: a fault of this solver, or a kernel with infinite or NaN values"
+        )
+    return replace(state, point=point, lower=lower, tidy=True)
+
+
+def with_coefficients(problem: Problem, point: Point, z: Starts = None) -> Point:
+    """The same weights with coefficients `z` (by default its own), dust left out."""
+    given = point.coefficients if z is None else z
+    clean = [box.feasible(without_dust(one, Z_DUST)) for box, one in zip(problem.boxes, given, strict=True)]
+    if all(np.array_equal(a, b) for a, b in zip(clean, point.coefficients, strict=True)):
+        return point
+    machines = [one._replace(z=z) for one, z in zip(point.machines, clean, strict=True)]
+    return _point(problem, point.eta, point.K, machines)
+
+
+def averaged(region: Polytope, cuts: Sequence[Cut]) -> list[Array]:
+    """The average of machines' coefficients with the best lower bound, as far as cuts can tell.
+
+    Where the machine at eta is not unique, the best bound is that of no single machine.
+    """
+    heights, Q = np.array([c.height for c in cuts]), np.array([c.q for c in cuts])
+    _, share, _ = lowest_model(region, heights, Q, np.zeros(region.m), np.inf)
+    return [share @ np.array(z) for z in zip(*(c.coefficients for c in cuts), strict=True)]
+
+
+def balanced(problem: Problem, region: Polytope, point: Point, tol: float) -> Point:
+    """The same weights and machines, with the best lower bound that samples without a weighted view allow.
+
+    Their coefficients reach neither scores nor norm, so which of them have how much is open to the machine,
+    and V has a kink there; but the lower bound depends on them through the views without weight.  It is
+    ``min over c in Q`` of what cuts say, so cutting planes (Kelley 1960) find its maximum: every new one is
+    a machine over these few samples alone, with the kernel ``sum_p c_p K_p``.
+    """
+    loose = np.setdiff1d(np.arange(problem.stack.n), problem.stack.reached(point.eta > 0))
+    pairs = zip(problem.boxes, point.machines, strict=True)
+    parts = [Loose.of(problem.stack, box, machine.z, loose) for box, machine in pairs]
+    if not any(part.movable for part in parts):
+        return point
+    cuts, best = [point.cut], point
+    for _ in range(3 * region.m + 10):
+        heights, Q = np.array([c.height for c in cuts]), np.array([c.q for c in cuts])
+        c, _, _ = lowest_model(region, heights, Q, np.zeros(region.m), np.inf)
+        best = min(best, with_coefficients(problem, point, averaged(region, cuts)), key=lambda one: one.gap)
+        if best.gap <= 0.5 * tol:
+            break
+        found = [part.moved(c) for part in parts]
+        z = [one for _, _, one in found]
+        cut = Cut(sum(h for h, _, _ in found), np.sum([q for _, q, _ in found], axis=0), z)
+        cuts.append(cut)
+        if relative_gap(point.primal, cut.height - float(c @ cut.q) / 2) > 1.1 * tol:
+            break  # no bound is above that
+    return best
+
+
+class Loose(NamedTuple):
+    """One machine's coefficients of the samples that no weighted view reaches, and how to choose them anew.
+
+    With d on those samples alone ``q_p(z + d) = q_p(z) + 2 r_p'd + d' K_p d``, ``r_p = K_p z``.
+    """
+
+    stack: KernelStack  # over the loose samples
+    box: Box
+    z: Array
+    loose: Array
+    box_of_all: Box
+    r: Array  # loose samples x views, at z
+    q: Array  # at z
+
+    @classmethod
+    def of(cls, stack: KernelStack, box: Box, z: Array, loose: Array) -> Loose:
+        """What can move: those with room, and with `eps` only on their side of zero."""
+        own = loose[(box.hi[loose] > box.lo[loose]) & ((box.eps == 0) | (z[loose] != 0))]
+        lo, hi = box.lo[own], box.hi[own]
+        if box.eps > 0:
+            lo, hi = np.where(z[own] > 0, 0.0, lo), np.where(z[own] < 0, 0.0, hi)
+        R, q = stack.products(z)
+        t = box.t[own] - box.eps * np.sign(z[own])
+        return cls(stack.restricted(own), Box(t, lo - z[own], hi - z[own]), z, own, box, R[own], q)
+
+    @property
+    def movable(self) -> bool:
+        return len(self.loose) > 1
+
+    def moved(self, c: Array) -> tuple[float, Array, Array]:
+        """The best coefficients for weights `c`: their linear term, ``q`` and themselves."""
+        if not self.movable:
+            return self.box_of_all.linear(self.z), self.q, self.z
+        box = self.box._replace(t=self.box.t - self.r @ c)
+        d = fit_machine(self.stack.combined(c), box, tol=1e-3, max_steps=20_000).z
+        z = self.z.copy()
+        lo, hi = self.box_of_all.lo[self.loose], self.box_of_all.hi[self.loose]
+        z[self.loose] = np.clip(z[self.loose] + d, lo, hi)
+        own = self.stack.products(d)[1]
+        return self.box_of_all.linear(z), self.q + 2 * (d @ self.r) + own, z
 
 
 # --------------------------------------------------------------------------------------------- driver
@@ -401,20 +599,29 @@ def solve(
     """Minimise V over the region to a relative duality gap of `tol`, from `eta` and `z` if given."""
 
     def step(state: State) -> State:
-        if state.gap <= tol:  # already at the start
+        if state.tidy:
             return state
-        if not isinstance(problem.region, Polytope):
-            return norm_step(problem, state, tol)
-        return (cutting_step if state.care >= 2 and state.care % 2 == 0 else newton_step)(
-            problem, state, tol
-        )
+        moving = state if state.gap <= tol else onward(problem, state, tol)  # already at the start
+        return settled(problem, moving, tol) if moving.gap <= tol else moving
 
-    return iterate(
+    found = iterate(
         step,
         lambda state: state.objective,
         start(problem, eta, z),
         tol=np.nextafter(tol, np.inf),  # the gap may equal tol
         max_iter=max_iter,
         callback=callback,
-        gap=lambda state: state.gap,
+        gap=lambda state: state.gap if state.tidy else max(state.gap, 2 * tol),  # only tidy is done
     )
+    end = found.state
+    if not end.tidy:
+        end = handed_over(end, tidied(problem, end.surest, 0.2 * tol))
+    return replace(found, state=end)
+
+
+def onward(problem: Problem, state: State, tol: float) -> State:
+    """One step."""
+    if not isinstance(problem.region, Polytope):
+        return norm_step(problem, state, tol)
+    cut = state.care >= 2 and state.care % 2 == 0
+    return (cutting_step if cut else newton_step)(problem, state, tol)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
-from absentia.classification.svm import FAST
+from absentia.classification.compiled import compiled
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
 
@@ -27,10 +26,20 @@ class KernelStack:
         self.n = n
 
     @classmethod
-    def of(cls, kernels: KernelViews) -> KernelStack:
-        """The blocks of square KernelViews, not copied where they are dense arrays already."""
+    def of(cls, kernels: KernelViews, order: Array | None = None) -> KernelStack:
+        """The blocks of square KernelViews, with the samples in another `order` if one is given.
+
+        Without, they are not copied where they are dense arrays already.
+        """
         index = [np.flatnonzero(seen) for seen in kernels.observed.T]
-        return cls([kernels.block(name) for name in kernels.names], index, len(kernels))
+        if order is None:
+            return cls([kernels.block(name) for name in kernels.names], index, len(kernels))
+        rank = np.argsort(order)
+        blocks = []
+        for name, own in zip(kernels.names, index, strict=True):
+            moved = np.argsort(rank[own])
+            blocks.append(kernels.block(name)[np.ix_(moved, moved)])
+        return cls(blocks, [np.sort(rank[own]) for own in index], len(kernels))
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -44,17 +53,32 @@ class KernelStack:
         _mirror(total, TILE)
         return total
 
-    def products(self, z: Array, support: Array) -> tuple[Array, Array]:
-        """``K_p z`` at the samples `support`, outside which z is zero (one column per view), and ``q``."""
+    def products(self, z: Array) -> tuple[Array, Array]:
+        """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
         R = np.zeros((len(self), self.n))
         for row, block, index in zip(R, self.blocks, self.index, strict=True):
             if len(index):
                 _add_product(row, block, index, z)
-        R = R[:, support]
-        return R.T, R @ z[support]
+        return R.T, R @ z
+
+    def restricted(self, samples: Array) -> KernelStack:
+        """The same views of these `samples` only, given in rising order."""
+        kept = [np.isin(own, samples, assume_unique=True) for own in self.index]
+        blocks = [block[np.ix_(k, k)] for block, k in zip(self.blocks, kept, strict=True)]
+        index = [np.searchsorted(samples, own[k]) for own, k in zip(self.index, kept, strict=True)]
+        return KernelStack(blocks, index, len(samples))
+
+    def reached(self, views: Array) -> Array:
+        """Samples that have one of the `views` (True = this one)."""
+        own = [index for index, wanted in zip(self.index, views, strict=True) if wanted]
+        return np.unique(np.concatenate([*own, np.zeros(0, dtype=np.int64)]))
+
+    def largest(self) -> Array:
+        """Every kernel's largest value, which lies on its diagonal."""
+        return np.array([np.diagonal(block).max(initial=0.0) for block in self.blocks], dtype=np.float64)
 
 
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
+@compiled
 def _add_lower(total, block, index, weight):  # type: ignore[no-untyped-def]
     """``total += weight * block`` at rows and columns `index`, below and on the diagonal."""
     n = len(index)
@@ -69,7 +93,7 @@ def _add_lower(total, block, index, weight):  # type: ignore[no-untyped-def]
                 out[index[j]] += weight * row[j]
 
 
-@njit(cache=True)  # type: ignore[misc, unused-ignore]
+@compiled
 def _mirror(A, tile):  # type: ignore[no-untyped-def]
     """Copy what is below the diagonal above it, tile by tile."""
     n = len(A)
@@ -80,19 +104,16 @@ def _mirror(A, tile):  # type: ignore[no-untyped-def]
                     A[j, i] = A[i, j]
 
 
-@njit(cache=True, fastmath=FAST)  # type: ignore[misc, unused-ignore]
+@compiled(fast=True)
 def _add_product(out, block, index, z):  # type: ignore[no-untyped-def]
-    """``out += K z`` where z is not zero: half of the kernel read, rows of zero coefficients skipped."""
+    """``out += K z``; rows of zero coefficients are not read."""
     n = len(index)
-    own, sums = np.empty(n), np.zeros(n)
+    sums = np.zeros(n)
     for i in range(n):
-        own[i] = z[index[i]]
-    for i in range(n):
-        if own[i] != 0.0:
-            row, weight, total = block[i], own[i], 0.0
-            for j in range(i):
-                total += row[j] * own[j]
+        weight = z[index[i]]
+        if weight != 0.0:
+            row = block[i]
+            for j in range(n):
                 sums[j] += weight * row[j]
-            sums[i] += total + weight * row[i]
     for i in range(n):
         out[index[i]] += sums[i]
