@@ -11,6 +11,9 @@ from absentia import MKC, MKMC, KernelViews, Views, missingness
 from conftest import random_kernels, random_problem
 from market import COMPLETERS, REORDERED
 
+# where so many components are too many is a matter of tests of their own
+pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
+
 SEEDS = [(0, 0.2), (1, 0.35), (2, 0.5)]
 
 

@@ -23,6 +23,9 @@ from absentia.distributed import Chunked, ChunkedGram, Picked, as_chunks
 from absentia.operators import Dense, Gram, Operator
 from conftest import random_problem
 
+# where so many components are too many is a matter of tests of their own
+pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
+
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")

@@ -24,6 +24,9 @@ from conftest import random_kernels, random_problem
 from reference import mkmc as slow
 from reference import visible_em
 
+# where so many components are too many is a matter of tests of their own
+pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
+
 MODELS = ["full", "pca", "fa"]
 NOISE = {"pca": mkmc_fast.EqualNoise(), "fa": mkmc_fast.OwnNoise()}
 

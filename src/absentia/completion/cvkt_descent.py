@@ -176,13 +176,13 @@ class Design(NamedTuple):
 def heldout_error(
     Psi: Array, K: Array, rank: float, hidden: Array, n_iter: int, rng: np.random.Generator
 ) -> float:
-    """Completion error (Eq. 7) on the rows `hidden` of a kernel, learned from the others."""
+    """Completion error (Eq. 7) of a kernel, learned without its rows and columns `hidden`."""
     kept = np.setdiff1d(np.arange(len(K)), hidden)
     seen = K[np.ix_(kept, kept)]
     Z = Psi @ steepest(Problem.of(Psi[kept], seen), count(rank, Psi.shape[1]), rng, n_iter).state.U
-    found = Rescaling.onto(seen, Z @ Z.T).of(Z[hidden] @ Z.T)
-    norms = float(np.linalg.norm(K[hidden])) * float(np.linalg.norm(found))
-    return 1 - float(np.vdot(K[hidden], found)) / norms if norms > 0 else 1.0
+    found = Rescaling.onto(seen, Z @ Z.T).of(Z @ Z.T)
+    norms = float(np.linalg.norm(K)) * float(np.linalg.norm(found))
+    return 1 - float(np.vdot(K, found)) / norms if norms > 0 else 1.0
 
 
 def choose(

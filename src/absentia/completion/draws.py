@@ -114,9 +114,9 @@ def _row_squares(operator: Operator, scale: float) -> Array:
     if isinstance(operator, Dense):
         A = operator.A / scale
         return np.einsum("ij,ij->i", A, A, dtype=np.float64)
-    if isinstance(operator, Gram) and operator.left is operator.right:
-        left = operator.left / np.sqrt(scale).astype(operator.dtype)
-        return np.einsum("ij,ij->i", left @ thin_gram(left, left), left, dtype=np.float64)
+    if isinstance(operator, Gram):
+        left, right = (x / np.sqrt(scale).astype(operator.dtype) for x in (operator.left, operator.right))
+        return np.einsum("ij,ij->i", left @ thin_gram(right, right), left, dtype=np.float64)
     return np.asarray(operator.diagonal() / scale, dtype=np.float64) ** 2
 
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -116,6 +116,15 @@ class Problem:
         """Under the noise variances."""
         return NOISE_FLOOR_SINGLE if self.dtype == np.float32 else NOISE_FLOOR
 
+    @cached_property
+    def roof(self) -> float:
+        """Over the noise variances: ten times the largest a sample can need.
+
+        Where the gradient vanishes a noise variance is ``(tr_i - num_i A^-1 num_i') / c_i``, so at most
+        ``tr_i / c_i``.  Steps far beyond would not find back.
+        """
+        return 10 * float((self.total_diagonal / np.maximum(self.weight, 1e-300)).max())
+
     @property
     def ceiling(self) -> float:
         """Over the norms of the loadings' rows."""
@@ -199,8 +208,8 @@ def evaluate(problem: Problem, noise: Noise, point: Point) -> Sloped:
 
 
 def _bounded(problem: Problem, point: Point) -> Point:
-    """The point with noise not below the floor, and loadings not above the ceiling."""
-    W, log_d = point[0], np.maximum(point[1], np.log(problem.floor))
+    """The point with noise between floor and roof, and loadings not above the ceiling."""
+    W, log_d = point[0], np.clip(point[1], np.log(problem.floor), np.log(max(problem.roof, problem.floor)))
     if np.isfinite(problem.ceiling):
         norms = np.sqrt(np.einsum("ij,ij->i", W, W))
         long = np.flatnonzero(norms > problem.ceiling)
@@ -211,9 +220,10 @@ def _bounded(problem: Problem, point: Point) -> Point:
 
 
 def _tangent(problem: Problem, point: Point, gradient: Point) -> Point:
-    """The gradient without what leads through the floor or the ceiling."""
+    """The gradient without what leads through the floor, the roof or the ceiling."""
     (W, log_d), (G, g) = point, gradient
     g[(g > 0) & (log_d <= np.log(problem.floor))] = 0.0
+    g[(g < 0) & (log_d >= np.log(problem.roof))] = 0.0
     if np.isfinite(problem.ceiling):
         norms = np.einsum("ij,ij->i", W, W)
         outward = np.einsum("ij,ij->i", W, G)
