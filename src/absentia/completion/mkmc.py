@@ -71,7 +71,16 @@ from absentia.completion.covariance import PCA, Covariance, FactorAnalysis, Full
 from absentia.completion.mkmc_fast import EqualNoise, Noise, OwnNoise, Problem, Seen
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, NotPositiveDefiniteError, cholesky, symmetrize
-from absentia.operators import Completed, Dense, LowRankPlusDiagonal, Operator, PDOperator, Scaled, Side
+from absentia.operators import (
+    Completed,
+    Dense,
+    Gram,
+    LowRankPlusDiagonal,
+    Operator,
+    PDOperator,
+    Scaled,
+    Side,
+)
 from absentia.presence import AbsenceWarning
 from absentia.randomness import RandomState, generator
 from absentia.solve import Callback, Descent, Point, Solution, Status
@@ -106,7 +115,7 @@ class MKMC(IterativeMixin, Completer):
         brought to unit mean diagonal before, so that neither rule depends on their scale; with
         ``rescale=False`` Kaiser's does.  Where views have strong factors of their own, either rule
         counts those too and the completed rows can be far worse than the mean.  To find out, up to 5000
-        samples, a tenth of each view's observed samples is hidden once and completed by a short run with
+        samples in memory, a tenth of each view's observed samples is hidden once and completed by a short run with
         as many components; if mean fill does better a warning says so, and ``"heldout"`` is the better
         choice.  Beyond 4000 samples a random 4000 of them are counted on.  ``"heldout"`` hides a tenth of
         each view's samples, fits along a path of ranks and takes the one that completes the hidden rows
@@ -215,7 +224,8 @@ class MKMC(IterativeMixin, Completer):
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[seen])
         counted = self.covariance != "full" and self.n_components != "heldout"
-        if counted and len(seen) <= CHECKED and self.status_ != Status.STOPPED.value:
+        near = all(isinstance(X.operator(name), Dense | Gram) for name in X.names)
+        if counted and near and len(seen) <= CHECKED and self.status_ != Status.STOPPED.value:
             self._warn_of_excess(len(seen))
         self.model_ = model.pad(seen, len(X))
 

@@ -39,7 +39,7 @@ import scipy.linalg
 
 from absentia.completion.covariance import LOADING_CEILING_SINGLE, NOISE_FLOOR, NOISE_FLOOR_SINGLE
 from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, thin_gram
-from absentia.operators import LowRankPlusDiagonal, Operator, project
+from absentia.operators import Dense, Gram, LowRankPlusDiagonal, Operator, project
 from absentia.solve import Callback, Descent, Point, Sloped, Solution, iterate, quasi_newton
 
 #: So many accelerated steps in a row must change the objective by less than tol.
@@ -129,6 +129,11 @@ class Problem:
     def ceiling(self) -> float:
         """Over the norms of the loadings' rows."""
         return LOADING_CEILING_SINGLE if self.dtype == np.float32 else np.inf
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all kernels are arrays or factors, and not chunks elsewhere."""
+        return all(isinstance(getattr(x.Q, "operator", x.Q), Dense | Gram) for x in self.views)
 
     def in_single_precision(self) -> Problem:
         """The same problem with float32 products, which cost half."""
@@ -279,7 +284,7 @@ def start(
         np.maximum(problem.weight - problem.eps, 1.0) if rescale else np.full(problem.size, problem.n_views)
     )
     root = np.sqrt(count / problem.n_views).astype(problem.dtype)[:, None]
-    if problem.size <= EXACT:
+    if problem.size <= EXACT and problem.in_memory:
         values, vectors = _leading(problem, root, q)
     else:
         block = min(q + 10, problem.size)
