@@ -118,8 +118,9 @@ class MKMC(IterativeMixin, Completer):
         samples in memory, a tenth of each view's observed samples is hidden once and completed by a
         short run with as many components; if mean fill does better a warning says so, and ``"heldout"``
         is the better choice.  Beyond 4000 samples a random 4000 of them are counted on.
-        ``"heldout"`` hides a tenth of each view's samples, fits along a path of ranks and takes the one that completes the hidden rows
-        best (relative Frobenius error; kept in ``heldout_curve_``); of ranks within rounding the lowest.
+        ``"heldout"`` hides a tenth of each view's samples, fits along a path of ranks and takes the one
+        that completes the hidden rows best (relative Frobenius error; kept in ``heldout_curve_``); of
+        ranks within rounding the lowest.
     prior : float, default 1e-3
         Weight of the identity kernel as one more, fully observed view.  Keeps the model away from
         singular; the papers use 1e-3.
