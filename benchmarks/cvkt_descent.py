@@ -26,7 +26,7 @@ def on_digits(level: int, quick: bool) -> list[dict[str, Any]]:
     data = datasets.load_benchmark("cvkt_digits200_kernels")
     keep = data.extra["masks"][level]
     kernels = data.kernels.hide(keep)
-    descent = {"solver": "descent", "keep_observed": False}
+    descent = {"solver": "descent"}
     methods = {
         "closed, rank 20 %": CVKT(solver="closed", rank=0.2),
         "descent, 40 % landmarks, rank 20 %": CVKT(**descent, n_landmarks=0.4, rank=0.2),

@@ -4,7 +4,9 @@ Huusari, Capponi, Villoutreix and Kadri, Pattern Recognition 129 (2022): Tables 
 views missing per sample), 3 (embryos, by view, 30 % missing) and 4 (digits, by share missing).  The
 published figures of the digits are means over five masks, ours are for the one mask per level that is
 published.  Accuracy (digits) is that of an SVM trained on one half and tested on the other, mean of six
-views and five splits.  "descent" is the paper's procedure at 40 % landmarks and rank 20 %.  Needs
+views and five splits.  "descent" is the paper's procedure at 40 % landmarks and rank 20 %; in "descent,
+chosen" both are chosen among the paper's 25 by completion error, on samples hidden for the purpose, which
+takes most of the time (left out with --quick).  Needs
 cvkt_digits200_kernels.npz, cvkt_simulated_kernels.npz and embryo_kernels.npz in the folder named by the
 environment variable ABSENTIA_DATA.
 """
@@ -26,7 +28,8 @@ from absentia import CVKT, KernelViews, MeanFill, ZeroFill, datasets, metrics
 METHODS: dict[str, Any] = {
     "zero": ZeroFill(),
     "mean": MeanFill("entries"),
-    "descent": CVKT(solver="descent", n_landmarks=0.4, rank=0.2, keep_observed=False),
+    "descent": CVKT(solver="descent", n_landmarks=0.4, rank=0.2),
+    "descent, chosen": CVKT(solver="descent"),
     "CVKT()": CVKT(),
     "CVKT(rounds=3)": CVKT(rounds=3),
     "CVKT(rounds=6)": CVKT(rounds=6),
@@ -168,11 +171,13 @@ def embryo(data: Any, view: int) -> Trial:
     return Trial("embryo", f"view{view}", kernels, keep)
 
 
-def rows_of(trial: Trial) -> list[dict[str, Any]]:
+def rows_of(trial: Trial, quick: bool = False) -> list[dict[str, Any]]:
     rows = []
     for method, completer in METHODS.items():
+        if quick and method == "descent, chosen":
+            continue
         scores = trial.scores(completer)
-        published = PAPER[trial.data, trial.level].get("CVKT" if method == "descent" else method)
+        published = PAPER[trial.data, trial.level].get("CVKT" if method.startswith("descent") else method)
         row: dict[str, Any] = {"data": f"{trial.data}, {trial.level}", "method": method}
         for i, measure in enumerate(MEASURES):
             row[measure] = scores[measure]
@@ -213,6 +218,11 @@ def claims(rows: list[dict[str, Any]]) -> list[common.Claim]:
         if method == "descent" and data in ("digits, 10 %", "digits, 30 %", "digits, 50 %"):
             off = abs(row["ARE"] - row["(ARE)"])
             result.append(common.Claim(f"{data}: ARE of descent, off the published", off, at_most=0.02))
+        if method == "descent, chosen" and data.startswith("embryo"):
+            gain = row["ARE"] - row["(ARE)"]
+            result.append(
+                common.Claim(f"{data}: ARE of descent, chosen, minus published", gain, at_most=0.0)
+            )
         if method == "CVKT()" and data.startswith("embryo"):
             gain = row["ARE"] - found[data, "descent"]["(ARE)"]
             result.append(common.Claim(f"{data}: ARE of CVKT() minus published", gain, at_most=0.0))
@@ -225,7 +235,7 @@ def main() -> None:
         print("cvkt_paper needs the paper's kernels: set ABSENTIA_DATA to the folder that holds them")
         return
     warnings.simplefilter("ignore")
-    rows = [row for trial in trials(arguments.quick) for row in rows_of(trial)]
+    rows = [row for trial in trials(arguments.quick) for row in rows_of(trial, arguments.quick)]
     print("columns in brackets: as published; beside descent stands the published CVKT")
     common.finish("cvkt_paper", arguments.quick, rows, claims(rows))
 

@@ -18,10 +18,13 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews
-from absentia.completion import mkmc
+from absentia.completion import draws, mkmc, mkmc_fast
 from absentia.distributed import Chunked, ChunkedGram, Picked, as_chunks
 from absentia.operators import Dense, Gram, Operator
 from conftest import random_problem
+
+# where so many components are too many is a matter of tests of their own
+pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -187,10 +190,17 @@ def check_same(found, wanted, tol=1e-10):
 # -------------------------------------------------------------------------- in the same process
 
 
+def as_if_many(monkeypatch):
+    """Few samples treated as many, arrays and chunks alike: no exact start, draws in the same order."""
+    monkeypatch.setattr(mkmc, "SMALL", 0)
+    monkeypatch.setattr(mkmc_fast, "EXACT", 0)
+    monkeypatch.setattr(draws, "_row_squares", lambda operator, scale: operator.diagonal() / scale)
+
+
 @pytest.mark.parametrize("covariance", ["pca", "fa"])
 @pytest.mark.parametrize("factors", [False, True])
 def test_threads_agree_with_numpy_and_nothing_is_formed(tmp_path, monkeypatch, covariance, factors):
-    monkeypatch.setattr(mkmc, "SMALL", 0)  # these few samples are to be treated as many
+    as_if_many(monkeypatch)
     blocks = parts(factors=factors)
     wanted = completion(kernels_of(blocks, factors), covariance, tol=1e-4)
     stored = on_disk(tmp_path, blocks)
@@ -205,7 +215,8 @@ def test_threads_agree_with_numpy_and_nothing_is_formed(tmp_path, monkeypatch, c
     check_same(completion(kernels_of(square, factors), covariance, tol=1e-4), wanted)
 
 
-def test_some_views_may_be_arrays():
+def test_some_views_may_be_arrays(monkeypatch):
+    as_if_many(monkeypatch)
     blocks = parts()
     ids, A = blocks["view2"]
     mixed = blocks | {"view2": (ids, da.from_array(A, chunks=(ROWS, -1)))}

@@ -15,7 +15,7 @@ from absentia import (
     metrics,
     missingness,
 )
-from absentia.completion import combined, emfill, knn, svt
+from absentia.completion import combined, draws, emfill, knn, svt
 from conftest import random_kernels, random_problem
 from reference import gaussian_em, neighbours, soft_impute
 
@@ -426,17 +426,41 @@ def test_wrong_parameters_are_named(fill, sentence):
 # ------------------------------------------------------------------------------------ choosing by hiding
 
 
-def test_what_is_hidden_depends_on_ids_and_names_not_on_their_order(rng):
+def hide_some(kv, seed=None):
+    return draws.hide_some(kv, 0.1, seed, draws.ordering(kv))
+
+
+def test_what_is_hidden_depends_on_the_data_not_on_order_ids_or_names(rng):
     kv = random_problem(40, 4, 0.3)
-    keep = combined.hide_some(kv, 0.1, None)
+    keep = hide_some(kv)
     order = rng.permutation(40)
-    again = combined.hide_some(kv[np.ix_(order, order)].select(kv.names[::-1]), 0.1, None)
+    again = hide_some(kv[np.ix_(order, order)].select(kv.names[::-1]))
     np.testing.assert_array_equal(again, keep[order][:, ::-1])
+    renamed = KernelViews.from_dense(kv.to_dense()[::-1][:, order][:, :, order])
+    np.testing.assert_array_equal(hide_some(renamed), keep[order][:, ::-1])
+
+
+def test_where_samples_are_alike_ids_and_names_decide_what_is_hidden(rng):
+    for ids in (np.arange(9), list("ihgfedcba"), [(1, 2), "a", 3.5, None, 7, "b", 8, (3,), "c"]):
+        kv = KernelViews.from_dense(np.stack([np.eye(9)] * 3), ids=ids)
+        order = rng.permutation(9)
+        again = hide_some(kv[np.ix_(order, order)].select(kv.names[::-1]))
+        np.testing.assert_array_equal(again, hide_some(kv)[order][:, ::-1])
+
+
+def test_of_values_within_rounding_of_the_least_the_first_is_taken():
+    assert draws.least({1: 2.0, 2: 1.0 + 1e-12, 3: 1.0, 4: 1.5}) == 2
+    assert draws.least({1: 2.0, 2: 1.0 + 1e-6, 3: 1.0, 4: 1.5}) == 3
+
+
+def test_how_many_cells_are_hidden():
+    kv = random_problem(40, 4, 0.3)
+    keep = hide_some(kv)
     hidden = kv.observed & ~keep
     assert (hidden.sum(axis=0) >= 1).all()
     assert (hidden.sum(axis=0) <= 0.15 * kv.observed.sum(axis=0)).all()
     assert keep.any(axis=1).all()
-    assert not np.array_equal(keep, combined.hide_some(kv, 0.1, 1))
+    assert not np.array_equal(keep, hide_some(kv, 1))
 
 
 @pytest.mark.parametrize(("fill", "path"), [(SVTFill(), svt.PATH), (EMFill(), emfill.PATH)])
@@ -451,7 +475,7 @@ def test_the_value_that_completes_hidden_samples_best_is_taken(fill, path):
 
 def test_the_error_that_chooses_is_that_of_the_hidden_rows():
     kv = random_problem(60, 3, 0.2)
-    keep = combined.hide_some(kv, 0.1, None)
+    keep = hide_some(kv)
     fill = EMFill(5, ridge=0.3).fit(kv.hide(keep))
     done, truth = fill.transform(kv.hide(keep)).to_dense(), kv.to_dense()
     errors = []

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import AbsenceWarning, KernelViews
+from absentia import MKMC, AbsenceWarning, CombineKernels, KernelViews, KNNFill, MeanFill, kernelviews
 from absentia.operators import Gram
 from conftest import random_kernels, random_problem
 
@@ -204,3 +204,21 @@ def test_repr_says_against_what():
     kv = random_problem(20, 3)
     assert "20 samples, 3 views" in repr(kv)
     assert "against 5 samples" in repr(kv[np.ix_([0, 1], range(5))])
+
+
+def test_factors_are_not_made_arrays_of_gibibytes_without_a_word(monkeypatch):
+    kv = KernelViews.from_factors({"a": (np.arange(9), np.eye(9)[:, :2] + 1)})
+    kv.block("a")
+    monkeypatch.setattr(kernelviews, "DENSE_BYTES", 9 * 9 * 8 - 1)
+    for make in (
+        lambda: kv.block("a"),
+        kv.to_dense,
+        lambda: CombineKernels().fit_transform(kv),
+        lambda: MeanFill().fit_transform(kv),
+        lambda: KNNFill().fit_transform(kv),
+    ):
+        with pytest.warns(kernelviews.DenseWarning, match=r"view 'a': the 9 x 9 kernel.* GiB.*MKMC"):
+            make()
+    MKMC(n_components=1, tol=1e-2).fit_transform(kv)
+    dense = KernelViews.from_dense(np.stack([np.eye(9)]))
+    dense.block("view0")

@@ -1,14 +1,27 @@
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia import MKMC, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
+from absentia import (
+    MKMC,
+    AbsenceWarning,
+    KernelViews,
+    MeanFill,
+    ViewKernels,
+    datasets,
+    metrics,
+    missingness,
+)
 from absentia.completion import covariance, rank
 from absentia.operators import Dense
 from conftest import random_kernels, random_problem
 from reference import mkmc as slow
 
 MODELS = ["full", "pca", "fa"]
+# where so many components are too many is a matter of tests of their own
+pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
 def fixed(model, iterations=50, **options):
@@ -282,6 +295,91 @@ def test_components_are_counted_on_the_zero_filled_mean_whatever_the_scale():
     assert MKMC("pca", max_iter=1, tol=0).fit(rescaled).n_components_ == q
     kaiser = MKMC("pca", n_components="kaiser", max_iter=1, tol=0)
     assert kaiser.fit(kv).n_components_ == kaiser.fit(rescaled).n_components_ == (values > 1).sum()
+
+
+def test_without_rescaling_kaiser_depends_on_the_scale_and_views_keep_theirs():
+    kv = random_problem(60, 4, 0.3)
+    small = KernelViews.from_dense(0.2 * kv.to_dense(), observed=kv.observed)
+    options = {"n_components": "kaiser", "rescale": False, "max_iter": 1, "tol": 0}
+    counted = [MKMC("pca", **options).fit(x) for x in (kv, small)]
+    values = np.linalg.eigvalsh(np.nan_to_num(kv.to_dense()).mean(0))
+    assert [x.n_components_ for x in counted] == [(values > 1).sum(), (values > 5).sum()]
+    np.testing.assert_array_equal(counted[1].view_scales_, 1.0)
+
+
+def test_eigenvalues_that_are_all_alike_are_not_counted_by_rounding():
+    noise = 1e-14 * np.random.default_rng(0).standard_normal((30, 30))
+    for sign in (1, -1):
+        S = np.eye(30) + sign * (noise + noise.T)
+        assert rank.count_components(S, "gk") == rank.count_components(S, "kaiser") == 1
+
+
+@pytest.mark.parametrize("model", ["pca", "fa"])
+def test_more_components_than_views_share_are_warned_of(model):
+    """Views with strong factors of their own, as in clinical data: the model follows those."""
+    data = datasets.make_multiview(
+        80, 4, n_shared=1, n_private=8, private_scale=2.0, noise=0.5, random_state=0
+    )
+    keep = missingness.mcar(data.kernels, 0.4, random_state=0)
+    kv = data.kernels.hide(keep)
+    with pytest.warns(UserWarning, match=r"hidden for a check.*worse.*n_components='heldout'"):
+        done = MKMC(model).fit_transform(kv)
+    mean = MeanFill("blocks").fit_transform(kv)
+    assert metrics.are(data.kernels, done, keep) > metrics.are(data.kernels, mean, keep)  # as it says
+
+
+@pytest.mark.parametrize("model", ["pca", "fa"])
+def test_no_warning_where_views_share_what_they_show(model):
+    data = datasets.make_multiview(80, 4, n_shared=3, noise=0.1, private_scale=0.2, random_state=0)
+    kv = data.kernels.hide(missingness.mcar(data.kernels, 0.3, random_state=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MKMC(model).fit(kv)
+        MKMC(model).fit(ViewKernels().fit_transform(datasets.load_digit_views(n_samples=60).views))
+
+
+def test_the_warning_fires_on_the_leukaemia_data_and_not_on_mfeat(data_folder, mfeat):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AbsenceWarning)
+        views = datasets.load_benchmark("cll_mofaCLL", data_folder).views
+        full = ViewKernels().fit_transform(views)
+        kv = full.hide(missingness.mcar(full, 0.3, random_state=0))
+        with pytest.warns(UserWarning, match=r"hidden for a check.*'heldout'"):
+            MKMC().fit(kv)
+        kv = ViewKernels().fit_transform(mfeat.views[np.arange(0, 2000, 10)])
+        warnings.simplefilter("error")
+        MKMC().fit(kv.hide(missingness.mcar(kv, 0.3, random_state=0)))
+
+
+def test_heldout_without_a_view_to_spare_says_so():
+    keep = np.zeros((24, 3), bool)
+    keep[:8, 0] = keep[8:16, 1] = keep[16:, 2] = True
+    kv = KernelViews.from_dense(random_kernels(24, 3), observed=keep)
+    with pytest.warns(AbsenceWarning) as caught:
+        mkmc = MKMC(n_components="heldout").fit(kv)
+    assert any("nothing can be hidden to choose by" in str(w.message) for w in caught)
+    assert mkmc.heldout_curve_ == {}
+
+
+@pytest.mark.parametrize("model", ["pca", "fa"])
+@pytest.mark.parametrize("width", [2, 5])
+def test_single_precision_takes_factors_of_low_rank(model, width):
+    """Fewer directions than the start asks for; 600 samples, so that it is a random one."""
+    rng, keep = np.random.default_rng(0), missingness.mcar((600, 4), 0.3, random_state=0)
+    shared, factors = rng.normal(size=(600, 3)), {}
+    for v in range(4):
+        Phi = shared @ rng.normal(size=(3, width)) + 0.3 * rng.normal(size=(600, width))
+        factors[f"view{v}"] = np.flatnonzero(keep[:, v]), Phi[keep[:, v]]
+    kv = KernelViews.from_factors(factors)
+    for q in (5, 12):
+        mkmc = MKMC(model, n_components=q, dtype="float32", tol=0, max_iter=5).fit(kv)
+        assert np.isfinite(mkmc.objective_).all()
+
+
+def test_the_same_draws_come_again_without_a_seed():
+    mkmc = MKMC("pca", n_components=3).fit(random_problem())
+    one, other = (next(iter(mkmc.sample())).to_dense() for _ in range(2))
+    np.testing.assert_array_equal(one, other)
 
 
 def test_kaiser_is_offered_and_full_has_no_components():

@@ -33,6 +33,23 @@ def check_kernels(X: Any) -> KernelViews:
     return X
 
 
+#: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
+SMALLEST, LARGEST = 1e-100, 1e100
+
+
+def check_scale(X: KernelViews) -> None:
+    """Raise if a kernel is so small or so large that its products are not numbers; say which."""
+    for name in X.names:
+        diagonal = X.diagonal(name)
+        largest = float(np.max(diagonal, initial=0.0))
+        mean = largest * float(np.mean(diagonal / largest, dtype=np.float64)) if largest > 0 else 0.0
+        if mean > LARGEST or 0 < mean < SMALLEST:
+            raise ValueError(
+                f"view {name!r}: the kernel's mean diagonal is {mean:.3g}; between {SMALLEST:g} and "
+                f"{LARGEST:g} is wanted: divide the kernel by {mean:.3g} first"
+            )
+
+
 def check_positive(X: KernelViews) -> None:
     """Raise if a kernel has a negative eigenvalue beyond rounding; say which, and how to mend it.
 
@@ -79,6 +96,7 @@ class Completer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def fit(self, X: KernelViews, y: Any = None) -> Self:
         """Learn from incomplete kernels of the training samples."""
         X = check_kernels(X)
+        check_scale(X)
         self._learn(X)
         self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
         return self

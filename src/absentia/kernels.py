@@ -14,13 +14,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.kernelviews import KernelViews, check_kernel
 from absentia.linalg import Array, symmetrize
 from absentia.operators import Dense, Gram, Operator
 from absentia.presence import Presence, shown
+from absentia.randomness import RandomState, generator
 from absentia.viewkernel import (
     ColumnKernel,
     FactorMap,
@@ -67,8 +67,9 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         float32 views are float32.
     n_landmarks : int, default 200
         Number of Nystrom landmarks, or of random features.
-    random_state : int, RandomState or None
-        Of the landmarks or random features; None is a fixed seed, so that results repeat.
+    random_state : int, Generator, RandomState or None
+        Of the landmarks or random features; None: the fixed seed 0.  Landmarks go with the data, not
+        with the order of samples.
 
     Attributes
     ----------
@@ -99,7 +100,7 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         coef0: float = 1.0,
         approx: str | None = None,
         n_landmarks: int = 200,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -166,7 +167,8 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X.warn_of_absence()
         self._raw: dict[str, FeatureKernel | ColumnKernel] = {}
         self._maps: dict[str, FactorMap] = {}
-        rng = check_random_state(0 if self.random_state is None else self.random_state)
+        # one seed for all views: what is drawn for a view does not depend on those before it
+        seed = int(generator(self.random_state).integers(2**31))
         raw = {}
         if isinstance(X, KernelViews):
             X.demand_square()
@@ -175,7 +177,7 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for v, name in enumerate(X.names):
                 view = self._raw[name] = _fitted(X, name, X.ids[X.observed[:, v]], options[name])
                 if options[name].approx and isinstance(view, FeatureKernel):
-                    self._maps[name] = FactorMap(view, X.block(name).dtype, rng)
+                    self._maps[name] = FactorMap(view, X.block(name).dtype, seed)
                     continue
                 raw[name] = view.train()
                 check_kernel(name, Dense(raw[name][0]), X.ids[X.observed[:, v]])

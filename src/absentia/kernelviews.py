@@ -8,6 +8,7 @@ The ``from_...`` constructors validate; slices of a valid object are trusted.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
@@ -35,6 +36,13 @@ from absentia.presence import (
     row_key,
     shown,
 )
+
+#: Kernels that are not arrays are made arrays of up to so many bytes without a word.
+DENSE_BYTES = 2**30
+
+
+class DenseWarning(UserWarning):
+    """A kernel given by factors, or in chunks, is made an array that takes much memory."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -266,8 +274,14 @@ class KernelViews(Presence):
         return self._operators[name]
 
     def block(self, name: str) -> Array:
-        """The kernel between the rows and the columns that have the view, as an array."""
-        return self.operator(name).to_dense()
+        """The kernel between the rows and the columns that have the view, as an array.
+
+        Where that has to be made from factors or chunks and takes more than a GiB, a
+        :class:`DenseWarning` says so before.
+        """
+        operator = self.operator(name)
+        _warn_of_size(name, operator)
+        return operator.to_dense()
 
     def diagonal(self, name: str) -> Array:
         """``k(t, t)`` of every row sample that has the view."""
@@ -379,7 +393,7 @@ class KernelViews(Presence):
         dense = np.full((self.n_views, *self.shape), np.nan)
         for v, name in enumerate(self.names):
             seen = np.ix_(self.observed[:, v], self.column_observed[:, v])
-            dense[v][seen] = self._operators[name].to_dense()
+            dense[v][seen] = self.block(name)
         return dense
 
     def _headline(self) -> str:
@@ -394,6 +408,19 @@ class KernelViews(Presence):
     def __setstate__(self, state: dict[str, Any]) -> None:
         state["_diagonals"] = {name: frozen(x) for name, x in state["_diagonals"].items()}
         self.__dict__.update(refrozen(state))
+
+
+def _warn_of_size(name: str, operator: Operator) -> None:
+    rows, columns = operator.shape
+    size = rows * columns * operator.dtype.itemsize
+    if size > DENSE_BYTES and not isinstance(operator, Dense):
+        warnings.warn(
+            f"view {name!r}: the {rows} x {columns} kernel, not held as an array so far, is made one of "
+            f"{size / 2**30:.1f} GiB, and so may be those of other views and what is made of them; use a "
+            "method that works with factors (MKMC, CVKT(n_landmarks=...)), or fewer samples",
+            DenseWarning,
+            stacklevel=3,
+        )
 
 
 def _named_kernels(K: Any, names: Sequence[str] | None) -> tuple[list[Array], tuple[str, ...]]:

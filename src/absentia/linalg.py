@@ -51,6 +51,8 @@ def cholesky_solve(L: Array, B: Array) -> Array:
 
 def cholesky_inverse(L: Array) -> Array:
     """``(L L')^-1``, both triangles."""
+    if not L.size:
+        return np.zeros_like(L)
     (potri,) = scipy.linalg.get_lapack_funcs(("potri",), (L,))
     inverse, info = potri(L, lower=1)
     if info != 0:
@@ -91,6 +93,10 @@ def indefinite(A: Array, tol: float = PSD_TOL) -> tuple[float, float] | None:
     """
     if A.shape[0] == 0:
         return None
+    # at unit scale, where nothing under- or overflows; a constant whose diagonal is zero is left as it is
+    unit = float(np.abs(np.diagonal(A)).max())
+    if unit > 0:
+        A = A / A.dtype.type(unit)
     lift = tol * _large_eigenvalue(A)
     single = lift > 100 * np.finfo(np.float32).eps * float(np.abs(np.diagonal(A)).max())
     for dtype in (np.float32, np.float64) if single else (np.float64,):
@@ -100,7 +106,7 @@ def indefinite(A: Array, tol: float = PSD_TOL) -> tuple[float, float] | None:
         (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (lifted,))
         if potrf(lifted.T, lower=0, clean=0, overwrite_a=1)[1] == 0:
             return None
-    low, high = extreme_eigenvalues(np.asarray(A, dtype=np.float64))
+    low, high = (x * (unit or 1.0) for x in extreme_eigenvalues(np.asarray(A, dtype=np.float64)))
     return (low, high) if low < -tol * max(high, 0.0) else None
 
 

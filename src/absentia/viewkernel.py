@@ -18,6 +18,7 @@ from sklearn.metrics import pairwise
 
 from absentia.linalg import Array, symmetrize
 from absentia.presence import AbsenceWarning
+from absentia.randomness import generator
 
 # --------------------------------------------------------------------------------- kernel functions
 
@@ -306,16 +307,17 @@ class FactorMap:
     features, for rbf.
     """
 
-    def __init__(self, kernel: FeatureKernel, dtype: Any, rng: np.random.RandomState) -> None:
+    def __init__(self, kernel: FeatureKernel, dtype: Any, seed: int) -> None:
         self.kernel, self.dtype, options = kernel, dtype, kernel.options
         count = min(options.n_landmarks, kernel.X.shape[0])
         if options.approx == "rff":
             if options.kernel != "rbf":
                 raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
-            sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=rng)
+            sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
             self._map = sampler.fit(kernel.X).transform if count else _no_features
         else:
-            landmarks = kernel.X[np.sort(rng.choice(kernel.X.shape[0], count, replace=False))]
+            drawn = generator(seed).choice(kernel.X.shape[0], count, replace=False)
+            landmarks = kernel.X[_by_length(kernel.X)[np.sort(drawn)]]
             self._map = _Nystrom(kernel, landmarks)
         raw = self._raw(kernel.X)
         self.mean = raw.mean(axis=0) if options.center and len(raw) else np.zeros(raw.shape[1])
@@ -348,6 +350,12 @@ class _Nystrom:
 
     def __call__(self, X: Any) -> Array:
         return self.kernel.values(X, self.landmarks) @ self.root
+
+
+def _by_length(X: Any) -> Array:
+    """Rows from the shortest to the longest, to nine digits: an order that is the data's own."""
+    squares = squared_norms(X)
+    return np.argsort(np.round(squares / (squares.max(initial=0.0) or 1.0), 9), kind="stable")
 
 
 def _no_features(X: Any) -> Array:

@@ -13,8 +13,8 @@ sample lies along them.  A method brings the axes, and a rule that turns what is
 its place along them.  The rule serves training samples and new ones alike.
 
 How strongly to regularise, which the data do not say by themselves, is chosen by hiding a tenth of the
-observed samples of each view and completing those.  Which ones depends on ids and names, not on their
-order, so that reordering samples or views changes nothing.
+observed samples of each view and completing those.  Which ones depends on the data, not on the order of
+samples or views (:mod:`absentia.completion.draws`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from absentia.base import Completer, IterativeMixin, check_positive
+from absentia.completion.draws import hide_some, least, ordering
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
-from absentia.missingness import fixed_per_view
 from absentia.operators import Completed, Operator, Side
 from absentia.presence import AbsenceWarning, shown
+from absentia.randomness import RandomState
 from absentia.solve import Accelerated, Callback, Evaluated, Point, Solution, iterate, squarem
 
 #: Accelerated steps are uneven: so many in a row must change the objective by less than tol.
@@ -51,6 +52,7 @@ def centred(K: Array) -> Array:
 def by_pattern(observed: Array) -> Iterator[tuple[Array, Array]]:
     """Each combination of views that some sample has (as a mask), and the samples that have it."""
     patterns, member = np.unique(observed, axis=0, return_inverse=True)
+    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
     for p, pattern in enumerate(patterns):
         yield pattern, np.flatnonzero(member == p)
 
@@ -124,9 +126,9 @@ class CombiningCompleter(IterativeMixin, Completer):
         self._record(self._prepare(X)(strength, **options))
         self._places = self._place(coordinates(self._axes, X), X.observed)
 
-    def _by_hiding(self, X: KernelViews, path: Sequence[float], seed: Any, **options: Any) -> float:
+    def _by_hiding(self, X: KernelViews, path: Sequence[float], seed: RandomState, **options: Any) -> float:
         """The strength on the path that best completes a tenth of each view's samples, hidden for it."""
-        keep = hide_some(X, 0.1, seed)
+        keep = hide_some(X, 0.1, seed, ordering(X))
         self.heldout_curve_ = {}
         if np.array_equal(keep, X.observed):
             return path[len(path) // 2]  # too few samples to hide any
@@ -138,7 +140,7 @@ class CombiningCompleter(IterativeMixin, Completer):
             return hiding_error(X, keep, self._axes, self._place(coordinates(self._axes, part), keep))
 
         self.heldout_curve_ = along_path(path, error)
-        return min(self.heldout_curve_, key=lambda strength: self.heldout_curve_[strength])
+        return float(least(self.heldout_curve_))
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         kernels = {}
@@ -249,20 +251,6 @@ def warn_of_strangers(X: KernelViews, *, chained: bool, stacklevel: int = 5) -> 
 # ------------------------------------------------------------------------------- choosing by hiding
 
 
-def hide_some(X: KernelViews, share: float, random_state: Any) -> Array:
-    """Which observed cells to keep when a share of each view's samples is hidden, by id and name."""
-    rows = np.argsort(np.array([str(x) for x in X.ids]), kind="stable")
-    columns = np.argsort(np.array(X.names), kind="stable")
-    keep = np.empty_like(X.observed)
-    seed = 0 if random_state is None else random_state
-    keep[np.ix_(rows, columns)] = fixed_per_view(
-        X.observed[np.ix_(rows, columns)], share, random_state=seed, allow_empty=True
-    )
-    alone = X.observed.any(axis=1) & ~(X.observed & keep).any(axis=1)
-    keep[alone] = True  # nothing could be said of a sample all of whose views were hidden
-    return keep & X.observed
-
-
 def hiding_error(X: KernelViews, keep: Array, axes: Sequence[Axes], places: Sequence[Place]) -> float:
     """Relative Frobenius error of the hidden rows against the kept samples, mean over views."""
     errors = []
@@ -273,7 +261,7 @@ def hiding_error(X: KernelViews, keep: Array, axes: Sequence[Axes], places: Sequ
             truth = X.operator(name).block(np.flatnonzero(kept[inside]), np.flatnonzero(out[inside]))
             error = axes[k].G @ places[k].W[out].T - truth
             errors.append(np.linalg.norm(error) / max(float(np.linalg.norm(truth)), 1e-300))
-    return float(np.mean(errors))
+    return float(np.mean(errors)) if errors else 0.0
 
 
 def along_path(
@@ -284,6 +272,6 @@ def along_path(
     for value in path:
         curve[value] = error(value)
         tried = list(curve)
-        if len(tried) - 1 - tried.index(min(curve, key=lambda x: curve[x])) >= patience:
+        if len(tried) - 1 - tried.index(least(curve)) >= patience:
             break
     return curve

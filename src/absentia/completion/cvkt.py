@@ -43,7 +43,8 @@ U^(v)       ``Coordinates``, ``slopes``      what takes Psi to the view
 
 Departures from the paper
 -------------------------
-(of ``"ridge"`` and ``"closed"``; ``"descent"`` departs only in what it chooses landmarks and rank by)
+(of ``"ridge"`` and ``"closed"``; ``"descent"``, which overwrites the observed block as the paper does,
+departs only in what it chooses landmarks and rank by: hidden samples, where the paper does not say)
 
 * Features of each view are centred on the samples that have it, and scaled to mean square one, so that
   an absent view counts as an average one and no view's scale matters.
@@ -68,12 +69,14 @@ import numpy as np
 
 from absentia.base import Completer, Recipe, check_positive
 from absentia.completion.cvkt_descent import Descent, Design
-from absentia.completion.cvkt_features import draw_landmarks, has_another, lottery
+from absentia.completion.cvkt_features import draw_landmarks, has_another
 from absentia.completion.cvkt_ridge import Regression, Settings
+from absentia.completion.draws import ordering
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
 from absentia.operators import Operator
 from absentia.presence import AbsenceWarning, shown
+from absentia.randomness import RandomState, generator
 
 
 class CVKT(Completer):
@@ -86,8 +89,8 @@ class CVKT(Completer):
     ----------
     solver : {"ridge", "closed", "descent"}, default "ridge"
         ``"ridge"``: ridge regression.  ``"closed"``: the best aligned kernel of a given `rank`, which at
-        full rank is ridge regression again.  ``"descent"``: the paper's procedure, for comparison: its
-        kernels are rescaled and in general not positive semidefinite.
+        full rank is ridge regression again.  ``"descent"``: the paper's procedure, for comparison: it
+        overwrites observed values too, and its kernels are in general not positive semidefinite.
     ridge : float or "loo", default "loo"
         Penalty in units of the mean eigenvalue of the other views' features; ``"loo"`` chooses it for each
         view by leaving one sample out, in closed form.  Not used by ``"descent"``.
@@ -103,14 +106,15 @@ class CVKT(Completer):
         which is exact but cubic in the number of samples unless kernels are given as thin factors;
         with landmarks, everything is linear in it and nothing n x n is formed from factors.
         ``"descent"``: None chooses by hiding.
-    keep_observed : bool, default True
+    keep_observed : bool or None, default None
         Keep the observed block.  False overwrites it by the transferred kernel, as the paper does,
-        which smooths it; samples that have no other view keep their values.
+        which smooths it; samples that have no other view keep their values.  None: True for
+        ``"ridge"`` and ``"closed"``, False for ``"descent"``.
     n_iter : int, default 200
         Steps of ``"descent"``.
-    random_state : int, Generator or None
-        Of the choice of landmarks, which goes with sample ids, and of the start of ``"descent"``.
-        None is a fixed seed, so that results repeat.
+    random_state : int, Generator, RandomState or None
+        Of the choice of landmarks and of what ``"descent"`` hides and starts from, which go with the
+        data and not with their order (:mod:`absentia.completion.draws`).  None: the fixed seed 0.
 
     Attributes
     ----------
@@ -143,9 +147,9 @@ class CVKT(Completer):
         rounds: int = 1,
         rank: float | None = None,
         n_landmarks: float | None = None,
-        keep_observed: bool = True,
+        keep_observed: bool | None = None,
         n_iter: int = 200,
-        random_state: int | np.random.Generator | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.solver = solver
         self.ridge = ridge
@@ -160,16 +164,15 @@ class CVKT(Completer):
         self._check_parameters()
         check_positive(X)
         _warn_of_gaps(X)
-        rng = np.random.default_rng(0 if self.random_state is None else self.random_state)
-        numbers, keep = lottery(X.ids, rng), bool(self.keep_observed)
+        rng, order = generator(self.random_state), ordering(X)
+        keep = self.solver != "descent" if self.keep_observed is None else bool(self.keep_observed)
         self._fitted: Regression | Descent
         if self.solver == "descent":
             design = Design(self.n_landmarks, self.rank, self.n_iter)
-            self._fitted = Descent.learn(X, numbers, design, rng, keep=keep)
-            traces = (view.trace for view in self._fitted.views)
-            self.objective_ = dict(zip(X.names, traces, strict=True))
+            self._fitted = Descent.learn(X, order, design, rng, keep=keep)
+            self.objective_ = dict(zip(X.names, self._fitted.traces, strict=True))
         else:
-            landmarks = draw_landmarks(numbers, X.observed, self.n_landmarks)
+            landmarks = draw_landmarks(order.lottery(rng), X.observed, self.n_landmarks)
             settings = Settings(self.solver, self.ridge, self.rank)
             self._fitted = Regression.learn(X, landmarks, settings, rounds=self.rounds, keep=keep)
             self.ridge_ = self._fitted.ridges

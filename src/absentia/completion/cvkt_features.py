@@ -65,14 +65,19 @@ class FeatureMap:
         return replace(self, mean=mean, scale=scale)
 
 
-def feature_map(kernel: Operator, landmarks: Array | None = None) -> FeatureMap:
-    """The map ``k(t, P) L w^(-1/2)``, neither centred nor scaled; `landmarks` None takes everybody."""
+def feature_map(kernel: Operator, landmarks: Array | None = None, *, symmetric: bool = False) -> FeatureMap:
+    """The map ``k(t, P) L w^(-1/2)``, neither centred nor scaled; `landmarks` None takes everybody.
+
+    `symmetric` multiplies by ``L'``: ``k(t, P) k(P, P)^(-1/2)``, one feature for each landmark.
+    """
     part = kernel if landmarks is None else Dense(kernel.block(landmarks, landmarks))
     L, w = eigenpairs(part)
     floor = len(L) * float(np.finfo(kernel.dtype).eps) * float(w.max(initial=0.0))
     kept, below = w > floor, w < 0
     negative = L[:, below] * np.sqrt(-w[below]) if landmarks is None else np.zeros((kernel.shape[0], 0))
     root = L[:, kept] / np.sqrt(w[kept])
+    if symmetric:
+        root = root @ L[:, kept].T
     return FeatureMap(landmarks, root, np.zeros(root.shape[1]), 1.0, negative)
 
 
@@ -93,17 +98,6 @@ def eigh(A: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, by divide and conquer."""
     w, V = scipy.linalg.eigh(A, driver="evd", check_finite=False)
     return w, V
-
-
-def lottery(ids: Array, rng: np.random.Generator) -> Array:
-    """A random number for each sample that goes with its id, not with its place in the list."""
-    numbers = np.empty(len(ids))
-    if ids.dtype == object:
-        order: Array = np.array(sorted(range(len(ids)), key=lambda t: repr(ids[t])), dtype=int)
-    else:
-        order = np.argsort(ids, kind="stable")
-    numbers[order] = rng.random(len(ids))
-    return numbers
 
 
 def draw_landmarks(numbers: Array, observed: Array, wanted: float | None) -> list[Array | None]:

@@ -68,6 +68,7 @@ from absentia.completion.combined import (
 )
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, cholesky_solve, symmetrize
+from absentia.randomness import RandomState
 from absentia.solve import Accelerated, Callback, Evaluated, Point, Solution
 
 #: Ridges that are tried: the prior's samples as a share of the real ones.
@@ -180,8 +181,8 @@ class EMFill(CombiningCompleter):
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
     max_iter : int, default 500
-    random_state : int, Generator or None
-        Of what ``"heldout"`` hides.  None is a fixed seed.
+    random_state : int, Generator, RandomState or None
+        Of what ``"heldout"`` hides.  None: the fixed seed 0.
     callback : callable, optional
         Called with a :class:`absentia.solve.Progress` after each iteration; returning True stops.
 
@@ -222,7 +223,7 @@ class EMFill(CombiningCompleter):
         ridge: float | Literal["heldout"] = "heldout",
         tol: float = 1e-6,
         max_iter: int = 500,
-        random_state: int | np.random.Generator | None = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
     ) -> None:
         self.n_components = n_components

@@ -159,6 +159,7 @@ def combine(
     """
     a = np.zeros_like(q[0])
     patterns, member = np.unique(observed, axis=0, return_inverse=True)
+    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
     for p, pattern in enumerate(patterns):
         visible = np.flatnonzero(pattern)
         if len(visible):

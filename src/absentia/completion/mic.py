@@ -49,12 +49,13 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.base import IterativeMixin
+from absentia.completion.draws import Ordering, ordered
 from absentia.linalg import Array
-from absentia.presence import shown
+from absentia.presence import Presence, shown
+from absentia.randomness import RandomState, generator
 from absentia.solve import Callback, iterate
 from absentia.viewkernel import feature_order
 from absentia.views import Views
@@ -142,15 +143,24 @@ def step(parts: Sequence[Part], state: State, *, learn: bool = True) -> State:
     return State(U, V, common(parts, U))
 
 
-def start(parts: Sequence[Part], n_components: int, rng: Any) -> State:
-    """Random positive factors whose products have about the views' row sums."""
-    U, V = [], []
-    for part in parts:
-        v = rng.uniform(0.5, 1.5, (part.X.shape[1], n_components))
-        V.append(v / v.sum(axis=0))
-        spread = rng.uniform(0.5, 1.5, (len(part.X), n_components))
-        U.append(spread * part.X.sum(axis=1, keepdims=True) / n_components)
-    return State(tuple(U), tuple(V), common(parts, U))
+def start(
+    parts: Sequence[Part], n_components: int, rng: np.random.Generator, order: Ordering | None = None
+) -> State:
+    """Random positive factors whose products have about the views' row sums.
+
+    They are drawn in the `order` of samples and views, by default as they come.
+    """
+    if order is None:
+        order = Ordering(np.arange(len(parts[0].X)), np.arange(len(parts)))
+    U, V = {}, {}
+    for k in order.views.tolist():
+        X = parts[k].X
+        v = rng.uniform(0.5, 1.5, (X.shape[1], n_components))
+        V[k] = v / v.sum(axis=0)
+        spread = rng.uniform(0.5, 1.5, (len(X), n_components))[order.numbers]
+        U[k] = spread * X.sum(axis=1, keepdims=True) / n_components
+    ranked = [U[k] for k in range(len(parts))]
+    return State(tuple(ranked), tuple(V[k] for k in range(len(parts))), common(parts, ranked))
 
 
 # ----------------------------------------------------------------------------------------- estimator
@@ -198,8 +208,9 @@ class MIC(IterativeMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc
     tol : float, default 1e-4
         Stop when the objective's relative change stays below; 0 makes all steps.
     max_iter : int, default 1000
-    random_state : int, RandomState or None
-        Of the start.  None is a fixed seed, so that results repeat.
+    random_state : int, Generator, RandomState or None
+        Of the start, which goes with the data and not with the order of samples or views.  None: the
+        fixed seed 0.
     callback : callable, optional
         Called with a :class:`absentia.solve.Progress` after each iteration; returning True stops.
 
@@ -237,7 +248,7 @@ class MIC(IterativeMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc
         scale: Literal["minmax"] | None = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: Any = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
     ) -> None:
         self.n_components = n_components
@@ -263,11 +274,11 @@ class MIC(IterativeMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc
             what: _by_view(what, getattr(self, what), X.names) for what in ("alpha", "beta")
         }
         parts = self._parts(X)
-        rng = check_random_state(0 if self.random_state is None else self.random_state)
+        order = self._ordering(X, parts)
         solution = iterate(
             lambda state: step(parts, state),
             lambda state: objective(parts, state),
-            start(parts, self.n_components, rng),
+            start(parts, self.n_components, generator(self.random_state), order),
             tol=self.tol,
             max_iter=self.max_iter,
             callback=self.callback,
@@ -306,6 +317,12 @@ class MIC(IterativeMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc
             max_iter=ROUNDS,
         )
         return for_all.state.star
+
+    def _ordering(self, X: Views, parts: Sequence[Part]) -> Ordering:
+        """Samples and fitted views by the size of their rows: the start goes with the data."""
+        squares = np.column_stack([np.einsum("ij,ij->i", p.X, p.X) for p in parts])
+        fitted = Presence(X.ids, tuple(self._scaling), np.ones(squares.shape, dtype=bool))
+        return ordered(fitted, squares / np.maximum(squares.max(axis=0), TINY))
 
     # ------------------------------------------------------------------------------- from views to parts
 

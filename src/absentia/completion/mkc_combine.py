@@ -42,11 +42,12 @@ def agreed(problem: Problem, B: Array, S: Array) -> Array:
     M, W = share * agreement(S), penalty_weights(problem, column_norms(B))
     B = B.copy()
     patterns, member = np.unique(problem.observed, axis=0, return_inverse=True)
+    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
     for number, pattern in enumerate(patterns):
         lacking, having = np.flatnonzero(~pattern), np.flatnonzero(pattern)
         if not len(lacking):
             continue
-        t = np.flatnonzero(member.ravel() == number)
+        t = np.flatnonzero(member == number)
         there = problem.observed[:, lacking]
         H = M[np.ix_(lacking, lacking)] * (there[:, :, None] & there[:, None, :])
         i = np.arange(len(lacking))

@@ -73,8 +73,9 @@ def combine_rows(problem: Problem, T: Sequence[Array], between: Array, W: Array,
     )
     b = np.zeros_like(right)
     patterns, member = np.unique(rows.observed, axis=0, return_inverse=True)
+    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
     for number, pattern in enumerate(patterns):
-        mine = member.ravel() == number
+        mine = member == number
         total = H.copy()
         for v in np.flatnonzero(pattern):
             total[ends[v] : ends[v + 1], ends[v] : ends[v + 1]] += within[v]

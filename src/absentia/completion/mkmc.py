@@ -44,7 +44,8 @@ Algorithms
 Departures from the papers
 --------------------------
 * Each kernel is divided by its mean diagonal inside, and gets it back at the end: without that a view
-  on a larger scale drowns the others.  Kernels of unit mean diagonal are left as they are.
+  on a larger scale drowns the others.  Kernels of unit mean diagonal are left as they are, all of them
+  with ``rescale=False``.
 * Samples without any view are left out of the fit (their variance would drift towards the prior for
   ever) and come back uncorrelated, with the view's mean variance.
 * Between groups of samples that no view ever sees together the model is set to zero; the data say
@@ -65,23 +66,33 @@ import numpy as np
 import scipy.sparse
 
 from absentia.base import Completer, IterativeMixin, Recipe, check_positive
-from absentia.completion import foldin, mkmc_fast, mkmc_full, mkmc_paper, rank
+from absentia.completion import draws, foldin, mkmc_fast, mkmc_full, mkmc_paper, rank
 from absentia.completion.covariance import PCA, Covariance, FactorAnalysis, Full
 from absentia.completion.mkmc_fast import EqualNoise, Noise, OwnNoise, Problem, Seen
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, NotPositiveDefiniteError, cholesky, symmetrize
-from absentia.operators import Completed, Dense, LowRankPlusDiagonal, Operator, PDOperator, Scaled, Side
+from absentia.operators import (
+    Completed,
+    Dense,
+    Gram,
+    LowRankPlusDiagonal,
+    Operator,
+    PDOperator,
+    Scaled,
+    Side,
+)
 from absentia.presence import AbsenceWarning
-from absentia.solve import Accelerated, Callback, Descent, Point, Solution, Status
+from absentia.randomness import RandomState, generator
+from absentia.solve import Callback, Descent, Point, Solution, Status
 
 #: Up to so many samples the best of three starts is taken: the objective has several minima.
 SMALL = 500
 #: One of them is where the papers' algorithm is after so many iterations.
 HEAD_START = 5
-#: A model variance of so many times the kernels' is warned of.
-EXCESS = 1.1
 #: From so many on, the first part of a fit is run in single precision, which costs half.
 LARGE = 2000
+#: Up to so many samples it is checked whether the components are too many, with so many steps at most.
+CHECKED, CHECK_STEPS = 5000, 30
 
 
 class MKMC(IterativeMixin, Completer):
@@ -97,16 +108,19 @@ class MKMC(IterativeMixin, Completer):
         ``"full"``: any kernel, flexible and prone to follow the data too closely.
     n_components : int, "gk", "kaiser" or "heldout", default "gk"
         Rank of the low-rank part (pca and fa).  ``"gk"`` (Guttman-Kaiser) counts the eigenvalues above
-        their mean, ``"kaiser"`` those above one, once, before the first iteration, of the mean of
-        the zero-filled kernels of unit mean diagonal, which is the papers' first model; they do not
-        say which matrix they count on.  Zeros inflate the count (mfeat, half hidden: 56 to 58, without
-        anything hidden 40), and on such kernels that completes better than fewer.  Kaiser's rule
-        depends on the kernels' scale, Guttman-Kaiser's does not.  Where views have strong factors of
-        their own, either rule counts those too and the completed rows can be far worse than the mean; a
-        warning says so, and ``"heldout"`` is the better choice.  Beyond 4000 samples a random 4000
-        of them are counted on.  ``"heldout"`` hides a tenth of each view's samples, fits along a path
-        of ranks and takes the one that completes the hidden rows best (relative Frobenius error;
-        kept in ``heldout_curve_``).
+        their mean, ``"kaiser"`` those above one (by more than 1e-6 of it, either way), once, before the
+        first iteration, of the mean of the zero-filled kernels, which is the papers' first model; they
+        do not say which matrix they count on.  Zeros inflate the count (mfeat, half hidden: 56 to 58,
+        without anything hidden 40), and on such kernels that completes better than fewer.  Kernels are
+        brought to unit mean diagonal before, so that neither rule depends on their scale; with
+        ``rescale=False`` Kaiser's does.  Where views have strong factors of their own, either rule
+        counts those too and the completed rows can be far worse than the mean.  To find out, up to 5000
+        samples in memory, a tenth of each view's observed samples is hidden once and completed by a
+        short run with as many components; if mean fill does better a warning says so, and ``"heldout"``
+        is the better choice.  Beyond 4000 samples a random 4000 of them are counted on.
+        ``"heldout"`` hides a tenth of each view's samples, fits along a path of ranks and takes the one
+        that completes the hidden rows best (relative Frobenius error; kept in ``heldout_curve_``); of
+        ranks within rounding the lowest.
     prior : float, default 1e-3
         Weight of the identity kernel as one more, fully observed view.  Keeps the model away from
         singular; the papers use 1e-3.
@@ -120,9 +134,14 @@ class MKMC(IterativeMixin, Completer):
         Precision of the computation; the observed blocks keep theirs.  In float32 the objective is
         only good to 1e-7, so `tol` is raised to at least 1e-6; noise is kept above 1e-3 and a sample's
         loadings below 100.
-    random_state : int, Generator or None
-        Of the randomised start and of what ``"heldout"`` hides.  None is a fixed seed, so that
-        results repeat.
+    rescale : bool, default True
+        Divide each kernel by its mean diagonal inside.  False leaves scales alone, as the papers do: a
+        view of larger values counts for more, and `prior` and Kaiser's threshold are in the kernels'
+        own units.
+    random_state : int, Generator, RandomState or None
+        Of the start beyond 500 samples, of what ``"heldout"`` hides, and of the cells of the check.
+        None: the fixed seed 0.  What is drawn goes with the data, not with the order of samples or
+        views (:mod:`absentia.completion.draws`).
     callback : callable, optional
         Called with a :class:`absentia.solve.Progress` after each iteration; returning True stops.
 
@@ -133,11 +152,12 @@ class MKMC(IterativeMixin, Completer):
         ``model_.to_dense()`` gives the array.
     n_components_ : int or None
     n_evaluations_ : int
-        Number of E-steps: with ``"fast"`` mostly one per iteration, for the full model two or three.
+        Number of E-steps: with ``"fast"`` mostly one per iteration.
     heldout_curve_ : dict
         Error by rank, for ``n_components="heldout"``.
     view_scales_ : ndarray of shape (n_views,)
-        Mean diagonal of each kernel over the samples observed in it, by which it is divided inside.
+        Mean diagonal of each kernel over the samples observed in it, by which it is divided inside;
+        ones with ``rescale=False``.
     groups_ : ndarray of shape (n_samples,)
         Which samples are linked by views seeing both; -1 for samples without any view.
     objective_ : ndarray
@@ -173,7 +193,8 @@ class MKMC(IterativeMixin, Completer):
         tol: float = 1e-6,
         max_iter: int = 500,
         dtype: Literal["float64", "float32"] = "float64",
-        random_state: int | np.random.Generator | None = None,
+        rescale: bool = True,
+        random_state: RandomState = None,
         callback: Callback | None = None,
     ) -> None:
         self.covariance = covariance
@@ -183,6 +204,7 @@ class MKMC(IterativeMixin, Completer):
         self.tol = tol
         self.max_iter = max_iter
         self.dtype = dtype
+        self.rescale = rescale
         self.random_state = random_state
         self.callback = callback
 
@@ -191,23 +213,27 @@ class MKMC(IterativeMixin, Completer):
     def _learn(self, X: KernelViews) -> None:
         self._check_parameters()
         check_positive(X)
-        self.view_scales_ = _view_scales(X)
+        self.view_scales_ = _view_scales(X, rescale=bool(self.rescale))
         self.groups_ = X.components()
         _warn_of_gaps(X, self.groups_)
         seen = np.flatnonzero(self.groups_ >= 0)
+        self._ordering, self._train = draws.ordering(X), X
+        self._numbers = draws.inverse(self._ordering.among(seen))
         views = [view for view in self._seen(X, seen) if len(view.v)]
         self.n_components_ = None if self.covariance == "full" else self._rank(views, len(seen))
         model = self._fit_model(views, len(seen))
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[seen])
-        _warn_of_excess(model, self.n_components_)
+        counted = self.covariance != "full" and self.n_components != "heldout"
+        near = all(isinstance(X.operator(name), Dense | Gram) for name in X.names)
+        if counted and near and len(seen) <= CHECKED and self.status_ != Status.STOPPED.value:
+            self._warn_of_excess(len(seen))
         self.model_ = model.pad(seen, len(X))
-        self._train = X
 
     def _seen(self, X: KernelViews, samples: Array) -> list[Seen]:
         """Each view's scaled kernel with its samples' positions among `samples`."""
         return [
-            Seen(_scaled(X.operator(name).astype(self.dtype), scale), np.flatnonzero(present))
+            Seen(_scaled(X.operator(name), scale, np.dtype(self.dtype)), np.flatnonzero(present))
             for name, scale, present in zip(X.names, self.view_scales_, X.observed[samples].T, strict=True)
         ]
 
@@ -232,7 +258,7 @@ class MKMC(IterativeMixin, Completer):
             self._record(slow)
             self.n_evaluations_ = slow.n_iter
             return slow.state.model
-        solution: Solution[Accelerated] | Solution[Descent]
+        solution: Solution[Descent]
         if self.covariance == "full":
             problem = Problem.of(merged(views), size, float(self.prior), self.dtype)
             solution = mkmc_full.solve_full(problem, **options)
@@ -260,7 +286,14 @@ class MKMC(IterativeMixin, Completer):
 
     def _start(self, problem: Problem, rescale: bool = True) -> Point:
         assert self.n_components_ is not None
-        return mkmc_fast.start(problem, self._noise(), self.n_components_, self._rng(), rescale=rescale)
+        return mkmc_fast.start(
+            problem,
+            self._noise(),
+            self.n_components_,
+            self._rng(),
+            rescale=rescale,
+            numbers=self._numbers,
+        )
 
     def _starts(self, problem: Problem, views: list[Seen]) -> Iterator[Point]:
         yield self._start(problem)
@@ -279,7 +312,8 @@ class MKMC(IterativeMixin, Completer):
             runs.append(mkmc_fast.solve_fast(problem, self._noise(), first, **options))
             if runs[-1].status is Status.STOPPED:
                 break
-        return min(runs, key=lambda run: run.trace[-1] if run.n_iter else np.inf)
+        ends = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
+        return runs[draws.least(ends)]
 
     def _family(self) -> Covariance:
         if self.n_components_ is None:
@@ -290,7 +324,7 @@ class MKMC(IterativeMixin, Completer):
         return EqualNoise() if self.covariance == "pca" else OwnNoise()
 
     def _rng(self) -> np.random.Generator:
-        return np.random.default_rng(0 if self.random_state is None else self.random_state)
+        return generator(self.random_state)
 
     def _tolerance(self) -> float:
         if self.dtype == "float32" and 0 < self.tol < 1e-6:
@@ -325,38 +359,74 @@ class MKMC(IterativeMixin, Completer):
             raise ValueError(f"{size} sample(s) with a view; a low-rank model needs at least 2")
         if isinstance(q, str):
             if q == "heldout":
-                return self._rank_by_hiding(views, size)
+                return self._rank_by_hiding(size)
             if q not in ("gk", "kaiser"):
                 raise ValueError(f"n_components must be a number, 'gk', 'kaiser' or 'heldout', not {q!r}")
-            return rank.by_rule(views, size, q, self._rng())
+            return rank.by_rule(views, size, q, self._rng(), draws.inverse(self._numbers))
         if not isinstance(q, Integral) or not 1 <= q < size:
             raise ValueError(f"n_components={q} for {size} samples; wanted 1 to {size - 1}")
         return int(q)
 
-    def _rank_by_hiding(self, views: list[Seen], size: int, share: float = 0.1) -> int:
+    def _rank_by_hiding(self, size: int) -> int:
         """The rank that best completes a tenth of each view's samples, hidden for the purpose."""
-        rng = self._rng()
-        hidden = [
-            np.sort(rng.choice(len(x.v), max(int(share * len(x.v)), 1), replace=False)) for x in views
-        ]
-        kept = [np.setdiff1d(np.arange(len(x.v)), out) for x, out in zip(views, hidden, strict=True)]
-        remaining = [Seen(x.Q.select(k, k), x.v[k]) for x, k in zip(views, kept, strict=True)]
-        problem = Problem.of(remaining, size, float(self.prior), self.dtype)
-        point: Point | None = None
+        trial, point = self._trial(size), None
+        self.heldout_curve_ = {}
+        if not trial.scored:
+            return self._rank_without_hiding(size)
 
         def error(q: int) -> float:
             nonlocal point
-            first = mkmc_fast.widened(problem, self._noise(), point, q, rng)
+            first = mkmc_fast.widened(trial.problem, self._noise(), point, q, self._rng(), self._numbers)
             solution = mkmc_fast.solve_fast(
-                problem, self._noise(), first, tol=max(self.tol, 1e-5), max_iter=self.max_iter
+                trial.problem, self._noise(), first, tol=max(self.tol, 1e-5), max_iter=self.max_iter
             )
             point = solution.state.at.point
-            model = mkmc_fast.as_operator(problem, point)
-            parts = zip(views, remaining, hidden, kept, strict=True)
-            return float(np.mean([_heldout_error(model, x, left, out, k) for x, left, out, k in parts]))
+            return trial.error(mkmc_fast.as_operator(trial.problem, point))
 
         self.heldout_curve_ = rank.best_on_path(rank.path(size), error)
-        return min(self.heldout_curve_, key=lambda q: self.heldout_curve_[q])
+        return int(draws.least(self.heldout_curve_))
+
+    def _trial(self, size: int) -> rank.Trial:
+        """A tenth of each view's samples hidden."""
+        seen = np.flatnonzero(self.groups_ >= 0)
+        keep = draws.hide_some(self._train, 0.1, self._rng(), self._ordering)[seen]
+        return rank.Trial.of(self._seen(self._train, seen), keep, size, float(self.prior), self.dtype)
+
+    def _warn_of_excess(self, size: int) -> None:
+        """Warn if observed cells, hidden for once, are completed worse than by their mean."""
+        trial, q = self._trial(size), self.n_components_
+        assert q is not None
+        if not trial.scored:
+            return
+        first = mkmc_fast.start(trial.problem, self._noise(), q, self._rng(), numbers=self._numbers)
+        solution = mkmc_fast.solve_fast(
+            trial.problem, self._noise(), first, tol=max(self.tol, 1e-4), max_iter=CHECK_STEPS
+        )
+        error, mean = (
+            trial.error(mkmc_fast.as_operator(trial.problem, solution.state.at.point)),
+            trial.mean_error(),
+        )
+        if error > mean:
+            warnings.warn(
+                f"with {q} components {trial.n_hidden} observed cells, hidden for a check, are completed "
+                f"worse (relative error {error:.2g}) than by the mean ({mean:.2g}): the model fits what "
+                "views do not share; try n_components='heldout', or fewer",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _rank_without_hiding(self, size: int) -> int:
+        """By counting, where no sample has two views and none can be hidden."""
+        warnings.warn(
+            "n_components='heldout': no sample has a view to spare, so that nothing can be hidden to "
+            "choose by; n_components='gk' is used instead",
+            AbsenceWarning,
+            stacklevel=6,
+        )
+        views = self._seen(self._train, np.flatnonzero(self.groups_ >= 0))
+        return rank.by_rule(
+            [x for x in views if len(x.v)], size, "gk", self._rng(), draws.inverse(self._numbers)
+        )
 
     # ------------------------------------------------------------------------- completed kernels
 
@@ -464,7 +534,7 @@ class MKMC(IterativeMixin, Completer):
         return variance
 
     def sample(
-        self, n: int = 1, *, n_features: int | None = None, random_state: Any = None
+        self, n: int = 1, *, n_features: int | None = None, random_state: RandomState = None
     ) -> Iterator[KernelViews]:
         """Draw completed kernels: multiple imputation.
 
@@ -479,8 +549,10 @@ class MKMC(IterativeMixin, Completer):
         n_features : int, optional
             Of how many features a kernel is made; fewer spread the draws more.  At least, and by
             default, the number of samples the view sees.
+        random_state : int, Generator, RandomState or None
+            Of the draws.  None: the fixed seed 0.
         """
-        X, rng = self._train, np.random.default_rng(random_state)
+        X, rng = self._train, generator(random_state)
         for _ in range(n):
             yield X.completed(
                 {
@@ -558,7 +630,11 @@ def _in_memory(views: Sequence[Seen]) -> bool:
     return all(isinstance(operator, Dense) for operator in inside)
 
 
-def _scaled(operator: Operator, scale: float) -> Operator:
+def _scaled(operator: Operator, scale: float, dtype: np.dtype[Any]) -> Operator:
+    """The kernel divided by `scale`, which comes before single precision: that holds fewer magnitudes."""
+    if isinstance(operator, Dense) and operator.dtype != dtype:
+        return Dense((operator.A / scale).astype(dtype))
+    operator = operator.astype(dtype)
     return operator if scale == 1.0 else Scaled(operator, 1.0 / scale)
 
 
@@ -571,38 +647,17 @@ def _completed(Q: Operator, scale: float, model: LowRankPlusDiagonal, view: Seen
     )
 
 
-def _heldout_error(model: LowRankPlusDiagonal, view: Seen, left: Seen, out: Array, kept: Array) -> float:
-    """Relative Frobenius error of the rows `out` of a view that were hidden from the fit."""
-    latent = foldin.Latent.of(left, model.W / model.d[:, None], model)
-    W = model.W[view.v[out]]
-    across = latent.G @ W.T - view.Q.block(kept, out)
-    among = W @ latent.E @ W.T + np.diag(model.d[view.v[out]]) - view.Q.block(out, out)
-    size = 2 * np.sum(view.Q.block(kept, out) ** 2) + np.sum(view.Q.block(out, out) ** 2)
-    return float(np.sqrt((2 * np.sum(across**2) + np.sum(among**2)) / size))
-
-
-def _view_scales(X: KernelViews) -> Array:
-    """Mean diagonal of each observed kernel; one for a view nobody has."""
+def _view_scales(X: KernelViews, *, rescale: bool) -> Array:
+    """Mean diagonal of each observed kernel; one for a view nobody has, and for all without `rescale`."""
     scales = np.ones(X.n_views)
     for v, name in enumerate(X.names):
         diagonal = X.diagonal(name)
         if len(diagonal):
-            scales[v] = diagonal.mean(dtype=np.float64)
-            if not scales[v] > 0:
+            scale = diagonal.mean(dtype=np.float64)
+            if not scale > 0:
                 raise ValueError(f"view {name!r}: the kernel is zero for every sample; leave the view out")
+            scales[v] = scale if rescale else 1.0
     return scales
-
-
-def _warn_of_excess(model: PDOperator, q: int | None) -> None:
-    """Warn of a model that gives samples far more variance than their kernels do (one, on average)."""
-    variance = float(np.mean(model.diagonal()))
-    if q is not None and variance > EXCESS:
-        warnings.warn(
-            f"with {q} components the model gives samples {variance:.2g} times the variance they have in "
-            "their views: it fits what views do not share; try n_components='heldout', or fewer",
-            UserWarning,
-            stacklevel=5,
-        )
 
 
 def _warn_of_gaps(X: KernelViews, groups: Array) -> None:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -39,13 +39,15 @@ import scipy.linalg
 
 from absentia.completion.covariance import LOADING_CEILING_SINGLE, NOISE_FLOOR, NOISE_FLOOR_SINGLE
 from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, thin_gram
-from absentia.operators import LowRankPlusDiagonal, Operator, project
+from absentia.operators import Dense, Gram, LowRankPlusDiagonal, Operator, project
 from absentia.solve import Callback, Descent, Point, Sloped, Solution, iterate, quasi_newton
 
 #: So many accelerated steps in a row must change the objective by less than tol.
 PATIENCE = 3
 
-#: The start's subspace iteration ends when a pass adds less than this share to what it captures.
+#: Up to so many samples the start is exact; beyond, from a random subspace.
+EXACT = 500
+#: The subspace iteration ends when a pass adds less than this share to what it captures.
 SETTLED = 3e-4
 
 #: In single precision the preconditioner sees every sample in all views together with this weight.
@@ -88,6 +90,7 @@ class Problem:
         for k, view in enumerate(views):
             sees[view.v, k] = True
         patterns, member = np.unique(sees, axis=0, return_inverse=True)
+        member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
         order = np.argsort(member, kind="stable")
         bounds = np.searchsorted(member[order], np.arange(len(patterns) + 1))
         place = np.empty(size, dtype=np.intp)
@@ -113,10 +116,24 @@ class Problem:
         """Under the noise variances."""
         return NOISE_FLOOR_SINGLE if self.dtype == np.float32 else NOISE_FLOOR
 
+    @cached_property
+    def roof(self) -> float:
+        """Over the noise variances: ten times the largest a sample can need.
+
+        Where the gradient vanishes a noise variance is ``(tr_i - num_i A^-1 num_i') / c_i``, so at most
+        ``tr_i / c_i``.  Steps far beyond would not find back.
+        """
+        return 10 * float((self.total_diagonal / np.maximum(self.weight, 1e-300)).max())
+
     @property
     def ceiling(self) -> float:
         """Over the norms of the loadings' rows."""
         return LOADING_CEILING_SINGLE if self.dtype == np.float32 else np.inf
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all kernels are arrays or factors, and not chunks elsewhere."""
+        return all(isinstance(getattr(x.Q, "operator", x.Q), Dense | Gram) for x in self.views)
 
     def in_single_precision(self) -> Problem:
         """The same problem with float32 products, which cost half."""
@@ -196,8 +213,8 @@ def evaluate(problem: Problem, noise: Noise, point: Point) -> Sloped:
 
 
 def _bounded(problem: Problem, point: Point) -> Point:
-    """The point with noise not below the floor, and loadings not above the ceiling."""
-    W, log_d = point[0], np.maximum(point[1], np.log(problem.floor))
+    """The point with noise between floor and roof, and loadings not above the ceiling."""
+    W, log_d = point[0], np.clip(point[1], np.log(problem.floor), np.log(max(problem.roof, problem.floor)))
     if np.isfinite(problem.ceiling):
         norms = np.sqrt(np.einsum("ij,ij->i", W, W))
         long = np.flatnonzero(norms > problem.ceiling)
@@ -208,9 +225,10 @@ def _bounded(problem: Problem, point: Point) -> Point:
 
 
 def _tangent(problem: Problem, point: Point, gradient: Point) -> Point:
-    """The gradient without what leads through the floor or the ceiling."""
+    """The gradient without what leads through the floor, the roof or the ceiling."""
     (W, log_d), (G, g) = point, gradient
     g[(g > 0) & (log_d <= np.log(problem.floor))] = 0.0
+    g[(g < 0) & (log_d >= np.log(problem.roof))] = 0.0
     if np.isfinite(problem.ceiling):
         norms = np.einsum("ij,ij->i", W, W)
         outward = np.einsum("ij,ij->i", W, G)
@@ -252,19 +270,49 @@ def start(
     *,
     passes: int = 12,
     rescale: bool = True,
+    numbers: Array | None = None,
 ) -> Point:
-    """Probabilistic principal components of the mean kernel, by randomised subspace iteration.
+    """Probabilistic principal components of the mean kernel.
 
     The mean is over the views that see both samples as far as a product can tell:
     ``D^-1/2 (sum_k Q_k / K) D^-1/2`` with D the share of views that see a sample.  Without `rescale` it
-    is the zero-imputed mean, the papers' first model.
+    is the zero-imputed mean, the papers' first model.  The components are exact up to :data:`EXACT`
+    samples.  Beyond they come from randomised subspace iteration, whose first vectors are drawn in the
+    order of the samples' `numbers` (by default as they come).
     """
     count = (
         np.maximum(problem.weight - problem.eps, 1.0) if rescale else np.full(problem.size, problem.n_views)
     )
     root = np.sqrt(count / problem.n_views).astype(problem.dtype)[:, None]
-    block = min(q + 10, problem.size)
-    X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
+    if problem.size <= EXACT and problem.in_memory:
+        values, vectors = _leading(problem, root, q)
+    else:
+        block = min(q + 10, problem.size)
+        X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
+        X = X if numbers is None else X[numbers[problem.order]]
+        values, vectors = _leading_by_iteration(problem, root, q, X, passes)
+    trace = float(((problem.total_diagonal - problem.eps) / count).sum())
+    sigma2 = max((trace - float(values.sum())) / max(problem.size - q, 1), 1e-3 * trace / problem.size)
+    scale = np.sqrt(np.maximum(values - sigma2, 1e-3 * sigma2))
+    W = (vectors * scale).astype(problem.dtype)
+    ones = np.ones(problem.size)
+    return W, np.log(np.maximum(noise.gather(sigma2 * ones) / noise.gather(ones), problem.floor))
+
+
+def _leading(problem: Problem, root: Array, q: int) -> tuple[Array, Array]:
+    """The `q` leading eigenpairs of the mean kernel between divisions by `root`, exactly."""
+    S = np.zeros((problem.size, problem.size))
+    for view in problem.views:
+        S[np.ix_(view.v, view.v)] += view.Q.to_dense()
+    S /= problem.n_views * (root @ root.T).astype(np.float64)
+    last = problem.size - 1
+    return scipy.linalg.eigh((S + S.T) / 2, subset_by_index=(last - q + 1, last), check_finite=False)
+
+
+def _leading_by_iteration(
+    problem: Problem, root: Array, q: int, X: Array, passes: int
+) -> tuple[Array, Array]:
+    """The same by subspace iteration from the columns of `X`, as far as a few passes lead."""
     captured = 0.0
     for _ in range(passes):
         basis = orthonormal(X)
@@ -273,18 +321,19 @@ def start(
         previous, captured = captured, float(values[-q:].sum())
         if captured - previous < SETTLED * captured:
             break
-    values, vectors = values[::-1][:q], vectors[:, ::-1][:, :q]
-    trace = float(((problem.total_diagonal - problem.eps) / count).sum())
-    sigma2 = max((trace - float(values.sum())) / max(problem.size - q, 1), 1e-3 * trace / problem.size)
-    scale = np.sqrt(np.maximum(values - sigma2, 1e-3 * sigma2))
-    W = basis @ (vectors * scale).astype(problem.dtype)
-    ones = np.ones(problem.size)
-    return W, np.log(np.maximum(noise.gather(sigma2 * ones) / noise.gather(ones), problem.floor))
+    return values[-q:], basis @ vectors[:, -q:].astype(problem.dtype)
 
 
-def widened(problem: Problem, noise: Noise, point: Point | None, q: int, rng: np.random.Generator) -> Point:
+def widened(
+    problem: Problem,
+    noise: Noise,
+    point: Point | None,
+    q: int,
+    rng: np.random.Generator,
+    numbers: Array | None = None,
+) -> Point:
     """A start of rank `q` from a solution of lower rank: its factors, and new ones from the start."""
-    first = start(problem, noise, q, rng)
+    first = start(problem, noise, q, rng, numbers=numbers)
     if point is None or point[0].shape[1] >= q:
         return first
     W, log_d = point
@@ -307,7 +356,8 @@ def orthonormal(X: Array) -> Array:
     """Orthonormal basis of the columns of `X`, by Cholesky, twice: linear in rows, no copies of Q."""
     for _ in range(2):
         gram = thin_gram(X, X)
-        gram[np.diag_indices_from(gram)] += 1e-12 * np.trace(gram)
+        # what a product of that precision leaves of a direction that is not there
+        gram[np.diag_indices_from(gram)] += max(1e-12, 10 * np.finfo(X.dtype).eps) * np.trace(gram)
         X = X @ scipy.linalg.solve_triangular(cholesky(gram), np.eye(len(gram)), lower=True).T.astype(
             X.dtype
         )

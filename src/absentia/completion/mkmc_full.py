@@ -6,8 +6,14 @@ Same objective as the papers' algorithm.  One inverse ``P = M^-1`` serves all vi
     logdet M_vv = logdet M + logdet P_hh,   trace(M_vv^-1 Q) = <P_vv, Q> + <Q A, P_vh>.
 
 The start rescales the zero-imputed mean by how often each sample was seen, because zeros cripple the
-papers' start when much is hidden; :func:`absentia.solve.squarem` accelerates the Cholesky factor of M
-(its diagonal in logarithms).
+papers' start when much is hidden.  With S the mean of the completed kernels, the prior among them, the
+papers' step is ``M <- S``, and the gradient
+
+    dL/dM = (K + eps)/2 M^-1 (M - S) M^-1,
+
+so that an EM step is the gradient between two products with M.  That is the preconditioner of
+:func:`absentia.solve.quasi_newton`, which moves M itself; a step out of the positive definite matrices
+cannot be evaluated and is shortened.  Nothing depends on the order of the samples but rounding.
 """
 
 from __future__ import annotations
@@ -17,27 +23,14 @@ import numpy as np
 from absentia.completion.mkmc_fast import PATIENCE, Problem, Seen
 from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, cholesky_solve, symmetrize
 from absentia.operators import Dense
-from absentia.solve import Accelerated, Callback, Evaluated, Point, Solution, iterate, squarem
-
-
-def to_point(M: Array) -> Point:
-    """Cholesky factor with the logarithm of its diagonal: any such matrix is a model again."""
-    L = np.tril(cholesky(M, "model"))
-    L[np.diag_indices_from(L)] = np.log(L.diagonal())
-    return (L,)
-
-
-def factor_of(point: Point) -> Array:
-    L = np.array(point[0])
-    L[np.diag_indices_from(L)] = np.exp(L.diagonal())
-    return L
+from absentia.solve import Callback, Descent, Point, Sloped, Solution, iterate, quasi_newton
 
 
 def as_operator(problem: Problem, point: Point) -> Dense:
     """The model kernel of a point, samples in their own order again."""
-    L = np.empty_like(point[0])
-    L[problem.order] = factor_of(point)
-    return Dense(L @ L.T)
+    M = np.empty_like(point[0])
+    M[np.ix_(problem.order, problem.order)] = point[0]
+    return Dense(M)
 
 
 def start(problem: Problem) -> Point:
@@ -46,7 +39,7 @@ def start(problem: Problem) -> Point:
     for view in problem.views:
         S[np.ix_(view.v, view.v)] += view.Q.to_dense()
     root = np.sqrt(np.maximum(problem.weight - problem.eps, 1.0))
-    return to_point(_with_prior(problem, S * problem.n_views / np.outer(root, root)))
+    return (_with_prior(problem, S * problem.n_views / np.outer(root, root)).astype(problem.dtype),)
 
 
 def _with_prior(problem: Problem, total: Array) -> Array:
@@ -71,9 +64,10 @@ def impute(view: Seen, P: Array, h: Array) -> tuple[Array, Array, float]:
     return Q_vh, Q_hh, value
 
 
-def evaluate(problem: Problem, point: Point) -> Evaluated:
-    """Penalised objective of a model, and the EM update of it."""
-    L = factor_of(point)
+def evaluate(problem: Problem, point: Point) -> Sloped:
+    """Penalised objective of a model, its gradient, and the preconditioner EM amounts to."""
+    M = symmetrize(point[0])
+    L = cholesky(M, "model")
     P, logdet = cholesky_inverse(L), cholesky_logdet(L)
     value = (problem.n_views + problem.eps) * logdet + problem.eps * float(np.trace(P))
     S = np.zeros((problem.size, problem.size), problem.dtype)
@@ -85,21 +79,27 @@ def evaluate(problem: Problem, point: Point) -> Evaluated:
         S[np.ix_(h, view.v)] += Q_vh.T
         S[np.ix_(h, h)] += Q_hh
         value += part
-    return Evaluated(point, value / 2, to_point(_with_prior(problem, S)))
+    weight = (problem.n_views + problem.eps) / 2
+    gradient = weight * symmetrize(P @ (M - _with_prior(problem, S)) @ P)
+
+    def precondition(v: Point) -> Point:
+        return (symmetrize(M @ v[0] @ M) / M.dtype.type(weight),)
+
+    return Sloped((M,), value / 2, (gradient.astype(M.dtype),), precondition)
 
 
 def solve_full(
     problem: Problem, *, tol: float, max_iter: int, callback: Callback | None = None
-) -> Solution[Accelerated]:
-    """Accelerated EM; one iteration is one extrapolation (two evaluations or three)."""
+) -> Solution[Descent]:
+    """Descend from the start; one iteration is one step, mostly one evaluation."""
 
-    def run(point: Point) -> Evaluated:
+    def run(point: Point) -> Sloped:
         return evaluate(problem, point)
 
     return iterate(
-        squarem(run),
+        quasi_newton(run),
         lambda state: state.value,
-        Accelerated(run(start(problem))),
+        Descent(run(start(problem))),
         tol=tol,
         max_iter=max_iter,
         callback=callback,

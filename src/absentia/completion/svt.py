@@ -69,6 +69,7 @@ from absentia.completion.combined import (
 )
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, cholesky, cholesky_solve
+from absentia.randomness import RandomState
 from absentia.solve import Accelerated, Callback, Evaluated, Point, Solution
 
 #: Thresholds that are tried, relative to the largest singular value.
@@ -186,8 +187,8 @@ class SVTFill(CombiningCompleter):
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
     max_iter : int, default 500
-    random_state : int, Generator or None
-        Of what ``"heldout"`` hides.  None is a fixed seed.
+    random_state : int, Generator, RandomState or None
+        Of what ``"heldout"`` hides.  None: the fixed seed 0.
     callback : callable, optional
         Called with a :class:`absentia.solve.Progress` after each iteration; returning True stops.
 
@@ -226,7 +227,7 @@ class SVTFill(CombiningCompleter):
         max_rank: int = 100,
         tol: float = 1e-6,
         max_iter: int = 500,
-        random_state: int | np.random.Generator | None = None,
+        random_state: RandomState = None,
         callback: Callback | None = None,
     ) -> None:
         self.threshold = threshold
