@@ -5,10 +5,13 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import threadpoolctl
 
-from absentia import threads
+from absentia import MKMC, MKLClassifier, MKLRegressor, PMAImputer, threads
+from absentia.matrix import pma
+from conftest import random_problem
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +82,33 @@ def test_libraries_are_found_even_if_nothing_had_been_loaded():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
     )
     assert result.stdout == "True\n"
+
+
+def fits(seen):
+    """Small fits that tell, while they run, how many threads there are."""
+    kernels = random_problem(30, 3)
+    look = lambda *_: seen.append(blas_threads()) or False
+    yield lambda: MKMC("pca", n_components=2, callback=look).fit(kernels)
+    yield lambda: MKLClassifier(callback=look).fit(kernels, np.arange(30) % 2)
+    yield lambda: MKLRegressor(callback=look).fit(kernels, np.arange(30.0))
+
+
+def test_estimators_keep_small_problems_to_one_thread():
+    seen = []
+    with threadpoolctl.threadpool_limits(2):
+        for fit in fits(seen):
+            before = len(seen)
+            fit()
+            assert len(seen) > before
+        assert blas_threads() == {2}
+    assert set().union(*seen) == {1}
+
+
+def test_matrix_models_too(monkeypatch):
+    seen, infer = [], pma.infer
+    monkeypatch.setattr(pma, "infer", lambda *a, **k: seen.append(blas_threads()) or infer(*a, **k))
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    X[0, 0] = np.nan
+    with threadpoolctl.threadpool_limits(2):
+        PMAImputer().fit(X)
+    assert seen == [{1}]

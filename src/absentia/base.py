@@ -18,6 +18,7 @@ from absentia.linalg import Array
 from absentia.linalg import indefinite as _indefinite
 from absentia.operators import Gram, Operator
 from absentia.solve import Solution, Status
+from absentia.threads import suited_to
 
 
 def check_kernels(X: Any) -> KernelViews:
@@ -97,13 +98,16 @@ class Completer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Learn from incomplete kernels of the training samples."""
         X = check_kernels(X)
         check_scale(X)
-        self._learn(X)
+        with suited_to(len(X)):
+            self._learn(X)
         self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
         return self
 
     def fit_transform(self, X: KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
         """Learn, and return the training kernels with everything observed."""
-        return X.completed(self.fit(X)._fill(X))
+        self.fit(X)
+        with suited_to(len(X)):
+            return X.completed(self._fill(X))
 
     def transform(self, X: KernelViews) -> KernelViews:
         """Complete kernels of new samples against the training samples (rows against columns).
@@ -121,8 +125,10 @@ class Completer(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
                     "square kernels are completed as in training, but other samples are absent in these; "
                     "use fit_transform on them, or give the rows of new samples, kv[np.ix_(new, train)]"
                 )
-            return X.completed(self._fill(X))
-        blocks, diagonals = self._fill_rows(X)
+            with suited_to(len(X)):
+                return X.completed(self._fill(X))
+        with suited_to(len(self.ids_)):
+            blocks, diagonals = self._fill_rows(X)
         return X.completed_rows(blocks, diagonals)
 
     @abstractmethod

@@ -44,6 +44,7 @@ from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
 from absentia.presence import AbsenceWarning, Presence, shown
 from absentia.solve import Callback, Solution, Status
+from absentia.threads import suited_to
 
 FAINT = 0.01  # share of the margin below which the prior begins to count
 COPIED = 2**30  # bytes of kernels that are brought into an order of their own at most
@@ -309,8 +310,9 @@ class KernelClassifier(LabelMixin, KernelMachine):
         """Learn from square kernels of the training samples and their labels."""
         X = check_kernels(X)
         y, weight = self._labels(X, y, sample_weight)
-        self._fit(X, y, weight)
-        self._calibrate(X, y, sample_weight)
+        with suited_to(len(X)):
+            self._fit(X, y, weight)
+            self._calibrate(X, y, sample_weight)
         return self
 
     def _fit(self, X: KernelViews, y: Array, weight: Array) -> None:

@@ -42,6 +42,7 @@ from absentia.classification.svm import Box
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
 from absentia.solve import Callback
+from absentia.threads import suited_to
 
 
 def weight_region(m: int, norm: float) -> Region:
@@ -191,7 +192,8 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         self._prior = float(np.average(y, weights=weight))
         box = Box.regression(y[training.order], training.bound, self.epsilon)
         region = weight_region(len(training.stack), self.norm)
-        found = learn(training, [box], region, tol=self.tol, callback=self.callback)
+        with suited_to(len(X)):
+            found = learn(training, [box], region, tol=self.tol, callback=self.callback)
         self._keep(X, found, training.order)
         return self
 

@@ -41,6 +41,7 @@ from absentia.matrix.order import TIE, canonical, first_of_the_least, inverse
 from absentia.matrix.pma import PMAClassifier
 from absentia.randomness import generator
 from absentia.solve import Solution, iterate
+from absentia.threads import suited_to
 
 #: Numbers in a block of distances.
 BLOCK = 10_000_000
@@ -192,8 +193,9 @@ class PMF(OneToOneFeatureMixin, TransformerMixin, IterativeMixin, BaseEstimator)
         centred = np.where(seen, X - self.mean_, 0.0)[np.ix_(rows, columns)]
         inside = seen[np.ix_(rows, columns)]
         seed = int(generator(self.random_state).integers(2**31))
-        self.n_components_, self.ridge_ = self._choose(centred, inside, seed)
-        solution = self._run(centred, inside, self.n_components_, self.ridge_, seed)
+        with suited_to(max(X.shape)):
+            self.n_components_, self.ridge_ = self._choose(centred, inside, seed)
+            solution = self._run(centred, inside, self.n_components_, self.ridge_, seed)
         self._record(solution)
         A, B = solution.state[0][inverse(rows)], solution.state[1][inverse(columns)]
         self.components_ = B

@@ -38,6 +38,7 @@ from absentia.matrix.model import Addition, RowKernel, nystrom_factor
 from absentia.matrix.order import Table, canonical, inverse
 from absentia.randomness import generator
 from absentia.solve import Solution, Status
+from absentia.threads import suited_to
 
 #: Beyond this many rows the row kernel is approximated on landmarks unless asked otherwise.
 MANY = 4000
@@ -287,10 +288,11 @@ class PMAImputer(
         mean = np.nanmean(X, axis=0) if self.center else np.zeros(X.shape[1])
         K1, K2, kernels = self._given(X, names)
         problem = _Problem.of(X, mean, kernels)
-        model = self._model(problem, K1, K2)
-        full, self.diagnostics_ = infer(
-            model, problem.X, problem.seen, self.inference, self.n_samples, self._rng()
-        )
+        with suited_to(max(X.shape)):
+            model = self._model(problem, K1, K2)
+            full, self.diagnostics_ = infer(
+                model, problem.X, problem.seen, self.inference, self.n_samples, self._rng()
+            )
         self.mean_, self._X, self._problem, self._ordered = mean, X, problem, model
         self.model_ = model.permuted(inverse(problem.rows), inverse(problem.columns))
         self.completed_ = np.where(np.isnan(X), problem.back(full) + mean, X)
@@ -803,7 +805,8 @@ class PMAClassifier(MultiLabelMixin, _RowModel):
         table = self._features(X)
         labels = read_labels(Y, X, len(table), self)
         one = np.ones(labels.signs.shape[1])
-        self.scores_ = self._fit(table, labels.signs, kept(labels, self.discard), one, labels.names)
+        with suited_to(len(table)):
+            self.scores_ = self._fit(table, labels.signs, kept(labels, self.discard), one, labels.names)
         self._remember(labels)
         completed = chosen(self.scores_, labels.classes)
         self.labels_ = completed[:, 0] if labels.vector else completed
@@ -903,7 +906,8 @@ class PMARegressor(RegressorMixin, _RowModel):  # type: ignore[misc]
             raise ValueError("discard=True leaves no sample: every one has an unknown target")
         self._vector, self._target_names = targets.vector, targets.names
         self.scale_ = _scale(Y) if self.standardize else np.ones(Y.shape[1])
-        completed = self._fit(table, Y / self.scale_, rows, self.scale_, targets.names) * self.scale_
+        with suited_to(len(table)):
+            completed = self._fit(table, Y / self.scale_, rows, self.scale_, targets.names) * self.scale_
         completed = np.where(known, Y, completed)
         self.completed_ = completed[:, 0] if self._vector else completed
         return self
