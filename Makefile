@@ -5,8 +5,9 @@ BIN    := $(VENV)/bin
 
 # processes that tests run on; each keeps to one BLAS thread unless told otherwise
 PROCESSES ?= 2
-PYTEST     = -m pytest -n $(PROCESSES)
 QUICK      = -m "not slow"
+# $(call tests,PYTHON): what is compiled is compiled once, before several processes would each do so
+tests      = $(1) tests/compile_first.py && $(1) -m pytest -n $(PROCESSES)
 
 .PHONY: demo test test-all test-portable test-oldest test-pythons fuzz bench lint format clean
 
@@ -14,10 +15,10 @@ demo: $(VENV)/.demo-installed  ## complete hidden views of handwritten digits, w
 	$(BIN)/absentia demo
 
 test: lint  ## everything that must hold and takes seconds
-	$(BIN)/python $(PYTEST) $(QUICK)
+	$(call tests,$(BIN)/python) $(QUICK)
 
 test-all: lint  ## the slow tests too: clusters, worker deaths, memory, many fits
-	$(BIN)/python $(PYTEST)
+	$(call tests,$(BIN)/python)
 
 # OPENBLAS_CORETYPE picks the kernels of another processor; Prescott has SSE3 only
 test-portable: $(VENV)/.test-installed  ## the numerical tests as other processors and thread counts give them
@@ -25,11 +26,11 @@ test-portable: $(VENV)/.test-installed  ## the numerical tests as other processo
 	  echo "== OPENBLAS_CORETYPE=$${how%:*} OPENBLAS_NUM_THREADS=$${how#*:}"; \
 	  if [ -n "$${how%:*}" ]; then export OPENBLAS_CORETYPE=$${how%:*}; else unset OPENBLAS_CORETYPE; fi; \
 	  OPENBLAS_NUM_THREADS=$${how#*:} OMP_NUM_THREADS=$${how#*:} \
-	    $(BIN)/python $(PYTEST) -m "numerical and not slow"; \
+	    $(call tests,$(BIN)/python) -m "numerical and not slow"; \
 	done
 
 test-oldest: .venv-oldest/.installed  ## with the oldest versions that pyproject.toml allows
-	.venv-oldest/bin/python $(PYTEST) $(QUICK) -p no:cacheprovider
+	$(call tests,.venv-oldest/bin/python) $(QUICK) -p no:cacheprovider
 
 test-pythons:  ## on every Python from 3.11 to 3.14 that is at hand
 	set -e; for v in 3.11 3.12 3.13 3.14; do \
@@ -39,7 +40,7 @@ test-pythons:  ## on every Python from 3.11 to 3.14 that is at hand
 	done
 
 test-on: $(VENV)/.test-installed
-	$(BIN)/python $(PYTEST) $(QUICK) -p no:cacheprovider
+	$(call tests,$(BIN)/python) $(QUICK) -p no:cacheprovider
 
 SECONDS_OF_FUZZING ?= 600
 fuzz: $(VENV)/.test-installed  ## damaged and hostile files against all readers, guided by coverage

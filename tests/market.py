@@ -45,6 +45,9 @@ COMPLETERS = {
     "cvkt, closed": CVKT(solver="closed", rank=0.3),
 }
 
+# variants of methods above that cost much: their laws are tested by `make test-all`
+COSTLY = {"mkmc, gk", "mkmc, kaiser", "mkmc, heldout", "mkmc pca, paper", "mkmc fa, paper", "em"}
+
 # how far the same problem in another order may end from itself, relative: sums in another order round
 # differently, by some 1e-15, and a hundred steps of a descent multiply that
 REORDERED = 1e-6

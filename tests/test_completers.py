@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from absentia import MKC, MKMC, KernelViews, Views, missingness
 from conftest import random_kernels, random_problem
-from market import COMPLETERS, REORDERED
+from market import COMPLETERS, COSTLY, REORDERED
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden f
 SEEDS = [(0, 0.2), (1, 0.35), (2, 0.5)]
 
 
-@pytest.fixture(params=COMPLETERS)
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.slow if name in COSTLY else ()) for name in COMPLETERS]
+)
 def completer(request):
     return clone(COMPLETERS[request.param])
 

@@ -71,7 +71,7 @@ def test_the_result_is_positive_definite(model):
         assert np.linalg.eigvalsh(K).min() > 1e-6
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["pca", "fa", pytest.param("full", marks=pytest.mark.slow)])
 def test_a_step_at_the_optimum_stays_there(model):
     """Certificate: with the objective flat, one more iteration hardly moves the model."""
     kv = random_problem(40, 4, 0.3)

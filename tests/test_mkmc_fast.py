@@ -174,7 +174,9 @@ def test_single_precision_keeps_loadings_and_noise_where_it_can_tell(model):
 # ---------------------------------------------------------------------------------- against the papers
 
 
-@pytest.mark.parametrize("seed", range(17))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 3 else ()) for seed in range(17)]
+)
 @pytest.mark.parametrize("model", MODELS)
 def test_the_objective_is_not_above_the_papers_and_never_rises(model, seed):
     rng = np.random.default_rng(seed)
@@ -295,7 +297,7 @@ def split_digits(n=240, new=40, absent=0.3):
     return views, hidden, y, np.sort(order[new:]), np.sort(order[:new])
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["pca", "fa", pytest.param("full", marks=pytest.mark.slow)])
 def test_new_samples_are_completed_as_well_as_by_fitting_again(model):
     views, hidden, _, train, new = split_digits()
     kernels = ViewKernels().fit(hidden[train])

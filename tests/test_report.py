@@ -5,6 +5,7 @@ import builtins
 import dataclasses
 import html
 import io
+import os
 import re
 import tracemalloc
 from html.parser import HTMLParser
@@ -12,6 +13,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from absentia.files import FileError
 from absentia.report import CompletionStory, render, write
 from absentia.report import page as page_module
 from absentia.report.charts import iteration_ticks, objective, remaining
@@ -668,8 +670,8 @@ def test_failing_disk_leaves_the_old_page(tmp_path, monkeypatch):
     def fail(source, target):
         raise OSError("full")
 
-    monkeypatch.setattr(page_module.os, "replace", fail)
-    with pytest.raises(OSError, match="full"):
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(FileError, match=r"page.html: cannot be written \(full"):
         write(make_story(), path)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
