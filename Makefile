@@ -25,8 +25,8 @@ test-portable: $(VENV)/.test-installed  ## the numerical tests as other processo
 	set -e; for how in Haswell:1 Zen:1 Prescott:1 :2; do \
 	  echo "== OPENBLAS_CORETYPE=$${how%:*} OPENBLAS_NUM_THREADS=$${how#*:}"; \
 	  if [ -n "$${how%:*}" ]; then export OPENBLAS_CORETYPE=$${how%:*}; else unset OPENBLAS_CORETYPE; fi; \
-	  OPENBLAS_NUM_THREADS=$${how#*:} OMP_NUM_THREADS=$${how#*:} \
-	    $(call tests,$(BIN)/python) -m "numerical and not slow"; \
+	  export OPENBLAS_NUM_THREADS=$${how#*:} OMP_NUM_THREADS=$${how#*:}; \
+	  $(call tests,$(BIN)/python) -m "numerical and not slow" || exit 1; \
 	done
 
 test-oldest: .venv-oldest/.installed  ## with the oldest versions that pyproject.toml allows
