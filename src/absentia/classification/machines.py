@@ -12,7 +12,8 @@ samples those are.  Up to there scores are continuous: where the observed views 
 
 Samples and views are learned from in an order of their own (:mod:`absentia.classification.order`), so that
 the order in which they come changes nothing; beyond :data:`COPIED` bytes of kernels, which that would copy,
-it may, within `tol`.
+it may, within `tol`.  Rounding, which differs between processors and numbers of threads, moves scores by some
+1e-9 as a rule; where it turns a branch of a solver, chances, which take many fits, may move by 1e-5.
 """
 
 from __future__ import annotations
@@ -400,7 +401,9 @@ class SigmoidChances:
 
     def __init__(self, scores: Array, y: Array, weight: Array, classes: Array) -> None:
         self.spread = np.maximum(scores.std(axis=0), 1e-12)
-        self.model = LogisticRegression(max_iter=1000).fit(scores / self.spread, y, sample_weight=weight)
+        # to the optimum: what is left open by a looser end, rounding decides
+        model = LogisticRegression(solver="newton-cholesky", tol=1e-12, max_iter=1000)
+        self.model = model.fit(scores / self.spread, y, sample_weight=weight)
 
     def predict(self, scores: Array) -> Array:
         return np.asarray(self.model.predict_proba(scores / self.spread))
