@@ -12,8 +12,8 @@ samples those are.  Up to there scores are continuous: where the observed views 
 
 Samples and views are learned from in an order of their own (:mod:`absentia.classification.order`), so that
 the order in which they come changes nothing; beyond :data:`COPIED` bytes of kernels, which that would copy,
-it may, within `tol`.  Rounding, which differs between processors and numbers of threads, moves scores by some
-1e-9 as a rule; where it turns a branch of a solver, chances, which take many fits, may move by 1e-5.
+it may, within `tol`.  Rounding, which differs between processors and numbers of threads, moves scores by
+some 1e-9 as a rule; where it turns a branch of a solver, chances, which take many fits, may move by 1e-5.
 """
 
 from __future__ import annotations
