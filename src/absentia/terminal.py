@@ -18,7 +18,7 @@ try:
     from cyclopts import Parameter
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as ProgressBar
 except ImportError as _error:
     raise SystemExit(
@@ -63,6 +63,20 @@ def printable(text: str) -> str:
 
 
 @contextmanager
+def _bar(*columns: ProgressColumn) -> Iterator[ProgressBar]:
+    """A bar that moves on a terminal; elsewhere one that is never started, and writes nothing.
+
+    Started though disabled, it ends with an empty line in Rich before 14.3.
+    """
+    bar = ProgressBar(*columns, console=err, transient=True, disable=not err.is_terminal)
+    if not err.is_terminal:
+        yield bar
+        return
+    with bar:
+        yield bar
+
+
+@contextmanager
 def iteration_bar() -> Iterator[Callable[[str], Callback]]:
     """Progress of iterations: ``start(name)`` gives the callback that moves that name's bar."""
     columns = (
@@ -72,7 +86,7 @@ def iteration_bar() -> Iterator[Callable[[str], Callback]]:
         TextColumn("{task.fields[state]}"),
         TimeElapsedColumn(),
     )
-    with ProgressBar(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+    with _bar(*columns) as bar:
 
         def start(name: str) -> Callback:
             if not err.is_terminal:
@@ -162,7 +176,7 @@ def step_bar(name: str, total: int, seconds: float = 10.0) -> Iterator[Callable[
         TimeElapsedColumn(),
     )
     done, last = 0, time.monotonic()
-    with ProgressBar(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+    with _bar(*columns) as bar:
         task = bar.add_task(escape(name), total=total)
 
         def step() -> None:
