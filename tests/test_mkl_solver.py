@@ -174,6 +174,72 @@ def test_cutting_planes_close_the_gap_where_newton_does_not(monkeypatch):
     assert found.state.objective == pytest.approx(exact, rel=1e-4)
 
 
+HARD = [(80, 10, 0, 8.0, "simplex"), (80, 10, 13, 8.0, "simplex"), (80, 10, 36, 64.0, "mean")]
+
+
+def hard(n, m, seed, C, region):
+    """Views with four fifths absent, some of which get next to no weight but hold samples that have no other."""
+    K, observed, y = data(n, m, absent=0.8, seed=seed, spread=10)
+    tau = np.maximum(observed.mean(axis=1), 1 / m) if region == "simplex" else np.ones(n)
+    box = Box.classification(y, C / tau, tau)
+    return K, observed, Problem(stack_of(K, observed), (box,), regions(observed)[region])
+
+
+@pytest.mark.parametrize(("n", "m", "seed", "C", "region"), [*HARD, (100, 16, 47, 64.0, "simplex")])
+def test_weights_and_coefficients_certify_together_where_no_machine_does_alone(n, m, seed, C, region):
+    K, observed, problem = hard(n, m, seed, C, region)
+    found = solve(problem, tol=1e-5)
+    assert found.status is Status.CERTIFIED
+    point, box = found.state.point, problem.boxes[0]
+    machine = point.machines[0]
+    gap = slow.duality_gap(
+        slow.masked(K, observed), point.eta, machine.z, machine.bias, *box, rows=problem.region.P
+    )
+    assert gap <= found.state.gap + 1e-10
+    assert found.state.gap <= 1e-5
+
+
+@pytest.mark.parametrize("boxes", [1, 2])
+def test_the_weights_that_suit_given_coefficients_have_the_least_primal_value(boxes):
+    K, observed, y = data(30)
+    labels = [y, np.where(np.arange(30) % 3 == 0, 1.0, -1.0)][:boxes]
+    problem = Problem(
+        stack_of(K, observed),
+        tuple(Box.classification(own, np.ones(30)) for own in labels),
+        Polytope.of_rows(observed),
+    )
+    at = solver.evaluate(problem, problem.region.middle(), 1e-2)
+    primal = lambda eta: solver._point(problem, eta, at.K, at.machines).primal
+    best = solver.fitting_weights(problem, problem.region, at.coefficients)
+    least, rng = primal(best), np.random.default_rng(0)
+    assert least < primal(at.eta) * (1 - 1e-3)
+    for _ in range(30):
+        other = problem.region.inside(best + 10 ** rng.uniform(-4, 0) * rng.standard_normal(4))
+        assert primal(other) >= least * (1 - 1e-6)  # 1e-7 is HiGHS' feasibility
+
+
+def test_the_average_of_machines_bounds_no_worse_than_their_cuts():
+    *_, problem = hard(*HARD[0])
+    state = solver.start(problem)
+    for _ in range(8):
+        state = solver.onward(problem, state, 1e-5)
+    heights, Q = np.array([c.height for c in state.cuts]), np.array([c.q for c in state.cuts])
+    value = solver.lowest_model(problem.region, heights, Q, np.zeros(10), np.inf)[2]
+    mean = solver.with_coefficients(problem, state.point, solver.averaged(problem.region, state.cuts))
+    assert mean.height - mean.kappa / 2 >= value - 1e-6 * abs(value)
+    assert mean.height - mean.kappa / 2 > max(
+        c.height - problem.region.highest(c.q)[0] / 2 for c in state.cuts
+    )
+
+
+def test_weights_next_to_the_threshold_can_be_rounded_up_too():
+    eta = np.array([1.0, 0.0, 5e-7, 5e-8, 0.3])
+    up = solver.lifted(eta)
+    np.testing.assert_array_equal(up[[0, 1, 3, 4]], eta[[0, 1, 3, 4]])
+    np.testing.assert_array_equal(solver.without_dust(up) > 0, [True, False, True, False, True])
+    assert solver.lifted(up) is up
+
+
 def test_a_warm_start_at_the_solution_is_over_at_once():
     K, observed, y = data(60)
     problem = Problem(stack_of(K, observed), (Box.classification(y, np.ones(60)),), Polytope.simplex(4))

@@ -19,7 +19,10 @@ The relative duality gap is what stops it: any ``z`` gives the lower bound ``lin
 with ``kappa(q) = max {c.q : c in Q}``, the machine's primal value at eta an upper one.  On the way the best
 bound of all machines counts.  What is reported is the gap of the weights and coefficients that are handed
 over, both bounds computed from these alone (:func:`tidied`), so that whoever has them can do it again.  An
-upper bound below the lower one beyond rounding raises.
+upper bound below the lower one beyond rounding raises.  Where z is not unique no machine may have a small
+gap alone.  The bound is concave in z, so the best average of the machines has at least the bound of their
+cutting planes together (:func:`averaged`); handed over are the weights that suit it best
+(:func:`fitting_weights`).
 
 Weights below :data:`DUST` of the largest are zero.  Where the run ends at ``tol``, what is left of a weight
 that the optimum has not is rounding: moving a share of DUST changes V by about DUST of itself, far below
@@ -28,6 +31,7 @@ any sensible `tol`, but a view with such a weight would count as one that has a 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
@@ -35,6 +39,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.linalg
 import scipy.optimize
+import scipy.sparse
 
 from absentia.classification.polytope import Polytope
 from absentia.classification.stack import KernelStack
@@ -46,6 +51,7 @@ JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where e
 MOST_JITTER = 1e-3
 N_CUTS = 100  # cutting planes kept
 MOST_REFUSED = 12
+WAIT = 4  # steps from one attempt to end to the next
 DUST = 1e-6  # weights below this part of the largest are zero
 Z_DUST = 1e-10  # the same for coefficients of samples
 
@@ -129,7 +135,10 @@ class Point:
 
 
 class Cut(NamedTuple):
-    """``V(eta) >= height - eta.q / 2`` everywhere: what the coefficients of one machine say."""
+    """``V(eta) >= height - eta.q / 2`` everywhere: what the coefficients of one machine say.
+
+    These are kept with it: at most N_CUTS for each sample, little beside a kernel.
+    """
 
     height: float
     q: Array
@@ -168,6 +177,7 @@ class State:
     radius: float = 0.1  # of the cutting planes' trust region, relative to the largest weight
     n_machines: int = 1
     n_refused: int = 0  # times that several machines together had a small gap, but none alone
+    wait: int = 0  # steps before the next attempt to end
     tidy: bool = False
 
     @property
@@ -219,6 +229,13 @@ def without_dust(values: Array, share: float = DUST) -> Array:
     """`values` with exact zeros for those below `share` of the largest in size."""
     size = np.abs(values)
     return np.where(size > share * size.max(initial=0.0), values, 0.0)
+
+
+def lifted(eta: Array) -> Array:
+    """`eta` with weights that nearly count made large enough, instead of zero: the other way to round."""
+    limit = DUST * float(eta.max())
+    near = (eta > 0.1 * limit) & (eta <= limit)
+    return np.where(near, 1.001 * limit, eta) if near.any() else eta
 
 
 def start(problem: Problem, eta: Array | None = None, z: Starts = None) -> State:
@@ -389,6 +406,14 @@ def cutting_step(problem: Problem, state: State, tol: float) -> State:
     return moved(replace(state, lower=max(state.lower, bound)), [trial], promised, radius=radius)
 
 
+def pairing_step(problem: Problem, state: State, tol: float) -> State:
+    """To the weights that suit the best average of all machines so far: see :func:`fitting_weights`."""
+    assert isinstance(problem.region, Polytope)
+    mean = averaged(problem.region, state.cuts)
+    trials = paired(problem, problem.region, mean, aim(state, 0.0, tol))
+    return moved(state, trials, 0.0) if trials else cutting_step(problem, state, tol)
+
+
 def lowest_model(
     region: Polytope, heights: Array, Q: Array, centre: Array, radius: float
 ) -> tuple[Array, Array, float]:
@@ -453,26 +478,37 @@ def norm_step(problem: Problem, state: State, tol: float) -> State:
 
 def settled(problem: Problem, state: State, tol: float) -> State:
     """What is handed over, if its own gap is small enough; otherwise on with machines more exact."""
-    end = tidied(problem, state.surest, 0.2 * tol)
-    if end.gap > tol and isinstance(problem.region, Polytope):
-        for other in attempts(problem, problem.region, state, end, tol):
-            end = min(end, other, key=lambda one: one.gap)
-            if end.gap <= tol:
-                break
-    if end.gap <= tol:
+    tried = []
+    for point in attempts(problem, state, tol):
+        tried.append(point)
+        if point.gap <= tol:
+            return handed_over(state, point)
+    end = min(tried, key=lambda one: one.gap)
+    if state.n_refused >= MOST_REFUSED:  # optimal as machines together show, but no pair shows it alone
         return handed_over(state, end)
-    if state.n_refused >= MOST_REFUSED:  # optimal as machines together show, but none shows it alone
-        return handed_over(state, end)
-    surest = min(state.surest, Candidate.of(end), key=lambda one: one.gap)
-    lower = min(end.lower, state.objective * (1 - 2 * tol))
-    return replace(state, lower=lower, surest=surest, care=state.care + 1, n_refused=state.n_refused + 1)
+    return replace(
+        state,
+        surest=min(state.surest, Candidate.of(end), key=lambda one: one.gap),
+        n_refused=state.n_refused + 1,
+        wait=WAIT,
+    )
 
 
-def attempts(problem: Problem, region: Polytope, state: State, end: Point, tol: float) -> Iterator[Point]:
+def attempts(problem: Problem, state: State, tol: float) -> Iterator[Point]:
     """Points that may have a gap of their own as small as the one that several machines have together."""
-    yield balanced(problem, region, end, tol)
-    mean = averaged(region, state.cuts)
+    end = tidied(problem, state.surest, 0.2 * tol)
+    yield end
+    yield with_coefficients(problem, end, state.surest.coefficients)
+    if not isinstance(problem.region, Polytope):
+        return
+    raised = lifted(state.surest.eta)
+    if raised is not state.surest.eta:
+        there = tidied(problem, state.surest._replace(eta=raised), 0.2 * tol)
+        yield with_coefficients(problem, there, state.surest.coefficients)
+    yield balanced(problem, problem.region, end, tol)
+    mean = averaged(problem.region, state.cuts)
     yield with_coefficients(problem, end, mean)
+    yield from paired(problem, problem.region, mean, 0.02 * tol)
     yield tidied(problem, Candidate(0.0, state.point.eta, mean), 0.02 * tol)
 
 
@@ -511,6 +547,44 @@ def averaged(region: Polytope, cuts: Sequence[Cut]) -> list[Array]:
     heights, Q = np.array([c.height for c in cuts]), np.array([c.q for c in cuts])
     _, share, _ = lowest_model(region, heights, Q, np.zeros(region.m), np.inf)
     return [share @ np.array(z) for z in zip(*(c.coefficients for c in cuts), strict=True)]
+
+
+def paired(problem: Problem, region: Polytope, z: list[Array], exact: float) -> list[Point]:
+    """Coefficients `z` with the weights that suit them best, and the machines at these weights."""
+    eta = region.boundary(without_dust(fitting_weights(problem, region, z)))
+    if not eta.any():
+        return []
+    machine = evaluate(problem, eta, exact, z)
+    return [with_coefficients(problem, machine, z), with_coefficients(problem, machine)]
+
+
+def fitting_weights(problem: Problem, region: Polytope, z: list[Array]) -> Array:
+    """The weights with the least primal value for given coefficients.
+
+    An average of machines that has the best lower bound need not be good at the weights at hand: where
+    coefficients with wide bounds hang on a view of little weight, a score slightly off costs much.  But
+    its bound does not depend on weights, and scores are linear in these: the least ``1/2 eta.q + sum_i
+    loss_i(R eta + b)`` is a linear program, in a weight for each view, a bias for each machine, and a
+    violation for each loss.
+    """
+    m, k = region.m, len(z)
+    q, rows, limits, prices = np.zeros(m), [], [], []
+    for j, (box, own) in enumerate(zip(problem.boxes, z, strict=True)):
+        R, energy = problem.stack.products(own)
+        scores = np.hstack([R, np.tile(np.eye(k)[j], (len(R), 1))])
+        up, down = box.hi > 0, box.lo < 0
+        q += energy
+        rows += [-scores[up], scores[down]]
+        limits += [box.eps - box.t[up], box.eps + box.t[down]]
+        prices += [box.hi[up], -box.lo[down]]
+    A, price = np.vstack(rows), np.concatenate(prices)
+    bound = np.hstack([region.P, np.zeros((len(region.P), k))])
+    A = scipy.sparse.bmat([[A, -scipy.sparse.eye(len(A))], [scipy.sparse.csr_matrix(bound), None]])
+    cost = np.concatenate([q / 2, np.zeros(k), price])
+    free = [(0, None)] * m + [(None, None)] * k + [(0, None)] * len(price)
+    limit = np.concatenate([*limits, np.ones(len(bound))])
+    found = scipy.optimize.linprog(cost / cost.max(), A.tocsr(), limit, bounds=free, method="highs")
+    return np.zeros(m) if found.x is None else np.asarray(found.x[:m])
 
 
 def balanced(problem: Problem, region: Polytope, point: Point, tol: float) -> Point:
@@ -601,8 +675,9 @@ def solve(
     def step(state: State) -> State:
         if state.tidy:
             return state
-        moving = state if state.gap <= tol else onward(problem, state, tol)  # already at the start
-        return settled(problem, moving, tol) if moving.gap <= tol else moving
+        there = state.gap <= tol and state.n_refused == 0  # already at the start
+        moving = state if there else onward(problem, replace(state, wait=max(state.wait - 1, 0)), tol)
+        return settled(problem, moving, tol) if moving.gap <= tol and not moving.wait else moving
 
     found = iterate(
         step,
@@ -615,7 +690,8 @@ def solve(
     )
     end = found.state
     if not end.tidy:
-        end = handed_over(end, tidied(problem, end.surest, 0.2 * tol))
+        ends = itertools.islice(attempts(problem, end, tol), 2)
+        end = handed_over(end, min(ends, key=lambda one: one.gap))
     return replace(found, state=end)
 
 
@@ -623,5 +699,6 @@ def onward(problem: Problem, state: State, tol: float) -> State:
     """One step."""
     if not isinstance(problem.region, Polytope):
         return norm_step(problem, state, tol)
-    cut = state.care >= 2 and state.care % 2 == 0
-    return (cutting_step if cut else newton_step)(problem, state, tol)
+    if state.care < 2 or state.care % 2:
+        return newton_step(problem, state, tol)
+    return (pairing_step if state.care % 4 == 0 else cutting_step)(problem, state, tol)
