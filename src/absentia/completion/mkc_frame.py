@@ -20,6 +20,7 @@ from typing import Self
 
 import numpy as np
 
+from absentia.completion.combined import alike
 from absentia.linalg import Array, symmetrize
 
 #: Principal directions with less than this share of the largest variance are rounding.
@@ -40,12 +41,12 @@ class Frame:
 
     @classmethod
     def of(cls, K: Array, center: bool) -> Self:
-        K = symmetrize(np.asarray(K, dtype=np.float64))
+        nothing, K = center and alike(K), symmetrize(np.asarray(K, dtype=np.float64))
         means = K.mean(axis=1) if center else np.zeros(len(K))
         grand = float(means.mean()) if center else 0.0
         about = K - means - means[:, None] + grand
         w, U = np.linalg.eigh(about)
-        real = w > max(RANK_TOL * w[-1], 1e-14 * len(K) * K.diagonal().max())
+        real = (w > max(RANK_TOL * w[-1], 1e-14 * len(K) * K.diagonal().max())) & (not nothing)
         w, U = w[real], U[:, real]
         scale = float(about.diagonal().mean()) if len(w) else 0.0  # all samples alike: nothing to scale
         basis = U / np.sqrt(w * scale)
