@@ -45,8 +45,11 @@ COMPLETERS = {
     "cvkt, closed": CVKT(solver="closed", rank=0.3),
 }
 
-# how far the same problem in another order may end from itself, relative: sums in another order round
-# differently, by some 1e-15, and a hundred steps of a descent multiply that
+# how far the same problem in another order, or with other rounding, may end from itself, relative: sums in
+# another order round differently, by some 1e-15, and a hundred steps of a descent multiply that.  Methods with
+# a tol are held to it at the tol they come with (MKMC's choices of rank at 1e-5; the papers' EM and MKC for a
+# fixed number of steps, tol=0): the same steps are
+# taken in any order, but for rounding, so that neither run need be near its end
 REORDERED = 1e-6
 
 # every classifier on incomplete data, on kernels or (MMAF) on features

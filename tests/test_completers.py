@@ -158,7 +158,9 @@ def edge_problems(n=16):
     keep[seen:, 1] = True
     for name, values in {
         # the mean is over all eigenvalues, of which the sample mean's is zero
-        "an eigenvalue is the mean": np.array([4.0, 3.0, 10.0 / (seen - 1), *[3.0 / (seen - 4)] * (seen - 4)]),
+        "an eigenvalue is the mean": np.array(
+            [4.0, 3.0, 10.0 / (seen - 1), *[3.0 / (seen - 4)] * (seen - 4)]
+        ),
         "eigenvalues alike": np.array([3.0, *[1.0] * (seen - 2)]),
         "an eigenvalue of rounding": np.array([3.0, 2.0, 3e-10]),
         "an eigenvalue of less": np.array([3.0, 2.0, 3e-12]),

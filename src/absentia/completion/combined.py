@@ -71,7 +71,7 @@ def rounding(dtype: Any) -> float:
 
 
 def clear_cut(values: Array, most: int) -> int:
-    """How many leading ones of descending `values` to keep, at most `most`, and none but all of those alike.
+    """How many of descending `values` to keep, at most `most`; of those alike all or none.
 
     A cut between directions whose values are alike (to :data:`CLEAR`) would let rounding say which.
     """

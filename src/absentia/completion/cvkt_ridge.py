@@ -121,9 +121,7 @@ def aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) 
     return V[:, :rank], root[:rank] ** 2
 
 
-def slopes(
-    Y: Array, squares: Array, Phi: Array, ridge: float, settings: Settings, possible: int
-) -> Array:
+def slopes(Y: Array, squares: Array, Phi: Array, ridge: float, settings: Settings, possible: int) -> Array:
     """B with weights ``Y_all B'`` beside the mean's; `possible` is what a share of ranks is taken of."""
     if settings.solver == "ridge" or settings.rank is None or not len(squares):
         return np.asarray(Y / (squares + ridge))  # at full rank the aligned optimum is this, too
@@ -137,7 +135,8 @@ def truncated(weights: Array, Phi: Array, rank: float, possible: int) -> Array:
     """Weights that reach only the mean and the `rank` leading principal components of the view."""
     leading, values, _ = scipy.linalg.svd(Phi, full_matrices=False, check_finite=False)
     leading = leading[:, : clear_cut(values, count(rank, min(possible, max(len(Phi) - 1, 1))))]
-    leading = leading - leading.mean(axis=0)  # where Phi has no more directions, the mean's may be among them
+    # beyond the rank of Phi, which is centred, the direction of the mean may be among them
+    leading = leading - leading.mean(axis=0)
     return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))
 
 
@@ -168,9 +167,7 @@ class Transfer:
         weights[:, 0] = 1 / max(len(Psi), 1)
         weights[learnable, 1] = 1 / max(len(Y), 1)
         weights[:, 1] -= weights[:, 0] if len(Y) else 0.0
-        weights[learnable, 2:] = slopes(
-            Y, squares, Phi[learnable], relative * unit, settings, possible[0]
-        )
+        weights[learnable, 2:] = slopes(Y, squares, Phi[learnable], relative * unit, settings, possible[0])
         if settings.solver == "ridge" and settings.rank is not None and Phi.shape[1]:
             weights = truncated(weights, Phi, settings.rank, possible[1])
         return cls(coordinates, weights, float(relative), weights.T @ Phi)

@@ -56,13 +56,13 @@ import scipy.linalg
 
 from absentia.base import Recipe
 from absentia.completion.combined import (
+    CLEAR,
     Axes,
     CombiningCompleter,
     Place,
     accelerated,
-    by_pattern,
-    CLEAR,
     alike,
+    by_pattern,
     centred,
     check_fillable,
     check_iterations,
@@ -106,7 +106,7 @@ class Scores:
         else:
             r = min(int(n_components), len(K) - 1)
             r = clear_cut(w, r) if solid[r - 1] else r
-        # a direction without variance keeps its place, at zero: how many there are is not for rounding to say
+        # a direction without variance keeps its place, at zero: their number is not for rounding to say
         root = np.sqrt(size) * np.where(solid[:r], np.sqrt(np.where(solid[:r], w[:r], 1.0)), np.inf)
         axes = Axes.of(K, v, Q[:, :r] * (size / root), Q[:, :r] / root)
         variances = np.where(solid[:r], w[:r], 0.0) / (size * len(K))

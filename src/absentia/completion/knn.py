@@ -31,7 +31,6 @@ from absentia.completion.combined import alike, check_fillable, warn_of_stranger
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, symmetrize
 
-
 #: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
 SAME = 1e-9
 
@@ -77,8 +76,8 @@ def neighbour_weights(D: Array, k: int, weights: str) -> Any:
     last = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
     finite = np.isfinite(D)
     margin = SAME * (1 + np.where(np.isfinite(last), last, 0.0))
-    nearer = finite & (D < last - margin)
-    tied = finite & (D <= last + margin) & ~nearer
+    nearer = finite & (last - margin > D)
+    tied = finite & (last + margin >= D) & ~nearer
     left = np.minimum(k - nearer.sum(axis=1), tied.sum(axis=1))
     A = nearer + tied * (left / np.maximum(tied.sum(axis=1), 1))[:, None]
     if weights == "distance":

@@ -12,7 +12,6 @@ from scipy.optimize import nnls
 from absentia.linalg import Array
 from absentia.solve import Point
 
-
 #: How much uneven weights of views cost, in units of the views' mean square.
 EVEN = 1e-9
 
