@@ -523,3 +523,12 @@ def test_new_digits_are_completed_nearly_as_well_as_training_digits(data_folder,
         return np.mean([r[~seen].mean() for r, seen in zip(relative, keep[new].T, strict=True)])
 
     assert error(rows) <= error(together) + 0.02
+
+
+# ------------------------------------------------------------------------------ nothing hangs by a hair
+
+
+def test_of_penalties_that_are_as_good_the_largest_is_taken(rng):
+    Y = np.linalg.qr(rng.normal(size=(20, 4)))[0]
+    Y -= Y.mean(axis=0)
+    assert cvkt_ridge.choose_ridge(Y, np.sum(Y * Y, axis=0), np.zeros((20, 3))) == cvkt_ridge.GRID[-1]

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -35,6 +36,23 @@ ROWS = 20  # of a chunk
 N = 57
 CHUNKS = [(10, -1), (10, 13), (-1, -1), (-1, 9)]
 LOCAL = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}  # any free port
+
+
+@pytest.fixture(autouse=True)
+def an_end():
+    """Whatever a cluster waits for, a test that takes five minutes has failed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number, frame):
+        raise TimeoutError("no answer in five minutes")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(300)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def check(actual, wanted, tol=1e-10):
@@ -352,7 +370,8 @@ def pids(client):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("covariance", "factors"), [("pca", False), ("fa", False), ("pca", True)])
-def test_a_cluster_agrees_with_numpy(client, tmp_path, covariance, factors):
+def test_a_cluster_agrees_with_numpy(client, tmp_path, monkeypatch, covariance, factors):
+    as_if_many(monkeypatch)
     blocks = parts(factors=factors)
     given = kernels_of(from_zarr(on_disk(tmp_path, blocks)), factors)
     check_same(completion(given, covariance), completion(kernels_of(blocks, factors), covariance))
@@ -376,7 +395,8 @@ def deadly(block, trap, safe):
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_in_the_middle_of_a_product_changes_nothing(client, tmp_path):
+def test_a_worker_that_dies_in_the_middle_of_a_product_changes_nothing(client, tmp_path, monkeypatch):
+    as_if_many(monkeypatch)
     blocks, trap = parts(), tmp_path / "trap"
     stored = from_zarr(on_disk(tmp_path, blocks))
     stored = {
@@ -396,7 +416,8 @@ def test_a_worker_that_dies_in_the_middle_of_a_product_changes_nothing(client, t
 
 
 @pytest.mark.slow
-def test_a_worker_killed_between_iterations_changes_nothing(client, tmp_path):
+def test_a_worker_killed_between_iterations_changes_nothing(client, tmp_path, monkeypatch):
+    as_if_many(monkeypatch)
     blocks = parts(factors=True)
     client.wait_for_workers(2, timeout=120)
     killed = []
@@ -433,7 +454,8 @@ def wait_for(path, seconds=60):
 
 
 @pytest.mark.slow
-def test_scheduler_and_workers_as_separate_commands(tmp_path):
+def test_scheduler_and_workers_as_separate_commands(tmp_path, monkeypatch):
+    as_if_many(monkeypatch)
     blocks, file = parts(), tmp_path / "scheduler.json"
     wanted = completion(kernels_of(blocks))
     stored = from_zarr(on_disk(tmp_path, blocks))

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise
 
 from absentia import AbsenceWarning, CombineKernels, KernelViews, ViewKernels, Views, missingness
@@ -420,3 +422,103 @@ def test_columns_must_be_the_training_samples():
         model.transform(kv)
     with pytest.raises(TypeError, match=r"put ViewKernels\(\) before"):
         CombineKernels().fit(two_views())
+
+
+# ----------------------------------------------------------------------------- laws of both transformers
+
+
+def twelve():
+    return ViewKernels().fit_transform(two_views())
+
+
+# name: (transformer, its input, its answer as arrays)
+LAWS = {
+    "kernels": (ViewKernels(), two_views, lambda K: [K.block(n) for n in K.names]),
+    "factors": (
+        ViewKernels(approx="nystrom", n_landmarks=6),
+        two_views,
+        lambda K: [K.block("a"), K.block("b")],
+    ),
+    "combined": (CombineKernels(), twelve, lambda K: [K]),
+    "weighted": (CombineKernels({"a": 2.0, "b": 1.0}, normalize=None), twelve, lambda K: [K]),
+}
+
+
+@pytest.fixture(params=LAWS)
+def law(request):
+    model, make, arrays = LAWS[request.param]
+    return clone(model), make(), arrays
+
+
+def assert_equal(found, wanted):
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_nothing_is_transformed_before_fitting(law):
+    model, X, _ = law
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+
+
+def test_inputs_and_parameters_are_not_changed(law):
+    model, X, _ = law
+    before, parameters = [X.block(n).copy() for n in X.names], dict(model.get_params())
+    model.fit(X).transform(X)
+    assert_equal([X.block(n) for n in X.names], before)
+    assert model.get_params() == parameters
+
+
+def test_fitting_twice_is_fitting_once_and_copies_answer_alike(law):
+    model, X, arrays = law
+    once = arrays(clone(model).fit(X).transform(X))
+    part = X[np.ix_(range(7), range(7))] if isinstance(X, KernelViews) else X[:7]
+    assert_equal(arrays(model.fit(part).fit(X).transform(X)), once)
+    assert_equal(arrays(pickle.loads(pickle.dumps(model)).transform(X)), once)
+    again = type(model)().set_params(**model.get_params())
+    assert again.get_params() == model.get_params()
+    assert_equal(arrays(again.fit(X).transform(X)), once)
+
+
+def test_other_input_gets_one_sentence(law):
+    model, X, _ = law
+    model.fit(X)
+    for wrong in (np.eye(3), None, [[1.0]], {"a": np.eye(3)}):
+        for call in (clone(model).fit, model.transform):
+            with pytest.raises(TypeError, match=r"^(Kernel)?Views are wanted, not \w+; [^\n]+$"):
+                call(wrong)
+
+
+def test_nobody_to_learn_from_is_refused(law):
+    model, X, _ = law
+    nobody = X[np.ix_([], [])] if isinstance(X, KernelViews) else X[[]]
+    with pytest.raises(ValueError, match="there is no sample to learn from"):
+        model.fit(nobody)
+
+
+def test_views_in_another_order_are_found_by_name_and_others_refused():
+    views = two_views()
+    model = ViewKernels().fit(views)
+    straight, turned = model.transform(views), model.transform(views.select(["b", "a"]))
+    assert turned.names == straight.names
+    assert_equal([K for _, K in blocks(turned)], [K for _, K in blocks(straight)])
+    kernels = ViewKernels().fit_transform(views)
+    combine = CombineKernels().fit(kernels)
+    for other in (kernels.select(["b", "a"]), kernels.select(["a"])):
+        with pytest.raises(ValueError, match="were there in training"):
+            combine.transform(other)
+
+
+@pytest.mark.parametrize("approx", [None, "nystrom"])
+def test_many_samples_in_another_order_have_the_same_kernels(approx):
+    """Beyond a thousand rows the median is that of some of them, and landmarks always are."""
+    rng = np.random.default_rng(0)
+    X, order = rng.normal(size=(1300, 3)), rng.permutation(1300)
+    one, other = (
+        ViewKernels(approx=approx, n_landmarks=20).fit(Views.from_dict({"a": x})) for x in (X, X[order])
+    )
+    assert other.gamma_["a"] == pytest.approx(one.gamma_["a"], rel=1e-10)
+    new = Views.from_dict({"a": rng.normal(size=(4, 3))})
+    np.testing.assert_allclose(
+        other.transform(new).block("a"), one.transform(new).block("a")[:, order], atol=1e-9
+    )

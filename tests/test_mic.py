@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from absentia import MIC, AbsenceWarning, KernelViews, Views, missingness
+from absentia import MIC, AbsenceWarning, KernelViews, Views, datasets, missingness
 from absentia.completion import mic as module
 from reference import mic as reference
 
@@ -299,3 +299,14 @@ def test_what_is_wrong_is_named(rng):
         mic.transform(Views.from_dict({n: views.block(n)[:, :2] for n in views.names}))
     with pytest.warns(ConvergenceWarning, match="MIC"):
         MIC(3, max_iter=1).fit(views)
+
+
+def test_the_order_of_samples_and_views_changes_no_number(rng):
+    views, _ = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    mic, order = MIC(4, scale="minmax", tol=1e-3), rng.permutation(60)
+    straight = mic.fit_transform(views)
+    largest = np.abs(straight).max()
+    np.testing.assert_allclose(mic.fit_transform(views[order]), straight[order], atol=1e-6 * largest)
+    turned = mic.fit_transform(views.select(views.names[::-1]))
+    np.testing.assert_allclose(turned, straight, atol=1e-6 * largest)

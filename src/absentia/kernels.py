@@ -163,6 +163,7 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Views | KernelViews) -> dict[str, tuple[Array, Array]]:
         """Learn everything; the raw training kernels and their diagonals are handed back, not kept."""
         _check_input(X, self.kernel)
+        _check_somebody(X)
         options = self._options_by_view(X.names)
         X.warn_of_absence()
         self._raw: dict[str, FeatureKernel | ColumnKernel] = {}
@@ -247,6 +248,11 @@ def _check_input(X: Any, kernel: Any) -> None:
         )
 
 
+def _check_somebody(X: Presence) -> None:
+    if not len(X):
+        raise ValueError(f"there is no sample to learn from: the {type(X).__name__} given are empty")
+
+
 def _columns(X: Presence, names: Sequence[str]) -> Array:
     """`observed` of `X` with one column for each of `names`, False where `X` has no such view."""
     absent = np.zeros(len(X), dtype=bool)
@@ -290,6 +296,7 @@ class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(X, KernelViews):
             raise TypeError(f"KernelViews are wanted, not {type(X).__name__}; put ViewKernels() before")
         X.demand_square()
+        _check_somebody(X)
         if self.normalize not in ("cosine", None):
             raise ValueError(f"normalize must be 'cosine' or None, not {self.normalize!r}")
         self.names_in_, self.ids_ = X.names, X.ids

@@ -28,7 +28,12 @@ def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
         return frozen(np.arange(n))
     if isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iuUmM" and len(ids) == n:
         return frozen(ids.copy())
-    values = list(ids)
+    try:
+        values = list(ids)
+    except TypeError:
+        raise TypeError(
+            f"{what}: {type(ids).__name__} came, {ids!r:.60}; a list or 1-d array, one id per sample, is wanted"
+        ) from None
     if len(values) != n:
         raise ValueError(f"{what}: {len(values)} ids for {n} samples; one id per sample is wanted")
     kinds = {type(x) for x in values}

@@ -82,9 +82,13 @@ KERNELS: dict[str, _Kernel] = {
 
 
 def median_distance(X: Any, metric: str, limit: int = 1000) -> float:
-    """Median pairwise distance over at most `limit` evenly spaced rows of `X`."""
+    """Median pairwise distance over at most `limit` rows of `X`.
+
+    Of more they are evenly spaced among all from the shortest to the longest: the order of rows does not
+    matter, unless those at the places taken are equally long.
+    """
     if X.shape[0] > limit:
-        X = X[np.linspace(0, X.shape[0] - 1, limit).astype(int)]
+        X = X[_by_length(X)[np.linspace(0, X.shape[0] - 1, limit).astype(int)]]
     X = X.toarray() if scipy.sparse.issparse(X) else X
     if metric == "chi2":
         distances = -pairwise.additive_chi2_kernel(X)[np.triu_indices(X.shape[0], k=1)] if len(X) else X

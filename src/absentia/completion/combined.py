@@ -39,6 +39,11 @@ from absentia.presence import AbsenceWarning, shown
 from absentia.randomness import RandomState
 from absentia.solve import Accelerated, Callback, Evaluated, Point, Solution, iterate, squarem
 
+#: Values count as different from this share on: far above rounding, far below what data differ in.
+CLEAR = 1e-6
+#: What a kernel's values vary by, relative to the largest, without meaning anything: ten thousand times the
+#: rounding of sums over thousands of samples; and where they are kept in single precision.
+ROUNDING, ROUNDING_SINGLE = 1e-9, 1e-5
 #: Accelerated steps are uneven: so many in a row must change the objective by less than tol.
 PATIENCE = 3
 
@@ -47,6 +52,33 @@ def centred(K: Array) -> Array:
     """``H K H``: the kernel of the features less their mean."""
     means = K.mean(axis=0) if len(K) else np.zeros(0)
     return np.asarray(K - means - means[:, None] + (means.mean() if len(K) else 0.0))
+
+
+def alike(K: Array) -> bool:
+    """Whether all samples of a kernel are one but for rounding, so that it tells nothing of them.
+
+    Their mean squared distance from the mean is then below :data:`ROUNDING` of the largest value.
+    """
+    if not len(K):
+        return True
+    diagonal = np.diagonal(K)
+    spread = float(diagonal.mean(dtype=np.float64)) - float(K.mean(dtype=np.float64))
+    return not spread > rounding(K.dtype) * float(diagonal.max())
+
+
+def rounding(dtype: Any) -> float:
+    return ROUNDING if np.dtype(dtype).itemsize > 4 else ROUNDING_SINGLE
+
+
+def clear_cut(values: Array, most: int) -> int:
+    """How many of descending `values` to keep, at most `most`; of those alike all or none.
+
+    A cut between directions whose values are alike (to :data:`CLEAR`) would let rounding say which.
+    """
+    kept = min(most, len(values))
+    while 0 < kept < len(values) and values[kept] >= (1 - CLEAR) * values[kept - 1]:
+        kept -= 1
+    return kept
 
 
 def by_pattern(observed: Array) -> Iterator[tuple[Array, Array]]:

@@ -52,8 +52,8 @@ departs only in what it chooses landmarks and rank by: hidden samples, where the
 * The observed block is kept (`keep_observed`), and the result is positive semidefinite: it is a
   Gram matrix of features.  No rescaling by minimum and maximum.
 * What is predicted of a sample is in general shorter than the sample itself.  Its own kernel value is
-  therefore raised to the median of those observed; it is never lowered.  If the observed diagonal is
-  constant, so is the completed one: predictions that are too long are shortened as well.
+  therefore raised to the median of those observed.  A prediction longer than any sample that was seen
+  is shortened to the longest.  So, if the observed diagonal is constant, the completed one is.
 * Absent features may be filled with what was transferred, and everything be learned again (`rounds`).
 * Samples that have no other view are not learned from.
 """
@@ -98,9 +98,10 @@ class CVKT(Completer):
         How often to learn; from the second time on, absent features are those transferred before.  More
         rounds help where many views are absent; 3 to 6 are enough.  1 with ``"descent"``.
     rank : int, float or None
-        Rank of what is transferred: a number, or a share (at most 1.0) of what is possible.  ``"ridge"``
-        transfers the view's leading principal components only, ``"closed"`` the best aligned ones;
-        None is full rank.  ``"descent"``: columns of U; None chooses by hiding.
+        Rank of what is transferred: a number, or a share (at most 1.0) of what is possible, which is one
+        for each sample, landmark or factor.  ``"ridge"`` transfers the view's leading principal
+        components only, ``"closed"`` the best aligned ones, in both cases fewer where the last would be
+        no different from the next; None is full rank.  ``"descent"``: columns of U; None chooses by hiding.
     n_landmarks : int, float or None
         Number (or share) of the samples of each view that its features are made from.  None takes all,
         which is exact but cubic in the number of samples unless kernels are given as thin factors;

@@ -18,6 +18,7 @@ from typing import Self
 import numpy as np
 import scipy.linalg
 
+from absentia.completion.combined import rounding
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, symmetrize, thin_gram
 from absentia.operators import Dense, Gram, Operator
@@ -28,7 +29,8 @@ class FeatureMap:
     """``phi(t) = scale * (k(t, landmarks) root - mean)``.
 
     ``landmarks`` are positions among the view's observed samples, None for all of them.  ``negative``
-    is N with ``-N N'`` the negative part of a kernel that is indefinite by rounding.
+    is N with ``-N N'`` the negative part of a kernel that is indefinite by rounding.  ``possible`` is how
+    many features there could be: those without weight are left out, which is for rounding to say.
     """
 
     landmarks: Array | None
@@ -36,6 +38,7 @@ class FeatureMap:
     mean: Array
     scale: float
     negative: Array
+    possible: int
 
     def of(self, rows: Operator) -> Array:
         """Features of samples given by their kernel rows against the view's observed samples."""
@@ -60,8 +63,7 @@ class FeatureMap:
         mean, size = raw.mean(axis=0), float(np.vdot(raw, raw))
         raw -= mean
         total = float(np.vdot(raw, raw))
-        alike = total <= len(raw) * np.finfo(kernel.dtype).eps * size
-        scale = 0.0 if alike else float(np.sqrt(len(raw) / total))
+        scale = float(np.sqrt(len(raw) / total)) if total > rounding(kernel.dtype) * size else 0.0
         return replace(self, mean=mean, scale=scale)
 
 
@@ -78,7 +80,8 @@ def feature_map(kernel: Operator, landmarks: Array | None = None, *, symmetric: 
     root = L[:, kept] / np.sqrt(w[kept])
     if symmetric:
         root = root @ L[:, kept].T
-    return FeatureMap(landmarks, root, np.zeros(root.shape[1]), 1.0, negative)
+    width = kernel.left.shape[1] if isinstance(kernel, Gram) else len(L)
+    return FeatureMap(landmarks, root, np.zeros(root.shape[1]), 1.0, negative, min(width, part.shape[0]))
 
 
 def eigenpairs(kernel: Operator) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from absentia.completion.combined import clear_cut
 from absentia.completion.cvkt_features import (
     FeatureMap,
     count,
@@ -30,14 +31,14 @@ from absentia.completion.cvkt_features import (
     side_by_side,
     spread_features,
 )
+from absentia.completion.draws import least
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, symmetrize
 from absentia.operators import Completed, Dense, Operator, Side
 
 #: What leave-one-out chooses from, in units of the mean eigenvalue: half decades.
 GRID = np.logspace(-4, 2, 13)
-#: A diagonal that varies by no more than this share is constant but for rounding, in single precision too.
-SAME = 1e-5
+TINY = 1e-300
 
 
 class Settings(NamedTuple):
@@ -95,11 +96,14 @@ def leave_one_out(Y: Array, squares: Array, Phi: Array, ridges: Iterable[float])
 
 
 def choose_ridge(Y: Array, squares: Array, Phi: Array) -> float:
-    """The ridge of :data:`GRID`, in units of the mean eigenvalue, with the least leave-one-out error."""
+    """The ridge of :data:`GRID`, in units of the mean eigenvalue, with the least leave-one-out error.
+
+    Of those within rounding of it the largest.
+    """
     if not len(squares):
         return float(GRID[-1])
     errors = leave_one_out(Y, squares, Phi - Phi.mean(axis=0), GRID * squares.sum() / len(Y))
-    return float(GRID[np.argmin(errors)])
+    return float(least(dict(zip(GRID[::-1], errors[::-1], strict=True))))
 
 
 def aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) -> tuple[Array, Array]:
@@ -108,26 +112,31 @@ def aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) 
     With ``A = (s^2 + ridge)^(1/2) U`` and ``Z = (s^2 + ridge)^(-1/2) Y' K Y (s^2 + ridge)^(-1/2)`` the
     alignment of K with ``Y U U' Y'`` is ``<Z, A A'> / |A A'| |K|`` (for ridge > 0, the norm of
     the transferred kernel is taken with the ridge added).  By Cauchy-Schwarz no A A' of rank r is
-    better aligned with Z than its own r leading eigenpairs (V, w).
+    better aligned with Z than its own r leading eigenpairs (V, w).  Eigenvalues that are alike are kept or
+    left out together.
     """
     P = (Y.T @ Phi) / np.sqrt(squares + ridge)[:, None]
     V, root, _ = scipy.linalg.svd(P, full_matrices=False, check_finite=False)
+    rank = clear_cut(root, rank)
     return V[:, :rank], root[:rank] ** 2
 
 
-def slopes(Y: Array, squares: Array, Phi: Array, ridge: float, settings: Settings) -> Array:
-    """B with weights ``Y_all B'`` beside the mean's."""
+def slopes(Y: Array, squares: Array, Phi: Array, ridge: float, settings: Settings, possible: int) -> Array:
+    """B with weights ``Y_all B'`` beside the mean's; `possible` is what a share of ranks is taken of."""
     if settings.solver == "ridge" or settings.rank is None or not len(squares):
         return np.asarray(Y / (squares + ridge))  # at full rank the aligned optimum is this, too
     half = 1 / np.sqrt(squares + ridge)
-    V, _ = aligned_axes(Y, squares, Phi - Phi.mean(axis=0), ridge, count(settings.rank, len(squares)))
+    rank = count(settings.rank, min(possible, max(len(Y) - 1, 1)))
+    V, _ = aligned_axes(Y, squares, Phi - Phi.mean(axis=0), ridge, rank)
     return np.asarray((Y * half) @ V @ (V.T * half))
 
 
-def truncated(weights: Array, Phi: Array, rank: float) -> Array:
+def truncated(weights: Array, Phi: Array, rank: float, possible: int) -> Array:
     """Weights that reach only the mean and the `rank` leading principal components of the view."""
-    leading = scipy.linalg.svd(Phi, full_matrices=False, check_finite=False)[0]
-    leading = leading[:, : count(rank, min(Phi.shape[1], max(len(Phi) - 1, 1)))]
+    leading, values, _ = scipy.linalg.svd(Phi, full_matrices=False, check_finite=False)
+    leading = leading[:, : clear_cut(values, count(rank, min(possible, max(len(Phi) - 1, 1))))]
+    # beyond the rank of Phi, which is centred, the direction of the mean may be among them
+    leading = leading - leading.mean(axis=0)
     return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))
 
 
@@ -141,10 +150,12 @@ class Transfer:
     carried: Array  # weights' Phi: from X to features of the view
 
     @classmethod
-    def learn(cls, Psi: Array, learnable: Array, Phi: Array, settings: Settings) -> Self:
+    def learn(
+        cls, Psi: Array, learnable: Array, Phi: Array, settings: Settings, possible: tuple[int, int]
+    ) -> Self:
         """`Psi`, `Phi`: features of the other views and the view's own, of the samples observed in it.
 
-        Samples that are not `learnable` have no other view.
+        Samples that are not `learnable` have no other view.  `possible`: how many features there could be.
         """
         coordinates = Coordinates.over(Psi[learnable])
         squares, Y = coordinates.squares, coordinates.of(Psi[learnable])
@@ -156,9 +167,9 @@ class Transfer:
         weights[:, 0] = 1 / max(len(Psi), 1)
         weights[learnable, 1] = 1 / max(len(Y), 1)
         weights[:, 1] -= weights[:, 0] if len(Y) else 0.0
-        weights[learnable, 2:] = slopes(Y, squares, Phi[learnable], relative * unit, settings)
+        weights[learnable, 2:] = slopes(Y, squares, Phi[learnable], relative * unit, settings, possible[0])
         if settings.solver == "ridge" and settings.rank is not None and Phi.shape[1]:
-            weights = truncated(weights, Phi, settings.rank)
+            weights = truncated(weights, Phi, settings.rank, possible[1])
         return cls(coordinates, weights, float(relative), weights.T @ Phi)
 
     def without_weights(self) -> Self:
@@ -177,7 +188,7 @@ Round = Sequence[Transfer]
 
 
 def learn_rounds(
-    features: Sequence[Array], observed: Array, settings: Settings, rounds: int
+    features: Sequence[Array], observed: Array, settings: Settings, rounds: int, possible: Sequence[int]
 ) -> tuple[list[Round], list[Array]]:
     """The transfers of each round, and the features the last one starts from.
 
@@ -196,7 +207,8 @@ def learn_rounds(
         for v, present in enumerate(observed.T):
             chosen = settings if not learned else settings._replace(ridge=learned[0][v].ridge)
             Psi, learnable = side_by_side(current, v, present), has_another(observed, v)[present]
-            this.append(Transfer.learn(Psi, learnable, features[v][present], chosen))
+            counts = sum(possible) - possible[v], possible[v]
+            this.append(Transfer.learn(Psi, learnable, features[v][present], chosen, counts))
         learned.append(this)
     return learned, current
 
@@ -245,7 +257,7 @@ class Regression:
         operators = [kernels.operator(name) for name in kernels.names]
         maps = [feature_map(K, P).centred(K) for K, P in zip(operators, landmarks, strict=True)]
         features, observed = spread_features(kernels, maps), kernels.observed
-        learned, last = learn_rounds(features, observed, settings, rounds)
+        learned, last = learn_rounds(features, observed, settings, rounds, [m.possible for m in maps])
         X = [
             rows_of(transfer, last, observed, v, ~_known(observed, v, keep))
             for v, transfer in enumerate(learned[-1])
@@ -275,10 +287,10 @@ class Regression:
         level = np.full(len(X), self.levels[v].value)
         level[present] = X.diagonal(X.names[v])
         level, own = level[~known], np.einsum("ij,ij->i", rows @ E, rows)
-        if self.levels[v].constant:
-            # a prediction longer than the sample is known to be is shortened, all else kept
-            rows = rows * np.sqrt(level / np.maximum(own, level))[:, None]
-            own = np.minimum(own, level)
+        # a prediction longer than any sample that was seen is shortened, all else kept
+        most = np.maximum(level, self.levels[v].most)
+        rows = rows * np.sqrt(most / np.maximum(np.maximum(own, most), TINY))[:, None]
+        own = np.minimum(own, most)
         side = Side(np.flatnonzero(known), np.flatnonzero(~known), G[kept], rows)
         return Placed(side, kept, own, np.maximum(level - own, 0.0))
 
@@ -317,17 +329,16 @@ class Regression:
 
 
 class Level(NamedTuple):
-    """What is known of a sample's own kernel value: the median of those observed, and if all are that."""
+    """What is known of a sample's own kernel value: the median and the largest of those observed."""
 
     value: float
-    constant: bool
+    most: float
 
     @classmethod
     def of(cls, diagonal: Array) -> Self:
         if not len(diagonal):
-            return cls(0.0, False)
-        value = float(np.median(diagonal))
-        return cls(value, value > 0 and float(np.ptp(diagonal)) <= SAME * value)
+            return cls(0.0, 0.0)
+        return cls(float(np.median(diagonal)), float(np.max(diagonal)))
 
 
 class Placed(NamedTuple):

@@ -56,14 +56,17 @@ import scipy.linalg
 
 from absentia.base import Recipe
 from absentia.completion.combined import (
+    CLEAR,
     Axes,
     CombiningCompleter,
     Place,
     accelerated,
+    alike,
     by_pattern,
     centred,
     check_fillable,
     check_iterations,
+    clear_cut,
     coordinates,
 )
 from absentia.kernelviews import KernelViews
@@ -71,6 +74,8 @@ from absentia.linalg import Array, cholesky, cholesky_inverse, cholesky_logdet, 
 from absentia.randomness import RandomState
 from absentia.solve import Accelerated, Callback, Evaluated, Point, Solution
 
+#: An eigenvalue below this share of the kernel's largest value, times the samples, is rounding.
+SOLID = 1e-10
 #: Ridges that are tried: the prior's samples as a share of the real ones.
 PATH = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 
@@ -86,19 +91,26 @@ class Scores:
 
     @classmethod
     def of(cls, K: Array, v: Array, n_components: int | str) -> Scores:
+        if alike(K):
+            K = np.asarray(K, dtype=np.float64)
+            outside = max(float(np.diagonal(K).mean() - K.mean()), 0.0) if len(K) else 0.0
+            nothing = np.zeros((len(K), 0))
+            return cls(Axes.of(K, v, nothing, nothing), 1.0, np.zeros(0), outside)
         K = np.asarray(K, dtype=np.float64)
-        if len(K) < 2 or not np.abs(K).max() > 0:
-            return cls(Axes.of(K, v, np.zeros((len(K), 0)), np.zeros((len(K), 0))), 1.0, np.zeros(0), 0.0)
         w, Q = scipy.linalg.eigh(centred(K), check_finite=False)
         w, Q = np.maximum(w[::-1], 0.0), Q[:, ::-1]
         size = float(w.sum()) / len(K)
-        solid = int((w > 1e-10 * np.abs(K).max() * len(K)).sum())
-        wanted = int((w > w.mean()).sum()) if n_components == "gk" else int(n_components)
-        r = min(wanted, solid)
-        w_r, Q_r = w[:r], Q[:, :r]
-        root = np.sqrt(size) if r else 1.0
-        axes = Axes.of(K, v, Q_r * (root / np.sqrt(w_r)), Q_r / (root * np.sqrt(w_r)))
-        return cls(axes, size, w_r / (size * len(K)) if r else w_r, float(w[r:].sum()) / len(K))
+        solid = w > SOLID * np.abs(K).max() * len(K)
+        if n_components == "gk":
+            r = clear_cut(w, int((w > (1 + CLEAR) * w.mean()).sum()))
+        else:
+            r = min(int(n_components), len(K) - 1)
+            r = clear_cut(w, r) if solid[r - 1] else r
+        # a direction without variance keeps its place, at zero: their number is not for rounding to say
+        root = np.sqrt(size) * np.where(solid[:r], np.sqrt(np.where(solid[:r], w[:r], 1.0)), np.inf)
+        axes = Axes.of(K, v, Q[:, :r] * (size / root), Q[:, :r] / root)
+        variances = np.where(solid[:r], w[:r], 0.0) / (size * len(K))
+        return cls(axes, size, variances, float(w[r:].sum()) / len(K))
 
 
 class Problem:
@@ -172,8 +184,9 @@ class EMFill(CombiningCompleter):
     Parameters
     ----------
     n_components : int or "gk", default "gk"
-        Principal components of each view.  ``"gk"`` (Guttman-Kaiser): as many as have an eigenvalue
-        above the mean, of the view's observed, centred kernel.
+        Principal components of each view, fewer where the last would be no different in variance from
+        the next.  ``"gk"`` (Guttman-Kaiser): as many as have an eigenvalue above the mean, of the
+        view's observed, centred kernel.
     ridge : float or "heldout", default "heldout"
         Weight of the prior, which holds all scores uncorrelated, as a share of the number of samples.
         ``"heldout"`` hides a tenth of each view's observed samples, fits along a path from 10 down to

@@ -27,9 +27,12 @@ import numpy as np
 import scipy.sparse
 
 from absentia.base import Completer, Recipe
-from absentia.completion.combined import check_fillable, warn_of_strangers
+from absentia.completion.combined import alike, check_fillable, warn_of_strangers
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, symmetrize
+
+#: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
+SAME = 1e-9
 
 
 def squared_distances(K: Array, rows: Array, columns: Array) -> Array:
@@ -40,10 +43,10 @@ def squared_distances(K: Array, rows: Array, columns: Array) -> Array:
 def mean_pair_distance(K: Array) -> float:
     """Mean squared distance over all pairs of different samples: twice the features' sample variance."""
     m = len(K)
-    if m < 2:
+    if alike(K):
         return 0.0
-    variance = float(np.trace(K)) / m - float(K.mean())
-    return 2 * variance * m / (m - 1) if variance > 1e-12 * float(np.abs(K).max()) else 0.0
+    variance = float(np.diagonal(K).mean(dtype=np.float64)) - float(K.mean(dtype=np.float64))
+    return 2 * variance * m / (m - 1)
 
 
 def shared_distances(X: KernelViews, own: list[Array], scales: list[float]) -> Array:
@@ -63,20 +66,24 @@ def shared_distances(X: KernelViews, own: list[Array], scales: list[float]) -> A
 
 
 def neighbour_weights(D: Array, k: int, weights: str) -> Any:
-    """Weights (sparse, rows x candidates) of the `k` nearest; of all alike where all are infinitely far."""
+    """Weights (sparse, rows x candidates) of the `k` nearest; of all alike where all are infinitely far.
+
+    Those as far as the k-th (to :data:`SAME`) share the places that the nearer ones leave.
+    """
     if not D.shape[1]:
         return scipy.sparse.csr_array(D.shape)
-    nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
-    distance = np.take_along_axis(D, nearest, axis=1)
-    lost = ~np.isfinite(distance).any(axis=1)
-    W = np.isfinite(distance).astype(np.float64)
+    k = min(k, D.shape[1])
+    last = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
+    finite = np.isfinite(D)
+    margin = SAME * (1 + np.where(np.isfinite(last), last, 0.0))
+    nearer = finite & (last - margin > D)
+    tied = finite & (last + margin >= D) & ~nearer
+    left = np.minimum(k - nearer.sum(axis=1), tied.sum(axis=1))
+    A = nearer + tied * (left / np.maximum(tied.sum(axis=1), 1))[:, None]
     if weights == "distance":
-        touching = distance == 0  # these share all the weight
-        with np.errstate(divide="ignore"):
-            W = np.where(touching.any(axis=1)[:, None], touching, 1 / np.sqrt(distance))
-    A = np.zeros(D.shape)
-    np.put_along_axis(A, nearest, W, axis=1)
-    A[lost] = 1.0
+        touching = (A > 0) & (D <= SAME)  # these share all the weight
+        A = A * np.where(touching.any(axis=1)[:, None], touching, 1 / np.sqrt(np.maximum(D, SAME)))
+    A[~finite.any(axis=1)] = 1.0
     return scipy.sparse.csr_array(A / A.sum(axis=1, keepdims=True))
 
 
@@ -95,8 +102,8 @@ class KNNFill(Completer):
     Parameters
     ----------
     n_neighbors : int, default 5
-        How many; fewer where fewer have the view and share another.  Of samples equally far those that
-        come first are taken.  The default is that of scikit-learn's ``KNNImputer``.
+        How many; fewer where fewer have the view and share another.  Samples equally far share
+        the places that are left.  The default is that of scikit-learn's ``KNNImputer``.
     weights : {"uniform", "distance"}, default "uniform"
         All neighbours alike, or by the inverse of their distance.
     spread : bool, default True
@@ -136,7 +143,7 @@ class KNNFill(Completer):
         self._check_parameters()
         check_fillable(X, chained=False)
         self._train = X
-        self._scales = [mean_pair_distance(np.asarray(X.block(name), dtype=np.float64)) for name in X.names]
+        self._scales = [mean_pair_distance(X.block(name)) for name in X.names]
         self._A = self._weights(X)
 
     def _weights(self, X: KernelViews) -> list[Any]:

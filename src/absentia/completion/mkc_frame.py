@@ -20,9 +20,11 @@ from typing import Self
 
 import numpy as np
 
+from absentia.completion.combined import alike
 from absentia.linalg import Array, symmetrize
 
-#: Principal directions with less than this share of the largest variance are rounding.
+#: Principal directions with less than this share of the largest variance are rounding; those with up to ten
+#: times as much fade, so that none comes or goes at once.
 RANK_TOL = 1e-10
 
 
@@ -40,13 +42,14 @@ class Frame:
 
     @classmethod
     def of(cls, K: Array, center: bool) -> Self:
-        K = symmetrize(np.asarray(K, dtype=np.float64))
+        nothing, K = center and alike(K), symmetrize(np.asarray(K, dtype=np.float64))
         means = K.mean(axis=1) if center else np.zeros(len(K))
         grand = float(means.mean()) if center else 0.0
         about = K - means - means[:, None] + grand
         w, U = np.linalg.eigh(about)
-        real = w > max(RANK_TOL * w[-1], 1e-14 * len(K) * K.diagonal().max())
-        w, U = w[real], U[:, real]
+        lowest = max(RANK_TOL * w[-1], 1e-14 * len(K) * K.diagonal().max())
+        real = (w > lowest) & (not nothing)
+        w, U = w[real], U[:, real] * np.clip((w[real] / lowest - 1) / 9, 0.0, 1.0) ** 2
         scale = float(about.diagonal().mean()) if len(w) else 0.0  # all samples alike: nothing to scale
         basis = U / np.sqrt(w * scale)
         return cls(U * np.sqrt(w / scale), basis, means, grand, (means @ basis) * scale, scale, center)

@@ -57,12 +57,19 @@ class Free:
         return Local(point, S, value, gradient, F)
 
     def precondition(self, at: Local) -> Callable[[Point], Point]:
-        """Divide each axis by its curvature, about the summed squares of all samples along it."""
+        """Divide each axis by its curvature, about the summed squares of all samples along it.
+
+        Along axes of observed samples those of missing ones are averaged: where axes are alike their
+        directions are arbitrary, and must not matter.  Means are over samples, as many as there can be
+        axes: how many axes there are is for rounding to say.
+        """
         shares = 6 * self.problem.between_shares  # M_vv is between 1 and 2
         curvatures = []
-        for share, F in zip(shares, at.F, strict=True):
-            along = np.einsum("ij,ij->j", F, F)
-            curvatures.append(share * (along + max(float(along.mean()), 1e-12)))
+        for share, F, C, hidden in zip(shares, at.F, self.problem.C, self.problem.hidden, strict=True):
+            along, rank = np.einsum("ij,ij->j", F, F), C.shape[1]
+            mean = max(float(along.sum()) / len(F), 1e-12)
+            along[:rank] = np.sum(C * C, axis=0) + np.sum(F[hidden, :rank] ** 2) / len(C)
+            curvatures.append(share * (along + mean))
 
         def divide(direction: Point) -> Point:
             return tuple(d / c for d, c in zip(direction, curvatures, strict=True))

@@ -12,6 +12,9 @@ from scipy.optimize import nnls
 from absentia.linalg import Array
 from absentia.solve import Point
 
+#: How much uneven weights of views cost, in units of the views' mean square.
+EVEN = 1e-9
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -103,6 +106,8 @@ def best_row(gram: Array, v: int) -> Array:
     others = np.delete(np.arange(len(gram)), v)
     # |X_v - sum s_u X_u|^2 = |sum s_u (X_u - X_v)|^2, as the weights add up to one
     H = gram[np.ix_(others, others)] - gram[others, v] - gram[others, v][:, None] + gram[v, v]
+    # of weights that are as good, the most even: where views are alike rounding has no say
+    H[np.diag_indices_from(H)] += EVEN * float(np.trace(gram)) / len(gram)
     row = np.zeros(len(gram))
     row[others] = simplex_minimum(H)
     return row

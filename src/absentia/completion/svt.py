@@ -58,10 +58,12 @@ import scipy.linalg
 
 from absentia.base import Recipe
 from absentia.completion.combined import (
+    CLEAR,
     Axes,
     CombiningCompleter,
     Place,
     accelerated,
+    alike,
     by_pattern,
     centred,
     check_fillable,
@@ -87,10 +89,9 @@ class Block:
 
     @classmethod
     def of(cls, K: Array, v: Array) -> Block:
-        K = np.asarray(K, dtype=np.float64)
+        nothing, K = alike(K), np.asarray(K, dtype=np.float64)
         X = centred(K)
-        size = float(np.linalg.norm(X)) / np.sqrt(max(len(X), 1))
-        size = size if size > 1e-12 * float(np.abs(K).max(initial=0.0)) else np.inf  # all samples alike
+        size = np.inf if nothing else float(np.linalg.norm(X)) / np.sqrt(len(X))
         return cls(K, X / size, v, size)
 
 
@@ -119,10 +120,12 @@ class Problem:
     def start(self, lam: float, max_rank: int) -> Point:
         """Left factor of the zero-filled matrix, not thresholded: a column of zeros would stay zero.
 
-        Directions with a singular value below lam are left out, with some to spare.
+        Directions with a singular value below lam are left out, with some to spare, and with all that
+        are like the last.
         """
         values, vectors = self.spectrum
-        rank = min(int((values > lam).sum()) + 5, max_rank, self.size)
+        rank = min(int((values > (1 - CLEAR) * lam).sum()) + 5, self.size)
+        rank = min(int((values >= (1 - CLEAR) * values[rank - 1]).sum()), max_rank)
         return (vectors[:, :rank] * np.sqrt(values[:rank]),)
 
 

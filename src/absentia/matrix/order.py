@@ -22,6 +22,8 @@ from absentia.linalg import Array
 Table = tuple[Array, tuple[int, ...]]
 #: Rounds before what is alike counts as equal.
 ROUNDS = 4
+#: So many bits of a value count.
+BITS = 33
 #: Values that differ by less than this, relative, are tied.
 TIE = 1e-9
 
@@ -93,8 +95,12 @@ def _ranks(key: Array) -> Array:
 
 
 def _bits(A: Array) -> Array:
-    """The bits of each value; all NaN and both zeros are one."""
-    A = np.array(A, dtype=np.float64, order="C") + 0.0
+    """The leading bits of each value, some ten digits; all NaN and both zeros are one.
+
+    The last bits of what was scaled by a mean or a spread depend on the order it was summed in.
+    """
+    mantissa, exponent = np.frexp(np.array(A, dtype=np.float64, order="C"))
+    A = np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS) + 0.0
     A[np.isnan(A)] = np.nan
     return A.view(np.uint64)
 
