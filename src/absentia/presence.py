@@ -31,8 +31,8 @@ def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
     try:
         values = list(ids)
     except TypeError:
-        raise TypeError(
-            f"{what}: {type(ids).__name__} came, {ids!r:.60}; a list or 1-d array, one id per sample, is wanted"
+        raise ValueError(
+            f"{what}: {type(ids).__name__} came; a list or a 1-d array, one id per sample, is wanted"
         ) from None
     if len(values) != n:
         raise ValueError(f"{what}: {len(values)} ids for {n} samples; one id per sample is wanted")
