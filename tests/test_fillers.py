@@ -449,11 +449,6 @@ def test_where_samples_are_alike_ids_and_names_decide_what_is_hidden(rng):
         np.testing.assert_array_equal(again, hide_some(kv)[order][:, ::-1])
 
 
-def test_of_values_within_rounding_of_the_least_the_first_is_taken():
-    assert draws.least({1: 2.0, 2: 1.0 + 1e-12, 3: 1.0, 4: 1.5}) == 2
-    assert draws.least({1: 2.0, 2: 1.0 + 1e-6, 3: 1.0, 4: 1.5}) == 3
-
-
 def test_how_many_cells_are_hidden():
     kv = random_problem(40, 4, 0.3)
     keep = hide_some(kv)

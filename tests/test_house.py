@@ -12,7 +12,7 @@ import absentia
 SOURCE = Path(absentia.__file__).parent
 
 FLOORS = [
-    {"linalg", "operators", "distributed", "solve", "randomness", "threads"},
+    {"linalg", "operators", "distributed", "solve", "randomness", "choices", "threads"},
     {
         "files",
         "presence",

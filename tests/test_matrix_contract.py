@@ -25,7 +25,7 @@ from absentia import (
 )
 from absentia.matrix import estimate, inference, tensor
 from absentia.matrix.model import RowKernel, nystrom_factor
-from absentia.matrix.order import canonical, first_of_the_least
+from absentia.matrix.order import canonical
 
 # ------------------------------------------------------------------------------ scikit-learn's own checks
 
@@ -272,11 +272,6 @@ def test_kernels_decide_the_order_where_tables_do_not(rng):
     p = rng.permutation(8)
     again, _ = canonical(X.shape, [(X, (0, 1)), (K[np.ix_(p, p)], (0, 0))])
     np.testing.assert_array_equal(K[np.ix_(rows, rows)], K[np.ix_(p, p)][np.ix_(again, again)])
-
-
-def test_of_tied_candidates_the_first_is_taken():
-    assert first_of_the_least([3, 1, 2], lambda c: {3: 1.0 + 1e-13, 1: 1.0, 2: 0.5 + 0.5}[c]) == 3
-    assert first_of_the_least([3, 1, 2], lambda c: {3: 1.0 + 1e-6, 1: 1.0, 2: 1.0}[c]) == 1
 
 
 # ------------------------------------------------------------------------------------------------ cliffs

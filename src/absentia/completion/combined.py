@@ -31,7 +31,8 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from absentia.base import Completer, IterativeMixin, check_positive
-from absentia.completion.draws import hide_some, least, ordering
+from absentia.choices import least
+from absentia.completion.draws import hide_some, ordering
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
 from absentia.operators import Completed, Operator, Side

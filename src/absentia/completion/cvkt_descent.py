@@ -29,6 +29,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from absentia.choices import inverse, least
 from absentia.completion.cvkt_features import (
     FeatureMap,
     count,
@@ -38,7 +39,7 @@ from absentia.completion.cvkt_features import (
     side_by_side,
     spread_features,
 )
-from absentia.completion.draws import Ordering, inverse, least
+from absentia.completion.draws import Ordering
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array
 from absentia.solve import Solution, iterate

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from absentia.choices import least
 from absentia.completion.combined import clear_cut
 from absentia.completion.cvkt_features import (
     FeatureMap,
@@ -31,7 +32,6 @@ from absentia.completion.cvkt_features import (
     side_by_side,
     spread_features,
 )
-from absentia.completion.draws import least
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, symmetrize
 from absentia.operators import Completed, Dense, Operator, Side

@@ -13,11 +13,11 @@ id, and views by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from absentia.choices import inverse
 from absentia.kernelviews import KernelViews
 from absentia.linalg import Array, thin_gram
 from absentia.missingness import fixed_per_view
@@ -47,13 +47,6 @@ class Ordering(NamedTuple):
     def among(self, chosen: Array) -> Array:
         """The order of the samples at the positions `chosen`, as positions among them."""
         return np.argsort(self.numbers[chosen], kind="stable")
-
-
-def inverse(order: Array) -> Array:
-    """The permutation that undoes `order`."""
-    places = np.empty(len(order), dtype=np.intp)
-    places[order] = np.arange(len(order))
-    return places
 
 
 def ordering(X: KernelViews) -> Ordering:
@@ -86,16 +79,6 @@ def hide_some(X: KernelViews, share: float, random_state: RandomState, order: Or
     alone = X.observed.any(axis=1) & ~(X.observed & keep).any(axis=1)
     keep[alone] = True
     return keep & X.observed
-
-
-def least(curve: dict[Any, float], simplest: Sequence[Any] | None = None) -> Any:
-    """The key of the least value; of those within rounding of it (1e-9, relative) the simplest.
-
-    Simplest is what comes first in the curve, or in `simplest`.
-    """
-    low = min(curve.values())
-    margin = 1e-9 * abs(low)
-    return next(key for key in (simplest or curve) if key in curve and curve[key] <= low + margin)
 
 
 # ------------------------------------------------------------------------------------- small pieces

@@ -69,6 +69,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.base import Completer, IterativeMixin, Recipe, check_positive
+from absentia.choices import inverse, least
 from absentia.completion import draws, foldin, mkmc_fast, mkmc_full, mkmc_paper, rank
 from absentia.completion.covariance import PCA, Covariance, FactorAnalysis, Full
 from absentia.completion.mkmc_fast import EqualNoise, Noise, OwnNoise, Problem, Seen
@@ -221,7 +222,7 @@ class MKMC(IterativeMixin, Completer):
         _warn_of_gaps(X, self.groups_)
         seen = np.flatnonzero(self.groups_ >= 0)
         self._ordering, self._train = draws.ordering(X), X
-        self._numbers = draws.inverse(self._ordering.among(seen))
+        self._numbers = inverse(self._ordering.among(seen))
         views = [view for view in self._seen(X, seen) if len(view.v)]
         self.n_components_ = None if self.covariance == "full" else self._rank(views, len(seen))
         model = self._fit_model(views, len(seen))
@@ -316,7 +317,7 @@ class MKMC(IterativeMixin, Completer):
             if runs[-1].status is Status.STOPPED:
                 break
         ends = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
-        return runs[draws.least(ends)]
+        return runs[least(ends)]
 
     def _family(self) -> Covariance:
         if self.n_components_ is None:
@@ -365,7 +366,7 @@ class MKMC(IterativeMixin, Completer):
                 return self._rank_by_hiding(size)
             if q not in ("gk", "kaiser"):
                 raise ValueError(f"n_components must be a number, 'gk', 'kaiser' or 'heldout', not {q!r}")
-            return rank.by_rule(views, size, q, self._rng(), draws.inverse(self._numbers))
+            return rank.by_rule(views, size, q, self._rng(), inverse(self._numbers))
         if not isinstance(q, Integral) or not 1 <= q < size:
             raise ValueError(f"n_components={q} for {size} samples; wanted 1 to {size - 1}")
         return int(q)
@@ -387,7 +388,7 @@ class MKMC(IterativeMixin, Completer):
             return trial.error(mkmc_fast.as_operator(trial.problem, point))
 
         self.heldout_curve_ = rank.best_on_path(rank.path(size), error)
-        return int(draws.least(self.heldout_curve_))
+        return int(least(self.heldout_curve_))
 
     def _trial(self, size: int) -> rank.Trial:
         """A tenth of each view's samples hidden."""
@@ -427,9 +428,7 @@ class MKMC(IterativeMixin, Completer):
             stacklevel=6,
         )
         views = self._seen(self._train, np.flatnonzero(self.groups_ >= 0))
-        return rank.by_rule(
-            [x for x in views if len(x.v)], size, "gk", self._rng(), draws.inverse(self._numbers)
-        )
+        return rank.by_rule([x for x in views if len(x.v)], size, "gk", self._rng(), inverse(self._numbers))
 
     # ------------------------------------------------------------------------- completed kernels
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg
 
+from absentia.choices import least
 from absentia.completion import foldin
-from absentia.completion.draws import least
 from absentia.completion.mkmc_fast import Problem, Seen
 from absentia.linalg import Array
 from absentia.operators import LowRankPlusDiagonal

@@ -33,11 +33,12 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.base import IterativeMixin
+from absentia.choices import TIE, inverse, least
 from absentia.linalg import Array
 from absentia.matrix import checks
 from absentia.matrix.estimate import What, squared_distances
 from absentia.matrix.labels import MultiLabelMixin, kept, read_labels
-from absentia.matrix.order import TIE, canonical, first_of_the_least, inverse
+from absentia.matrix.order import canonical
 from absentia.matrix.pma import PMAClassifier
 from absentia.randomness import generator
 from absentia.solve import Solution, iterate
@@ -253,7 +254,7 @@ class PMF(OneToOneFeatureMixin, TransformerMixin, IterativeMixin, BaseEstimator)
             A, B = self._run(X, seen & ~hidden, *pair, seed).state
             return float(((A @ B.T - X)[hidden] ** 2).mean())
 
-        return first_of_the_least(pairs, error)
+        return least({pair: error(pair) for pair in pairs})
 
 
 # -------------------------------------------------------------------------------------------- neighbours

@@ -28,10 +28,10 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
+from absentia.choices import least
 from absentia.linalg import Array, symmetrize
 from absentia.matrix.inference import SMALL, complete, log_marginal, posterior
 from absentia.matrix.model import Addition, RowKernel, apply_rows
-from absentia.matrix.order import first_of_the_least
 from absentia.solve import Solution, Status, iterate
 
 #: Up to this many missing entries, the E-step has their whole covariance instead of draws.
@@ -269,5 +269,5 @@ def choose_gamma(
     scipy.optimize.minimize_scalar(
         value, bounds=np.log([0.02, 20.0]), method="bounded", options={"xatol": 0.25}
     )
-    gamma = first_of_the_least(sorted(tried), lambda g: -tried[g][0])
+    gamma = least({g: -tried[g][0] for g in sorted(tried)})
     return float(gamma), tried[gamma][1], sorted((float(g), t[0]) for g, t in tried.items())

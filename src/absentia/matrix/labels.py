@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from absentia.choices import TIE
 from absentia.linalg import Array
 from absentia.matrix.checks import check_columns, check_names, names_of, read_table
-from absentia.matrix.order import TIE
 
 
 @dataclass(frozen=True)

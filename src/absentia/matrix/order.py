@@ -11,11 +11,11 @@ equal, or so symmetric that its content does not tell it apart; there the order 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 
+from absentia.choices import inverse
 from absentia.linalg import Array
 
 #: A table and the mode that each of its axes belongs to; a kernel has the same mode twice.
@@ -24,10 +24,6 @@ Table = tuple[Array, tuple[int, ...]]
 ROUNDS = 4
 #: So many bits of a value count.
 BITS = 33
-#: Values that differ by less than this, relative, are tied.
-TIE = 1e-9
-
-T = TypeVar("T")
 
 
 def canonical(sizes: Sequence[int], tables: Sequence[Table]) -> list[Array]:
@@ -52,20 +48,6 @@ def canonical(sizes: Sequence[int], tables: Sequence[Table]) -> list[Array]:
         ranks = [_ranks(key) if other != mode else key for other, key in enumerate(keys)]
         keys[mode] = _refined(ranks, mode, hashed)
     return [np.argsort(key, kind="stable") for key in keys]
-
-
-def first_of_the_least(candidates: Iterable[T], value: Callable[[T], float]) -> T:
-    """The first candidate with the least value, to :data:`TIE` of it: rounding decides nothing."""
-    found = [(value(candidate), candidate) for candidate in candidates]
-    least = min(v for v, _ in found)
-    return next(candidate for v, candidate in found if v <= least + TIE * abs(least))
-
-
-def inverse(order: Array) -> Array:
-    """The indices that undo `order`."""
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
-    return back
 
 
 def _refined(keys: list[Array], mode: int, hashed: Sequence[Table]) -> Array:

@@ -29,13 +29,14 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, RegressorMixin, Tr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from absentia.choices import inverse
 from absentia.linalg import Array, NotPositiveDefiniteError, cholesky, symmetrize
 from absentia.matrix import checks, estimate, inference
 from absentia.matrix.estimate import What, squared_distances
 from absentia.matrix.gibbs import Chains, effective_sample_size, gibbs, r_hat
 from absentia.matrix.labels import MultiLabelMixin, chosen, kept, read_labels, read_targets, read_truth
 from absentia.matrix.model import Addition, RowKernel, nystrom_factor
-from absentia.matrix.order import Table, canonical, inverse
+from absentia.matrix.order import Table, canonical
 from absentia.randomness import generator
 from absentia.solve import Solution, Status
 from absentia.threads import suited_to

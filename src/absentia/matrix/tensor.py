@@ -17,6 +17,7 @@ import scipy.linalg
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from absentia.choices import inverse
 from absentia.linalg import (
     Array,
     NotPositiveDefiniteError,
@@ -27,7 +28,7 @@ from absentia.linalg import (
 )
 from absentia.matrix import checks
 from absentia.matrix.inference import DEAR, SMALL, conjugate_gradients
-from absentia.matrix.order import canonical, inverse
+from absentia.matrix.order import canonical
 from absentia.randomness import generator
 
 
