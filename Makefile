@@ -9,7 +9,7 @@ QUICK      = -m "not slow"
 # $(call tests,PYTHON): what is compiled is compiled once, before several processes would each do so
 tests      = $(1) tests/compile_first.py && $(1) -m pytest -n $(PROCESSES)
 
-.PHONY: demo test test-all test-portable test-oldest test-pythons fuzz bench lint format clean
+.PHONY: demo test test-all test-portable test-oldest test-pythons test-on as-if fuzz bench lint format clean
 
 demo: $(VENV)/.demo-installed  ## complete hidden views of handwritten digits, write a report
 	$(BIN)/absentia demo
@@ -22,12 +22,17 @@ test-all: lint  ## the slow tests too: clusters, worker deaths, memory, many fit
 
 # OPENBLAS_CORETYPE picks the kernels of another processor; Prescott has SSE3 only
 test-portable: $(VENV)/.test-installed  ## the numerical tests as other processors and thread counts give them
-	set -e; for how in Haswell:1 Zen:1 Prescott:1 :2; do \
-	  echo "== OPENBLAS_CORETYPE=$${how%:*} OPENBLAS_NUM_THREADS=$${how#*:}"; \
-	  if [ -n "$${how%:*}" ]; then export OPENBLAS_CORETYPE=$${how%:*}; else unset OPENBLAS_CORETYPE; fi; \
-	  export OPENBLAS_NUM_THREADS=$${how#*:} OMP_NUM_THREADS=$${how#*:}; \
-	  $(call tests,$(BIN)/python) -m "numerical and not slow" || exit 1; \
-	done
+	$(MAKE) --no-print-directory as-if CORE=Haswell THREADS=1
+	$(MAKE) --no-print-directory as-if CORE=Zen THREADS=1
+	$(MAKE) --no-print-directory as-if CORE=Prescott THREADS=1
+	$(MAKE) --no-print-directory as-if CORE= THREADS=2 PROCESSES=1
+
+as-if: export OPENBLAS_NUM_THREADS = $(THREADS)
+as-if: export OMP_NUM_THREADS = $(THREADS)
+as-if: export OPENBLAS_CORETYPE = $(CORE)
+as-if:
+	@echo "== OPENBLAS_CORETYPE=$(CORE) OPENBLAS_NUM_THREADS=$(THREADS)"
+	$(call tests,$(BIN)/python) -m "numerical and not slow"
 
 test-oldest: .venv-oldest/.installed  ## with the oldest versions that pyproject.toml allows
 	$(call tests,.venv-oldest/bin/python) $(QUICK) -p no:cacheprovider
