@@ -543,10 +543,12 @@ def _check_symmetry(name: str, A: Array, B: Array, ids: Array, rows: Array, scal
     gap = np.abs(A - B)
     if A.size and gap.max() > _tolerance(A.dtype, scale):
         i, j = np.unravel_index(int(gap.argmax()), A.shape)
-        one, other = shown(ids[rows[i]]), shown(ids[j])
+        pair = [(rows[i], j, A[i, j]), (j, rows[i], B[i, j])]
+        (a, b, there), (_, _, back) = sorted(pair)  # the same words whichever of the two rows was looked at
+        one, other = shown(ids[a]), shown(ids[b])
         raise ValueError(
-            f"view {name!r}: kernel is not symmetric: k({one}, {other}) = {A[i, j]:.6g} "
-            f"but k({other}, {one}) = {B[i, j]:.6g}; "
+            f"view {name!r}: kernel is not symmetric: k({one}, {other}) = {there:.6g} "
+            f"but k({other}, {one}) = {back:.6g}; "
             "pass (K + K.T) / 2 if the difference means nothing"
         )
 
