@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import StandardScaler
 
 from absentia import KernelViews, missingness
-from absentia.presence import Presence
+from absentia.data._presence import Presence
 
 
 def squared_distances(X: np.ndarray) -> np.ndarray:

@@ -16,10 +16,10 @@ import common
 import numpy as np
 import svg
 
-from absentia.classification.polytope import Polytope
-from absentia.classification.solver import Problem, evaluate, solve, start
-from absentia.classification.stack import KernelStack
-from absentia.classification.svm import Box
+from absentia.methods.learning.engine._polytope import Polytope
+from absentia.methods.learning.engine._solver import Problem, evaluate, solve, start
+from absentia.methods.learning.engine._stack import KernelStack
+from absentia.methods.learning.engine._svm import Box
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#c65d00", "#767676"
 Curve = tuple[list[float], list[float]]  # CPU seconds, gaps

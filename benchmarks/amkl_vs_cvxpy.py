@@ -21,10 +21,10 @@ import common
 import numpy as np
 
 from absentia import KernelViews
-from absentia.classification.polytope import Polytope, maximal_rows
-from absentia.classification.solver import Problem, solve
-from absentia.classification.stack import KernelStack
-from absentia.classification.svm import Box
+from absentia.methods.learning.engine._polytope import Polytope, maximal_rows
+from absentia.methods.learning.engine._solver import Problem, solve
+from absentia.methods.learning.engine._stack import KernelStack
+from absentia.methods.learning.engine._svm import Box
 
 GAP = 1e-5
 

@@ -19,7 +19,8 @@ import common
 import numpy as np
 
 from absentia import CVKT, datasets, metrics
-from absentia.completion import cvkt_descent, cvkt_ridge
+from absentia.methods.completion.cvkt import _descent as cvkt_descent
+from absentia.methods.completion.cvkt import _ridge as cvkt_ridge
 
 
 def on_digits(level: int, quick: bool) -> list[dict[str, Any]]:

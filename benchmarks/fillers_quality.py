@@ -27,10 +27,10 @@ from absentia import (
     ViewKernels,
     ZeroFill,
     datasets,
-    demo,
     metrics,
     missingness,
 )
+from absentia.app import _demo as demo
 
 METHODS: dict[str, Callable[[], Any]] = {
     "zero": ZeroFill,

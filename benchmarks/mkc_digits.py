@@ -20,7 +20,8 @@ from typing import Any
 import common
 import numpy as np
 
-from absentia import MKC, MKMC, MeanFill, ZeroFill, datasets, demo, metrics
+from absentia import MKC, MKMC, MeanFill, ZeroFill, datasets, metrics
+from absentia.app import _demo as demo
 
 PAPER: dict[str, Any] = {"center": False, "between": "observed"}
 VARIANTS = ("ht", "app", "sdp")

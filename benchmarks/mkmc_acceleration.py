@@ -14,8 +14,8 @@ import common
 import numpy as np
 import px_em
 
-from absentia.completion import mkmc_fast
-from absentia.solve import Accelerated, Descent, quasi_newton, squarem
+from absentia.core._loop import Accelerated, Descent, quasi_newton, squarem
+from absentia.methods.completion.mkmc import _fast as mkmc_fast
 
 NOISE = {"pca": mkmc_fast.EqualNoise(), "fa": mkmc_fast.OwnNoise()}
 GAPS = (1e-3, 1e-4, 1e-5, 1e-6)

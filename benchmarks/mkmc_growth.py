@@ -16,7 +16,7 @@ import paper_dense
 import svg
 
 from absentia import KernelViews, missingness
-from absentia.completion import mkmc_fast
+from absentia.methods.completion.mkmc import _fast as mkmc_fast
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#c2570c", "#767676"
 

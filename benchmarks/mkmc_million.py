@@ -16,7 +16,7 @@ import common
 import numpy as np
 
 from absentia import MKMC, KernelViews
-from absentia.completion import mkmc_fast
+from absentia.methods.completion.mkmc import _fast as mkmc_fast
 
 
 def evaluate(kernels: KernelViews, covariance: str) -> float:

@@ -19,8 +19,8 @@ import numpy as np
 import paper_dense
 
 from absentia import MKMC, KernelViews
-from absentia.completion import mkmc_fast
-from absentia.presence import Presence
+from absentia.data._presence import Presence
+from absentia.methods.completion.mkmc import _fast as mkmc_fast
 
 
 def save(kernels: KernelViews, folder: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import common
 import numpy as np
 
-from absentia import MKMC, MeanFill, ViewKernels, ZeroFill, datasets, demo, metrics, missingness
+from absentia import MKMC, MeanFill, ViewKernels, ZeroFill, datasets, metrics, missingness
+from absentia.app import _demo as demo
 
 METHODS: dict[str, Callable[[], Any]] = {
     "zero fill": ZeroFill,

@@ -12,9 +12,9 @@ import common
 import numpy as np
 import scipy.linalg
 
-from absentia.matrix import inference
-from absentia.matrix.estimate import squared_distances
-from absentia.matrix.model import Addition, RowKernel
+from absentia.methods.matrix import _inference as inference
+from absentia.methods.matrix._estimate import squared_distances
+from absentia.methods.matrix._model import Addition, RowKernel
 
 
 def problem(

@@ -12,8 +12,8 @@ import common
 import numpy as np
 
 from absentia import PMAClassifier, PMAImputer
-from absentia.matrix.estimate import squared_distances
-from absentia.matrix.model import Addition
+from absentia.methods.matrix._estimate import squared_distances
+from absentia.methods.matrix._model import Addition
 
 
 def labels(n: int) -> dict[str, float]:

@@ -45,9 +45,9 @@ def shown(part: str, quick: bool) -> dict[str, Any]:
 
 def demo(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) -> None:
     """The table of ``absentia demo``, and the numbers behind it."""
-    from absentia import cli
-    from absentia.demo import run
-    from absentia.threads import at_most
+    from absentia.app._demo import run
+    from absentia.app.cli import _main as cli
+    from absentia.core._threads import at_most
 
     with at_most(1, n_samples):  # as the command has it
         records = run(n_samples).records
@@ -89,7 +89,7 @@ def example(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) ->
 
 def printed(arguments: list[str]) -> list[str]:
     """What a command prints."""
-    from absentia import cli
+    from absentia.app.cli import _main as cli
 
     out = StringIO()
     with redirect_stdout(out):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from absentia.completion.mkmc_fast import Noise, Problem, moments
-from absentia.linalg import thin_gram
-from absentia.operators import project
-from absentia.solve import Evaluated, Point
+from absentia.core._linalg import thin_gram
+from absentia.core._loop import Evaluated, Point
+from absentia.core._operators import project
+from absentia.methods.completion.mkmc._fast import Noise, Problem, moments
 
 
 def evaluate(problem: Problem, noise: Noise, point: Point) -> Evaluated:

@@ -3,8 +3,8 @@
     python benchmarks/unchanged.py save before.npz        # with the old source
     python benchmarks/unchanged.py compare before.npz     # with the new source
 
-Every method is fitted on fixed data: completed kernels, new samples, scores, chances, matrices.  `compare` lists
-every array that differs by more than 1e-10 of its largest value, and counts those that are equal to the bit.
+Every method is fitted on fixed data: completed kernels, new samples, scores, chances, matrices.  `compare`
+lists every array that differs by more than 1e-10 of its largest value, and counts those equal to the bit.
 """
 
 import argparse
@@ -87,15 +87,18 @@ def incomplete(n=90, classes=10):
 
 def kernel_problems():
     """Kernels to learn from, and rows of new samples against them."""
-    views, y = incomplete()
-    train, new = np.arange(0, 90, 3) // 1, np.arange(1, 90, 9)
-    train = np.sort(np.concatenate([train, np.arange(2, 90, 3)]))
+    views, _ = incomplete()
+    train, new = np.sort(np.concatenate([np.arange(0, 90, 3), np.arange(2, 90, 3)])), np.arange(1, 90, 9)
     makes = ViewKernels().fit(views[train])
     yield "digits", makes.fit_transform(views[train]), makes.transform(views[new])
-    factors = ViewKernels("linear").fit_transform(views)
-    phi = {name: (views.ids[views.observed[:, v]], np.linalg.cholesky(factors.block(name) + 0.1 * np.eye(k))[:, :20])
-           for v, name in enumerate(views.names) for k in [factors.block(name).shape[0]]}  # fmt: skip
-    whole = KernelViews.from_factors(phi)
+    linear, factors = ViewKernels("linear").fit_transform(views), {}
+    for v, name in enumerate(views.names):
+        K = linear.block(name)
+        factors[name] = (
+            views.ids[views.observed[:, v]],
+            np.linalg.cholesky(K + 0.1 * np.eye(len(K)))[:, :20],
+        )
+    whole = KernelViews.from_factors(factors)
     train, new = np.arange(60), np.arange(60, len(whole))
     yield "factors", whole[np.ix_(train, train)], whole[np.ix_(new, train)]
 
@@ -209,7 +212,9 @@ def difference(old, new):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["save", "compare"], nargs="?", default="save")
     parser.add_argument("file", nargs="?")
     parser.add_argument("--quick", action="store_true", help="run once and keep nothing")
@@ -221,7 +226,9 @@ def main():
         np.savez_compressed(options.file, **found)
     else:
         with np.load(options.file) as old:
-            apart = {name: difference(old[name], found[name]) if name in found else np.inf for name in old.files}
+            apart = {
+                name: difference(old[name], found[name]) if name in found else np.inf for name in old.files
+            }
         beyond = {name: gap for name, gap in apart.items() if gap > SAME}
         same = sum(gap == 0 for gap in apart.values())
         print(f"{len(apart)} arrays: {same} equal to the bit, {len(beyond)} apart by more than {SAME:g}")

@@ -17,27 +17,18 @@ from absentia import KernelViews, ViewKernels, datasets, missingness
 # where NumPy was there before this file, the variables came too late
 threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
 
-# what no processor's rounding can change: files, pages, commands, the house itself
-NOT_NUMERICAL = (
-    "cli",
-    "report",
-    "io",
-    "models",
-    "fuzz",
-    "house",
-    "views",
-    "datasets",
-    "missingness",
-    "randomness",
-)
+# what no processor's rounding can change: files, pages, commands, masks, the house itself
+NOT_NUMERICAL = ("app", "datasets", "files", "data/test_views", "data/test_missingness", "core/test_random")
 
 
 def pytest_collection_modifyitems(items):
     """Everything else is marked `numerical`, for runs as other processors (make test-portable)."""
+    here = Path(__file__).parent
     for item in items:
-        name = item.path.stem
-        if name.startswith("test_") and not name.removeprefix("test_").startswith(NOT_NUMERICAL):
-            item.add_marker(pytest.mark.numerical)
+        if item.path.is_relative_to(here):
+            name = item.path.relative_to(here).as_posix()
+            if "/" in name and not name.startswith(NOT_NUMERICAL):
+                item.add_marker(pytest.mark.numerical)
 
 
 @pytest.fixture(scope="session")

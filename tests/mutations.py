@@ -15,8 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from absentia import MKLClassifier, ViewKernels, Views, datasets, io, labels, models, tables
-from absentia.rows import read_new
+from absentia import MKLClassifier, ViewKernels, Views, datasets, io, models
+from absentia.files import _labels as labels
+from absentia.files import _tables as tables
+from absentia.files._rows import read_new
 
 IDS = np.array(["p", "q", "=r", "-1", "t", "u"])
 

@@ -11,92 +11,72 @@ import absentia
 
 SOURCE = Path(absentia.__file__).parent
 
-FLOORS = [
-    {"linalg", "operators", "distributed", "solve", "randomness", "choices", "threads"},
-    {
-        "files",
-        "presence",
-        "views",
-        "kernelviews",
-        "viewkernel",
-        "kernels",
-        "missingness",
-        "metrics",
-        "multilabel",
-        "io",
-        "rows",
-        "labels",
-        "tables",
-        "datasets",
-    },
-    {"base", "completion", "classification", "matrix"},
-    {
-        "models",
-        "validation",
-        "report",
-        "methods",
-        "calls",
-        "terminal",
-        "endings",
-        "demo",
-        "cli",
-        "cli_fit",
-        "cli_matrix",
-    },
-]
-SEPARATE = {"completion", "classification", "matrix"}  # these do not import one another
-
-
-def floor_of(part):
-    return next(level for level, parts in enumerate(FLOORS) if part in parts)
-
-
-def part_of(path, source=SOURCE):
-    relative = path.relative_to(source)
-    return relative.parts[0].removesuffix(".py")
+#: From the cellar up; a package imports from its own floor and from those below.
+FLOORS = ["core", "data", "kernels", "files", "datasets", "methods", "experiment", "app", "testing"]
+#: Packages of methods do not import one another.
+SEPARATE = ["completion", "learning", "matrix", "representation"]
 
 
 def imports(tree):
-    """Parts of absentia that a module imports, wherever in the file."""
+    """Modules of absentia that a module imports, wherever in the file, as tuples of their path."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "absentia":
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("absentia."):
-            yield node.module.split(".")[1]
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "absentia":
+            path = tuple(node.module.split("."))[1:]
+            yield from ((*path, alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
-            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("absentia."))
+            yield from (tuple(a.name.split("."))[1:] for a in node.names if a.name.startswith("absentia."))
 
 
-def upward_imports(source):
-    """Every import that goes up, or sideways between methods."""
+def room(path):
+    """The package of methods that a module belongs to, if any."""
+    return path[1] if len(path) > 1 and path[0] == "methods" and path[1] in SEPARATE else None
+
+
+def fault(here, there):
+    """What is wrong with module `here` importing `there`, if anything."""
+    if there[0] not in FLOORS:
+        return None  # absentia itself
+    if FLOORS.index(there[0]) > FLOORS.index(here[0]):
+        return "goes up"
+    if room(here) and room(there) and room(here) != room(there):
+        return "goes sideways"
+    private = next((i for i, part in enumerate(there) if part.startswith("_")), None)
+    if private is not None and here[:private] != there[:private]:
+        return "opens a private module of another package"
+    return None
+
+
+def wrong_imports(source):
     found = []
     for path in sorted(source.rglob("*.py")):
-        part = part_of(path, source)
-        if part in ("__init__", "__main__"):
+        here = path.relative_to(source).with_suffix("").parts
+        if here[0] in ("__init__", "__main__"):
             continue
-        for target in imports(ast.parse(path.read_text())):
-            sideways = part in SEPARATE and target in SEPARATE and part != target
-            if floor_of(target) > floor_of(part) or sideways:
-                found.append(f"{path.relative_to(source)} imports {target}")
+        for there in imports(ast.parse(path.read_text())):
+            problem = fault(here, there)
+            if problem:
+                found.append(f"{'.'.join(here)} imports {'.'.join(there)}: {problem}")
     return found
 
 
-def test_imports_go_downwards_only():
-    assert upward_imports(SOURCE) == []
+def test_imports_go_downwards_only_and_through_the_front_doors():
+    assert wrong_imports(SOURCE) == []
 
 
 def test_that_test_can_fail(tmp_path):
-    (tmp_path / "completion").mkdir()
-    (tmp_path / "linalg.py").write_text("def f():\n    from absentia.views import Views\n")
-    (tmp_path / "completion" / "mkmc.py").write_text(
-        "from absentia.matrix.model import x\nimport absentia.cli\n"
+    for folder in ("core", "files", "methods/completion/mkmc"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "core" / "_linalg.py").write_text("def f():\n    from absentia.data import Views\n")
+    (tmp_path / "methods" / "completion" / "mkmc" / "_fast.py").write_text(
+        "from absentia.methods.matrix import x\nimport absentia.app.cli\n"
+        "from absentia.methods.completion import _knn\n"
     )
-    (tmp_path / "io.py").write_text("from absentia import linalg, base\n")
-    assert upward_imports(tmp_path) == [
-        "completion/mkmc.py imports matrix",
-        "completion/mkmc.py imports cli",
-        "io.py imports base",
-        "linalg.py imports views",
+    (tmp_path / "files" / "_npz.py").write_text("from absentia.core import cholesky, _linalg\n")
+    assert wrong_imports(tmp_path) == [
+        "core._linalg imports data.Views: goes up",
+        "files._npz imports core._linalg: opens a private module of another package",
+        "methods.completion.mkmc._fast imports methods.matrix.x: goes sideways",
+        "methods.completion.mkmc._fast imports app.cli: goes up",
     ]
 
 
@@ -145,10 +125,10 @@ views = datasets.load_digit_views(n_samples=30).views
 kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.2, random_state=0)))
 print(MKMC(n_components=3).fit_transform(kernels).observed.all())
 try:
-    import absentia.cli
+    import absentia.app.cli._main
 except SystemExit as error:
     print(error)
-from absentia import report
+from absentia.app import report
 import numpy as np
 one = np.ones((1, 1, 1))
 try:
@@ -163,17 +143,10 @@ except ImportError as error:
     assert "absentia[report]" in report
 
 
-def test_the_public_names_are_listed_once_for_people_and_once_for_type_checkers():
-    tree = ast.parse((SOURCE / "__init__.py").read_text())
-    guarded = next(n for n in tree.body if isinstance(n, ast.If))
-    typed = {
-        alias.asname: (node.module or "").removeprefix("absentia").removeprefix(".")
-        for node in guarded.body
-        for alias in node.names
-    }
-    assert typed == absentia._HOME
+def test_the_public_names_are_those_of_the_stub():
     for name in absentia.__all__:
         assert getattr(absentia, name) is not None
+    assert set(absentia.__all__) <= set(dir(absentia))
     with pytest.raises(AttributeError, match=r"absentia has no 'MKMD'; it has .*MKMC"):
         absentia.MKMD  # noqa: B018
 
@@ -185,7 +158,7 @@ def test_every_module_says_what_it_is_for():
 
 def test_nothing_prints_outside_the_command_line():
     for path in SOURCE.rglob("*.py"):
-        if part_of(path) == "cli":
+        if path.relative_to(SOURCE).parts[0] == "app":
             continue
         calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"], path

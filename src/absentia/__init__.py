@@ -1,99 +1,37 @@
 """Data in several views, whole views absent: complete the kernels, or learn without them.
 
-Names are loaded when first used, so that ``import absentia`` costs nothing.
+Names are loaded when first used, so that ``import absentia`` costs nothing.  Which there are, and where
+they live, stands in one place: the stub beside this file, which type checkers read too.
 """
 
+import ast
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from absentia import datasets as datasets
-    from absentia import io as io
-    from absentia import metrics as metrics
-    from absentia import missingness as missingness
-    from absentia import models as models
-    from absentia.classification.amkl import AbsentMKLClassifier as AbsentMKLClassifier
-    from absentia.classification.baselines import AverageKernelSVC as AverageKernelSVC
-    from absentia.classification.mkl import MKLClassifier as MKLClassifier
-    from absentia.classification.mkl import MKLRegressor as MKLRegressor
-    from absentia.classification.mmaf import MMAFClassifier as MMAFClassifier
-    from absentia.completion.baselines import MeanFill as MeanFill
-    from absentia.completion.baselines import ZeroFill as ZeroFill
-    from absentia.completion.cvkt import CVKT as CVKT
-    from absentia.completion.emfill import EMFill as EMFill
-    from absentia.completion.knn import KNNFill as KNNFill
-    from absentia.completion.mic import MIC as MIC
-    from absentia.completion.mkc import MKC as MKC
-    from absentia.completion.mkmc import MKMC as MKMC
-    from absentia.completion.svt import SVTFill as SVTFill
-    from absentia.kernels import CombineKernels as CombineKernels
-    from absentia.kernels import ViewKernels as ViewKernels
-    from absentia.kernelviews import KernelViews as KernelViews
-    from absentia.matrix.baselines import IBLR as IBLR
-    from absentia.matrix.baselines import MLKNN as MLKNN
-    from absentia.matrix.baselines import PMF as PMF
-    from absentia.matrix.baselines import LabelGP as LabelGP
-    from absentia.matrix.baselines import MatrixLMC as MatrixLMC
-    from absentia.matrix.baselines import PartialLabelSVM as PartialLabelSVM
-    from absentia.matrix.pma import PMAClassifier as PMAClassifier
-    from absentia.matrix.pma import PMAImputer as PMAImputer
-    from absentia.matrix.pma import PMARegressor as PMARegressor
-    from absentia.matrix.tensor import PMATensorImputer as PMATensorImputer
-    from absentia.presence import AbsenceWarning as AbsenceWarning
-    from absentia.views import Views as Views
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
 
-#: The whole public API: each name and the module it lives in ("" for modules themselves).
+#: The whole public API: each name, the package it comes from, and its name there.
 _HOME = {
-    "datasets": "",
-    "io": "",
-    "metrics": "",
-    "missingness": "",
-    "models": "",
-    "AbsenceWarning": "presence",
-    "AbsentMKLClassifier": "classification.amkl",
-    "AverageKernelSVC": "classification.baselines",
-    "CVKT": "completion.cvkt",
-    "CombineKernels": "kernels",
-    "EMFill": "completion.emfill",
-    "IBLR": "matrix.baselines",
-    "KNNFill": "completion.knn",
-    "KernelViews": "kernelviews",
-    "LabelGP": "matrix.baselines",
-    "MIC": "completion.mic",
-    "MKC": "completion.mkc",
-    "MKLClassifier": "classification.mkl",
-    "MKLRegressor": "classification.mkl",
-    "MKMC": "completion.mkmc",
-    "MLKNN": "matrix.baselines",
-    "MMAFClassifier": "classification.mmaf",
-    "MatrixLMC": "matrix.baselines",
-    "MeanFill": "completion.baselines",
-    "PMAClassifier": "matrix.pma",
-    "PMAImputer": "matrix.pma",
-    "PMARegressor": "matrix.pma",
-    "PMATensorImputer": "matrix.tensor",
-    "PMF": "matrix.baselines",
-    "PartialLabelSVM": "matrix.baselines",
-    "SVTFill": "completion.svt",
-    "ViewKernels": "kernels",
-    "Views": "views",
-    "ZeroFill": "completion.baselines",
+    alias.asname: (node.module, alias.name)
+    for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
 }
 
-__all__ = sorted(_HOME)
+__all__ = sorted(name for name in _HOME if name)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"absentia has no {name!r}; it has {', '.join(sorted(_HOME))}")
-    if not _HOME[name]:
-        return import_module(f"absentia.{name}")
-    value = getattr(import_module(f"absentia.{_HOME[name]}"), name)
+        raise AttributeError(f"absentia has no {name!r}; it has {', '.join(__all__)}")
+    package, own = _HOME[name]
+    here = find_spec(f"{package}.{own}")
+    value = getattr(import_module(str(package)), own) if here is None else import_module(here.name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_HOME]
+    return [*globals(), *__all__]

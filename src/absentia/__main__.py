@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Load the command line and run it; Ctrl-C while it loads is no error either."""
     try:
-        from absentia.cli import main as run
+        from absentia.app.cli._main import main as run
     except KeyboardInterrupt:
         sys.stderr.write("absentia: interrupted; nothing was written\n")
         sys.exit(130)

@@ -1,0 +1,39 @@
+"""The public names: the one table, for type checkers and, at run time, for ``absentia`` itself."""
+
+from absentia import datasets as datasets
+from absentia import files as io  # noqa: F401
+from absentia.data import AbsenceWarning as AbsenceWarning
+from absentia.data import KernelViews as KernelViews
+from absentia.data import Views as Views
+from absentia.data import metrics as metrics
+from absentia.data import missingness as missingness
+from absentia.kernels import CombineKernels as CombineKernels
+from absentia.kernels import ViewKernels as ViewKernels
+from absentia.methods import models as models
+from absentia.methods.completion import CVKT as CVKT
+from absentia.methods.completion import MKC as MKC
+from absentia.methods.completion import MKMC as MKMC
+from absentia.methods.completion import EMFill as EMFill
+from absentia.methods.completion import KNNFill as KNNFill
+from absentia.methods.completion import MeanFill as MeanFill
+from absentia.methods.completion import SVTFill as SVTFill
+from absentia.methods.completion import ZeroFill as ZeroFill
+from absentia.methods.learning import AbsentMKLClassifier as AbsentMKLClassifier
+from absentia.methods.learning import AverageKernelSVC as AverageKernelSVC
+from absentia.methods.learning import MKLClassifier as MKLClassifier
+from absentia.methods.learning import MKLRegressor as MKLRegressor
+from absentia.methods.learning import MMAFClassifier as MMAFClassifier
+from absentia.methods.matrix import IBLR as IBLR
+from absentia.methods.matrix import MLKNN as MLKNN
+from absentia.methods.matrix import PMF as PMF
+from absentia.methods.matrix import LabelGP as LabelGP
+from absentia.methods.matrix import MatrixLMC as MatrixLMC
+from absentia.methods.matrix import PartialLabelSVM as PartialLabelSVM
+from absentia.methods.matrix import PMAClassifier as PMAClassifier
+from absentia.methods.matrix import PMAImputer as PMAImputer
+from absentia.methods.matrix import PMARegressor as PMARegressor
+from absentia.methods.matrix import PMATensorImputer as PMATensorImputer
+from absentia.methods.representation import MIC as MIC
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,133 @@
+"""What the commands check before they begin: numbers, names, places, extras.
+
+A command that is to fail fails at once and in one sentence, not after the work.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+MOST_THREADS = 4096
+
+
+def check_number(flag: str, value: float | None, least: float = 0.0, most: float = math.inf) -> None:
+    """Refuse what is not a finite number in this range; None was not given."""
+    if value is None or (math.isfinite(value) and least <= value <= most):
+        return
+    wanted = (
+        f"number from {least:g} to {most:g}" if most < math.inf else f"finite number of {least:g} or more"
+    )
+    raise ValueError(f"{flag} is a {wanted}, not {value}")
+
+
+def check_whole(flag: str, value: int | None, least: int = 1, most: int | None = None) -> None:
+    """Refuse a whole number out of range; None was not given."""
+    if value is None or (value >= least and (most is None or value <= most)):
+        return
+    wanted = f"of {least} or more" if most is None else f"from {least} to {most}"
+    raise ValueError(f"{flag} is a whole number {wanted}, not {value}")
+
+
+def check_threads(value: int | None) -> None:
+    check_whole("--threads", value, 1, MOST_THREADS)
+
+
+def components_of(text: str | None) -> int | str | None:
+    """``--components``: a number of one or more, or the name of a way to choose it."""
+    try:
+        number = int(text or "")
+    except ValueError:
+        return text
+    check_whole("--components", number)
+    return number
+
+
+def price_of(text: str) -> float | None:
+    """``--C``: a positive number, or None to choose it by cross-validation."""
+    if text == "cv":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"--C is a positive number or cv, not {text!r}")
+    return value
+
+
+# ---------------------------------------------------------------------------------------------- places
+
+
+def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]) -> None:
+    """Refuse outputs that are one of the other files, a folder, or where nothing can be written."""
+    others = list(inputs)
+    for output in outputs:
+        if output is not None:
+            check_output(output, others)
+            others.append(output)
+
+
+def check_output(output: Path, others: Sequence[Path]) -> None:
+    """Refuse one output; `others` are the files it must not be."""
+    if any(_same(output, other) for other in others):
+        raise ValueError(f"{output}: inputs and outputs are to be different files; choose another name")
+    if output.is_dir():
+        raise ValueError(f"{output}: is a folder; a file name is wanted")
+    folder = output.parent
+    if not folder.is_dir():
+        raise ValueError(f"{output}: the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"{output}: the folder {folder} cannot be written to; choose another place")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that is none, or that could not be made."""
+    there = next(
+        (place for place in (folder, *folder.absolute().parents) if os.path.lexists(place)), folder
+    )
+    if not there.is_dir():
+        raise ValueError(f"{there}: is a file, and a folder is wanted; choose another name")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(f"{folder}: the folder {there} cannot be written to; choose another place")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two names are of one file, which need not be there."""
+    if _place(one) == _place(other):
+        return True
+    try:
+        return one.samefile(other)  # another spelling of the name, or a second name
+    except OSError:
+        return False
+
+
+def _place(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # Python before 3.13 raises the latter for a loop
+        raise ValueError(f"{path}: leads nowhere, as links in it go round in a circle") from None
+
+
+def check_ending(path: Path, what: str, *endings: str) -> None:
+    """Refuse a file name without one of these endings."""
+    if path.suffix.lower() not in endings:
+        kinds = " or ".join(f"{'an' if e == '.npz' else 'a'} {e}" for e in endings)
+        raise ValueError(f"{path}: {what} is {kinds} file; give it that ending")
+
+
+# ---------------------------------------------------------------------------------------------- extras
+
+
+def check_report(report: Path | None, instead: str = "") -> None:
+    """Refuse a report for which packages are missing; `instead` says what else can be done."""
+    if report is None:
+        return
+    from absentia.app import report as reporting
+
+    try:
+        reporting.require()
+    except ImportError as error:
+        raise ImportError(f"{error}{instead}") from None

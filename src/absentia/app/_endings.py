@@ -1,0 +1,213 @@
+"""How a command ends: with one sentence and an exit code, whatever happened.
+
+0 fine; 2 the call or a file is not right; 1 the machine (memory, disk) or a defect of ours; 128 + n ended
+by signal n.  The sentence also says which of the files that were to be written are there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+
+from absentia.app._terminal import err, printable
+
+# isort: split
+from cyclopts import CycloptsError
+
+OURS, CALL = 1, 2
+TRACEBACK = "ABSENTIA_TRACEBACK"
+
+#: What is wrong with a name that was given, rather than with the machine.
+_NAMES = {
+    errno.ENOENT,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EISDIR,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.EINVAL,
+}
+
+
+class Terminated(BaseException):
+    """A signal that asks to end; raised where the program is, so that whatever is half done is undone."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+# ------------------------------------------------------------------------------------- what was written
+
+
+Stamp = tuple[int, int, int]
+
+
+class Ledger:
+    """Files that a command means to write, as they were before: what has changed since was written."""
+
+    def __init__(self) -> None:
+        self._before: dict[Path, tuple[Path, Stamp | None]] = {}  # as given: where it is, how it was
+
+    def expect(self, *paths: Path | None) -> None:
+        """From now on it matters whether these are written; None is nothing."""
+        self._before |= {path: (path.absolute(), _stamp(path)) for path in paths if path is not None}
+
+    def clear(self) -> None:
+        self._before.clear()
+
+    def written(self) -> list[Path]:
+        """The files that were written, the others still being as they were."""
+        return [path for path, (place, before) in self._before.items() if _stamp(place) != before]
+
+    def sentence(self) -> str:
+        """What of all this is there."""
+        there = self.written()
+        if not there:
+            return "nothing was written"
+        missing = [path for path in self._before if path not in there]
+        return _were(there, "written") + (f", {_were(missing, 'not')}" if missing else "")
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """What changes when a file is replaced."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _were(paths: Sequence[Path], what: str) -> str:
+    return f"{' and '.join(str(path) for path in paths)} {'was' if len(paths) == 1 else 'were'} {what}"
+
+
+ledger = Ledger()
+
+
+# ------------------------------------------------------------------------------------------- signals
+
+
+@contextmanager
+def orderly() -> Iterator[None]:
+    """Inside, signals that ask to end raise :class:`Terminated`; those that are ignored stay ignored.
+
+    After the first the others are ignored, as what is half done is being undone then.
+    """
+    if threading.current_thread() is not threading.main_thread():  # only there can they be handled
+        yield
+        return
+    asked = [number for number in _asking() if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, *asked)}
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for one in asked:
+            signal.signal(one, signal.SIG_IGN)
+        raise Terminated(number)
+
+    for number in asked:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            if handler is not None:  # None: it was not installed from Python
+                signal.signal(number, handler)
+
+
+def _asking() -> list[signal.Signals]:
+    """SIGTERM, and where there is one SIGHUP: the terminal has gone."""
+    return [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def _deaf() -> None:
+    """No signal interrupts the last words; :func:`orderly` puts the handlers back."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, *_asking()):
+            signal.signal(number, signal.SIG_IGN)
+
+
+# ------------------------------------------------------------------------------------------- endings
+
+
+def ending(error: BaseException) -> tuple[int, str]:
+    """Exit code and sentence for whatever came out of a command; no sentence for a closed pipe."""
+    if isinstance(error, KeyboardInterrupt):
+        return 128 + signal.SIGINT, f"interrupted; {ledger.sentence()}"
+    if isinstance(error, Terminated):
+        name = signal.Signals(error.number).name
+        return 128 + error.number, f"ended by {name}; {ledger.sentence()}"
+    if isinstance(error, BrokenPipeError):
+        return 128 + getattr(signal, "SIGPIPE", 13), ""
+    code, sentence = _failure(error)
+    return code, sentence + (f" ({ledger.sentence()})" if ledger.written() else "")
+
+
+def _failure(error: BaseException) -> tuple[int, str]:
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return OURS, (
+            f"out of memory{': ' + text if text else ''}; take fewer samples (memory grows with their "
+            "square), or a machine with more memory"
+        )
+    if isinstance(error, OSError):
+        return _system(error)
+    arithmetic = isinstance(error, np.linalg.LinAlgError)  # which is a ValueError
+    if isinstance(error, CycloptsError | ValueError | ImportError) and text and not arithmetic:
+        return CALL, text
+    return OURS, (
+        f"{type(error).__name__}: {text or 'without a word'}; this is a defect of absentia: please report "
+        f"it, with what {TRACEBACK}=1 shows"
+    )
+
+
+def _system(error: OSError) -> tuple[int, str]:
+    """What the operating system refused."""
+    reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return OURS, f"{where}{reason}; make room on the disk, or write elsewhere"
+    if error.errno == errno.ENOMEM:
+        return OURS, f"out of memory: {where}{reason}; take fewer samples, or a machine with more memory"
+    return (CALL if error.errno in _NAMES or error.errno is None else OURS), f"{where}{reason}"
+
+
+def leave(error: BaseException) -> int:
+    """Say what happened and give the exit code; never fails itself."""
+    _deaf()
+    with suppress(Exception):
+        _unheard()
+    code, sentence = ending(error)
+    with suppress(Exception):
+        if os.environ.get(TRACEBACK, "0") not in ("", "0"):
+            err.print("".join(traceback.format_exception(error)), markup=False, soft_wrap=True)
+        if sentence:
+            err.print(f"absentia: {printable(sentence)}", soft_wrap=True)
+    return code
+
+
+def _unheard() -> None:
+    """What is still to be written to a standard output that cannot take it goes nowhere.
+
+    Otherwise Python tries again when it ends, and complains.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)

@@ -1,0 +1,97 @@
+"""Are probabilities kept?  Geometry of a chart, drawn by the template."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.app.report._story import Array
+from absentia.app.report._text import number, shortened
+
+SIZE = 360.0
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 46.0
+BINS = 10
+FEW = 20
+
+
+@dataclass(frozen=True)
+class Dot:
+    x: float
+    y: float
+    low: float
+    high: float
+    few: bool
+    title: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    dots: Sequence[Dot]
+    path: str
+    ticks: Sequence[tuple[float, float, str]]  # along x, along y, label
+    error: str
+    x_title: str
+    y_title: str
+    what: str
+    has_few: bool
+    size: float = SIZE
+    left: float = LEFT
+    right: float = SIZE - RIGHT
+    top: float = TOP
+    bottom: float = SIZE - BOTTOM
+
+
+def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927)."""
+    p = right / n
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def calibration(truth: Array, chances: Array | None, classes: Sequence[str]) -> Calibration | None:
+    """Samples in ten groups by the chance they were given, and how many of each came true."""
+    if chances is None:
+        return None
+    if len(classes) == 2:
+        given, came = chances[:, 1], truth == 1
+        label = shortened(classes[1], 28)
+        what = f"the chance of {label}"
+        titles = (f"probability of {label}", "share that were")
+    else:
+        given, came = chances.max(axis=1), chances.argmax(axis=1) == truth
+        what = "the chance of each sample's most probable class"
+        titles = ("probability of the class", "share that were right")
+    place = np.minimum((given * BINS).astype(int), BINS - 1)
+    dots, error = [], 0.0
+    for b in np.unique(place):
+        members = place == b
+        n, mean, share = int(members.sum()), float(given[members].mean()), float(came[members].mean())
+        error += n * abs(mean - share)
+        dots.append(_dot(n, mean, share))
+    return Calibration(
+        dots,
+        "M" + "L".join(f"{dot.x:g} {dot.y:g}" for dot in dots),
+        [(_x(t), _y(t), f"{100 * t:.0f}%") for t in (0, 0.25, 0.5, 0.75, 1)],
+        f"{100 * error / len(truth):.1f}",
+        *titles,
+        what,
+        any(dot.few for dot in dots),
+    )
+
+
+def _x(share: float) -> float:
+    return round(LEFT + share * (SIZE - LEFT - RIGHT), 1)
+
+
+def _y(share: float) -> float:
+    return round(SIZE - BOTTOM - share * (SIZE - TOP - BOTTOM), 1)
+
+
+def _dot(n: int, mean: float, share: float) -> Dot:
+    low, high = wilson(round(share * n), n)
+    title = f"{number(n)} samples given {100 * mean:.0f}% on average: {100 * share:.0f}% came true"
+    return Dot(_x(mean), _y(share), _y(low), _y(high), n < FEW, title)

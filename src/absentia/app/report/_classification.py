@@ -1,0 +1,268 @@
+"""The page about a classification: how often it is right, for whom, which views count, how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import binomtest
+
+from absentia.app.report._calibration import calibration, wilson
+from absentia.app.report._order import patterns
+from absentia.app.report._page import Number, filled
+from absentia.app.report._presence import TOP_PATTERNS, pattern_words, presence
+from absentia.app.report._story import Array
+from absentia.app.report._text import number, percent, plural, shortened
+
+FEW = 20  # below, an accuracy says little
+MOST_CLASSES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class ClassificationStory:
+    """Everything the page tells, as arrays, numbers and sentences.
+
+    Parameters
+    ----------
+    title, summary : str
+    names : sequence of str
+        The V views.
+    observed : (n, V) bool
+        Who has which view, of the samples learned from.
+    classes : sequence of str
+    weights : (machines, V)
+        One row for two classes, else one per class.
+    truth : (n,) int
+        Positions in `classes`.
+    predictions : mapping of str to (n,) int
+        Out-of-fold predictions of the method, first, and of the baselines.
+    chances : (n, classes), optional
+        Out-of-fold chances of the method.
+    n_all : int
+        Samples that came, used or not.
+    dropped : mapping of str to int
+        How many were not learned from, and why ("without a label").
+    warnings, facts
+        As in :class:`CompletionStory`.
+    """
+
+    title: str
+    summary: str
+    names: Sequence[str]
+    observed: Array
+    classes: Sequence[str]
+    weights: Array
+    truth: Array
+    predictions: Mapping[str, Array]
+    chances: Array | None = None
+    n_all: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.observed.shape[0])
+
+    @property
+    def n_views(self) -> int:
+        return int(self.observed.shape[1])
+
+    @property
+    def method(self) -> str:
+        return next(iter(self.predictions))
+
+    def right(self, name: str) -> Array:
+        """Which samples a method got right."""
+        return np.asarray(self.predictions[name] == self.truth)
+
+
+def render_classification(story: ClassificationStory) -> str:
+    """One self-contained HTML page: no network, no other files, no scripts."""
+    chart = calibration(story.truth, story.chances, story.classes)
+    sections = {
+        "accuracy": "Accuracy",
+        "by-pattern": "By missing pattern",
+        "weights": "Weights",
+        "calibration": "Probabilities" if chart else "",
+        "presence": "Presence",
+        "reading": "How to read this",
+    }
+    return filled(
+        "classification.html.j2",
+        kind="classification",
+        sections={place: words for place, words in sections.items() if words},
+        story=story,
+        numbers=_numbers(story),
+        methods=[_method(story, name) for name in story.predictions],
+        verdicts=list(_verdicts(story)),
+        by_count=list(_by_count(story)),
+        by_pattern=list(_by_pattern(story)),
+        few=FEW,
+        weights=_weights(story),
+        classes=_class_rows(story),
+        calibration=chart,
+        presence=presence(story),
+        dropped=[(number(count), why) for why, count in story.dropped.items() if count],
+    )
+
+
+def _numbers(story: ClassificationStory) -> list[Number]:
+    n = story.n_samples
+    right = {name: int(story.right(name).sum()) for name in story.predictions}
+    best = max((name for name in right if name != story.method), key=right.__getitem__, default=None)
+    others = [Number(percent(right[best], n), f"with the better baseline, {best}")] if best else []
+    return [
+        Number(percent(right[story.method], n), f"right in cross-validation with {story.method}"),
+        *others,
+        Number(number(n), f"samples learned from, of {number(max(story.n_all, n))}"),
+        Number(number(len(story.classes)), f"classes, seen in {plural(story.n_views, 'view')}"),
+    ]
+
+
+# ----------------------------------------------------------------------------------------- how often
+
+
+@dataclass(frozen=True)
+class Method:
+    name: str
+    baseline: bool
+    accuracy: str
+    interval: str
+    balanced: str
+    best: bool
+    width: float  # percent
+    low: float
+    high: float
+
+
+def _method(story: ClassificationStory, name: str) -> Method:
+    right = story.right(name)
+    hits, n = int(right.sum()), len(right)
+    low, high = wilson(hits, n)
+    balanced = np.mean([right[story.truth == c].mean() for c in np.unique(story.truth)])
+    most = max(int(story.right(other).sum()) for other in story.predictions)
+    return Method(
+        name,
+        name != story.method,
+        percent(hits, n),
+        f"{100 * low:.1f} to {100 * high:.1f}%",
+        f"{100 * balanced:.1f}%",
+        hits == most,
+        round(100 * hits / n, 2),
+        round(100 * low, 2),
+        round(100 * high, 2),
+    )
+
+
+def _verdicts(story: ClassificationStory) -> Iterator[str]:
+    """The method against each baseline, sample by sample (exact McNemar test)."""
+    own = story.right(story.method)
+    for name in story.predictions:
+        if name == story.method:
+            continue
+        other = story.right(name)
+        wins, losses = int((own & ~other).sum()), int((other & ~own).sum())
+        counts = f"Only {story.method} was right on {plural(wins, 'sample')}, "
+        counts += f"only the {name} on {number(losses)}"
+        if wins + losses == 0:
+            yield f"{story.method} and the {name} were right on the same samples."
+            continue
+        p = float(binomtest(wins, wins + losses).pvalue)
+        if p >= 0.05:
+            end = "a difference that chance could make"
+        else:
+            end = f"{story.method if wins > losses else 'the ' + name} is better here"
+        yield f"{counts}: {end} (p {'< 0.001' if p < 0.001 else f'= {p:.3g}'}, exact McNemar test)."
+
+
+# ----------------------------------------------------------------------------------------- for whom
+
+
+@dataclass(frozen=True)
+class Group:
+    """Samples with the same views, or the same number of them."""
+
+    words: str
+    present: Sequence[bool]
+    count: str
+    accuracies: Sequence[str]
+    few: bool
+    width: float
+
+
+def _group(story: ClassificationStory, words: str, mask: Array, members: Array) -> Group:
+    n = int(members.sum())
+    hits = [int(story.right(name)[members].sum()) for name in story.predictions]
+    shares = [f"{100 * h / n:.0f}%" for h in hits]
+    return Group(words, mask.tolist(), number(n), shares, n < FEW, round(100 * hits[0] / n, 1))
+
+
+def _by_count(story: ClassificationStory) -> Iterator[Group]:
+    have = story.observed.sum(axis=1)
+    for k in range(story.n_views, 0, -1):
+        members = have == k
+        if members.any():
+            words = f"all {k}" if k == story.n_views else f"{k} of {story.n_views}"
+            yield _group(story, words, np.zeros(0, bool), members)
+
+
+def _by_pattern(story: ClassificationStory) -> Iterator[Group]:
+    found = patterns(story.observed)
+    top = np.argsort(-found.counts, kind="stable")[:TOP_PATTERNS]
+    left = np.ones(story.n_samples, bool)
+    for p in top:
+        members = found.rank == p
+        left &= ~members
+        yield _group(story, pattern_words(found.masks[p], story.names), found.masks[p], members)
+    if left.any():
+        rest = plural(len(found.counts) - len(top), "other pattern")
+        yield _group(story, f"{rest} together", np.zeros(0, bool), left)
+
+
+# ------------------------------------------------------------------------------------------- weights
+
+
+@dataclass(frozen=True)
+class Weight:
+    name: str
+    value: str
+    width: float  # percent of the largest
+    share: str
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    name: str
+    cells: Sequence[tuple[str, float]]  # value, and its share of the largest
+
+
+def _weights(story: ClassificationStory) -> list[Weight]:
+    mean = story.weights.mean(axis=0)
+    most = float(mean.max()) or 1.0
+    return [
+        Weight(
+            name,
+            f"{w:.3f}",
+            round(100 * w / most, 2),
+            percent(int(present.sum()), story.n_samples),
+        )
+        for name, w, present in zip(story.names, mean.tolist(), story.observed.T, strict=True)
+    ]
+
+
+def _class_rows(story: ClassificationStory) -> list[ClassRow]:
+    """Weights class by class, if each class has its own; of many classes the most frequent ones."""
+    if len(story.weights) == 1:
+        return []
+    counts = np.bincount(story.truth, minlength=len(story.classes))
+    shown = np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
+    most = float(story.weights.max()) or 1.0
+    return [
+        ClassRow(
+            shortened(story.classes[c], 28),
+            [(f"{w:.2f}" if w > 0 else "0", round(w / most, 3)) for w in story.weights[c].tolist()],
+        )
+        for c in shown
+    ]

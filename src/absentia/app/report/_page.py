@@ -1,0 +1,99 @@
+"""From a story to a page, and from a page to a file."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from absentia.app.report import _charts as charts
+from absentia.app.report import _colour as colour
+from absentia.app.report._heatmaps import heat_maps
+from absentia.app.report._presence import presence
+from absentia.app.report._scores import scores
+from absentia.app.report._story import CompletionStory
+from absentia.app.report._text import number, percent
+from absentia.files import write_whole
+
+
+def render(story: CompletionStory) -> str:
+    """One self-contained HTML page: no network, no other files, no scripts."""
+    require()  # before any work
+    table, objective = scores(story), charts.objective(story.traces)
+    sections = {
+        "presence": "Presence",
+        "scores": "Scores" if table else "",
+        "kernels": "Kernels",
+        "objective": "Convergence" if objective else "",
+        "reading": "How to read this",
+    }
+    return filled(
+        "page.html.j2",
+        kind="completion",
+        sections={place: words for place, words in sections.items() if words},
+        story=story,
+        numbers=_numbers(story),
+        presence=presence(story),
+        scores=table,
+        maps=heat_maps(story),
+        objective=objective,
+        mark="#" + bytes(colour.MARK).hex(),
+    )
+
+
+def filled(template: str, **values: Any) -> str:
+    """A template with its values filled in."""
+    return str(require().get_template(template).render(**values))
+
+
+def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
+    """Render to ``path``: the whole page or, if anything fails, whatever was there before."""
+    return save(render(story), path)
+
+
+def save(page: str, path: str | os.PathLike[str]) -> Path:
+    """Write a rendered page, whole or not at all."""
+    content = page.encode("utf-8", errors="replace")
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(path, lambda file: file.write(content))
+
+
+def require() -> Any:
+    """The templates, or an error that says what to install."""
+    try:
+        import jinja2
+        import PIL.Image  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            'the report needs jinja2 and pillow; install them with  pip install "absentia[report]"'
+        ) from error
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("absentia.app.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@dataclass(frozen=True)
+class Number:
+    value: str
+    label: str
+
+
+def _numbers(story: CompletionStory) -> Sequence[Number]:
+    observed = story.observed
+    complete = int(observed.all(axis=1).sum())
+    n, n_views = observed.shape
+    return [
+        Number(number(n), "sample" if n == 1 else "samples"),
+        Number(number(n_views), "view" if n_views == 1 else "views"),
+        Number(percent(int(observed.sum()), observed.size), "of all sample–view pairs present"),
+        Number(number(complete), f"{_have(complete)} every view ({percent(complete, n)})"),
+    ]
+
+
+def _have(count: int) -> str:
+    return "sample has" if count == 1 else "samples have"

@@ -1,1 +1,0 @@
-"""Classification and regression from several kernels, whole views absent, without completing them."""

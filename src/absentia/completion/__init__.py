@@ -1,1 +1,0 @@
-"""Methods that fill the missing rows and columns of kernels."""

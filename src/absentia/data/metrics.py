@@ -1,0 +1,228 @@
+"""How well were kernels completed?
+
+The four measures of Huusari, Capponi, Villoutreix and Kadri, "Cross-view kernel transfer", Pattern
+Recognition 129 (2022), and the LogDet divergence.  (Measures of multi-label ranking, importable from
+here too, are in ``_multilabel``.)
+
+Kernels come as one (n, n) matrix, as (V, n, n), as a list of matrices or as `KernelViews`; both the
+truth and what is measured against it must be complete.  Each measure is one number per view:
+``average=True`` returns the mean over views, ``average=False`` an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import uniform_filter
+
+from absentia.core import logdet_divergence
+from absentia.data._multilabel import average_precision, coverage, hamming_error, one_error, ranking_loss
+
+__all__ = [
+    "are",
+    "average_precision",
+    "ca_error",
+    "coverage",
+    "frobenius_error",
+    "hamming_error",
+    "logdet_divergence",
+    "one_error",
+    "ranking_loss",
+    "structural_similarity",
+]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class HasDense(Protocol):
+    """Anything that turns into a (V, n, n) array, such as `KernelViews`."""
+
+    def to_dense(self) -> NDArray[Any]: ...
+
+
+class HasObserved(Protocol):
+    """Anything that knows which samples were observed in which view."""
+
+    @property
+    def observed(self) -> Mask: ...
+
+
+Kernels = ArrayLike | Sequence[ArrayLike] | HasDense
+
+
+def ca_error(truth: Kernels, completed: Kernels, *, average: bool = True) -> float | Floats:
+    r"""Completion accuracy error (eq. 7), lower is better.
+
+    .. math:: 1 - \langle K, \hat K \rangle / (\|K\|_F \|\hat K\|_F)
+
+    Blind to the scale of a kernel.  A completed kernel that is all zero scores 1.
+
+    Examples
+    --------
+    >>> round(ca_error(np.eye(4), np.diag([5.0, 0.0, 0.0, 0.0])), 12)
+    0.5
+    """
+    K, K_hat = _pair(truth, completed)
+    norms = _true_norm(K) * _norm(K_hat)
+    alignment = (K * K_hat).sum(axis=(1, 2)) / np.where(norms > 0, norms, 1.0)
+    return _result(np.maximum(1 - alignment, 0.0), average)  # rounding dips below zero
+
+
+def are(
+    truth: Kernels,
+    completed: Kernels,
+    observed: ArrayLike | HasObserved,
+    *,
+    average: bool = True,
+) -> float | Floats:
+    r"""Average relative error of the rows that were missing (eq. 8, not squared), lower is better.
+
+    .. math:: \operatorname{mean}_{t \text{ missing}} \|\hat K_{t:} - K_{t:}\| / \|K_{t:}\|
+
+    `observed` (n_samples x n_views, True = was observed; n_samples suffice for one matrix) says
+    which rows to skip.  Rows whose truth is zero have no relative error and are skipped as well.
+    A view with nothing to measure is nan and does not enter the average, which is nan only if
+    there is nothing to measure in any view.
+
+    Examples
+    --------
+    >>> are(np.eye(2), np.zeros((2, 2)), [True, False])
+    1.0
+    """
+    K, K_hat = _pair(truth, completed)
+    size = np.linalg.norm(K, axis=2)
+    measured = ~_seen(observed, size.shape).T & (size > 0)
+    error = np.linalg.norm(K_hat - K, axis=2) / np.where(measured, size, 1.0)
+    n_rows = measured.sum(axis=1)
+    per_view = (error * measured).sum(axis=1) / np.where(n_rows, n_rows, 1)
+    per_view[n_rows == 0] = np.nan
+    return _result(per_view[n_rows > 0] if average and n_rows.any() else per_view, average)
+
+
+def frobenius_error(truth: Kernels, completed: Kernels, *, average: bool = True) -> float | Floats:
+    r"""Relative error of the whole kernel, observed part included (eq. 9), lower is better.
+
+    .. math:: \|K - \hat K\|_F / \|K\|_F
+
+    Examples
+    --------
+    >>> frobenius_error(np.eye(2), 1.5 * np.eye(2))
+    0.5
+    """
+    K, K_hat = _pair(truth, completed)
+    return _result(_norm(K - K_hat) / _true_norm(K), average)
+
+
+def structural_similarity(
+    truth: Kernels,
+    completed: Kernels,
+    *,
+    average: bool = True,
+    window: int = 7,
+    data_range: float = 2.0,
+) -> float | Floats:
+    """Structural similarity of kernels seen as images (eq. 10), higher is better, at most 1.
+
+    Eq. 10 with sample covariances in every `window` x `window` square that fits in the matrix,
+    ``c1 = (0.01 data_range)^2`` and ``c2 = (0.03 data_range)^2``, averaged over squares: what image
+    libraries compute.  The default `data_range`, that of kernels within [-1, 1], gives the paper's
+    figures.  The order of samples matters.
+
+    Examples
+    --------
+    >>> structural_similarity(np.eye(9), np.eye(9))
+    1.0
+    """
+    K, K_hat = _pair(truth, completed)
+    _check_window(window, K.shape[1], data_range)
+    c1, c2 = (0.01 * data_range) ** 2, (0.03 * data_range) ** 2
+    m, m_hat = _local_mean(K, window), _local_mean(K_hat, window)
+    to_sample = window**2 / (window**2 - 1)
+    var = to_sample * (_local_mean(K * K, window) - m * m)
+    var_hat = to_sample * (_local_mean(K_hat * K_hat, window) - m_hat * m_hat)
+    cov = to_sample * (_local_mean(K * K_hat, window) - m * m_hat)
+    luminance = (2 * m * m_hat + c1) / (m * m + m_hat * m_hat + c1)
+    structure = (2 * cov + c2) / (var + var_hat + c2)
+    return _result((luminance * structure).mean(axis=(1, 2)), average)
+
+
+def _local_mean(K: Floats, window: int) -> Floats:
+    """Mean over each square that fits: (V, n, n) to (V, n - window + 1, n - window + 1)."""
+    inside = slice(window // 2, K.shape[1] - window // 2)
+    return np.asarray(uniform_filter(K, size=(1, window, window))[:, inside, inside])
+
+
+def _check_window(window: int, n: int, data_range: float) -> None:
+    if window % 2 == 0 or not 3 <= window <= n:
+        raise ValueError(f"window={window} on kernels of {n} samples; pass an odd number from 3 to {n}")
+    if not data_range > 0:
+        raise ValueError(f"data_range={data_range}; pass the positive span of the kernel's values")
+
+
+def _norm(K: Floats) -> Floats:
+    return np.asarray(np.linalg.norm(K, axis=(1, 2)))
+
+
+def _true_norm(K: Floats) -> Floats:
+    norm = _norm(K)
+    if not norm.all():
+        v = norm.argmin()
+        raise ValueError(f"truth: view {v} is all zero, so no error is relative to it; drop it")
+    return norm
+
+
+def _result(per_view: Floats, average: bool) -> float | Floats:
+    return float(per_view.mean()) if average else per_view
+
+
+def _pair(truth: Kernels, completed: Kernels) -> tuple[Floats, Floats]:
+    for what in ("ids", "names"):
+        one, other = getattr(truth, what, None), getattr(completed, what, None)
+        if one is not None and other is not None and not np.array_equal(one, other):
+            raise ValueError(f"truth and completed have different {what}; bring them into the same order")
+    K, K_hat = _stack("truth", truth), _stack("completed", completed)
+    if K.shape != K_hat.shape:
+        raise ValueError(
+            f"truth has shape {K.shape}, completed {K_hat.shape} (views, samples, samples); "
+            "pass the same views and samples in both"
+        )
+    return K, K_hat
+
+
+def _stack(name: str, kernels: Any) -> Floats:
+    """Kernels as a complete (V, n, n) array."""
+    blocks = kernels.to_dense() if hasattr(kernels, "to_dense") else kernels
+    shapes = [np.shape(block) for block in blocks]
+    if len(set(shapes)) != 1:
+        raise ValueError(f"{name}: views have shapes {shapes}; pass kernels over the same samples")
+    K = np.asarray(blocks, dtype=np.float64)
+    K = K[None] if K.ndim == 2 else K
+    if K.ndim != 3 or K.shape[1] != K.shape[2]:
+        raise ValueError(f"{name} has shape {K.shape}; pass (n, n) or (V, n, n)")
+    _check_complete(name, K)
+    return K
+
+
+def _check_complete(name: str, K: Floats) -> None:
+    n_missing = (~np.isfinite(K)).sum(axis=(1, 2))
+    if n_missing.any():
+        v = n_missing.argmax()
+        raise ValueError(
+            f"{name}: {n_missing[v]} entries of view {v} are NaN or infinite; complete it first"
+        )
+
+
+def _seen(observed: Any, shape: tuple[int, ...]) -> Mask:
+    """`observed` as n_samples x n_views."""
+    mask = np.asarray(getattr(observed, "observed", observed))
+    mask = mask[:, None] if mask.ndim == 1 else mask
+    if mask.shape != shape[::-1] or mask.dtype != np.bool_:
+        raise ValueError(
+            f"observed has shape {mask.shape} and type {mask.dtype}; pass booleans of shape "
+            f"{shape[::-1]} (samples, views), True where the sample was observed"
+        )
+    return mask

@@ -1,0 +1,490 @@
+"""Hide views on purpose: generators of masks, each with a precise definition of its rate.
+
+Every function returns `keep` (n_samples x n_views, True = stays), itself a valid `observed` mask.
+`where` is a shape ``(n_samples, n_views)``, a boolean `observed` matrix, or an object that has one
+(`Views`, `KernelViews`).  Only observed cells are hidden, rates are shares of what is observed, and
+cells already absent come back False.  Every sample that had a view keeps at least one, unless
+``allow_empty=True``; a request that cannot honour this raises `ValueError`.
+
+Inside, every cell gets a random number, its *wish* to be hidden, and the largest wishes come true.
+Where that would leave a sample empty, its smallest wish is withdrawn and the next largest wish
+elsewhere comes true instead, so that counts stay exact.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from absentia.core import RandomState, generator
+
+__all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar"]
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+class HasObserved(Protocol):
+    """Anything that knows which cells are observed."""
+
+    @property
+    def observed(self) -> Mask: ...
+
+
+Where = tuple[int, int] | Mask | HasObserved
+
+
+def mcar(where: Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
+    """Hide cells completely at random.
+
+    Exactly ``round(rate * observed cells)`` cells are hidden, a uniform draw among all observed
+    cells; a sample left empty gets one of its views back and another cell is hidden instead.
+
+    Parameters
+    ----------
+    where : shape, boolean matrix, Views or KernelViews
+        What is observed now.
+    rate : float in [0, 1]
+        Share of the observed *cells* to hide.
+    random_state : int, Generator, RandomState or None
+        Source of randomness.
+    allow_empty : bool
+        Whether samples may lose their last view.
+
+    Returns
+    -------
+    keep : boolean array, n_samples x n_views
+
+    Examples
+    --------
+    >>> keep = mcar((100, 5), 0.3, random_state=0)
+    >>> int((~keep).sum()), bool(keep.any(axis=1).all())
+    (150, True)
+    """
+    observed = _observed(where)
+    wish = np.where(observed, generator(random_state).random(observed.shape), np.inf)
+    if not allow_empty:
+        wish[np.arange(len(wish)), wish.argmin(axis=1)] = np.inf  # one view of each sample stays
+    can_go, n_hidden = np.isfinite(wish), round(_share(rate) * observed.sum())
+    if n_hidden > can_go.sum():
+        raise ValueError(
+            f"asked to hide {n_hidden} of {observed.sum()} observed cells, but only {can_go.sum()} "
+            f"can go if every sample is to keep a view; lower rate={rate} or pass allow_empty=True"
+        )
+    keep = observed.copy()
+    keep.flat[_largest(np.where(can_go, wish, -np.inf).ravel(), n_hidden)] = False
+    return keep
+
+
+def fixed_per_sample(
+    where: Where, n_hidden: int, *, random_state: RandomState = None, allow_empty: bool = False
+) -> Mask:
+    """Hide the same number of views in every sample.
+
+    Each sample that has any view loses exactly `n_hidden` of them, chosen uniformly.
+
+    Parameters
+    ----------
+    where : shape, boolean matrix, Views or KernelViews
+        What is observed now.
+    n_hidden : int
+        Number of views that every sample loses.
+    random_state : int, Generator, RandomState or None
+        Source of randomness.
+    allow_empty : bool
+        Whether samples may lose their last view.
+
+    Returns
+    -------
+    keep : boolean array, n_samples x n_views
+
+    Examples
+    --------
+    >>> fixed_per_sample((4, 3), 2, random_state=0).sum(axis=1)
+    array([1, 1, 1, 1])
+    """
+    observed, n_hidden = _observed(where), operator.index(n_hidden)
+    n_views = observed.sum(axis=1)
+    fewest = n_views[n_views > 0].min(initial=observed.shape[1])
+    most = fewest if allow_empty else fewest - 1
+    if not 0 <= n_hidden <= most:
+        raise ValueError(
+            f"asked to hide n_hidden={n_hidden} views of every sample, but between 0 and {most} "
+            f"can go: some sample has only {fewest}; change n_hidden"
+            + ("" if allow_empty else " or pass allow_empty=True")
+        )
+    wish = np.where(observed, generator(random_state).random(observed.shape), -np.inf)
+    keep = observed.copy()
+    np.put_along_axis(keep, wish.argsort(axis=1)[:, observed.shape[1] - n_hidden :], False, axis=1)
+    return keep
+
+
+def fixed_per_view(
+    where: Where,
+    rate: float | Sequence[float],
+    *,
+    random_state: RandomState = None,
+    allow_empty: bool = False,
+) -> Mask:
+    """Hide the same share of samples in every view: the papers' rows and columns picked at random.
+
+    In each view exactly ``round(rate * observed samples of the view)`` samples are hidden, views
+    drawn independently; a sample left empty gets a view back and another sample loses that view
+    instead.
+
+    Parameters
+    ----------
+    where : shape, boolean matrix, Views or KernelViews
+        What is observed now.
+    rate : float in [0, 1], or one per view
+        Share of each view's observed *samples* to hide.
+    random_state : int, Generator, RandomState or None
+        Source of randomness.
+    allow_empty : bool
+        Whether samples may lose their last view.
+
+    Returns
+    -------
+    keep : boolean array, n_samples x n_views
+
+    Examples
+    --------
+    >>> fixed_per_view((10, 3), [0.1, 0.2, 0.5], random_state=0).sum(axis=0)
+    array([9, 8, 5])
+    """
+    observed = _observed(where)
+    wish = generator(random_state).random(observed.shape)
+    return _hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
+
+
+def exclusive(
+    where: Where, rate: float = 1.0, *, random_state: RandomState = None, allow_empty: bool = False
+) -> Mask:
+    """Leave one view only to a share of the samples: mutually exclusive views.
+
+    Exactly ``round(rate * samples with two or more views)`` samples, chosen uniformly, keep exactly
+    one view; the others are untouched.  How many of them keep each view is as even as what is
+    observed permits: if all is observed, the numbers differ by at most one.
+
+    Parameters
+    ----------
+    where : shape, boolean matrix, Views or KernelViews
+        What is observed now.
+    rate : float in [0, 1]
+        Share of the *samples* with two or more views that are left with one.
+    random_state : int, Generator, RandomState or None
+        Source of randomness.
+    allow_empty : bool
+        As everywhere in this module; changes nothing here, where no sample is ever left empty.
+
+    Returns
+    -------
+    keep : boolean array, n_samples x n_views
+
+    Examples
+    --------
+    >>> keep = exclusive((12, 3), random_state=0)
+    >>> keep.sum(axis=0), keep.sum(axis=1).max()
+    (array([4, 4, 4]), np.int64(1))
+    """
+    observed, rng = _observed(where), generator(random_state)
+    several = np.flatnonzero(observed.sum(axis=1) > 1)
+    rows = rng.choice(several, round(_share(rate) * several.size), replace=False)
+    views = rng.permutation(observed.shape[1])  # no view is favoured where numbers must differ
+    cells = np.ix_(rows, views)
+    keep = observed.copy()
+    keep[cells] = _one_each(observed[cells], rng.random((rows.size, views.size)))
+    return keep
+
+
+def mar(
+    where: Where,
+    rate: float | Sequence[float],
+    score: ArrayLike,
+    *,
+    strength: float = 2.0,
+    always: int | Sequence[int] | None = 0,
+    random_state: RandomState = None,
+    allow_empty: bool = False,
+) -> Mask:
+    """Hide at random given a score that is always known (age, a summary of a view always there).
+
+    In each view not in `always` exactly ``round(rate * observed samples of the view)`` samples are
+    hidden: drawn one after the other without replacement, each with probability proportional to
+    ``exp(strength * z)``, z the standardised score.  Samples left empty are repaired as in
+    `fixed_per_view`.
+
+    Parameters
+    ----------
+    where : shape, boolean matrix, Views or KernelViews
+        What is observed now.
+    rate : float in [0, 1], or one per view
+        Share of each view's observed *samples* to hide.
+    score : array of n_samples
+        One known number per sample.
+    strength : float
+        Log-odds per standard deviation of the score; 0 ignores it, below 0 hides low scores.
+    always : int, sequence of int, or None
+        Views that are never hidden.
+    random_state : int, Generator, RandomState or None
+        Source of randomness.
+    allow_empty : bool
+        Whether samples may lose their last view.
+
+    Returns
+    -------
+    keep : boolean array, n_samples x n_views
+
+    Examples
+    --------
+    >>> age = np.arange(100)
+    >>> keep = mar((100, 2), 0.3, age, random_state=0)
+    >>> keep.sum(axis=0), bool(age[~keep[:, 1]].mean() > age[keep[:, 1]].mean())
+    (array([100,  70]), True)
+    """
+    observed = _observed(where)
+    z = _standardised(_numbers("score", score, observed.shape[:1]))
+    n_hidden = _counts(observed, rate)
+    n_hidden[_view_indices(always, observed.shape[1])] = 0
+    wish = _tilted(np.broadcast_to(z[:, None], observed.shape), strength, random_state)
+    return _hide_in_each_view(observed, n_hidden, wish, allow_empty)
+
+
+def mnar(
+    where: Where,
+    rate: float | Sequence[float],
+    scores: ArrayLike,
+    *,
+    strength: float = 2.0,
+    random_state: RandomState = None,
+    allow_empty: bool = False,
+) -> Mask:
+    """Hide not at random: what a sample would show in a view decides whether it is seen there.
+
+    In each view exactly ``round(rate * observed samples of the view)`` samples are hidden: drawn
+    one after the other without replacement, each with probability proportional to
+    ``exp(strength * z)``, z the sample's score in that very view, standardised over the view's
+    observed samples.  Samples left empty are repaired as in `fixed_per_view`.
+
+    Parameters
+    ----------
+    where : shape, boolean matrix, Views or KernelViews
+        What is observed now.
+    rate : float in [0, 1], or one per view
+        Share of each view's observed *samples* to hide.
+    scores : array, n_samples x n_views
+        One number per cell, for instance the norm of the sample in the view; anything, NaN too,
+        where the cell is absent.
+    strength : float
+        Log-odds per standard deviation of the score; 0 ignores it, below 0 hides low scores.
+    random_state : int, Generator, RandomState or None
+        Source of randomness.
+    allow_empty : bool
+        Whether samples may lose their last view.
+
+    Returns
+    -------
+    keep : boolean array, n_samples x n_views
+
+    Examples
+    --------
+    >>> norms = np.random.default_rng(0).random((100, 3))
+    >>> keep = mnar(norms.shape, 0.2, norms, random_state=0)
+    >>> keep.sum(axis=0), bool(norms[~keep].mean() > norms[keep].mean())
+    (array([80, 80, 80]), True)
+    """
+    observed = _observed(where)
+    numbers = _numbers("scores", scores, observed.shape, observed)
+    z = np.zeros_like(numbers)
+    for v, seen in enumerate(observed.T):
+        z[seen, v] = _standardised(numbers[seen, v])
+    wish = _tilted(z, strength, random_state)
+    return _hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
+
+
+# what came in
+
+
+def _observed(where: Where) -> Mask:
+    mask = _full(where) if isinstance(where, tuple) else np.asarray(getattr(where, "observed", where))
+    if mask.ndim != 2 or mask.dtype != np.bool_ or not mask.size:
+        raise ValueError(
+            f"where has shape {mask.shape} and type {mask.dtype}; pass (n_samples, n_views), a "
+            "boolean matrix of that shape (True = observed), or an object with such an .observed"
+        )
+    return mask
+
+
+def _full(shape: tuple[int, ...]) -> Mask:
+    if len(shape) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in shape):
+        raise ValueError(f"where={shape} is no shape; pass two positive integers, samples and views")
+    return np.ones(shape, dtype=np.bool_)
+
+
+def _share(rate: float) -> float:
+    if np.ndim(rate) != 0 or not 0 <= rate <= 1:
+        raise ValueError(f"rate={rate}; pass one number between 0 and 1, the share to hide")
+    return float(rate)
+
+
+def _counts(observed: Mask, rate: float | Sequence[float]) -> Ints:
+    """How many samples to hide in each view."""
+    n_views = observed.shape[1]
+    rates = np.repeat(rate, n_views) if np.ndim(rate) == 0 else np.asarray(rate)
+    if len(rates) != n_views:
+        raise ValueError(f"{len(rates)} rates for {n_views} views; pass one number, or one per view")
+    return np.rint([_share(r) for r in rates] * observed.sum(axis=0)).astype(np.intp)
+
+
+def _numbers(name: str, given: ArrayLike, shape: tuple[int, ...], needed: Any = True) -> Floats:
+    """A fresh array of floats, finite wherever `needed`."""
+    numbers = np.array(given, dtype=np.float64)
+    if numbers.shape != shape:
+        raise ValueError(f"{name} has shape {numbers.shape} where {shape} is wanted")
+    unknown = int((~np.isfinite(numbers) & needed).sum())
+    if unknown:
+        raise ValueError(f"{name} is NaN or infinite in {unknown} places; fill these in first")
+    return numbers
+
+
+def _view_indices(views: int | Sequence[int] | None, n_views: int) -> Ints:
+    indices = np.atleast_1d(np.asarray([] if views is None else views, dtype=np.intp))
+    if ((indices < -n_views) | (indices >= n_views)).any():
+        raise ValueError(f"always={views}, but views are numbered 0 to {n_views - 1}")
+    return indices
+
+
+def _standardised(score: Floats) -> Floats:
+    """Mean 0, variance 1; all zero if constant."""
+    if not score.size or np.ptp(score) == 0:
+        return np.zeros_like(score)
+    return np.asarray((score - score.mean()) / score.std())
+
+
+def _tilted(z: Floats, strength: float, random_state: RandomState) -> Floats:
+    """Wishes whose k largest are k weighted draws without replacement (the Gumbel trick)."""
+    if not np.isfinite(strength):
+        raise ValueError(f"strength={strength}; pass a finite number, 0 to ignore the score")
+    return strength * z + generator(random_state).gumbel(size=z.shape)
+
+
+# hiding with exact counts per view
+
+
+def _largest(values: Floats, k: int) -> Ints:
+    """Indices of the `k` largest values."""
+    return np.asarray(np.argsort(-values)[:k])
+
+
+def _hide_in_each_view(observed: Mask, n_hidden: Ints, wish: Floats, allow_empty: bool) -> Mask:
+    """In view v, make the ``n_hidden[v]`` largest wishes come true; then see to empty samples."""
+    keep = observed.copy()
+    for v, seen in enumerate(observed.T):
+        keep[_largest(np.where(seen, wish[:, v], -np.inf), n_hidden[v]), v] = False
+    if not allow_empty:
+        _refill_empty(keep, observed, wish)
+    return keep
+
+
+def _refill_empty(keep: Mask, observed: Mask, wish: Floats) -> None:
+    """Swap within views, in place, until no sample is empty.
+
+    An empty sample enters a view and someone leaves it for good, who must keep another view.  If
+    no one there does, a sample can leave it for a second view, where someone leaves for good, and
+    so on: an augmenting path of bipartite flow, taken by as many samples at once as it carries.
+    """
+    while (empty := np.flatnonzero(observed.any(axis=1) & ~keep.any(axis=1))).size:
+        spare = keep & (keep.sum(axis=1) > 1)[:, None]
+        routes = _routes(_passages(keep, observed), np.flatnonzero(spare.any(axis=0)))
+        closed = np.isin(np.arange(keep.shape[1]), list(routes), invert=True)
+        cost = np.where(observed[empty] & ~closed, wish[empty], np.inf)
+        if np.isinf(cost).all(axis=1).any():
+            raise ValueError(_too_crowded(keep, observed, closed))
+        choice = cost.argmin(axis=1)
+        path = routes[int(np.bincount(choice).argmax())]
+        entering = empty[choice == path[0]]
+        leaving = np.flatnonzero(spare[:, path[-1]])
+        movers = _movers(keep, observed, path)
+        n = min(map(len, [entering, *movers, leaving]))
+        keep[entering[_largest(-wish[entering, path[0]], n)], path[0]] = True
+        _move(keep, movers, path, wish, n)
+        keep[leaving[_largest(wish[leaving, path[-1]], n)], path[-1]] = False
+
+
+def _too_crowded(keep: Mask, observed: Mask, closed: Mask) -> str:
+    """Hall's condition, violated: samples that have the `closed` views only outnumber the room."""
+    views = np.flatnonzero(closed).tolist()
+    cells, room = observed[:, closed].sum(), keep[:, closed].sum()
+    needy = (observed.any(axis=1) & ~observed[:, ~closed].any(axis=1)).sum()
+    return (
+        f"asked to hide {cells - room} of the {cells} observed cells in views {views}, but at most "
+        f"{cells - needy} can go if every sample is to keep a view: {needy} samples have no other "
+        "views; lower the rate or pass allow_empty=True"
+    )
+
+
+# samples that keep one view and change it for another, along a path of views
+
+
+def _one_each(observed: Mask, wish: Floats) -> Mask:
+    """Keep one view of each sample, every view as often as any other where possible.
+
+    From a random choice, samples move along paths from fuller to emptier views until no path joins
+    views that differ by more than one: an optimal semi-matching (Harvey et al., 2006).
+    """
+    keep = np.zeros_like(observed)
+    keep[np.arange(len(keep)), np.where(observed, wish, np.inf).argmin(axis=1)] = True
+    while path := _levelling_path(keep, observed):
+        n_kept, movers = keep.sum(axis=0), _movers(keep, observed, path)
+        gap = n_kept[path[0]] - n_kept[path[-1]]
+        _move(keep, movers, path, wish, min(gap // 2, *map(len, movers)))
+    return keep
+
+
+def _levelling_path(keep: Mask, observed: Mask) -> list[int]:
+    """A path from a view to one kept by at least two samples fewer, or an empty list."""
+    n_kept, passages = keep.sum(axis=0), _passages(keep, observed)
+    for low in n_kept.argsort():
+        routes = _routes(passages, [low])
+        high = max(routes, key=n_kept.__getitem__)
+        if n_kept[high] - n_kept[low] > 1:
+            return routes[high]
+    return []
+
+
+def _passages(keep: Mask, observed: Mask) -> Mask:
+    """``[v, w]``: some sample keeps view v but has view w too."""
+    return np.asarray(keep.T.astype(np.float32) @ observed.astype(np.float32) > 0)
+
+
+def _routes(passages: Mask, goals: Iterable[int]) -> dict[int, list[int]]:
+    """From each view that can reach a goal, the shortest path of views to one."""
+    routes = {int(w): [int(w)] for w in goals}
+    queue = list(routes)
+    for w in queue:
+        for v in np.flatnonzero(passages[:, w]).tolist():
+            if v not in routes:
+                routes[v] = [v, *routes[w]]
+                queue.append(v)
+    return routes
+
+
+def _movers(keep: Mask, observed: Mask, path: list[int]) -> list[Ints]:
+    """For each step v to w of the path, the samples that keep v but have w too.
+
+    A shortest path leads through views whose samples keep nothing else, so none of them keeps w.
+    """
+    return [np.flatnonzero(keep[:, v] & observed[:, w]) for v, w in pairwise(path)]
+
+
+def _move(keep: Mask, movers: list[Ints], path: list[int], wish: Floats, n: int) -> None:
+    """At each step of the path, the `n` movers that most wish to leave take it."""
+    for rows, (v, w) in zip(movers, pairwise(path), strict=True):
+        moved = rows[_largest(wish[rows, v], n)]
+        keep[moved, v], keep[moved, w] = False, True

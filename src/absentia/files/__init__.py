@@ -1,0 +1,41 @@
+"""Files in and out.  Nothing is ever unpickled, and output appears whole or not at all."""
+
+from absentia.files._archive import (
+    FileError,
+    Member,
+    archive,
+    keys,
+    one_line,
+    read_arrays,
+    reading,
+    write_arrays,
+    write_whole,
+)
+from absentia.files._labels import read_labels
+from absentia.files._npz import from_arrays, is_data, read, write
+from absentia.files._rows import against, read_new
+from absentia.files._tables import Matrix, csv_rows, holds_matrix, read_matrix, write_csv
+
+__all__ = [
+    "FileError",
+    "Matrix",
+    "Member",
+    "against",
+    "archive",
+    "csv_rows",
+    "from_arrays",
+    "holds_matrix",
+    "is_data",
+    "keys",
+    "one_line",
+    "read",
+    "read_arrays",
+    "read_labels",
+    "read_matrix",
+    "read_new",
+    "reading",
+    "write",
+    "write_arrays",
+    "write_csv",
+    "write_whole",
+]

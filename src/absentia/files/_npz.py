@@ -1,0 +1,168 @@
+"""Files in and out: one ``.npz`` per data set.
+
+Keys
+----
+``view_<name>``
+    Feature view, samples x features; a row of NaN means the sample lacks the view.  Or:
+``K``
+    Kernels, views x samples x samples; NaN rows and columns where absent.
+``mask``
+    Optional, samples x views, True = present; what it marks absent is ignored, whatever it holds.
+``ids``, ``names``
+    Optional sample ids and view names (``names`` in the order of ``K`` and of the columns of ``mask``;
+    for ``view_<name>`` files the order of the columns of ``mask``, by default the order in the file).
+    ``view_names`` is read as ``names``.
+
+Other keys are left alone.  Nothing is ever unpickled.  How files are opened and written, and how much
+memory one may take, is in ``_archive``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from absentia.core import Array
+from absentia.data import KernelViews, Views, check_unique
+from absentia.files._archive import (
+    FileError,
+    archive,
+    keys,
+    read_arrays,
+    reading,
+    write_arrays,
+    write_whole,
+)
+
+MOST_VIEWS = 1_000
+
+__all__ = [
+    "FileError",
+    "archive",
+    "from_arrays",
+    "is_data",
+    "keys",
+    "read",
+    "read_arrays",
+    "reading",
+    "write",
+    "write_arrays",
+    "write_whole",
+]
+
+
+def read(path: str | os.PathLike[str]) -> Views | KernelViews:
+    """Read :class:`Views` (keys ``view_<name>``) or :class:`KernelViews` (key ``K``) from ``.npz``."""
+    with reading(path):
+        with archive(path) as members:
+            arrays = {key: member.read() for key, member in members.items() if is_data(key)}
+            held = sorted(members)
+        if not arrays:
+            raise ValueError(f"holds {_neither(held)}")
+        return from_arrays(arrays)
+
+
+def write(path: str | os.PathLike[str], data: Views | KernelViews, **extra: Any) -> Path:
+    """Write Views or square KernelViews to ``.npz``; `extra` arrays go in beside them."""
+    return write_arrays(path, {**_to_arrays(data), **extra})
+
+
+def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
+    """Views or KernelViews from arrays under the keys of the module's docstring."""
+    views = {key.removeprefix("view_"): a for key, a in arrays.items() if _is_view(key)}
+    names = arrays.get("names", arrays.get("view_names"))
+    ids, mask = checked_ids(arrays.get("ids")), checked_mask(arrays.get("mask"))
+    if "K" in arrays and views:
+        raise ValueError("holds both 'K' and 'view_...' keys; keep one of the two")
+    if "K" in arrays:
+        K = arrays["K"]
+        if K.ndim != 3:
+            raise ValueError(f"'K' has shape {K.shape}; wanted (views, samples, samples)")
+        check_counts(K.shape[0], K.shape[1], names, ids)
+        return KernelViews.from_dense(K, mask, ids, None if names is None else checked_texts(names))
+    if not views:
+        raise ValueError(f"holds {_neither(sorted(arrays))}")
+    first = next(iter(views.values()))
+    check_counts(len(views), first.shape[0] if first.ndim else 0, names, ids)
+    if names is not None:
+        order = checked_texts(names)
+        if sorted(order) != sorted(views):
+            raise ValueError(f"'names' lists {order} but the views are {sorted(views)}")
+        views = {name: views[name] for name in order}
+    return Views.from_dict(views, ids=ids, observed=mask)
+
+
+def _neither(held: list[str]) -> str:
+    return (
+        f"neither 'K' nor 'view_<name>' but {held[:12] or 'nothing'}; name feature views view_<name> or "
+        "give kernels as K"
+    )
+
+
+def checked_texts(names: Array) -> list[str]:
+    """Names of views out of a file."""
+    if names.ndim != 1 or names.dtype.kind != "U":
+        raise ValueError(f"'names' must be a list of texts; it is {names.dtype} of shape {names.shape}")
+    return [str(name) for name in names]
+
+
+def check_counts(n_views: int, n: int, names: Array | None, ids: Array | None) -> None:
+    """Refuse lists of the wrong length before anything is made of their items."""
+    if n_views > MOST_VIEWS:
+        raise ValueError(f"holds {n_views} views; at most {MOST_VIEWS} are taken")
+    if names is not None and names.ndim == 1 and len(names) != n_views:
+        raise ValueError(f"{len(names)} names for {n_views} kernels or views; one per view is wanted")
+    if ids is not None and len(ids) != n:
+        raise ValueError(f"ids: {len(ids)} ids for {n} samples; one id per sample is wanted")
+
+
+def checked_ids(ids: Array | None, what: str = "ids") -> Array | None:
+    """Ids as they may come out of a file: one-dimensional; bytes are texts, and nobody is NaN."""
+    if ids is None:
+        return None
+    if ids.ndim != 1 or ids.dtype.kind not in "biufUSmM":
+        raise ValueError(
+            f"{what!r} is {ids.dtype} of shape {ids.shape}; a list of texts or numbers is wanted"
+        )
+    if ids.dtype.kind == "S":
+        return np.array([x.decode() for x in ids.tolist()], dtype=str)
+    if ids.dtype.kind in "fmM" and (ids != ids).any():  # only NaN and NaT differ from themselves
+        raise ValueError(f"{what!r} holds {ids[ids != ids][0]}; give every sample an id")
+    return ids
+
+
+def checked_mask(mask: Array | None) -> Array | None:
+    """Who has which view, out of a file; its shape is checked by who uses it."""
+    if mask is not None and mask.dtype.kind not in "biuf":
+        raise ValueError(f"'mask' holds {mask.dtype}; True (present) and False (absent) are wanted")
+    return mask
+
+
+def _is_view(key: str) -> bool:
+    return key.startswith("view_") and key not in ("view_names", "view_")
+
+
+def is_data(key: str) -> bool:
+    """Whether :func:`from_arrays` reads this key."""
+    return key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
+
+
+def _to_arrays(data: Views | KernelViews) -> dict[str, Array]:
+    check_unique(data.ids, "ids")
+    for name in data.names:
+        if not name or "\0" in name or name == "names":
+            raise ValueError(f"a view named {name!r} cannot be written to .npz; rename it")
+    common = {"mask": data.observed, "ids": _plain(data.ids), "names": np.array(data.names)}
+    if isinstance(data, KernelViews):
+        data.demand_square()
+        return {"K": data.to_dense(), **common}
+    return {**{f"view_{name}": block for name, block in data.to_dict().items()}, **common}
+
+
+def _plain(ids: Array) -> Array:
+    """Ids without object dtype, which could only be stored as a pickle."""
+    return ids.astype(str) if ids.dtype == object else ids

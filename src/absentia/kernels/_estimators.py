@@ -1,0 +1,338 @@
+"""From views to kernels, and from kernels to one kernel.
+
+:class:`ViewKernels` computes one kernel per view over the samples that have it; everything it learns
+(means and scales of features, widths, centring, normalisation) comes from training samples and is
+applied to new ones.  :class:`CombineKernels` adds the kernels up into one matrix for any estimator
+that takes ``kernel="precomputed"``; an absent view counts as zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.core import Array, Dense, Gram, Operator, RandomState, generator, symmetrize
+from absentia.data import KernelViews, Presence, Views, check_kernel, shown
+from absentia.kernels._fitting import (
+    ColumnKernel,
+    FactorMap,
+    FeatureKernel,
+    Finish,
+    Options,
+    inverse_root,
+    squared_norms,
+)
+
+
+class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """One kernel per view, over the samples that have it.
+
+    Parameters
+    ----------
+    kernel : str or callable, default "rbf"
+        ``"rbf"``, ``"laplacian"``, ``"linear"``, ``"polynomial"``, ``"chi2"``, ``"cosine"``,
+        ``"jaccard"``, ``"tanimoto"``, a function of two matrices, or ``"precomputed"`` for
+        :class:`KernelViews` input, which is then only centred and normalised.
+    gamma : float or "median", default "median"
+        Width of rbf, laplacian and chi2: ``exp(-gamma * distance)``, the distance being squared for
+        rbf.  ``"median"`` takes one over the median distance between observed training samples.
+    standardize : bool, default True
+        Subtract each feature's mean and divide by its deviation, both over observed training rows.
+        Kernels of counts, sets and directions (chi2, cosine, jaccard, tanimoto) never do; sparse
+        views are divided but not shifted.
+    per_view : dict, optional
+        Exceptions by view: ``{"text": "cosine", "assay": {"kernel": "rbf", "gamma": 0.1}}``.
+        ``"precomputed"`` here takes a view whose columns are the sample ids.
+    normalize : {"diagonal", "trace", None}, default "diagonal"
+        ``"diagonal"``: every sample gets unit norm, ``k(i, j) / sqrt(k(i, i) k(j, j))``;
+        ``"trace"``: divide by the training samples' mean diagonal.
+    center : bool, default False
+        Subtract the mean training sample in feature space (before normalising).
+    missing_values : {"mean", "error"}, default "mean"
+        NaN inside an observed row: the feature's mean over observed training rows, or an error.
+    degree, coef0 : float
+        Of the polynomial kernel ``(<x, y> / n_features + coef0) ** degree``.
+    approx : {"nystrom", "rff", None}, default None
+        Give each kernel as factors, ``Phi Phi'``, and never form it: linear in the number of samples.
+        ``"nystrom"`` works with any kernel, ``"rff"`` (random Fourier features) with rbf.  Factors of
+        float32 views are float32.
+    n_landmarks : int, default 200
+        Number of Nystrom landmarks, or of random features.
+    random_state : int, Generator, RandomState or None
+        Of the landmarks or random features; None: the fixed seed 0.  Landmarks go with the data, not
+        with the order of samples.
+
+    Attributes
+    ----------
+    names_in_ : tuple of str
+    ids_ : ndarray
+    gamma_ : dict
+        Width used, by view (None where the kernel has none).
+
+    Examples
+    --------
+    >>> from absentia import ViewKernels, datasets
+    >>> views, y = datasets.load_digit_views(n_samples=100, return_X_y=True)
+    >>> ViewKernels("rbf").fit_transform(views).shape
+    (100, 100)
+    """
+
+    def __init__(
+        self,
+        kernel: str | Callable[[Any, Any], Array] = "rbf",
+        *,
+        gamma: float | str = "median",
+        standardize: bool = True,
+        per_view: Mapping[str, Any] | None = None,
+        normalize: str | None = "diagonal",
+        center: bool = False,
+        missing_values: str = "mean",
+        degree: float = 3,
+        coef0: float = 1.0,
+        approx: str | None = None,
+        n_landmarks: int = 200,
+        random_state: RandomState = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.standardize = standardize
+        self.per_view = per_view
+        self.normalize = normalize
+        self.center = center
+        self.missing_values = missing_values
+        self.degree = degree
+        self.coef0 = coef0
+        self.approx = approx
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: Views | KernelViews, y: Any = None) -> Self:
+        """Learn scales, widths, centring and normalisation from the observed training rows."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Views | KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
+        """Fit, and return the square kernels of the training samples."""
+        raw = self._fit(X)
+        kernels: dict[str, Array | Operator] = {n: Gram(factors.Phi) for n, factors in self._maps.items()}
+        for name, found in raw.items():
+            kernels[name] = symmetrize(self._finish[name](*found)[0])
+        return KernelViews.within(self._train, {name: kernels[name] for name in X.names})
+
+    def transform(self, X: Views | KernelViews) -> KernelViews:
+        """Kernels of new samples against the training samples; what is absent stays absent.
+
+        Views that the new samples lack altogether may be left out of `X`.
+        """
+        check_is_fitted(self, "names_in_")
+        _check_input(X, self.kernel)
+        unknown = [name for name in X.names if name not in self.names_in_]
+        if unknown:
+            raise ValueError(f"view {unknown[0]!r} was not there in training: {list(self.names_in_)}")
+        rows = Presence(X.ids, self.names_in_, _columns(X, self.names_in_))
+        blocks: dict[str, Array | Operator] = {}
+        diagonals: dict[str, Array] = {}
+        for v, name in enumerate(self.names_in_):
+            if name in X.names and name in self._maps:
+                assert isinstance(X, Views)
+                Phi = self._maps[name].new(X.block(name), X.features(name))
+                blocks[name] = Gram(Phi, self._maps[name].Phi)
+                diagonals[name] = squared_norms(Phi)
+            elif name in X.names:
+                raw = self._new(X, name, rows.ids[rows.observed[:, v]])
+                blocks[name], diagonals[name] = self._finish[name](*raw)
+            else:
+                width = int(self._train.observed[:, v].sum())
+                blocks[name], diagonals[name] = np.zeros((0, width)), np.zeros(0)
+        return KernelViews.between(rows, self._train, blocks, diagonals)
+
+    def _fit(self, X: Views | KernelViews) -> dict[str, tuple[Array, Array]]:
+        """Learn everything; the raw training kernels and their diagonals are handed back, not kept."""
+        _check_input(X, self.kernel)
+        _check_somebody(X)
+        options = self._options_by_view(X.names)
+        X.warn_of_absence()
+        self._raw: dict[str, FeatureKernel | ColumnKernel] = {}
+        self._maps: dict[str, FactorMap] = {}
+        # one seed for all views: what is drawn for a view does not depend on those before it
+        seed = int(generator(self.random_state).integers(2**31))
+        raw = {}
+        if isinstance(X, KernelViews):
+            X.demand_square()
+            raw = {name: (X.block(name), X.diagonal(name)) for name in X.names}
+        else:
+            for v, name in enumerate(X.names):
+                view = self._raw[name] = _fitted(X, name, X.ids[X.observed[:, v]], options[name])
+                if options[name].approx and isinstance(view, FeatureKernel):
+                    self._maps[name] = FactorMap(view, X.block(name).dtype, seed)
+                    continue
+                raw[name] = view.train()
+                check_kernel(name, Dense(raw[name][0]), X.ids[X.observed[:, v]])
+        self._finish = {name: Finish(name, *raw[name], options[name]) for name in raw}
+        self._train = Presence(X.ids, X.names, X.observed)
+        self.names_in_, self.ids_ = X.names, X.ids
+        self.gamma_ = {name: view.gamma for name, view in self._raw.items()}
+        return raw
+
+    def _new(self, X: Views | KernelViews, name: str, ids: Array) -> tuple[Array, Array]:
+        if isinstance(X, KernelViews):
+            X.demand_columns(self.names_in_, self.ids_)
+            return X.block(name), X.diagonal(name)
+        K, diagonal = self._raw[name].new(X.block(name), X.features(name), ids)
+        if not np.isfinite(K).all():
+            row = int(np.argmax(~np.isfinite(K).all(axis=1)))
+            raise ValueError(f"view {name!r}, sample {shown(ids[row])}: the kernel is NaN or infinite")
+        return K, diagonal
+
+    def _options_by_view(self, names: Sequence[str]) -> dict[str, Options]:
+        common = Options(**{f.name: getattr(self, f.name) for f in fields(Options)})
+        given = {name: _as_options(spec) for name, spec in (self.per_view or {}).items()}
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ValueError(f"per_view names {unknown[0]!r}, but the views are {list(names)}")
+        options = {name: replace(common, **given.get(name, {})) for name in names}
+        for name, option in options.items():
+            if option.normalize not in ("diagonal", "trace", None):
+                raise ValueError(f"view {name!r}: normalize must be 'diagonal', 'trace' or None")
+            if option.approx not in ("nystrom", "rff", None) or option.n_landmarks < 1:
+                raise ValueError(
+                    f"view {name!r}: approx must be 'nystrom', 'rff' or None, with n_landmarks >= 1; "
+                    f"got {option.approx!r}, {option.n_landmarks!r}"
+                )
+            if option.missing_values not in ("mean", "error"):
+                raise ValueError(f"view {name!r}: missing_values must be 'mean' or 'error'")
+        return options
+
+
+def _as_options(spec: Any) -> dict[str, Any]:
+    if not isinstance(spec, Mapping):
+        return {"kernel": spec}
+    allowed = {f.name for f in fields(Options)}
+    unknown = set(spec) - allowed
+    if unknown:
+        raise ValueError(
+            f"per_view has no option {sorted(unknown)[0]!r}; the options are {sorted(allowed)}"
+        )
+    return dict(spec)
+
+
+def _fitted(X: Views, name: str, ids: Array, options: Options) -> FeatureKernel | ColumnKernel:
+    if options.kernel == "precomputed":
+        return ColumnKernel(name, X.block(name), ids, X.features(name))
+    return FeatureKernel(name, X.block(name), X.features(name), options)
+
+
+def _check_input(X: Any, kernel: Any) -> None:
+    if isinstance(X, KernelViews) and kernel != "precomputed":
+        raise ValueError(
+            f"KernelViews hold kernels already: use ViewKernels('precomputed') on them, not {kernel!r}"
+        )
+    if not isinstance(X, Views | KernelViews):
+        raise TypeError(
+            f"Views are wanted, not {type(X).__name__}; build them with "
+            "Views.from_dict({'name': table, ...}) or Views.from_list([...])"
+        )
+
+
+def _check_somebody(X: Presence) -> None:
+    if not len(X):
+        raise ValueError(f"there is no sample to learn from: the {type(X).__name__} given are empty")
+
+
+def _columns(X: Presence, names: Sequence[str]) -> Array:
+    """`observed` of `X` with one column for each of `names`, False where `X` has no such view."""
+    absent = np.zeros(len(X), dtype=bool)
+    return np.column_stack(
+        [X.observed[:, X.names.index(name)] if name in X.names else absent for name in names]
+    )
+
+
+class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Weighted sum of the kernels as one matrix; an absent view counts as zero.
+
+    With ``normalize="cosine"`` the sum is divided by ``sqrt(k(i, i) k(j, j))``, so that a sample with
+    two views is as long as one with six.  Followed by ``SVC(kernel="precomputed")`` this is the
+    baseline that is hard to beat.
+
+    Parameters
+    ----------
+    weights : "uniform", dict or array of shape (n_views,), default "uniform"
+        Non-negative weight of each view; a view that a dict does not name gets none.
+    normalize : {"cosine", None}, default "cosine"
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_views,)
+    names_in_ : tuple of str
+    ids_ : ndarray
+        The training samples, which are the columns of every result.
+    """
+
+    def __init__(self, weights: Any = "uniform", *, normalize: str | None = "cosine") -> None:
+        self.weights = weights
+        self.normalize = normalize
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
+
+    def fit(self, X: KernelViews, y: Any = None) -> Self:
+        """Learn the training samples' own combined kernel values."""
+        if not isinstance(X, KernelViews):
+            raise TypeError(f"KernelViews are wanted, not {type(X).__name__}; put ViewKernels() before")
+        X.demand_square()
+        _check_somebody(X)
+        if self.normalize not in ("cosine", None):
+            raise ValueError(f"normalize must be 'cosine' or None, not {self.normalize!r}")
+        self.names_in_, self.ids_ = X.names, X.ids
+        self.weights_ = self._weights(X.names)
+        self._column_root = inverse_root(self._diagonal(X))
+        return self
+
+    def transform(self, X: KernelViews) -> Array:
+        """The combined kernel, rows of `X` against the training samples."""
+        check_is_fitted(self, "names_in_")
+        if not isinstance(X, KernelViews):
+            raise TypeError(f"KernelViews are wanted, not {type(X).__name__}; put ViewKernels() before")
+        X.demand_columns(self.names_in_, self.ids_)
+        combined = np.zeros(X.shape)
+        for v, name in enumerate(X.names):
+            seen = np.ix_(X.observed[:, v], X.column_observed[:, v])
+            combined[seen] += self.weights_[v] * X.block(name)
+        if self.normalize is None:
+            return combined
+        return combined * inverse_root(self._diagonal(X))[:, None] * self._column_root[None, :]
+
+    def _diagonal(self, X: KernelViews) -> Array:
+        diagonal = np.zeros(len(X))
+        for v, name in enumerate(X.names):
+            diagonal[X.observed[:, v]] += self.weights_[v] * X.diagonal(name)
+        return diagonal
+
+    def _weights(self, names: Sequence[str]) -> Array:
+        if isinstance(self.weights, str):
+            weights = np.ones(len(names)) if self.weights == "uniform" else np.zeros(0)
+        elif isinstance(self.weights, Mapping):
+            unknown = [name for name in self.weights if name not in names]
+            if unknown:
+                raise ValueError(f"weights name {unknown[0]!r}, but the views are {list(names)}")
+            weights = np.array([self.weights.get(name, 0.0) for name in names], dtype=float)
+        else:
+            weights = np.asarray(self.weights, dtype=float)
+        if weights.shape != (len(names),) or not (weights >= 0).all() or not weights.any():
+            raise ValueError(
+                f"weights must be 'uniform' or one non-negative number for each of {list(names)}, "
+                f"not all zero; got {self.weights!r}"
+            )
+        return weights

@@ -1,0 +1,410 @@
+"""How one view becomes a kernel: kernel functions, features filled and standardised, factors, centring.
+
+The pieces of :class:`absentia.ViewKernels`; each is learned on the training samples of one view.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.spatial.distance import pdist
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.metrics import pairwise
+
+from absentia.core import Array, generator, symmetrize
+from absentia.data import AbsenceWarning
+
+# --------------------------------------------------------------------------------- kernel functions
+
+
+def tanimoto(X: Any, Y: Any) -> Array:
+    """``<x, y> / (|x|^2 + |y|^2 - <x, y>)``; two zero vectors are alike (1)."""
+    inner = pairwise.linear_kernel(X, Y)
+    union = squared_norms(X)[:, None] + squared_norms(Y)[None, :] - inner
+    return np.divide(inner, union, out=np.ones_like(inner), where=union > 0)
+
+
+def jaccard(X: Any, Y: Any) -> Array:
+    """Shared over present features, a feature being present where it is not zero."""
+    return tanimoto((X != 0).astype(np.float64), (Y != 0).astype(np.float64))
+
+
+def squared_norms(X: Any) -> Array:
+    """``|x|^2`` of every row, dense or sparse."""
+    if scipy.sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def _ones(X: Any, **_: Any) -> Array:
+    return np.ones(X.shape[0])
+
+
+def _nonzero(X: Any) -> Array:
+    return (squared_norms(X) > 0).astype(np.float64)
+
+
+def _polynomial_diagonal(X: Any, degree: float, coef0: float) -> Array:
+    return (squared_norms(X) / X.shape[1] + coef0) ** degree
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """A kernel function, its diagonal, and what it wants of its features."""
+
+    function: Callable[..., Array]
+    diagonal: Callable[..., Array] = _ones
+    metric: str | None = None  # distance whose median sets the width; None: the kernel has no width
+    standardize: bool = False  # whether standardised features make sense for it
+    nonnegative: bool = False
+    dense: bool = False  # does not take sparse matrices
+    parameters: tuple[str, ...] = ()
+
+
+KERNELS: dict[str, _Kernel] = {
+    "rbf": _Kernel(pairwise.rbf_kernel, metric="sqeuclidean", standardize=True),
+    "laplacian": _Kernel(pairwise.laplacian_kernel, metric="cityblock", standardize=True, dense=True),
+    "linear": _Kernel(pairwise.linear_kernel, squared_norms, standardize=True),
+    "polynomial": _Kernel(
+        pairwise.polynomial_kernel, _polynomial_diagonal, standardize=True, parameters=("degree", "coef0")
+    ),
+    "chi2": _Kernel(pairwise.chi2_kernel, metric="chi2", nonnegative=True, dense=True),
+    "cosine": _Kernel(pairwise.cosine_similarity, _nonzero),
+    "tanimoto": _Kernel(tanimoto),
+    "jaccard": _Kernel(jaccard),
+}
+
+
+def median_distance(X: Any, metric: str, limit: int = 1000) -> float:
+    """Median pairwise distance over at most `limit` rows of `X`.
+
+    Of more they are evenly spaced among all from the shortest to the longest: the order of rows does not
+    matter, unless those at the places taken are equally long.
+    """
+    if X.shape[0] > limit:
+        X = X[_by_length(X)[np.linspace(0, X.shape[0] - 1, limit).astype(int)]]
+    X = X.toarray() if scipy.sparse.issparse(X) else X
+    if metric == "chi2":
+        distances = -pairwise.additive_chi2_kernel(X)[np.triu_indices(X.shape[0], k=1)] if len(X) else X
+    else:
+        distances = pdist(X, metric)
+    return float(np.median(distances)) if distances.size else 0.0
+
+
+# ----------------------------------------------------------------------- one view, fitted: features
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one view is to be turned into a kernel with; see :class:`ViewKernels`."""
+
+    kernel: str | Callable[[Any, Any], Array]
+    gamma: float | str
+    standardize: bool
+    normalize: str | None
+    center: bool
+    missing_values: str
+    degree: float
+    coef0: float
+    approx: str | None
+    n_landmarks: int
+
+
+class FeatureKernel:
+    """A kernel computed from features, which are filled and standardised as in training."""
+
+    gamma: float | None = None
+
+    def __init__(self, name: str, X: Any, features: Array | None, options: Options) -> None:
+        self.name, self.options, self.n_features, self.names = name, options, X.shape[1], features
+        self.kernel = _lookup(name, options.kernel)
+        self._check(X)
+        self._learn_features(X)
+        self.X = self._prepared(X)
+        if self.kernel.metric is not None:
+            self.gamma = self._width(self.kernel.metric)
+
+    def train(self) -> tuple[Array, Array]:
+        K = self.values(self.X, self.X)
+        return K, np.array(K.diagonal())
+
+    def new(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
+        X = self.prepare_new(X, features)
+        return self.values(X, self.X), self._diagonal(X)
+
+    def prepare_new(self, X: Any, features: Array | None) -> Any:
+        """Features of new samples, checked, filled and standardised as in training."""
+        X = X[:, feature_order(self.name, self.names, features)]
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"view {self.name!r} has {X.shape[1]} features but had {self.n_features} in training; "
+                "give the same features in the same order"
+            )
+        self._check(X)
+        return self._prepared(X)
+
+    def _check(self, X: Any) -> None:
+        sparse = scipy.sparse.issparse(X)
+        data = X.data if sparse else X
+        missing = int(np.isnan(data).sum())
+        if missing and (sparse or self.options.missing_values == "error"):
+            raise ValueError(
+                f"view {self.name!r}: {missing} value(s) are missing inside observed samples; "
+                "fill them first, or use missing_values='mean' (dense views only)"
+            )
+        if self.kernel.nonnegative and data.size and np.nanmin(data) < 0:
+            raise ValueError(
+                f"view {self.name!r}: the {self.options.kernel} kernel is for counts and frequencies, "
+                f"but the lowest value is {np.nanmin(data):.4g}; use another kernel for this view"
+            )
+
+    def _learn_features(self, X: Any) -> None:
+        """Mean and deviation of every feature over the observed training rows."""
+        standardize = self.options.standardize and self.kernel.standardize
+        if scipy.sparse.issparse(X):
+            mean, std = np.zeros(X.shape[1]), _sparse_std(X)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # mean of nothing is NaN, seen to below
+                mean, std = np.nanmean(X, axis=0, dtype=float), np.nanstd(X, axis=0, dtype=float)
+        empty = np.isnan(mean)
+        if empty.any() and X.shape[0]:
+            warnings.warn(
+                f"view {self.name!r}: {int(empty.sum())} feature(s) have no value in any training sample "
+                "and are ignored",
+                AbsenceWarning,
+                stacklevel=5,
+            )
+        self.fill = np.where(empty, 0.0, mean)
+        self.center = standardize
+        # a constant feature's deviation is rounding, not zero
+        varies = std > 1e-14 * _largest(X)
+        self.scale = np.where(varies, std, 1.0) if standardize else np.ones(X.shape[1])
+
+    def _prepared(self, X: Any) -> Any:
+        if scipy.sparse.issparse(X):
+            X = scipy.sparse.csr_array(X.multiply(1.0 / self.scale))
+            return X.toarray() if self.kernel.dense else X
+        X = np.where(np.isnan(X), self.fill, X)
+        return (X - self.fill) / self.scale if self.center else X
+
+    def _width(self, metric: str) -> float:
+        gamma = self.options.gamma
+        if gamma == "median":
+            median = median_distance(self.X, metric)
+            return 1.0 / median if median > 0 else 1.0
+        if isinstance(gamma, str) or not gamma > 0:
+            raise ValueError(f"gamma must be 'median' or a positive number, not {gamma!r}")
+        return float(gamma)
+
+    @property
+    def _keywords(self) -> dict[str, Any]:
+        return {name: getattr(self.options, name) for name in self.kernel.parameters}
+
+    def values(self, A: Any, B: Any) -> Array:
+        if not A.shape[0] or not B.shape[0]:  # scikit-learn's kernels refuse empty matrices
+            return np.zeros((A.shape[0], B.shape[0]))
+        width = {} if self.gamma is None else {"gamma": self.gamma}
+        return np.asarray(self.kernel.function(A, B, **self._keywords, **width), dtype=np.float64)
+
+    def _diagonal(self, X: Any) -> Array:
+        return np.asarray(self.kernel.diagonal(X, **self._keywords), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _OneByOne:
+    """The diagonal of a kernel that is only known as a function of two matrices."""
+
+    kernel: Callable[[Any, Any], Array]
+
+    def __call__(self, X: Any) -> Array:
+        return np.array([self.kernel(X[[i]], X[[i]])[0, 0] for i in range(X.shape[0])])
+
+
+def _lookup(name: str, kernel: str | Callable[[Any, Any], Array]) -> _Kernel:
+    if callable(kernel):
+        return _Kernel(kernel, _OneByOne(kernel), standardize=True)
+    if kernel not in KERNELS:
+        raise ValueError(
+            f"view {name!r}: no kernel {kernel!r}; choose one of {[*KERNELS, 'precomputed']}, "
+            "or pass a function of two matrices"
+        )
+    return KERNELS[kernel]
+
+
+def _sparse_std(X: Any) -> Array:
+    """Deviation of every column, in two passes: of the stored values, and of the zeros."""
+    n = max(X.shape[0], 1)
+    mean = np.asarray(X.sum(axis=0)).ravel() / n
+    columns = scipy.sparse.csc_array(X)
+    stored = np.diff(columns.indptr)
+    spread = (columns.data - np.repeat(mean, stored)) ** 2
+    total = np.bincount(np.repeat(np.arange(X.shape[1]), stored), spread, minlength=X.shape[1])
+    return np.sqrt((total + (n - stored) * mean**2) / n)
+
+
+def _largest(X: Any) -> Array:
+    """Largest absolute value of every column."""
+    if not X.shape[0]:
+        return np.zeros(X.shape[1])
+    if scipy.sparse.issparse(X):
+        return np.asarray(abs(X).max(axis=0).toarray()).ravel()
+    return np.where(np.isnan(X), 0.0, np.abs(X)).max(axis=0)
+
+
+def feature_order(name: str, trained: Array | None, came: Array | None) -> Any:
+    """Where the training features are among those that came, by name if both have names."""
+    if trained is None or came is None or np.array_equal(trained, came):
+        return slice(None)
+    where = {feature: position for position, feature in enumerate(came.tolist())}
+    missing = [feature for feature in trained.tolist() if feature not in where]
+    if missing:
+        raise ValueError(
+            f"view {name!r}: feature {missing[0]!r} of the training samples is not among the new samples' "
+            "features; give the same features (their order does not matter)"
+        )
+    return [where[feature] for feature in trained.tolist()]
+
+
+class ColumnKernel:
+    """A precomputed kernel given as a feature view whose columns are the sample ids."""
+
+    gamma = None
+
+    def __init__(self, name: str, X: Any, ids: Array, columns: Array | None) -> None:
+        self.name, self.ids = name, ids
+        self.K = np.asarray(X[:, self._positions(ids, columns, X.shape[1])], dtype=np.float64)
+
+    def _positions(self, ids: Array, columns: Array | None, width: int) -> Array:
+        labels = range(width) if columns is None else columns
+        where = {str(label): position for position, label in enumerate(labels)}
+        missing = [x for x in ids.tolist() if str(x) not in where]
+        if missing:
+            raise ValueError(
+                f"view {self.name!r}: the precomputed kernel has no column for sample {missing[0]!r}; "
+                "give a data frame whose columns are the ids of all samples, old and new"
+            )
+        return np.array([where[str(x)] for x in ids.tolist()], dtype=int)
+
+    def train(self) -> tuple[Array, Array]:
+        return self.K, np.array(self.K.diagonal())
+
+    def new(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
+        own = self._positions(ids, features, X.shape[1])
+        old = self._positions(self.ids, features, X.shape[1])
+        return np.asarray(X[:, old], dtype=np.float64), np.array(X[np.arange(len(ids)), own])
+
+
+# ------------------------------------------------------------------- one view, fitted: as factors
+
+
+class FactorMap:
+    """Features whose products approximate a kernel: centred and normalised as the kernel would be.
+
+    ``"nystrom"`` maps x to ``k(x, L) k(L, L)^-1/2`` with random landmarks L; ``"rff"`` to random Fourier
+    features, for rbf.
+    """
+
+    def __init__(self, kernel: FeatureKernel, dtype: Any, seed: int) -> None:
+        self.kernel, self.dtype, options = kernel, dtype, kernel.options
+        count = min(options.n_landmarks, kernel.X.shape[0])
+        if options.approx == "rff":
+            if options.kernel != "rbf":
+                raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
+            sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
+            self._map = sampler.fit(kernel.X).transform if count else _no_features
+        else:
+            drawn = generator(seed).choice(kernel.X.shape[0], count, replace=False)
+            landmarks = kernel.X[_by_length(kernel.X)[np.sort(drawn)]]
+            self._map = _Nystrom(kernel, landmarks)
+        raw = self._raw(kernel.X)
+        self.mean = raw.mean(axis=0) if options.center and len(raw) else np.zeros(raw.shape[1])
+        norms = squared_norms(raw - self.mean) if len(raw) else np.ones(1)
+        self.scale = np.sqrt(norms.mean()) if options.normalize == "trace" and norms.mean() > 0 else 1.0
+        self.Phi = self._finished(raw)
+
+    def new(self, X: Any, features: Array | None) -> Array:
+        return self._finished(self._raw(self.kernel.prepare_new(X, features)))
+
+    def _raw(self, X: Any, chunk: int = 20_000) -> Array:
+        parts = [self._map(X[a : a + chunk]).astype(self.dtype) for a in range(0, X.shape[0], chunk)]
+        return np.vstack(parts) if parts else np.zeros((0, self.kernel.options.n_landmarks), self.dtype)
+
+    def _finished(self, raw: Array) -> Array:
+        Phi = (raw - self.mean) / self.scale
+        if self.kernel.options.normalize == "diagonal":
+            Phi = Phi * inverse_root(squared_norms(Phi))[:, None]
+        return Phi.astype(self.dtype, copy=False)
+
+
+class _Nystrom:
+    """``k(x, L) k(L, L)^-1/2``, directions without weight left out."""
+
+    def __init__(self, kernel: FeatureKernel, landmarks: Any) -> None:
+        self.kernel, self.landmarks = kernel, landmarks
+        values, vectors = np.linalg.eigh(symmetrize(kernel.values(landmarks, landmarks)))
+        kept = values > 1e-10 * values[-1:].max(initial=0.0)
+        self.root = vectors[:, kept] / np.sqrt(values[kept])
+
+    def __call__(self, X: Any) -> Array:
+        return self.kernel.values(X, self.landmarks) @ self.root
+
+
+def _by_length(X: Any) -> Array:
+    """Rows from the shortest to the longest, to nine digits: an order that is the data's own."""
+    squares = squared_norms(X)
+    return np.argsort(np.round(squares / (squares.max(initial=0.0) or 1.0), 9), kind="stable")
+
+
+def _no_features(X: Any) -> Array:
+    return np.zeros((X.shape[0], 1))
+
+
+# ------------------------------------------------------------- one view, fitted: centre, normalise
+
+
+class Finish:
+    """Centring and normalising, learned on a training kernel and applied to any rows against it."""
+
+    def __init__(self, name: str, K: Array, diagonal: Array, options: Options) -> None:
+        self.normalize, self.center = options.normalize, options.center
+        self.column_means = K.mean(axis=0) if len(K) else np.zeros(0)
+        self.grand_mean = float(self.column_means.mean()) if len(K) else 0.0
+        self.column_diagonal = diagonal
+        _, self.column_diagonal = self._centred(K, diagonal)
+        self.mean_diagonal = float(self.column_diagonal.mean()) if len(K) else 1.0
+        if self.mean_diagonal <= 0:
+            self.mean_diagonal = 1.0
+            warnings.warn(
+                f"view {name!r}: the kernel is zero for every training sample (its features may all be "
+                "constant, or one sample alone was centred); the view contributes nothing",
+                AbsenceWarning,
+                stacklevel=5,
+            )
+
+    def __call__(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
+        K, diagonal = self._centred(K, diagonal)
+        if self.normalize == "trace":
+            return K / self.mean_diagonal, diagonal / self.mean_diagonal
+        if self.normalize == "diagonal":
+            rows, columns = inverse_root(diagonal), inverse_root(self.column_diagonal)
+            return K * np.outer(rows, columns), diagonal * rows**2
+        return K, diagonal
+
+    def _centred(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
+        if not self.center or not K.shape[1]:
+            return K, diagonal
+        row_means = K.mean(axis=1)
+        centred = K - row_means[:, None] - self.column_means[None, :] + self.grand_mean
+        return centred, diagonal - 2 * row_means + self.grand_mean
+
+
+def inverse_root(diagonal: Array) -> Array:
+    """``1 / sqrt``, and zero where there is nothing to normalise: a zero vector stays zero."""
+    safe = np.where(diagonal > 0, diagonal, 1.0)
+    return np.where(diagonal > 0, 1.0 / np.sqrt(safe), 0.0)

@@ -1,1 +1,0 @@
-"""Matrices with missing entries or labels: probabilistic matrix addition and what it is compared with."""

@@ -1,0 +1,1 @@
+"""The methods, one package per paper where there is more than one module."""

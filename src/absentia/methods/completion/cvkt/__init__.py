@@ -1,0 +1,7 @@
+"""Cross-view kernel transfer."""
+
+from absentia.methods.completion.cvkt._estimator import CVKT
+
+__all__ = [
+    "CVKT",
+]

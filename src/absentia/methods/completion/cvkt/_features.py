@@ -1,0 +1,140 @@
+"""Features of a kernel, so that samples of several views can be put side by side.
+
+A kernel over the observed samples of a view is ``Phi Phi'`` for many ``Phi``.  With eigenpairs (L, w) of
+the kernel over landmarks P (all observed samples, or some of them: Nystroem), any sample that has a row
+of kernel values has the features
+
+    phi(t) = k(t, P) L w^(-1/2),
+
+which reproduce the kernel exactly if P is everybody.  Kernels given as factors are never formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import scipy.linalg
+
+from absentia.core import Array, Dense, Gram, Operator, symmetrize, thin_gram
+from absentia.data import KernelViews
+from absentia.methods.completion._combined import rounding
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """``phi(t) = scale * (k(t, landmarks) root - mean)``.
+
+    ``landmarks`` are positions among the view's observed samples, None for all of them.  ``negative``
+    is N with ``-N N'`` the negative part of a kernel that is indefinite by rounding.  ``possible`` is how
+    many features there could be: those without weight are left out, which is for rounding to say.
+    """
+
+    landmarks: Array | None
+    root: Array
+    mean: Array
+    scale: float
+    negative: Array
+    possible: int
+
+    def of(self, rows: Operator) -> Array:
+        """Features of samples given by their kernel rows against the view's observed samples."""
+        features = self._raw(rows)
+        features -= self.mean
+        features *= self.scale
+        return features
+
+    def _raw(self, rows: Operator) -> Array:
+        if self.landmarks is None:
+            return np.asarray(rows @ self.root)
+        return np.asarray(rows.block(np.arange(rows.shape[0]), self.landmarks) @ self.root)
+
+    def centred(self, kernel: Operator) -> Self:
+        """The map whose features over `kernel`'s samples have mean zero and mean square one.
+
+        A kernel without any spread, all samples alike, gets features of zero.
+        """
+        raw = self._raw(kernel)
+        if not len(raw):
+            return self
+        mean, size = raw.mean(axis=0), float(np.vdot(raw, raw))
+        raw -= mean
+        total = float(np.vdot(raw, raw))
+        scale = float(np.sqrt(len(raw) / total)) if total > rounding(kernel.dtype) * size else 0.0
+        return replace(self, mean=mean, scale=scale)
+
+
+def feature_map(kernel: Operator, landmarks: Array | None = None, *, symmetric: bool = False) -> FeatureMap:
+    """The map ``k(t, P) L w^(-1/2)``, neither centred nor scaled; `landmarks` None takes everybody.
+
+    `symmetric` multiplies by ``L'``: ``k(t, P) k(P, P)^(-1/2)``, one feature for each landmark.
+    """
+    part = kernel if landmarks is None else Dense(kernel.block(landmarks, landmarks))
+    L, w = eigenpairs(part)
+    floor = len(L) * float(np.finfo(kernel.dtype).eps) * float(w.max(initial=0.0))
+    kept, below = w > floor, w < 0
+    negative = L[:, below] * np.sqrt(-w[below]) if landmarks is None else np.zeros((kernel.shape[0], 0))
+    root = L[:, kept] / np.sqrt(w[kept])
+    if symmetric:
+        root = root @ L[:, kept].T
+    width = kernel.left.shape[1] if isinstance(kernel, Gram) else len(L)
+    return FeatureMap(landmarks, root, np.zeros(root.shape[1]), 1.0, negative, min(width, part.shape[0]))
+
+
+def eigenpairs(kernel: Operator) -> tuple[Array, Array]:
+    """Eigenvectors and eigenvalues of a kernel; of one given by thin factors only those that count."""
+    if isinstance(kernel, Gram) and kernel.left.shape[1] < kernel.shape[0]:
+        w, V = eigh(thin_gram(kernel.left, kernel.left))
+        kept = w > kernel.shape[0] * np.finfo(kernel.dtype).eps * w.max(initial=0.0)
+        return np.asarray(kernel.left @ (V[:, kept] / np.sqrt(w[kept]))), w[kept]
+    A = np.asarray(kernel.to_dense(), dtype=np.float64)
+    if not len(A):
+        return np.zeros((0, 0)), np.zeros(0)
+    w, L = eigh(symmetrize(A))
+    return L, w
+
+
+def eigh(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, by divide and conquer."""
+    w, V = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+    return w, V
+
+
+def draw_landmarks(numbers: Array, observed: Array, wanted: float | None) -> list[Array | None]:
+    """For each view so many (or such a share) of its observed samples, those of the lowest numbers."""
+    if wanted is None:
+        return [None] * observed.shape[1]
+    drawn: list[Array | None] = []
+    for present in observed.T:
+        m = count(wanted, int(present.sum()))
+        drawn.append(np.sort(np.argsort(numbers[present], kind="stable")[:m]))
+    return drawn
+
+
+def count(wanted: float, available: int) -> int:
+    """A whole number as it is, a share of what is available; at least one, at most all."""
+    number = int(wanted) if isinstance(wanted, int | np.integer) else round(wanted * available)
+    return min(max(number, 1), available)
+
+
+def side_by_side(features: Sequence[Array], v: int, samples: Array) -> Array:
+    """Features of `samples` (a mask) in all views but `v`, one view beside the other."""
+    others = [F[samples] for u, F in enumerate(features) if u != v]
+    return np.hstack(others) if others else np.zeros((int(samples.sum()), 0))
+
+
+def has_another(observed: Array, v: int) -> Array:
+    """Which samples have a view other than `v`."""
+    return np.asarray(np.delete(observed, v, axis=1).any(axis=1))
+
+
+def spread_features(X: KernelViews, maps: Sequence[FeatureMap]) -> list[Array]:
+    """Features of all row samples in each view, zero where the view is absent."""
+    spread = []
+    for name, present, mapping in zip(X.names, X.observed.T, maps, strict=True):
+        features = np.zeros((len(X), mapping.root.shape[1]))
+        features[present] = mapping.of(X.operator(name))
+        spread.append(features)
+    return spread

@@ -1,0 +1,353 @@
+"""Cross-view kernel transfer by ridge regression, in closed form.
+
+For one view, with ``psi_t`` the other views' features of sample t (see
+``_features``) and I the samples that have the view and another one:
+
+    coordinates   y_t = Q' (psi_t - mean over I),   Q the principal axes over I,  Y'Y = diag(s^2)
+    weights       W = 1/|I| + Y_all B',             B = Y (s^2 + lambda)^-1 by ridge regression
+    completed     K^ = W K W'
+
+Everything is kept as ``W = X weights'`` with thin ``X = [1, other, y]``: ``other`` is one where a sample
+has another view.  The row of a sample that has none is [1, 0, 0], which is the mean of the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from absentia.core import Array, Completed, Dense, Operator, Side, least, symmetrize
+from absentia.data import KernelViews
+from absentia.methods.completion._combined import clear_cut
+from absentia.methods.completion.cvkt._features import (
+    FeatureMap,
+    count,
+    eigh,
+    feature_map,
+    has_another,
+    side_by_side,
+    spread_features,
+)
+
+#: What leave-one-out chooses from, in units of the mean eigenvalue: half decades.
+GRID = np.logspace(-4, 2, 13)
+TINY = 1e-300
+
+
+class Settings(NamedTuple):
+    """How a view is learned from the others."""
+
+    solver: Literal["ridge", "closed"]
+    ridge: float | Literal["loo"]
+    rank: float | None
+
+
+# ------------------------------------------------------------------------------------- coordinates
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Principal axes of features: ``y = (psi - mean) axes``; ``squares`` are the column sums of y^2."""
+
+    mean: Array
+    axes: Array
+    squares: Array
+
+    @classmethod
+    def over(cls, Psi: Array) -> Self:
+        """Of the rows of `Psi`, through the smaller of its two Gram matrices."""
+        n, m = Psi.shape
+        mean = Psi.mean(axis=0) if n else np.zeros(m)
+        Psi = Psi - mean
+        if not min(n, m):
+            return cls(mean, np.zeros((m, 0)), np.zeros(0))
+        w, V = eigh(Psi.T @ Psi if m <= n else Psi @ Psi.T)
+        kept = w > max(n, m) * np.finfo(np.float64).eps * max(w[-1], 0.0)
+        w, V = w[kept], V[:, kept]
+        return cls(mean, V if m <= n else Psi.T @ (V / np.sqrt(w)), w)
+
+    def of(self, Psi: Array) -> Array:
+        return np.asarray((Psi - self.mean) @ self.axes)
+
+
+# ------------------------------------------------------------------------------------------ weights
+
+
+def leave_one_out(Y: Array, squares: Array, Phi: Array, ridges: Iterable[float]) -> Array:
+    """Mean squared error in feature space of predicting each sample from all others, in closed form.
+
+    With H the ridge's hat matrix, intercept included, the error at t is
+    ``[(I - H) Phi Phi' (I - H)']_tt / (1 - H_tt)^2``; the rows of `Y` and `Phi` are centred.
+    """
+    errors, cross = [], Y.T @ Phi
+    for ridge in ridges:
+        YD = Y / (squares + ridge)
+        residual = Phi - YD @ cross
+        left = 1 - 1 / len(Y) - np.einsum("ij,ij->i", YD, Y)
+        errors.append(np.mean(np.einsum("ij,ij->i", residual, residual) / left**2))
+    return np.array(errors)
+
+
+def choose_ridge(Y: Array, squares: Array, Phi: Array) -> float:
+    """The ridge of :data:`GRID`, in units of the mean eigenvalue, with the least leave-one-out error.
+
+    Of those within rounding of it the largest.
+    """
+    if not len(squares):
+        return float(GRID[-1])
+    errors = leave_one_out(Y, squares, Phi - Phi.mean(axis=0), GRID * squares.sum() / len(Y))
+    return float(least(dict(zip(GRID[::-1], errors[::-1], strict=True))))
+
+
+def aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) -> tuple[Array, Array]:
+    """V, w and so ``U = (s^2 + ridge)^(-1/2) V w^(1/2)``, the rank-r optimum of Eq. 4.
+
+    With ``A = (s^2 + ridge)^(1/2) U`` and ``Z = (s^2 + ridge)^(-1/2) Y' K Y (s^2 + ridge)^(-1/2)`` the
+    alignment of K with ``Y U U' Y'`` is ``<Z, A A'> / |A A'| |K|`` (for ridge > 0, the norm of
+    the transferred kernel is taken with the ridge added).  By Cauchy-Schwarz no A A' of rank r is
+    better aligned with Z than its own r leading eigenpairs (V, w).  Eigenvalues that are alike are kept or
+    left out together.
+    """
+    P = (Y.T @ Phi) / np.sqrt(squares + ridge)[:, None]
+    V, root, _ = scipy.linalg.svd(P, full_matrices=False, check_finite=False)
+    rank = clear_cut(root, rank)
+    return V[:, :rank], root[:rank] ** 2
+
+
+def slopes(Y: Array, squares: Array, Phi: Array, ridge: float, settings: Settings, possible: int) -> Array:
+    """B with weights ``Y_all B'`` beside the mean's; `possible` is what a share of ranks is taken of."""
+    if settings.solver == "ridge" or settings.rank is None or not len(squares):
+        return np.asarray(Y / (squares + ridge))  # at full rank the aligned optimum is this, too
+    half = 1 / np.sqrt(squares + ridge)
+    rank = count(settings.rank, min(possible, max(len(Y) - 1, 1)))
+    V, _ = aligned_axes(Y, squares, Phi - Phi.mean(axis=0), ridge, rank)
+    return np.asarray((Y * half) @ V @ (V.T * half))
+
+
+def truncated(weights: Array, Phi: Array, rank: float, possible: int) -> Array:
+    """Weights that reach only the mean and the `rank` leading principal components of the view."""
+    leading, values, _ = scipy.linalg.svd(Phi, full_matrices=False, check_finite=False)
+    leading = leading[:, : clear_cut(values, count(rank, min(possible, max(len(Phi) - 1, 1))))]
+    # beyond the rank of Phi, which is centred, the direction of the mean may be among them
+    leading = leading - leading.mean(axis=0)
+    return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What takes the other views' features to weights over the samples a view was observed for."""
+
+    coordinates: Coordinates
+    weights: Array  # observed samples x (2 + coordinates); of the last round only
+    ridge: float
+    carried: Array  # weights' Phi: from X to features of the view
+
+    @classmethod
+    def learn(
+        cls, Psi: Array, learnable: Array, Phi: Array, settings: Settings, possible: tuple[int, int]
+    ) -> Self:
+        """`Psi`, `Phi`: features of the other views and the view's own, of the samples observed in it.
+
+        Samples that are not `learnable` have no other view.  `possible`: how many features there could be.
+        """
+        coordinates = Coordinates.over(Psi[learnable])
+        squares, Y = coordinates.squares, coordinates.of(Psi[learnable])
+        relative = settings.ridge
+        if relative == "loo":
+            relative = choose_ridge(Y, squares, Phi[learnable])
+        unit = squares.sum() / max(len(Y), 1)
+        weights = np.zeros((len(Psi), 2 + len(squares)))
+        weights[:, 0] = 1 / max(len(Psi), 1)
+        weights[learnable, 1] = 1 / max(len(Y), 1)
+        weights[:, 1] -= weights[:, 0] if len(Y) else 0.0
+        weights[learnable, 2:] = slopes(Y, squares, Phi[learnable], relative * unit, settings, possible[0])
+        if settings.solver == "ridge" and settings.rank is not None and Phi.shape[1]:
+            weights = truncated(weights, Phi, settings.rank, possible[1])
+        return cls(coordinates, weights, float(relative), weights.T @ Phi)
+
+    def without_weights(self) -> Self:
+        """All that refilling needs."""
+        return replace(self, weights=np.zeros((0, self.weights.shape[1])))
+
+    def rows(self, Psi: Array, other: Array) -> Array:
+        """``X = [1, other, y]`` of samples with features `Psi` of the other views."""
+        y = np.where(other[:, None], self.coordinates.of(Psi), 0.0)
+        return np.column_stack([np.ones(len(Psi)), other, y])
+
+
+# ------------------------------------------------------------------------------------------- rounds
+
+Round = Sequence[Transfer]
+
+
+def learn_rounds(
+    features: Sequence[Array], observed: Array, settings: Settings, rounds: int, possible: Sequence[int]
+) -> tuple[list[Round], list[Array]]:
+    """The transfers of each round, and the features the last one starts from.
+
+    After a round, what is absent in a view is filled with what was transferred, and the next round
+    learns from the fuller features.  The ridge stays that of the first round: later ones see, in
+    the other views, what had been transferred from the view itself, and would find leaving one
+    out too easy.
+    """
+    learned: list[Round] = []
+    current = list(features)
+    for _ in range(rounds):
+        if learned:
+            current = refilled(learned[-1], current, observed)
+            learned[-1] = [transfer.without_weights() for transfer in learned[-1]]
+        this = []
+        for v, present in enumerate(observed.T):
+            chosen = settings if not learned else settings._replace(ridge=learned[0][v].ridge)
+            Psi, learnable = side_by_side(current, v, present), has_another(observed, v)[present]
+            counts = sum(possible) - possible[v], possible[v]
+            this.append(Transfer.learn(Psi, learnable, features[v][present], chosen, counts))
+        learned.append(this)
+    return learned, current
+
+
+def refilled(transfers: Round, current: Sequence[Array], observed: Array) -> list[Array]:
+    """Features with those of absent samples replaced by what is transferred."""
+    following = []
+    for v, transfer in enumerate(transfers):
+        absent = ~observed[:, v]
+        features = current[v].copy()
+        features[absent] = rows_of(transfer, current, observed, v, absent) @ transfer.carried
+        following.append(features)
+    return following
+
+
+def rows_of(transfer: Transfer, current: Sequence[Array], observed: Array, v: int, chosen: Array) -> Array:
+    """X of the `chosen` samples (a mask) in view `v`."""
+    return transfer.rows(side_by_side(current, v, chosen), has_another(observed, v)[chosen])
+
+
+# ------------------------------------------------------------------------------------------ kernels
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Everything learned: complete kernels of the training samples, and of new ones against them."""
+
+    maps: Sequence[FeatureMap]
+    learned: Sequence[Round]
+    X: Sequence[Array]  # by view: of the training samples whose kernel values are transferred
+    levels: Sequence[Level]
+    keep: bool
+    kernels: KernelViews
+
+    @classmethod
+    def learn(
+        cls,
+        kernels: KernelViews,
+        landmarks: Sequence[Array | None],
+        settings: Settings,
+        *,
+        rounds: int,
+        keep: bool,
+    ) -> Self:
+        """`landmarks` by view, as positions among the samples observed in it; None: everybody."""
+        operators = [kernels.operator(name) for name in kernels.names]
+        maps = [feature_map(K, P).centred(K) for K, P in zip(operators, landmarks, strict=True)]
+        features, observed = spread_features(kernels, maps), kernels.observed
+        learned, last = learn_rounds(features, observed, settings, rounds, [m.possible for m in maps])
+        X = [
+            rows_of(transfer, last, observed, v, ~_known(observed, v, keep))
+            for v, transfer in enumerate(learned[-1])
+        ]
+        levels = [Level.of(kernels.diagonal(name)) for name in kernels.names]
+        return cls(maps, learned, X, levels, keep, kernels)
+
+    @property
+    def ridges(self) -> Array:
+        """Of the views, in units of the mean eigenvalue; NaN where there was nothing to learn from."""
+        first = self.learned[0]
+        return np.array([t.ridge if len(t.coordinates.squares) else np.nan for t in first])
+
+    def _inner(self, kernel: Operator, v: int) -> tuple[Array, Array]:
+        """``G = K weights`` and ``E = weights' K weights``, K's negative part left out.
+
+        So the completed kernel is positive semidefinite but for the observed block's own rounding.
+        """
+        N, weights = self.maps[v].negative, self.learned[-1][v].weights
+        G = kernel @ weights + N @ (N.T @ weights)
+        return G, symmetrize(weights.T @ G)
+
+    def _placed(self, X: KernelViews, v: int, G: Array, E: Array, rows: Array) -> Placed:
+        """The samples of `X` as a side of a completed kernel; `rows` is X of the transferred ones."""
+        known, present = _known(X.observed, v, self.keep), X.observed[:, v]
+        kept = np.flatnonzero(known[present])
+        level = np.full(len(X), self.levels[v].value)
+        level[present] = X.diagonal(X.names[v])
+        level, own = level[~known], np.einsum("ij,ij->i", rows @ E, rows)
+        # a prediction longer than any sample that was seen is shortened, all else kept
+        most = np.maximum(level, self.levels[v].most)
+        rows = rows * np.sqrt(most / np.maximum(np.maximum(own, most), TINY))[:, None]
+        own = np.minimum(own, most)
+        side = Side(np.flatnonzero(known), np.flatnonzero(~known), G[kept], rows)
+        return Placed(side, kept, own, np.maximum(level - own, 0.0))
+
+    def fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
+        """The training kernels `X`, completed; as arrays if they came as arrays."""
+        completed: dict[str, Array | Operator] = {}
+        for v, name in enumerate(X.names):
+            kernel = X.operator(name)
+            G, E = self._inner(kernel, v)
+            side, kept, _, raised = self._placed(X, v, G, E, self.X[v])
+            block = kernel if len(kept) == kernel.shape[0] else kernel.select(kept, kept)
+            done = Completed.square(block, side.known, side.filled, side.G, side.W, E, raised)
+            completed[name] = done.to_dense() if isinstance(kernel, Dense) else done
+        return completed
+
+    def fill_rows(self, X: KernelViews) -> tuple[dict[str, Operator], dict[str, Array]]:
+        """Rows of new samples against the training samples, and their own kernel values."""
+        current = spread_features(X, self.maps)
+        for transfers in self.learned[:-1]:
+            current = refilled(transfers, current, X.observed)
+        nothing = scipy.sparse.csr_array(X.shape)
+        blocks: dict[str, Operator] = {}
+        diagonals: dict[str, Array] = {}
+        for v, name in enumerate(X.names):
+            transfer, kernel = self.learned[-1][v], X.operator(name)
+            G, E = self._inner(self.kernels.operator(name), v)
+            columns = self._placed(self.kernels, v, G, E, self.X[v])
+            new = rows_of(transfer, current, X.observed, v, ~_known(X.observed, v, self.keep))
+            rows = self._placed(X, v, kernel @ transfer.weights, E, new)
+            block = kernel.select(rows.kept, columns.kept)
+            blocks[name] = Completed(block, rows.side, columns.side, E, nothing)
+            diagonals[name] = np.empty(len(X))
+            diagonals[name][rows.side.known] = X.diagonal(name)[rows.kept]
+            diagonals[name][rows.side.filled] = rows.own + rows.raised
+        return blocks, diagonals
+
+
+class Level(NamedTuple):
+    """What is known of a sample's own kernel value: the median and the largest of those observed."""
+
+    value: float
+    most: float
+
+    @classmethod
+    def of(cls, diagonal: Array) -> Self:
+        if not len(diagonal):
+            return cls(0.0, 0.0)
+        return cls(float(np.median(diagonal)), float(np.max(diagonal)))
+
+
+class Placed(NamedTuple):
+    """Samples as a side of a completed kernel."""
+
+    side: Side
+    kept: Array  # those that stay, by their place in the view's block
+    own: Array  # k(t, t) of those that are transferred
+    raised: Array  # and by how much it is raised
+
+
+def _known(observed: Array, v: int, keep: bool) -> Array:
+    """Samples whose kernel values stay: all observed, or else only those nothing can be transferred to."""
+    return np.asarray(observed[:, v] if keep else observed[:, v] & ~has_another(observed, v))

@@ -1,0 +1,5 @@
+"""Multi-view kernel completion."""
+
+from absentia.methods.completion.mkc._estimator import MKC
+
+__all__ = ["MKC"]

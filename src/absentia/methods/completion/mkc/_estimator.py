@@ -1,0 +1,380 @@
+"""Multi-view kernel completion: views agree in how samples are made of one another, or in their kernels.
+
+Reference
+---------
+S. Bhadra, S. Kaski, J. Rousu. Multi-view kernel completion. Machine Learning 106, 713-739, 2017;
+arXiv:1602.02518.
+
+Model
+-----
+Each view is near a mixture of the other views, with weights that are learned with the completion.  In the
+variants ``"ht"`` and ``"app"`` a sample is moreover a combination of samples that have the view, few of
+them for the whole view: ``K^_v = A_v K_v A_v'``, so a missing row is a row of coefficients.
+
+Objective
+---------
+With V views, N samples, I_v the n_v samples that have view v, kernels of unit mean diagonal, and S the
+weights of views (rows non-negative, adding up to one, nothing on the diagonal):
+
+    within   = 1/V sum_v |K_v - (K^_v on I_v)|^2 / n_v^2
+    between  = 1/(V N) sum_v |A_v - sum_u S_vu A_u|^2         ht: views agree in coefficients
+             = 1/V sum_v |K^_v - sum_u S_vu K^_u|^2 / N^2     app, sdp: they agree in kernels
+    L21      = 1/V sum_v sum_c |A_v(:, c)|
+
+    ht, app: c1 within + c2 between + c3 L21 over A and S, columns of A_v outside I_v being zero;
+    sdp:     c2 between over S and all positive semidefinite K^_v that keep the observed block.
+
+What is returned keeps the observed block and is positive semidefinite
+----------------------------------------------------------------------
+In ht and app, the learned A_v is only near the identity on I_v.  The completed kernel is made with rows of
+observed samples exactly the identity, ``A~ = [I; A_v of missing samples]``: then ``A~ K_v A~'`` is K_v
+itself on I_v, and ``x' A~ K A~' x = (A~'x)' K (A~'x) >= 0``.  (With `center`, A holds coefficients of
+deviations from the mean and ``A + (1 - A 1) 1'/n`` those of the samples; the argument is the same.)  Where
+the learned A_v is a Nystrom projection nothing changes by this: with basis J and ``A = K_IJ K_JJ^-1`` on I,
+a missing row a, zero outside J, has ``a K A' = a_J K_JJ K_JJ^-1 K_JI = a K``.
+
+In sdp, every positive semidefinite kernel that keeps the block ``K_v = C C'`` is ``F F'`` with
+``F = [[C, 0], [Y, Z]]``; Y and Z are what is sought, so nothing has to be repaired.
+
+Algorithm
+---------
+For given A (or Y, Z) each row of S is a small least-squares problem on a simplex, solved exactly
+(``_problem.simplex_minimum``).  So S is always at its best, and what remains is
+lowered by quasi-Newton steps with a line search, from a start whose missing rows are in closed form;
+proximal steps set columns to zero (``_descent``).  The objective never rises.
+
+New samples
+-----------
+Everything learned is held fixed and the same objective, with the new row added, is minimised over the new
+row alone (``_rows``).  In a view that the sample has, its coefficients are those
+that reproduce its kernel row from training samples; in a view that it lacks, those that agree with them.
+
+Departures from the paper
+-------------------------
+* ``center=True``: kernels are centred on their observed samples first, and the mean is put back at the end,
+  so that all shrinkage is towards the mean sample and not the zero vector.  Without it kernels with a large
+  mean (any RBF kernel) are imputed too small; ``center=False`` is the paper's.
+* ``between="all"``: app and sdp compare kernels on all samples.  The paper compares them on I_v only
+  (``between="observed"``); then nothing asks that a missing row be a mixture of the other views' rows, and
+  it is only used to explain what other views leave unexplained.
+* The between-view loss of kernels is divided by the number of entries, as the within-view loss is.
+* In sdp the observed block is kept, so there is no within-view loss.
+* Kernels are divided by their mean (centred) diagonal inside; the weights c1, c2, c3 then mean the same
+  whatever a kernel's scale.
+* Samples without any view are left out of the fit and become the mean sample; so does, in a view, a sample
+  that no chain of views links with those who have it.
+* app is not convex and drops whole columns on its way, and rounding grows over its hundred steps: the same
+  problem in another order, or with other rounding, ends at an objective some 1e-4 apart and at kernels that
+  differ by up to 6e-2 (90 digits, six views).  ht and sdp agree with themselves to 1e-10.
+
+What to expect
+--------------
+The joint objective is at odds with itself: coefficients that are free can be made to agree pairwise, so S
+tends to pair views up, and a sample that both of a pair lack is then left at the mean.  A lower objective
+need not be a better completion.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from absentia.core import Array, Callback, iterate
+from absentia.data import AbsenceWarning, KernelViews, shown
+from absentia.methods.base import Completer, IterativeMixin, Recipe, check_positive
+from absentia.methods.completion.mkc._combine import Approximate, Heterogeneous
+from absentia.methods.completion.mkc._descent import Descent, Variant, descend
+from absentia.methods.completion.mkc._frame import Frame
+from absentia.methods.completion.mkc._free import Free
+from absentia.methods.completion.mkc._problem import Problem
+from absentia.methods.completion.mkc._rows import Rows
+
+VARIANTS: Mapping[str, type[Heterogeneous | Approximate | Free]] = {
+    "ht": Heterogeneous,
+    "app": Approximate,
+    "sdp": Free,
+}
+#: Steps are uneven: so many in a row have to be small before the descent stops.
+PATIENCE = 3
+
+
+class MKC(IterativeMixin, Completer):
+    """Multi-view kernel completion: each view is near a mixture of the others.
+
+    Every completed kernel keeps its observed block to the last bit and is positive semidefinite (if the
+    observed block is).  Memory grows with views x samples^2 and a step's cost with views x samples^3: meant
+    for hundreds of samples, not for thousands.
+
+    Parameters
+    ----------
+    variant : {"ht", "app", "sdp"}, default "ht"
+        ``"ht"``: views agree in the coefficients that make a sample of others, which suits kernels of
+        different kinds; ``"app"``: they agree in the kernels those coefficients give; ``"sdp"``: they agree
+        in kernels that are free otherwise, the quickest here.
+    c1, c2, c3 : float
+        Weights of the within-view loss, of the between-view loss, and of the penalty that leaves few
+        samples to combine.  ``"sdp"`` has the between-view loss only.
+    center : bool, default True
+        Shrink towards the mean sample, by centring kernels inside; False shrinks towards zero, as the
+        paper does.
+    between : {"all", "observed"}, default "all"
+        On which samples ``"app"`` and ``"sdp"`` compare a view's kernel with the others': all, or those
+        that have the view (the paper).  With ``"observed"`` new samples cannot be completed.
+    tol : float, default 1e-4
+        Stop when the objective's relative change stays below for three steps; 0 makes all steps.
+    max_iter : int, default 500
+    callback : callable, optional
+        Called with a ``_loop.Progress`` after each iteration; returning True stops.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_views, n_views)
+        S: row v holds the weights of the other views in the mixture that stands for view v.  A view that
+        nobody has has no weights, and none in others' mixtures.
+    basis_ : dict
+        By view, the ids of the samples that combinations are made of; in ``"sdp"`` all that have the view.
+    view_scales_ : ndarray of shape (n_views,)
+        Mean (centred) diagonal of each observed kernel, by which it is divided inside.
+    objective_ : ndarray
+        Objective after each step; never rises.
+    n_iter_, converged_, status_, names_in_, ids_
+
+    Examples
+    --------
+    >>> from absentia import MKC, ViewKernels, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.3, random_state=0)))
+    >>> mkc = MKC("sdp")
+    >>> bool(mkc.fit_transform(kernels).observed.all())
+    True
+    >>> mkc.weights_.shape
+    (6, 6)
+    """
+
+    recipes = {
+        "mkc-ht": Recipe({"variant": "ht"}, "views alike in who resembles whom; a classic to compare with"),
+        "mkc-app": Recipe({"variant": "app"}, "the same, for views whose kernels themselves are alike"),
+        "mkc-sdp": Recipe(
+            {"variant": "sdp"}, "a view is a mixture of the others; quick on few samples", ("c1", "c3")
+        ),
+    }
+
+    weights_: Array
+    basis_: dict[str, Array]
+    view_scales_: Array
+
+    def __init__(
+        self,
+        variant: Literal["ht", "app", "sdp"] = "ht",
+        *,
+        c1: float = 1.0,
+        c2: float = 1.0,
+        c3: float = 1e-3,
+        center: bool = True,
+        between: Literal["all", "observed"] = "all",
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        callback: Callback | None = None,
+    ) -> None:
+        self.variant = variant
+        self.c1 = c1
+        self.c2 = c2
+        self.c3 = c3
+        self.center = center
+        self.between = between
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+
+    # ------------------------------------------------------------------------------------- fitting
+
+    def _learn(self, X: KernelViews) -> None:
+        self._check_parameters()
+        check_positive(X)
+        X.warn_of_absence()
+        self._views = _filled_views(X)
+        frames = [Frame.of(X.block(X.names[v]), self.center) for v in self._views]
+        self._groups = X.components()
+        _warn_of_groups(self._groups)
+        samples = np.flatnonzero(self._groups >= 0)
+        observed = X.observed[samples][:, self._views]
+        problem = Problem(
+            [frame.C for frame in frames],
+            observed,
+            float(self.c1),
+            float(self.c2),
+            float(self.c3),
+            everywhere=self.between == "all",
+        )
+        self._model: Variant = VARIANTS[self.variant](problem)
+        solution = iterate(
+            descend(self._model),
+            lambda state: state.value,
+            Descent(self._model.evaluate(self._model.start())),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=self.callback,
+            patience=PATIENCE,
+        )
+        self._record(solution)
+        self._point, self._S = solution.state.at.point, solution.state.at.S
+        self._frames = {X.names[v]: frame for v, frame in zip(self._views, frames, strict=True)}
+        self._describe(X, samples)
+
+    def _describe(self, X: KernelViews, samples: Array) -> None:
+        """Fitted attributes, and the coordinates of every missing sample."""
+        self.weights_ = np.zeros((X.n_views, X.n_views))
+        self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S
+        self.view_scales_ = np.ones(X.n_views)
+        self._hidden: dict[str, Array] = {}
+        used = self._model.basis(self._point)
+        self.basis_ = {name: X.ids[samples[u]] for name, u in zip(self._frames, used, strict=True)}
+        F = self._model.coordinates(self._point)
+        for v, (name, frame), f in zip(self._views, self._frames.items(), F, strict=True):
+            self.view_scales_[v] = frame.scale
+            everyone = _middles(frame, len(X), f.shape[1])
+            reached = self._groups[samples] == self._group_of(X.observed[:, v])
+            everyone[samples[reached]] = f[reached]
+            self._hidden[name] = everyone[~X.observed[:, v]]
+
+    def _group_of(self, present: Array) -> int:
+        """The group of samples that a view is about; those that have it are all in one."""
+        return int(self._groups[np.argmax(present)])
+
+    def _check_parameters(self) -> None:
+        if self.variant not in VARIANTS:
+            raise ValueError(f"variant must be 'ht', 'app' or 'sdp', not {self.variant!r}")
+        if self.between not in ("all", "observed"):
+            raise ValueError(f"between must be 'all' or 'observed', not {self.between!r}")
+        for name, lowest in (("c1", 0.0), ("c2", 0.0), ("c3", 0.0), ("tol", 0.0), ("max_iter", 1)):
+            value = getattr(self, name)
+            above = value > lowest if name in ("c1", "c2") else value >= lowest
+            if not (above and np.isfinite(value)):
+                wanted = "above 0" if name in ("c1", "c2") else f"at least {lowest:g}"
+                raise ValueError(f"{name}={value}; a finite number {wanted} is wanted")
+
+    # ------------------------------------------------------------------------- completed kernels
+
+    def _fill(self, X: KernelViews) -> Mapping[str, Array]:
+        kernels = {}
+        for name, present in zip(X.names, X.observed.T, strict=True):
+            if name in self._frames:
+                seen = np.flatnonzero(present)
+                kernels[name] = self._frames[name].completed(X.block(name), seen, self._hidden[name])
+            else:
+                kernels[name] = np.zeros(X.shape)
+        return kernels
+
+    # ------------------------------------------------------------------------------- new samples
+
+    def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
+        if self.between == "observed" and self.variant != "ht":
+            raise NotImplementedError(
+                f"MKC({self.variant!r}, between='observed') cannot complete new samples: kernels are then "
+                "compared only where they are observed, which says nothing of the row of a sample in a "
+                "view it lacks; use between='all', variant='ht', or fit_transform on old and new together"
+            )
+        y, square = self._model.fold(self._point, self._S, self._rows_of(X))
+        blocks, diagonals = {}, {}
+        for v, name in enumerate(X.names):
+            if name not in self._frames:
+                blocks[name], diagonals[name] = np.zeros(X.shape), np.zeros(len(X))
+                continue
+            k = self._views.index(v)
+            lost = self._unreached(X, v)
+            y[k][lost] = _middles(self._frames[name], int(lost.sum()), y[k].shape[1])
+            square[lost, k] = np.einsum("ij,ij->i", y[k][lost], y[k][lost])
+            blocks[name], diagonals[name] = self._completed_rows(X, v, y[k], square[:, k])
+        return blocks, diagonals
+
+    def _rows_of(self, X: KernelViews) -> Rows:
+        """New samples as the model wants them: the views that were fitted, in coordinates."""
+        observed = X.observed[:, self._views]
+        _warn_of_empty(X)
+        about, C, square = [], [], np.zeros(observed.shape)
+        for k, ((name, frame), present) in enumerate(zip(self._frames.items(), observed.T, strict=True)):
+            rows = np.asarray(X.block(name), dtype=np.float64)
+            about.append(np.zeros((len(X), len(frame.C))))
+            C.append(np.zeros((len(X), frame.rank)))
+            about[k][present], C[k][present] = frame.about(rows), frame.locate(rows)
+            square[present, k] = np.nan_to_num(frame.square(rows, X.diagonal(name)), nan=1.0)  # if unknown
+        return Rows(observed, about, C, square)
+
+    def _unreached(self, X: KernelViews, v: int) -> Array:
+        """New samples of which nothing can be said in a view: none of their views is linked with it."""
+        linked = [
+            self._group_of(self._observed[:, u]) == self._group_of(self._observed[:, v])
+            if X.names[u] in self._frames
+            else False
+            for u in range(X.n_views)
+        ]
+        return np.asarray(~(X.observed & np.array(linked)).any(axis=1))
+
+    def _completed_rows(self, X: KernelViews, v: int, y: Array, square: Array) -> tuple[Array, Array]:
+        """One view of new samples: observed values kept, the rest those of coordinates `y`."""
+        name = X.names[v]
+        frame, hidden = self._frames[name], self._hidden[name]
+        have, lack = np.flatnonzero(X.observed[:, v]), np.flatnonzero(~X.observed[:, v])
+        old, absent = np.flatnonzero(self._observed[:, v]), np.flatnonzero(~self._observed[:, v])
+        block, own = np.empty(X.shape), frame.own(y, square)
+        rows = np.asarray(X.block(name), dtype=np.float64)
+        # <phi_t, mu + sqrt(s) y> = <phi_t, mu> + p.y + s c_t.y
+        seen_hidden = frame.mean_of(rows)[:, None] + frame.lean(hidden)
+        seen_hidden = seen_hidden + frame.scale * frame.locate(rows) @ hidden[:, : frame.rank].T
+        block[np.ix_(have, old)] = X.block(name)
+        block[np.ix_(have, absent)] = seen_hidden
+        block[np.ix_(lack, old)] = frame.with_seen(y[lack])
+        block[np.ix_(lack, absent)] = frame.between(y[lack], hidden)
+        own[have] = X.diagonal(name)
+        return block, own
+
+
+# ------------------------------------------------------------------------------------- small pieces
+
+
+def _middles(frame: Frame, n: int, width: int) -> Array:
+    """Coordinates of the mean sample, `n` times, with as many axes as wanted."""
+    rows = np.zeros((n, width))
+    rows[:, : frame.rank] = frame.middle
+    return rows
+
+
+def _filled_views(X: KernelViews) -> list[int]:
+    """Positions of the views that somebody has; at least two, or nothing can be learned from the others."""
+    filled = [v for v in range(X.n_views) if X.observed[:, v].any()]
+    if len(filled) < 2:
+        had = f"only view {X.names[filled[0]]!r} is" if filled else "no view is"
+        raise ValueError(
+            f"MKC completes a view from the others, but {had} observed for any sample; "
+            "two are wanted, or a completer such as MeanFill"
+        )
+    for v in filled:
+        if not X.diagonal(X.names[v]).any():
+            raise ValueError(
+                f"view {X.names[v]!r}: the kernel is zero for every sample; leave the view out"
+            )
+    return filled
+
+
+def _warn_of_groups(groups: Array) -> None:
+    if groups.max() > 0:
+        warnings.warn(
+            f"the samples fall into {groups.max() + 1} groups that no view ever sees together; "
+            "in a view of another group a sample is completed by the mean",
+            AbsenceWarning,
+            stacklevel=5,
+        )
+
+
+def _warn_of_empty(X: KernelViews) -> None:
+    empty = X.ids[~X.observed.any(axis=1)]
+    if len(empty):
+        some = ", ".join(shown(x) for x in empty[:3])
+        warnings.warn(
+            f"{len(empty)} new sample(s) have no view at all, e.g. {some}; they are completed by the mean",
+            AbsenceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,7 @@
+"""Mutual kernel matrix completion."""
+
+from absentia.methods.completion.mkmc._estimator import MKMC
+
+__all__ = [
+    "MKMC",
+]

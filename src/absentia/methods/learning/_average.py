@@ -1,0 +1,256 @@
+"""One support vector machine on an average of incomplete kernels: baselines of multiple kernel learning.
+
+Weights of the views are fixed, or found without a machine in the loop:
+
+===============  =====================================================================================
+``weights``      how
+===============  =====================================================================================
+``"uniform"``    all equal: the average kernel, hard to beat
+``"alignment"``  ``min_{v >= 0} | sum_p v_p H K_p H - y y' |``, H centring: Cortes, Mohri & Rostamizadeh,
+                 "Algorithms for learning kernels based on centered alignment", JMLR 13 (2012)
+``"margin"``     ``eta_p ~ gamma' Y K_p Y gamma`` at the nearest points of the two classes' hulls in the
+                 sum of kernels: Aiolli & Donini, "EasyMKL", Neurocomputing 169 (2015)
+===============  =====================================================================================
+
+Absent views count as zero, ``K^_p = s_p s_p' o K_p``, in all of it.  Then a sample with two views is
+shorter than one with six; ``normalize="rows"`` divides the average by ``sqrt(e_i e_j)``, with e the weight
+of the views that a sample has (for uniform weights, the number of them up to a constant).
+
+Notation: eta weights of the views; z signed coefficients of the samples; M, a the kernels' inner
+products with one another and with the labels.
+
+Departures: so that C means much the same for all, weights sum to one, and those by alignment spread the
+samples as the uniform ones do; EasyMKL's own machine is replaced by the usual one with a hinge loss.  Its
+hulls' nearest points, ``min (1 - lam) |sum gamma_i y_i phi(x_i)|^2 + lam |gamma|^2`` with gamma summing to
+one in each class, are the hard-margin machine on ``(1 - lam) K + lam I`` up to scale, so the solver at hand
+finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from absentia.core import Array, Solution, Status
+from absentia.data import KernelViews
+from absentia.kernels import inverse_root
+from absentia.methods.learning._machines import KernelClassifier, Learned, Training, part_norms
+from absentia.methods.learning.engine import (
+    Box,
+    KernelStack,
+    Machine,
+    fit_machine,
+    relative_gap,
+    rounding,
+    without_dust,
+)
+
+WEIGHTS = ("uniform", "alignment", "margin")
+CHUNK = 2**22  # numbers held at a time for the inner products of kernels
+
+
+# --------------------------------------------------------------------------------- weights of views
+
+
+def uniform_weights(m: int) -> Array:
+    return np.full(m, 1 / m)
+
+
+def zero_filled(stack: KernelStack, p: int, rows: Array) -> Array:
+    """Rows of ``K^_p``."""
+    place = np.full(stack.n, -1)
+    place[stack.index[p]] = np.arange(len(stack.index[p]))
+    own = place[rows]
+    result = np.zeros((len(rows), stack.n))
+    result[np.ix_(own >= 0, stack.index[p])] = stack.blocks[p][own[own >= 0]]
+    return result
+
+
+def centred_products(stack: KernelStack, y: Array, counted: Array) -> tuple[Array, Array]:
+    """``M_pq = <H K_p H, H K_q H>`` and ``a_p = y' H K_p H y`` over the samples that count."""
+    m, n = len(stack), len(counted)
+    one = np.zeros(stack.n)
+    one[counted] = 1 / n
+    centred = np.zeros(stack.n)
+    centred[counted] = y[counted] - y[counted].mean()
+    means = np.array([stack_product(stack, p, one) for p in range(m)])
+    a = np.array([centred @ stack_product(stack, p, centred) for p in range(m)])
+    M = np.zeros((m, m))
+    for rows in np.array_split(counted, max(1, m * n * n // CHUNK)):
+        A = np.empty((m, len(rows), n))
+        for p in range(m):
+            A[p] = zero_filled(stack, p, rows)[:, counted]
+            A[p] += means[p] @ one - means[p, rows, None] - means[p, counted]
+        flat = A.reshape(m, -1)
+        M += flat @ flat.T
+    return M, a
+
+
+def stack_product(stack: KernelStack, p: int, z: Array) -> Array:
+    """``K^_p z``."""
+    result = np.zeros(stack.n)
+    index = stack.index[p]
+    result[index] = stack.blocks[p] @ z[index]
+    return result
+
+
+def alignment_weights(stack: KernelStack, y: Array, counted: Array) -> Array:
+    """``min_{v >= 0} v' M v - 2 a' v`` by non-negative least squares; uniform if nothing aligns."""
+    M, a = centred_products(stack, y, counted)
+    # v'Mv - 2a'v with M = U diag(d) U' is |diag(d)^1/2 U'v - diag(d)^-1/2 U'a|^2 up to a constant;
+    # kernels are brought to the same length first, which changes no minimiser
+    root = inverse_root(np.diagonal(M))
+    d, U = np.linalg.eigh(M * root[:, None] * root)
+    keep = d > 1e-10 * max(d[-1], 0.0)
+    if not keep.any():
+        return uniform_weights(len(stack))
+    B = np.sqrt(d[keep])[:, None] * U[:, keep].T
+    v = without_dust(nnls(B, (U[:, keep].T @ (a * root)) / np.sqrt(d[keep]))[0] * root)
+    return as_spread(stack, v, counted) if v.any() else uniform_weights(len(stack))
+
+
+def as_spread(stack: KernelStack, v: Array, counted: Array) -> Array:
+    """`v` scaled so that the samples are spread as in the average kernel: ``tr H K H`` is the same.
+
+    Nearly constant kernels have the largest weights for what they say; scaled to sum one they would leave
+    no room for a margin at any ordinary C.
+    """
+    one, seen = np.zeros(stack.n), np.zeros(stack.n, dtype=bool)
+    one[counted], seen[counted] = 1.0, True
+    spread = np.array(
+        [
+            np.diagonal(block)[seen[index]].sum() - one @ stack_product(stack, p, one) / len(counted)
+            for p, (block, index) in enumerate(zip(stack.blocks, stack.index, strict=True))
+        ]
+    )
+    return v * spread.mean() / float(v @ spread)
+
+
+def margin_weights(stack: KernelStack, y: Array, counted: Array, lam: float, tol: float) -> Array:
+    """EasyMKL: how far apart each kernel holds the nearest points of the two hulls."""
+    K = stack.combined(np.full(len(stack), 1 - lam)).astype(np.float64, copy=False)
+    K[np.diag_indices_from(K)] += lam
+    sizes = [float((y[counted] == sign).sum()) for sign in (1, -1)]
+    # distance^2 of the hulls is at least lam (1/n+ + 1/n-), so alpha = 2 gamma / distance^2 is at most
+    # half of this: the box never binds
+    bound = np.zeros(stack.n)
+    bound[counted] = 4 / (lam * sum(1 / size for size in sizes))
+    z = fit_machine(K, Box.classification(y, bound), tol=tol).z
+    q = without_dust(np.maximum(stack.products(z)[1], 0.0))
+    return q / q.sum() if q.sum() > 0 else uniform_weights(len(stack))
+
+
+# --------------------------------------------------------------------------------------- the machine
+
+
+def fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> Learned:
+    """The machine on ``sum_p eta_p K^_p``, with `rows` divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
+    stack = training.stack
+    K = stack.combined(eta)
+    scale = inverse_root(training.observed @ eta) if rows else np.ones(stack.n)
+    if rows:
+        K = np.ascontiguousarray(K * scale[:, None] * scale)
+    box = Box.classification(y, training.bound)
+    machine = fit_machine(K, box, tol=0.9 * tol)
+    z = machine.z * scale
+    norms = part_norms(eta, stack.products(z)[1])
+    hidden = rounding(box, machine, float(np.diagonal(K).max()))
+    gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
+    return Learned(eta, z, machine.bias, norms, gap, ended(machine, gap, tol))
+
+
+def ended(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
+    """How the machine's solver ended, in the words of the one iteration loop."""
+    status = Status.CERTIFIED if gap <= tol else Status.MAX_ITER
+    return Solution(machine, np.array([machine.primal]), status)
+
+
+class AverageKernelSVC(KernelClassifier):
+    """A support vector machine on a weighted average of kernels; an absent view counts as zero.
+
+    The baselines for :class:`MKLClassifier` and :class:`AbsentMKLClassifier`, with the same interface and
+    the same treatment of samples without views: one machine, no weights learned by it.
+
+    Parameters
+    ----------
+    weights : {"uniform", "alignment", "margin"}, default "uniform"
+        All equal; those that bring the sum nearest to the labels (centred alignment); or those by how
+        far apart each kernel holds the classes (EasyMKL).  With views absent the classes come nearest at
+        samples that lack a good view, and ``"margin"`` may well prefer the others; try a larger `lam`.
+    C : float, default 1.0
+        Price of a training error.
+    normalize : {"rows", None}, default None
+        ``"rows"``: divide by the root of the weight of the views that each of two samples has, so that
+        samples with few views are as long as others.
+    lam : float, default 0.1
+        Only ``"margin"``: from 0 (nearest points of the classes) to 1 (their means).
+    tol : float, default 1e-3
+        Relative duality gap at which to stop.
+    class_weight, probability
+        As in :class:`MKLClassifier`.
+
+    Attributes
+    ----------
+    weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
+        As in :class:`MKLClassifier`; the objective is the machine's.
+
+    Examples
+    --------
+    >>> from absentia import AverageKernelSVC, ViewKernels, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.2, random_state=0)))
+    >>> machine = AverageKernelSVC("alignment", normalize="rows").fit(kernels, y < 5)
+    >>> machine.weights_.shape, machine.converged_
+    ((6,), True)
+    """
+
+    def __init__(
+        self,
+        weights: str = "uniform",
+        *,
+        C: float = 1.0,
+        normalize: str | None = None,
+        lam: float = 0.1,
+        tol: float = 1e-3,
+        class_weight: Any = None,
+        probability: bool | str = False,
+    ) -> None:
+        self.weights = weights
+        self.C = C
+        self.normalize = normalize
+        self.lam = lam
+        self.tol = tol
+        self.class_weight = class_weight
+        self.probability = probability
+
+    @property
+    def tau_min(self) -> float:  # type: ignore[override]
+        """Least share of the margin to divide scores of several classes by: 1, where rows are scaled."""
+        return 1.0 if self.normalize == "rows" else 0.2
+
+    def _learn(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
+        if self.weights not in WEIGHTS:
+            raise ValueError(f"weights must be one of {WEIGHTS}, not {self.weights!r}")
+        if self.normalize not in ("rows", None):
+            raise ValueError(f"normalize must be 'rows' or None, not {self.normalize!r}")
+        if not 0 < self.lam <= 1:
+            raise ValueError(f"lam must be above 0 and at most 1, not {self.lam!r}")
+        rows = self.normalize == "rows"
+        return [fixed_machine(training, y, self._weigh(training, y), rows, self.tol) for y in signs]
+
+    def _weigh(self, training: Training, y: Array) -> Array:
+        stack, counted = training.stack, np.flatnonzero(training.bound > 0)
+        if self.weights == "alignment":
+            return alignment_weights(stack, y, counted)
+        if self.weights == "margin":
+            return margin_weights(stack, y, counted, self.lam, self.tol)
+        return uniform_weights(len(stack))
+
+    def _raw_scores(self, X: KernelViews) -> Array:
+        scores = super()._raw_scores(X)
+        if self.normalize is None:
+            return scores
+        return (scores - self.bias_) * inverse_root(X.observed @ self._weights.T) + self.bias_

@@ -1,0 +1,199 @@
+"""Multiple kernel learning with absent views read as zero.
+
+Lanckriet, Cristianini, Bartlett, El Ghaoui & Jordan, "Learning the kernel matrix with semidefinite
+programming", JMLR 5 (2004); Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9 (2008); for p-norms
+Kloft, Brefeld, Sonnenburg & Zien, "lp-norm multiple kernel learning", JMLR 12 (2011).
+
+Model: ``f(x) = sum_p <w_p, phi_p(x)> + b``, with ``phi_p(x) = 0`` where x lacks view p.  Objective:
+
+    minimise  1/2 sum_p |w_p|^2 / eta_p  +  sum_i C_i loss(y_i, f(x_i))   over w, b, eta >= 0, |eta|_p <= 1,
+
+with the hinge loss or the epsilon-insensitive one.  ``norm=1`` makes weights sparse; larger norms spread
+them, and ``norm=inf`` would be the plain sum.  Solved to a duality gap by
+``_solver``; weights for ``norm > 1`` are updated in closed form between machines.
+
+Departures: several classes are learned one against the rest over the same kernels, with weights of their
+own or shared; then scores take into account how much of a machine a sample's views can reach (see
+``decision_function``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import column_or_1d
+
+from absentia.core import Array, Callback, suited_to
+from absentia.data import KernelViews
+from absentia.methods.base import Recipe, check_kernels
+from absentia.methods.learning._machines import (
+    KernelClassifier,
+    KernelMachine,
+    Learned,
+    Training,
+    learn,
+    mixed,
+    sample_weights,
+)
+from absentia.methods.learning.engine import Box, NormBall, Polytope, Region
+
+
+def weight_region(m: int, norm: float) -> Region:
+    """``{eta >= 0, |eta|_norm <= 1}``."""
+    if not (np.isfinite(norm) and norm >= 1):
+        raise ValueError(
+            f"norm must be a number from 1 on, not {norm!r}; for equal weights use CombineKernels"
+        )
+    return Polytope.simplex(m) if norm == 1 else NormBall(m, float(norm))
+
+
+class MKLClassifier(KernelClassifier):
+    """A support vector machine on a sum of kernels with learned weights; an absent view counts as zero.
+
+    Fit on square :class:`KernelViews`, predict on rows of new samples against the training samples; or
+    after ``ViewKernels()`` in a Pipeline on :class:`Views`.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Price of a training error.
+    norm : float, default 1
+        p of the weights' p-norm; 1 selects few views, 2 and more spread the weight.
+    tol : float, default 1e-3
+        Relative duality gap at which to stop.
+    class_weight : dict, "balanced" or None
+        Factor on C by class.
+    probability : bool, "sigmoid" or "isotonic", default False
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
+    shared_weights : bool, default False
+        With more than two classes: the same weights for all classes.
+    callback : callable, optional
+        Called with an ``_loop.Progress`` after each step; returning True stops.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with more than two classes
+    classes_ : ndarray
+    support_ : ndarray
+        Positions of training samples with a coefficient.
+    dual_coef_, bias_ : ndarray
+    gap_ : float
+        Relative duality gap reached (the largest of the classes').
+    objective_ : ndarray, or one for each of more than two classes
+        Objective after each step.
+    n_iter_, converged_, status_
+    usable_ : ndarray of bool
+        Which training samples have a view with weight.
+
+    Examples
+    --------
+    >>> from absentia import MKLClassifier, ViewKernels, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.2, random_state=0)))
+    >>> machine = MKLClassifier().fit(kernels, y < 5)
+    >>> machine.converged_, machine.gap_ <= 1e-3
+    (True, True)
+    """
+
+    recipes = {
+        "mkl": Recipe(
+            {}, "most samples have most views; an absent view counts as zero, few views get weight"
+        )
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        norm: float = 1,
+        tol: float = 1e-3,
+        class_weight: Any = None,
+        probability: bool | str = False,
+        shared_weights: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.C = C
+        self.norm = norm
+        self.tol = tol
+        self.class_weight = class_weight
+        self.probability = probability
+        self.shared_weights = shared_weights
+        self.callback = callback
+
+    def _learn(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
+        boxes = [Box.classification(y, training.bound) for y in signs]
+        region = weight_region(len(training.stack), self.norm)
+        shared = self.shared_weights
+        return learn(training, boxes, region, tol=self.tol, shared=shared, callback=self.callback)
+
+
+class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
+    """Support vector regression on a sum of kernels with learned weights; an absent view counts as zero.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Price of an error beyond `epsilon`, in units of y.
+    epsilon : float, default 0.1
+        Errors up to this cost nothing.
+    norm, tol, callback
+        As in :class:`MKLClassifier`.
+
+    Attributes
+    ----------
+    weights_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
+        As in :class:`MKLClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from absentia import KernelViews, MKLRegressor
+    >>> x = np.linspace(0, 6, 40)
+    >>> K = np.exp(-np.subtract.outer(x, x) ** 2)
+    >>> kernels = KernelViews.from_dense([K, np.eye(40)])
+    >>> bool(MKLRegressor(C=10, epsilon=0.01).fit(kernels, np.sin(x)).score(kernels, np.sin(x)) > 0.99)
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        epsilon: float = 0.1,
+        norm: float = 1,
+        tol: float = 1e-3,
+        callback: Callback | None = None,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.norm = norm
+        self.tol = tol
+        self.callback = callback
+
+    def fit(self, X: KernelViews, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from square kernels of the training samples and their targets."""
+        X = check_kernels(X)
+        if np.iscomplexobj(y):
+            raise ValueError("targets are complex numbers; real ones are wanted")
+        y = column_or_1d(y).astype(np.float64)
+        if len(y) != len(X) or not np.isfinite(y).all():
+            raise ValueError(f"one finite target for each of {len(X)} samples is wanted; {len(y)} came")
+        if not self.epsilon >= 0:
+            raise ValueError(f"epsilon must not be negative; got {self.epsilon!r}")
+        weight = sample_weights(sample_weight, len(y))
+        training = self._training(X, y, weight)
+        self._prior = float(np.average(y, weights=weight))
+        box = Box.regression(y[training.order], training.bound, self.epsilon)
+        region = weight_region(len(training.stack), self.norm)
+        with suited_to(len(X)):
+            found = learn(training, [box], region, tol=self.tol, callback=self.callback)
+        self._keep(X, found, training.order)
+        return self
+
+    def predict(self, X: KernelViews) -> Array:
+        """Targets of the rows; the mean training target where no view is usable."""
+        X = self._check_rows(X)
+        return mixed(self._share(X.observed), self._raw_scores(X), self._prior)[:, 0]

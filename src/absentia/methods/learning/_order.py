@@ -1,0 +1,97 @@
+"""An order of samples and views that comes from what they are, not from where they stand.
+
+Ties are everywhere at the start of a machine (all coefficients are zero), and which of equals is taken
+first decides where within `tol` it ends; folds are cut by position.  So that neither the order of samples
+nor that of the views changes an answer, both are first brought into an order of their own: by a few numbers
+that do not depend on order (sums of a kernel's rows, say), rounded to nine digits, because sums in another
+order differ in the last ones.  Samples that agree in all of them stay as they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse
+
+from absentia.core import Array, RandomState, generator
+from absentia.data import KernelViews, Views
+
+DIGITS = 9
+
+
+def kernel_profiles(X: KernelViews) -> list[Array]:
+    """For every view and observed sample: its own kernel value, the sum of its row, its sum of squares."""
+    return [_profile(np.asarray(X.block(name))) for name in X.names]
+
+
+def _profile(K: Array) -> Array:
+    if not len(K):
+        return np.zeros((0, 3))
+    one = np.ones(len(K), dtype=K.dtype)
+    columns = [np.diagonal(K), K @ one, np.einsum("ij,ij->i", K, K)]
+    return _digits(np.array(columns, dtype=np.float64).T, float(np.diagonal(K).max()))
+
+
+def feature_profiles(X: Views) -> list[Array]:
+    """The same of features: how many there are, their sum and their sum of squares."""
+    blocks = [X.block(name) for name in X.names]
+    return [table_profile(block.toarray() if scipy.sparse.issparse(block) else block) for block in blocks]
+
+
+def table_profile(table: Array) -> Array:
+    """How many features each sample has (NaN: absent), their sum and their sum of squares."""
+    seen = ~np.isnan(table)
+    filled = np.where(seen, table, 0.0)
+    columns = [seen.sum(axis=1), filled.sum(axis=1), (filled**2).sum(axis=1)]
+    return _digits(np.column_stack(columns).astype(np.float64), 1.0)
+
+
+def _digits(columns: Array, unit: float) -> Array:
+    """Columns in units of the largest value they have or (sums that cancel) could have, to nine digits."""
+    size = np.abs(columns).max(axis=0, initial=0.0)
+    size = np.maximum(size, np.abs([unit, unit * len(columns), 0.0]))
+    return np.asarray(np.round(columns / np.where(size > 0, size, 1.0), DIGITS) + 0.0)
+
+
+def view_order(profiles: Sequence[Array]) -> Array:
+    """Positions of the views in an order of their own."""
+    keys = [(len(one), *np.round(one.sum(axis=0) / max(len(one), 1), DIGITS)) for one in profiles]
+    return _sorted(np.array(keys, dtype=np.float64))
+
+
+def sample_order(profiles: Sequence[Array], observed: Array, *more: Array) -> Array:
+    """Positions of the samples in an order of their own; `more` tells apart those with equal rows."""
+    views = view_order(profiles)
+    keys = [observed[:, views].astype(np.float64)]
+    for v in views:
+        filled = np.zeros((len(observed), profiles[v].shape[1]))
+        filled[observed[:, v]] = profiles[v]
+        keys.append(filled)
+    labels = [np.unique(column, return_inverse=True)[1] for column in more]
+    table = np.column_stack([*keys, *labels])
+    return _sorted(table)
+
+
+def _sorted(table: Array) -> Array:
+    """Positions of the rows in lexicographic order, the first column first; equals as they came."""
+    return np.lexsort(table.T[::-1])
+
+
+def folds(
+    order: Array, y: Array, k: int, random_state: RandomState | None = None
+) -> list[tuple[Array, Array]]:
+    """`k` pairs of positions, to learn from and to hold out, each with its part of every class.
+
+    `order` holds positions of samples, `y` the labels of all.  The samples of a class are dealt out to the
+    folds in turn, in that order or, with a `random_state`, in one drawn from it.
+    """
+    rng = None if random_state is None else generator(random_state)
+    place, dealt = np.full(len(y), -1), 0
+    for label in np.unique(y[order]):
+        own = order[y[order] == label]
+        place[own if rng is None else rng.permutation(own)] = (dealt + np.arange(len(own))) % k
+        dealt += len(own)
+    return [
+        (np.flatnonzero((place >= 0) & (place != fold)), np.flatnonzero(place == fold)) for fold in range(k)
+    ]

@@ -1,0 +1,7 @@
+"""Absent multiple kernel learning."""
+
+from absentia.methods.learning.amkl._estimator import AbsentMKLClassifier
+
+__all__ = [
+    "AbsentMKLClassifier",
+]

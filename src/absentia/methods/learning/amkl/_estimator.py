@@ -1,0 +1,431 @@
+"""Absent multiple kernel learning: margins measured in each sample's own observed views.
+
+X. Liu, L. Wang, X. Zhu, M. Li, E. Zhu, T. Liu, L. Liu, Y. Dou & J. Yin, "Absent Multiple Kernel Learning
+Algorithms", IEEE TPAMI 42 (2020).  Numbers of equations are the paper's.
+
+Model: ``f(x) = sum_p s_p <w_p, phi_p(x)> + b`` over the views that x has.  The margin of sample i is
+divided by ``sum_p s_ip |w_p|``, the part of the normal vector in its own views, instead of by all of it:
+
+    maximise over w, b   min_i  y_i f(x_i) / sum_p s_ip |w_p|.                                          (7)
+
+====================  ==================================================================================
+``formulation``       how
+====================  ==================================================================================
+``"convex"``          C-AMKL, eq. 28: ``min u + sum C xi``, ``1/2 sum_p s_ip |w_p|^2 / g_p <= u`` for all i
+``"iterative"``       I-AMKL, eq. 11: ``tau_i = sum_p s_ip |w_p| / sum_p |w_p|`` and w learned in turn
+``"penalized"``       I-AMKL-lambda, eq. 18: ``tau`` free, its distance to the above penalised by lambda
+====================  ==================================================================================
+
+All three are ``min_eta V(eta)`` of ``_solver``:
+
+* (11) with fixed tau has the linear term tau, the boxes ``C_i / tau_i``, and a simplex of weights
+  (``beta = alpha / tau`` in eq. 14).
+* (28) has the weights ``Q = {eta >= 0, sum_p s_ip eta_p <= 1 for every i}``: minimising over g and
+  maximising over the multipliers theta of the rows gives ``max 1'beta - 1/2 sum theta`` subject to
+  ``z' K_p z <= (S' theta)_p``, whose dual that is.
+* (18) with given tau is (11) with ``C / Lambda``, ``Lambda = 1 + (lambda / n) sum_i |t_i|^2``,
+  ``t_ip = tau_i - s_ip``.
+
+Departures from the paper, and why:
+
+* Theorem 1, one alpha for all kernels, holds only up to a scale for each kernel and a mask; eqs. 21 and 31,
+  which rest on it, cost objective, cannot select kernels, and read ``K_p(:, x_i)`` unmasked: the absent
+  views of the training samples.  They are offered as ``paper_form=True``, on complete kernels, for
+  reproduction.
+* Eqs. 25 and 26 do not have equal optima; (28) is what its equation says, no more.
+* In I-AMKL-lambda ``tau = o``, the observed share of views, is a fixed point of the two steps (eq. 23), at
+  which lambda only rescales C.  It is taken at once.  If every row has equally many views, this is
+  :class:`MKLClassifier` with another C.  The paper starts from ``tau = 1`` and takes the two steps in turn
+  (``two_step=True``: on the observed views, without the shared alpha).  That may end elsewhere: by eq. 23 a
+  sample that is misclassified keeps its tau, and there lambda does not only rescale C.
+* One training sample with all views makes (28) identical to :class:`MKLClassifier`;
+  ``constraint="mean"``, one row ``mean_i s_i' eta <= 1``, does not degenerate so.
+* I-AMKL has no guarantee to converge; tau is kept from `tau_min` up, because boxes ``C / tau`` grow without
+  bound; the rounds end at `max_iter`, and ``converged_`` says how.  Algorithm 1 stops when no weight
+  changes by more than eta_0; here rounds stop when the objective's relative change falls below `tol`,
+  because weights of views that are alike can change long after the machine has settled.
+* Scores are divided by the share of the margin that a sample's views carry (``decision_function``); eqs. 16
+  and 32 do not, which for two classes changes no prediction.  For several, learned one against the rest,
+  it does: machines with weights on different views would not be comparable otherwise.
+* ``weights_`` of C-AMKL are not the gamma of eq. 28 but eta with ``w_p = eta_p sum_i z_i s_ip phi_p(x_i)``,
+  which scores are made of.  At the optimum ``gamma_p`` is proportional to ``|w_p|^2 / eta_p`` and ``u = 1/2
+  sum_p |w_p|^2 / eta_p``: then ``1/2 sum_p s_ip |w_p|^2 / gamma_p = u sum_p s_ip eta_p <= u``.  It is
+  ``gamma_``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.core import Array, Callback, Solution, iterate
+from absentia.data import AbsenceWarning, KernelViews, check_observed
+from absentia.methods.base import Recipe, check_kernels
+from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn, learned
+from absentia.methods.learning.amkl._paper import Complete, paper_convex, paper_penalized
+from absentia.methods.learning.engine import Box, Polytope, Problem, State, solve
+
+
+def margin_share(observed: Array, norms: Array, tau_min: float) -> Array:
+    """Eq. 8: the share of ``sum_p |w_p|`` in each sample's views, at least `tau_min`."""
+    total = float(norms.sum())
+    share = observed @ norms / total if total > 0 else np.ones(len(observed))
+    return np.maximum(share, tau_min)
+
+
+def closest_tau(o: Array, u: Array, v: Array) -> Array:
+    """Eq. 23: the tau nearest `o` with ``v tau <= u``, each sample for itself.
+
+    With ``v = min(u / tau, 1)`` of the tau before: `o` for whoever is on the right side, the tau before for
+    whoever is not.  On which side a sample on the boundary lies is rounding; it counts as right.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        limit = u / v
+    return np.where(v > 0, np.minimum(o, limit), np.where(v < 0, np.maximum(o, limit), o))
+
+
+def reached(u: Array, tau: Array) -> Array:
+    """``v = 1 - xi`` of samples with margins `u`; zero where one lies on the boundary but for rounding."""
+    return np.where(np.abs(u) <= 1e-9 * tau, 0.0, np.minimum(u / tau, 1.0))
+
+
+def penalty(observed: Array, tau: Array, lam: float) -> float:
+    """``Lambda = 1 + (lambda / n) sum_i sum_p (tau_i - s_ip)^2``."""
+    return 1.0 + lam * float(((tau[:, None] - observed) ** 2).sum(axis=1).mean())
+
+
+# ------------------------------------------------------------------------------------ the three methods
+
+
+def convex(training: Training, constraint: str) -> Polytope:
+    """Where C-AMKL's weights may be: every sample's views, or the average sample's."""
+    rows = training.rows
+    return Polytope.of_rows(rows) if constraint == "rows" else Polytope(rows.mean(axis=0)[None])
+
+
+@dataclass(frozen=True)
+class Round:
+    """After a round of I-AMKL: the tau it was solved with, the one it leads to, and its solution."""
+
+    tau: Array
+    following: Array
+    solution: Solution[State] | None = None
+    machine: Learned | None = None
+
+    @property
+    def objective(self) -> float:
+        assert self.solution is not None
+        return self.solution.state.objective
+
+
+def iterative(
+    training: Training, y: Array, tau_min: float, *, tol: float, max_iter: int, callback: Callback | None
+) -> Learned:
+    """Algorithm 1: machine and weights for given tau, then tau for given machine."""
+    region = Polytope.simplex(len(training.stack))
+
+    def step(last: Round) -> Round:
+        tau = last.following
+        problem = Problem(training.stack, (Box.classification(y, training.bound / tau, tau),), region)
+        warm = last.solution.state.point if last.solution else None
+        eta, z = (warm.eta, warm.coefficients) if warm else (None, None)
+        solution = solve(problem, tol=tol, eta=eta, z=z)
+        machine = learned(problem, solution)[0]
+        machine = machine._replace(tau=tau)
+        return Round(tau, margin_share(training.observed, machine.norms, tau_min), solution, machine)
+
+    ones = np.ones(len(y))
+    rounds = iterate(
+        step, lambda r: r.objective, Round(ones, ones), tol=tol, max_iter=max_iter, callback=callback
+    )
+    machine = rounds.state.machine
+    assert machine is not None
+    return machine._replace(solution=rounds)
+
+
+def penalized(training: Training, y: Array, lam: float, tau: Array) -> Box:
+    """Eq. 18 with given tau."""
+    Lambda = penalty(training.rows, tau[training.bound > 0], lam)
+    return Box.classification(y, training.bound / (Lambda * tau), tau)
+
+
+def two_steps(
+    training: Training, y: Array, lam: float, *, tol: float, max_iter: int, callback: Callback | None
+) -> Learned:
+    """Eq. 18 for given tau, then tau by eq. 23, from ``tau = 1``: on what is observed.
+
+    No floor under tau is needed: it is never below the lesser of o and the tau before.
+    """
+    region, o = Polytope.simplex(len(training.stack)), observed_share(training)
+
+    def step(last: Round) -> Round:
+        tau = last.following
+        box = penalized(training, y, lam, tau)
+        problem = Problem(training.stack, (box,), region)
+        warm = last.solution.state.point if last.solution else None
+        eta, z = (warm.eta, warm.coefficients) if warm else (None, None)
+        solution = solve(problem, tol=tol, eta=eta, z=z)
+        machine = learned(problem, solution)[0]._replace(tau=tau)
+        own = solution.state.point.machines[0]
+        u = y * (own.scores + own.bias)
+        return Round(tau, closest_tau(o, u, reached(u, tau)), solution, machine)
+
+    def objective(last: Round) -> float:
+        return penalty(training.rows, last.tau[training.bound > 0], lam) * last.objective
+
+    ones = np.ones(len(y))
+    rounds = iterate(step, objective, Round(ones, ones), tol=tol, max_iter=max_iter, callback=callback)
+    machine = rounds.state.machine
+    assert machine is not None
+    return machine._replace(solution=rounds)
+
+
+def observed_share(training: Training) -> Array:
+    """``o``: the share of all views that each sample has; 1 for samples that take no part."""
+    return np.where(training.bound > 0, training.observed.mean(axis=1), 1.0)
+
+
+# ------------------------------------------------------------------------------------------- estimator
+
+FORMULATIONS = ("convex", "iterative", "penalized")
+
+
+class AbsentMKLClassifier(KernelClassifier):
+    """Multiple kernel learning with margins measured in the views that each sample has.
+
+    Fit on square :class:`KernelViews`, predict on rows of new samples against the training samples; or
+    after ``ViewKernels()`` in a Pipeline on :class:`Views`.  Nothing is filled in.
+
+    Parameters
+    ----------
+    formulation : {"convex", "iterative", "penalized"}, default "convex"
+        C-AMKL, I-AMKL, I-AMKL-lambda; see the module's description.
+    C : float, default 1.0
+        Price of a training error.
+    lam : float, default 1.0
+        Only ``"penalized"``: weight of the penalty; without `two_step` and `paper_form` it only
+        rescales C.
+    two_step : bool, default False
+        Only ``"penalized"``: the paper's two steps in turn, from ``tau = 1`` (eqs. 18 and 23), on what is
+        observed.  Samples that stay misclassified keep their tau, so that this may end elsewhere than at
+        the observed share of views, which is taken at once otherwise.
+    constraint : {"rows", "mean"}, default "rows"
+        Only ``"convex"``: bound the weights of every sample's views, or of the average sample's.
+    tau_min : float, default 0.2
+        Least share of the margin that a sample's views are taken to carry.
+    tol : float, default 1e-3
+        Relative duality gap at which to stop; where there are rounds, also the relative change of the
+        objective from round to round.  (Algorithm 1 watches the largest change of a weight instead.)
+    max_iter : int, default 10
+        Rounds of ``"iterative"``, and of ``"penalized"`` with `two_step` or in the paper's form.
+    class_weight, probability, shared_weights, callback
+        As in :class:`MKLClassifier`; shared weights only with ``"convex"`` and ``"penalized"``.
+    paper_form : bool, default False
+        Eqs. 31 and 21 as printed, for reproduction.  They read absent views of training samples, so
+        ``fit(complete_kernels, y, observed=mask)`` wants complete kernels and a mask.
+
+    Attributes
+    ----------
+    weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
+        As in :class:`MKLClassifier`.  Where there are rounds, objective and iterations are theirs, and the
+        gap is the last round's, at `tau_`.
+    gamma_ : ndarray, of the shape of `weights_`
+        The paper's weights, which sum to one: of eq. 28 with ``"convex"``, where they are not `weights_`;
+        else `weights_`.
+    tau_ : ndarray of shape (n_samples,), or (n_classes, n_samples) with more than two classes
+        The share of the margin that each training sample was learned with; ones with ``"convex"``.
+
+    Examples
+    --------
+    >>> from absentia import AbsentMKLClassifier, ViewKernels, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> keep = missingness.fixed_per_sample(views, 2, random_state=0)
+    >>> kernels = ViewKernels().fit_transform(views.hide(keep))
+    >>> machine = AbsentMKLClassifier("convex").fit(kernels, y < 5)
+    >>> machine.predict(kernels[:3]).shape
+    (3,)
+    """
+
+    recipes = {
+        "amkl-convex": Recipe(
+            {"formulation": "convex"},
+            "start here: every sample judged in its own views; the same as mkl once a sample has all views",
+            without=("lam", "max_iter"),
+        ),
+        "amkl-mean": Recipe(
+            {"formulation": "convex", "constraint": "mean"},
+            "the same with views judged on average, which complete samples do not turn into mkl",
+            without=("lam", "max_iter"),
+        ),
+        "amkl-iterative": Recipe(
+            {"formulation": "iterative"},
+            "a few views carry the classes and many samples lack one of them; slower, no guarantee",
+            without=("lam",),
+        ),
+        "amkl-penalized": Recipe(
+            {"formulation": "penalized"},
+            "samples differ much in how many views they have; margins shrink with the share present",
+            without=("max_iter", "two_step"),
+        ),
+    }
+
+    _own_margins = True
+
+    def __init__(
+        self,
+        formulation: str = "convex",
+        *,
+        C: float = 1.0,
+        lam: float = 1.0,
+        constraint: str = "rows",
+        tau_min: float = 0.2,
+        tol: float = 1e-3,
+        max_iter: int = 10,
+        class_weight: Any = None,
+        probability: bool | str = False,
+        shared_weights: bool = False,
+        two_step: bool = False,
+        paper_form: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.formulation = formulation
+        self.C = C
+        self.lam = lam
+        self.constraint = constraint
+        self.tau_min = tau_min
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.probability = probability
+        self.shared_weights = shared_weights
+        self.two_step = two_step
+        self.paper_form = paper_form
+        self.callback = callback
+
+    def fit(self, X: KernelViews, y: Any, sample_weight: Any = None, observed: Any = None) -> Self:
+        """Learn from square kernels of the training samples and their labels.
+
+        `observed` (samples x views, True = present) goes with ``paper_form=True`` alone: the mask under
+        which complete kernels `X` are to be learned from.
+        """
+        self._check_parameters()
+        X = check_kernels(X)
+        self._mask = self._paper_mask(X, observed)
+        return super().fit(X, y, sample_weight)
+
+    def _check_parameters(self) -> None:
+        if self.formulation not in FORMULATIONS:
+            raise ValueError(f"formulation must be one of {FORMULATIONS}, not {self.formulation!r}")
+        if self.constraint not in ("rows", "mean"):
+            raise ValueError(f"constraint must be 'rows' or 'mean', not {self.constraint!r}")
+        if not 0 < self.tau_min <= 1 or not self.lam >= 0 or self.max_iter < 1:
+            raise ValueError(
+                "0 < tau_min <= 1, lam >= 0 and max_iter >= 1 are wanted; got "
+                f"tau_min={self.tau_min!r}, lam={self.lam!r}, max_iter={self.max_iter!r}"
+            )
+        if self.formulation == "iterative" and (self.paper_form or self.shared_weights):
+            raise ValueError("paper_form and shared_weights do not go with formulation='iterative'")
+        if self.shared_weights and (self.paper_form or self.two_step):
+            raise ValueError("shared_weights do not go with paper_form=True or two_step=True")
+        if self.two_step and (self.paper_form or self.formulation != "penalized"):
+            raise ValueError("two_step=True goes with formulation='penalized' without paper_form")
+
+    def _paper_mask(self, X: KernelViews, observed: Any) -> Array | None:
+        if not self.paper_form:
+            if observed is not None:
+                raise ValueError("observed goes with paper_form=True; use kernels.hide(observed) instead")
+            return None
+        if observed is None or not X.observed.all():
+            raise ValueError(
+                "paper_form=True wants complete kernels and, apart from them, who is taken to have which "
+                "view: fit(complete_kernels, y, observed=mask); truly absent views cannot be read"
+            )
+        warnings.warn(
+            "the paper's equations 21 and 31 read the absent views of training samples; "
+            "their scores say nothing about data whose views are truly absent",
+            AbsenceWarning,
+            stacklevel=3,
+        )
+        return check_observed(observed, len(X), X.n_views)
+
+    def _learn(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
+        if self.paper_form:
+            return [self._learn_paper(training, y) for y in signs]
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        if self.two_step:
+            return [two_steps(training, y, self.lam, **options) for y in signs]
+        if self.formulation == "iterative":
+            return [iterative(training, y, self.tau_min, **options) for y in signs]
+        if self.formulation == "convex":
+            self._warn_of_complete_rows(training)
+            tau = np.ones(len(training.bound))
+            boxes = [Box.classification(y, training.bound) for y in signs]
+            region = convex(training, self.constraint)
+        else:
+            tau = np.maximum(observed_share(training), self.tau_min)
+            boxes = [penalized(training, y, self.lam, tau) for y in signs]
+            region = Polytope.simplex(len(training.stack))
+        shared = self.shared_weights
+        found = learn(training, boxes, region, tol=self.tol, shared=shared, callback=self.callback)
+        return [one._replace(tau=tau) for one in found]
+
+    def _keep(self, X: KernelViews, found: Sequence[Learned], order: Array) -> None:
+        super()._keep(X, found, order)
+        tau = np.ones((len(found), len(X)))
+        tau[:, order] = [np.ones(len(X)) if one.tau is None else one.tau for one in found]
+        self.tau_ = tau[0] if len(found) == 1 else tau
+
+    @property
+    def gamma_(self) -> Array:
+        """The paper's weights; see the module's description."""
+        check_is_fitted(self, "weights_")
+        if self.formulation != "convex":
+            return self.weights_.copy()
+        used = (self._weights > 0) & (self._norms > 0)
+        energy = np.where(used, self._norms**2 / np.where(used, self._weights, 1.0), 0.0)
+        total = energy.sum(axis=1, keepdims=True)
+        gamma = energy / np.where(total > 0, total, 1.0)
+        return gamma[0] if self.weights_.ndim == 1 else gamma
+
+    def _warn_of_complete_rows(self, training: Training) -> None:
+        rows = training.rows
+        complete = rows.all(axis=1)
+        if self.constraint == "rows" and complete.any() and not complete.all():
+            warnings.warn(
+                f"{complete.sum()} training sample(s) have every view, which makes this identical to "
+                "MKLClassifier, absent views read as zero; constraint='mean' does not degenerate so",
+                AbsenceWarning,
+                stacklevel=5,
+            )
+
+    # ------------------------------------------------------------------------------- as the paper has it
+
+    def _learn_paper(self, training: Training, y: Array) -> Learned:
+        assert self._mask is not None
+        mask = self._mask[np.ix_(training.order, self._views)]
+        complete = Complete(training.stack, mask, y, training.bound)
+        if self.formulation == "convex":
+            masked = Training(training.stack, complete.observed, training.bound, training.order)
+            return paper_convex(complete, convex(masked, self.constraint), tol=self.tol)
+        return paper_penalized(
+            complete, self.lam, closest_tau, reached, penalty, tol=self.tol, max_iter=self.max_iter
+        )
+
+    def _raw_scores(self, X: KernelViews) -> Array:
+        if not self.paper_form:
+            return super()._raw_scores(X)
+        if not X.column_observed.all():
+            raise ValueError("paper_form=True wants the columns, the training samples, complete")
+        scores = np.tile(self.bias_, (len(X), 1))
+        for v, name in enumerate(X.names):  # eq. 32
+            scores[X.observed[:, v]] += X.operator(name) @ np.ascontiguousarray(self.dual_coef_.T)
+        return scores
+
+    def _refit(self, machine: Any, X: KernelViews, y: Array, weight: Array, rows: Array) -> Any:
+        mask = None if self._mask is None else self._mask[rows]
+        return machine.fit(X[np.ix_(rows, rows)], y[rows], sample_weight=weight[rows], observed=mask)

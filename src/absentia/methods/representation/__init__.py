@@ -1,0 +1,5 @@
+"""One table out of incomplete views."""
+
+from absentia.methods.representation._mic import MIC
+
+__all__ = ["MIC"]

@@ -1,0 +1,283 @@
+"""Calls that cannot be right are refused in one sentence before the work begins, and no call gives a traceback."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+import threadpoolctl
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from absentia import Views, io, models
+from absentia import experiment as validation
+from absentia.app import _demo as demo
+from absentia.app.cli import _fit as cli_fit
+from absentia.app.cli import _main as cli
+from absentia.app.cli import _matrix as cli_matrix
+from absentia.core import _threads as threads
+from absentia.files import _tables as tables
+from command import refused, run
+from conftest import random_problem
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Kernels, features with labels, a matrix and a model."""
+    folder = tmp_path_factory.mktemp("calls")
+    io.write(folder / "k.npz", random_problem(12, 2, 0.2))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 2))
+    io.write(folder / "v.npz", Views.from_dict({"a": X, "b": X}), y=(X[:, 0] > 0).astype(int))
+    table = "\n".join(f"r{i}," + ",".join(f"{x:.3f}" for x in row) for i, row in enumerate(X))
+    (folder / "t.csv").write_text("id,p,q\n" + table.replace("0.", "", 1) + "\nlast,,1\n")
+    (folder / "there").mkdir()
+    result = run("fit", "v.npz", "--labels", "y", "-o", "m.npz", "--C", 1, "--no-report", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    """Whatever begins to work fails the test."""
+
+    def work(*_, **__):
+        raise AssertionError("the work began")
+
+    for where, name in [
+        (io, "read"),
+        (cli, "run_completer"),
+        (cli_fit, "read_training"),
+        (cli_fit, "read_new"),
+        (models, "load"),
+        (tables, "read_matrix"),
+        (demo, "run"),
+        (validation, "learn"),
+    ]:
+        monkeypatch.setattr(where, name, work)
+
+
+# ------------------------------------------------------------------------------------------- numbers
+
+K = ["complete", "k.npz", "-o", "o.npz"]
+T = ["complete", "t.csv", "-o", "o.csv", "--method", "pma"]
+F = ["fit", "v.npz", "--labels", "y", "-o", "o.npz"]
+P = ["predict", "m.npz", "v.npz", "-o", "o.csv"]
+D = ["demo", "-o", "new"]
+
+NUMBERS = [
+    *[
+        ([*K, "--tol", x], "--tol is a finite number of 0 or more")
+        for x in ("nan", "-1", "inf", "-inf", "-1e-9")
+    ],
+    *[([*K, "--prior", x], "--prior is a finite number of 0 or more") for x in ("nan", "-0.5", "inf")],
+    *[([*K, "--max-iter", x], "--max-iter is a whole number of 1 or more") for x in ("-1", "0")],
+    *[([*K, "--components", x], "--components is a whole number of 1 or more") for x in ("-1", "0", "-99")],
+    *[([*K, "--threads", x], "--threads is a whole number from 1 to 4096") for x in ("0", "-1", "99999")],
+    ([*T, "--tol", "nan"], "--tol is a finite number of 0 or more"),
+    ([*T, "--max-iter", "-1"], "--max-iter is a whole number of 1 or more"),
+    ([*T, "--threads", "0"], "--threads is a whole number from 1 to 4096"),
+    ([*F, "--threads", "0"], "--threads is a whole number from 1 to 4096"),
+    ([*P, "--threads", "-2"], "--threads is a whole number from 1 to 4096"),
+    *[([*F, "--C", x], "--C is a positive number or cv") for x in ("nan", "-1", "0", "inf", "-inf", "one")],
+    *[
+        ([*D, "--absent", x], "--absent is a number from 0 to 0.8")
+        for x in ("nan", "-0.1", "inf", "0.81", "1")
+    ],
+    *[
+        ([*D, "--n-samples", x], "--n-samples is a whole number from 50 to 1797")
+        for x in ("0", "-1", "49", "1798")
+    ],
+    ([*D, "--seed", "-1"], "--seed is a whole number of 0 or more"),
+    *[([*K, "--max-iter", x], "--max-iter") for x in ("nan", "1.5", "inf", "", "ten")],
+    *[([*K, "--tol", x], "--tol") for x in ("", "small", "1,5")],
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), NUMBERS, ids=[" ".join(a[-2:]) + " " + a[0] for a, _ in NUMBERS]
+)
+def test_numbers_that_cannot_be_are_refused_before_the_work(folder, idle, arguments, words):
+    before = sorted(folder.iterdir())
+    refused(run(*arguments, cwd=folder), words)
+    assert sorted(folder.iterdir()) == before
+
+
+# --------------------------------------------------------------------------------------------- names
+
+NAMES = [
+    ([*K, "--method", "mkmc"], ["no method 'mkmc'; did you mean mkmc-", "choose one of"]),
+    ([*K, "--method", "MEAN"], ["did you mean mean"]),
+    ([*K, "--method", "xyzzy"], ["no method 'xyzzy'; choose one of"]),
+    ([*F, "--method", "amkl-convx"], ["did you mean amkl-convex"]),
+    ([*F, "--kernel", "rfb"], ["no kernel 'rfb'; did you mean rbf"]),
+    ([*K, "--kernel", "polynom"], ["did you mean polynomial"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), NAMES, ids=[a[-1] for a, _ in NAMES])
+def test_a_name_that_is_none_gets_the_nearest_ones(folder, idle, arguments, words):
+    refused(run(*arguments, cwd=folder), *words)
+
+
+# -------------------------------------------------------------------------------------------- places
+
+C, M, L = ["complete", "k.npz"], ["complete", "t.csv", "--method", "pma"], ["fit", "v.npz", "--labels", "y"]
+PLACES = [
+    ([*C, "-o", "k.npz"], "different files"),
+    ([*C, "-o", "there/../k.npz"], "different files"),
+    ([*C, "-o", "link.npz"], "different files"),
+    ([*C, "-o", "o.npz", "--report", "o.npz"], "different files"),
+    ([*C, "-o", "o.npz", "--report", "k.npz"], "different files"),
+    ([*C, "-o", "none/o.npz"], "the folder none does not exist"),
+    ([*C, "-o", "k.npz/o.npz"], "the folder k.npz does not exist"),
+    ([*C, "-o", "o.npz", "--report", "none/r.html"], "the folder none does not exist"),
+    ([*C, "-o", "folder.npz"], "is a folder"),
+    ([*C, "-o", "o.npz", "--report", "there"], "is a folder"),
+    ([*C, "-o", "o.csv"], "an .npz file"),
+    ([*M, "-o", "t.csv"], "different files"),
+    ([*M, "-o", "o.csv", "--std", "o.csv"], "different files"),
+    ([*M, "-o", "o.csv", "--std", "t.csv"], "different files"),
+    ([*M, "-o", "o.csv", "--report", "o.std.csv"], "different files"),
+    ([*M, "-o", "none/o.csv"], "the folder none does not exist"),
+    ([*M, "-o", "o.csv", "--report", "there"], "is a folder"),
+    ([*L, "-o", "v.npz"], "different files"),
+    ([*L, "-o", "o.npz", "--report", "o.npz"], "different files"),
+    ([*L, "-o", "o.npz", "--report", "v.npz"], "different files"),
+    ([*L, "-o", "folder.npz"], "is a folder"),
+    (["predict", "m.npz", "v.npz", "-o", "m.npz"], "a .csv file"),
+    (["predict", "m.csv", "v.npz", "-o", "m.csv"], "different files"),
+    (["predict", "m.npz", "v.csv", "-o", "v.csv"], "different files"),
+    (["predict", "m.npz", "v.npz", "-o", "none/p.csv"], "the folder none does not exist"),
+    (["demo", "-o", "k.npz"], "is a file, and a folder is wanted"),
+    (["demo", "-o", "k.npz/deep"], "is a file, and a folder is wanted"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), PLACES, ids=[" ".join(a)[-44:] for a, _ in PLACES])
+def test_places_that_cannot_be_written_are_refused_before_the_work(folder, idle, arguments, words):
+    (folder / "folder.npz").mkdir(exist_ok=True)
+    if not (folder / "link.npz").exists():
+        (folder / "link.npz").symlink_to("k.npz")
+    before = sorted(folder.iterdir())
+    refused(run(*arguments, cwd=folder), words)
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("arguments", [K, T, [*F, "--no-report"], P, D], ids=lambda a: " ".join(a[:2]))
+def test_a_folder_without_permission_is_found_out_before_the_work(folder, idle, monkeypatch, arguments):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # who runs this as root may write everywhere
+    refused(run(*arguments, cwd=folder), "cannot be written to")
+
+
+# -------------------------------------------------------------------------------------------- extras
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "PIL.Image"])
+@pytest.mark.parametrize(
+    "arguments",
+    [[*K, "--report", "r.html"], [*T, "--report", "r.html"], F, D],
+    ids=lambda a: " ".join(a[:2]),
+)
+def test_extras_are_missed_before_the_work(folder, idle, monkeypatch, arguments, missing):
+    monkeypatch.setitem(sys.modules, missing, None)  # importing it fails
+    before = sorted(folder.iterdir())
+    refused(run(*arguments, cwd=folder), "jinja2 and pillow", 'pip install "absentia[report]"')
+    assert sorted(folder.iterdir()) == before
+
+
+def test_without_a_report_no_extra_is_wanted(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert (
+        run("complete", "k.npz", "-o", tmp_path / "o.npz", "--method", "mean", cwd=folder).returncode == 0
+    )
+
+
+# ------------------------------------------------------------------------------------------- threads
+
+
+@pytest.mark.parametrize(
+    ("flags", "decided", "wanted"), [([], False, 1), (["--threads", 2], False, 2), ([], True, 2)]
+)
+@pytest.mark.parametrize(
+    ("arguments", "work"),
+    [
+        (K, (cli, "run_completer")),
+        (T, (cli_matrix, "_run")),
+        ([*F, "--no-report"], (validation, "learn")),
+        (P, (cli_fit, "write_predictions")),
+    ],
+    ids=["complete", "pma", "fit", "predict"],
+)
+def test_small_jobs_get_one_thread_unless_someone_decides(
+    folder, monkeypatch, arguments, work, flags, decided, wanted
+):
+    for name in threads.DECIDED:
+        monkeypatch.delenv(name, raising=False)
+    if decided:
+        monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    seen = set()
+
+    def look(*_, **__):
+        seen.update(x["num_threads"] for x in threadpoolctl.threadpool_info() if x["user_api"] == "blas")
+        raise ValueError("seen enough")
+
+    monkeypatch.setattr(*work, look)
+    with threadpoolctl.threadpool_limits(2):
+        refused(run(*arguments, *flags, cwd=folder), "seen enough")
+    assert seen == {wanted}
+
+
+# ----------------------------------------------------------------------------------- no call whatever
+
+WORDS = """
+demo inspect complete fit predict --help --version --list -o --output --method --components --algorithm --prior
+--tol --max-iter --kernel --repair --std --report --no-report --threads --labels --C --probability --seed
+--no-probability --n-samples --absent k.npz v.npz m.npz t.csv gone.npz there o.npz o.csv r.html y mean zero pma
+mkl amkl-convex rbf linear clip paper gk -- -1 0 1 2 0.5 nan inf 1e308 99999999999999999999 cv . .. / /dev/null
+k.npz/x.npz --trace -h =1 --tol=-1
+"""
+WORD = st.sampled_from(WORDS.split())
+STARTS = [K, [*K, "--method", "mean"], T, [*F, "--C", "1", "--no-report"], P, ["inspect", "k.npz"]]
+LINES = st.one_of(
+    st.lists(WORD, max_size=7),
+    st.lists(st.one_of(WORD, st.text(max_size=5)), max_size=5),
+    st.builds(
+        lambda start, more: start + more, st.sampled_from(STARTS), st.lists(WORD, min_size=1, max_size=3)
+    ),
+)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(LINES)
+@example(["inspect", "\0"])
+@example([*K, "--report", "\ud800.html"])
+@example(["complete", "k.npz", "-o", "\ud800.npz", "--method", "mean"])
+@example(["inspect", "x" * 5000])
+@example(["fit", "v.npz", "--labels", "", "-o", "o.npz"])
+@example(["fit", "v.npz", "--labels", "\0", "-o", "o.npz"])
+@example(["--help", "complete"])
+@example([""])
+def test_no_call_gives_a_traceback(folder, tmp_path_factory, arguments):
+    place = tmp_path_factory.mktemp("any")
+    for name in ("k.npz", "v.npz", "m.npz", "t.csv"):
+        os.link(folder / name, place / name)
+    (place / "there").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            demo, "run", lambda *_, **__: 1 / 0
+        )  # the demo takes its time and has tests of its own
+        result = run(*arguments, cwd=place)
+    assert result.returncode in (0, 1, 2), result
+    assert "Traceback" not in result.stderr + result.stdout
+    assert "defect" not in result.stderr or "demo" in arguments, result
+    if result.returncode:
+        said = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
+        assert len(said) == 1, said
+        assert said[0].startswith("absentia: ")
+    assert not list(place.rglob("*.part"))

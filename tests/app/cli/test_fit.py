@@ -1,0 +1,428 @@
+"""absentia fit and absentia predict, from files to files."""
+
+import csv
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from absentia import Views, datasets, io, missingness, models
+from absentia.app.cli import _fit as cli_fit
+from absentia.experiment import _validation as validation
+from absentia.experiment._validation import Plan, cross_validate, learn
+from absentia.files._labels import as_labels
+from command import refused, run, run_process
+
+WARNED = pytest.mark.filterwarnings("ignore:.*have every view, which makes this identical")
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def digit_views(n=240, absent=0.3, n_classes=3, seed=0):
+    """Digits 0, 1, ... as `n` samples in random order with text ids, views absent, and their classes."""
+    views, y = datasets.load_digit_views(return_X_y=True)
+    chosen = np.random.default_rng(seed).permutation(np.flatnonzero(y < n_classes))[:n]
+    tables = views[chosen].hide(missingness.mcar((n, views.n_views), absent, random_state=seed)).to_dict()
+    return Views.from_dict(tables, ids=np.array([f"d{i}" for i in chosen])), y[chosen]
+
+
+def write_labels(path, ids, labels):
+    path.write_text("id,label\n" + "".join(f"{i},{label}\n" for i, label in zip(ids, labels, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Training and new samples, labels inside and beside, and a model with its report."""
+    folder = tmp_path_factory.mktemp("fit")
+    views, y = digit_views()
+    words = np.array(["zero", "one", "two"])[y]
+    io.write(folder / "train.npz", views[:160], digit=y[:160], word=words[:160], one=y[:160] * 0)
+    io.write(folder / "new.npz", views[160:])
+    write_labels(folder / "labels.csv", views.ids[:160], words[:160])
+    np.save(folder / "truth.npy", y[160:])
+    result = run("fit", "train.npz", "--labels", "labels.csv", "-o", "model.npz", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    (folder / "said.txt").write_text(result.stdout)
+    return folder
+
+
+def table(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ------------------------------------------------------------------------------------------ end to end
+
+
+def test_fit_then_predict_is_right_far_more_often_than_chance(folder, tmp_path):
+    said = (folder / "said.txt").read_text()
+    for word in ("amkl-convex: 160 samples, 6 views, 3 classes", "chosen by cross-validation", "pixels"):
+        assert word in said
+    for word in ("averaged kernel SVM", "most frequent class", "model: model.npz", "report: model.html"):
+        assert word in said
+    out = tmp_path / "p.csv"
+    result = run("predict", "model.npz", "new.npz", "-o", out, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    rows = table(out)
+    new = io.read(folder / "new.npz")
+    truth = np.array(["zero", "one", "two"])[np.load(folder / "truth.npy")]
+    assert [row["id"] for row in rows] == new.ids.tolist()
+    assert np.mean([row["predicted"] == t for row, t in zip(rows, truth, strict=True)]) > 0.9
+    chances = np.array([[float(row[f"probability={c}"]) for c in ("one", "two", "zero")] for row in rows])
+    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-4)
+    had = np.array([[row[f"view={name}"] == "1" for name in new.names] for row in rows])
+    np.testing.assert_array_equal(had, new.observed)
+    assert models.load(folder / "model.npz").about["method"] == "amkl-convex"
+
+
+def test_what_is_predicted_is_what_the_model_predicts(folder, tmp_path):
+    run("predict", "model.npz", "new.npz", "-o", tmp_path / "p.csv", cwd=folder)
+    model, new = models.load(folder / "model.npz"), io.read(folder / "new.npz")
+    assert [row["predicted"] for row in table(tmp_path / "p.csv")] == model.predict(new).tolist()
+
+
+@pytest.mark.parametrize("method", ["mkl", "amkl-iterative", "amkl-penalized"])
+def test_every_method_learns_from_labels_in_the_file_too(folder, tmp_path, method):
+    command = ["fit", "train.npz", "--labels", "digit", "-o", tmp_path / "m.npz", "--method", method]
+    result = run(*command, "--C", 10, "--no-probability", "--no-report", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert "C = 10 (given)" in result.stdout
+    assert "cross-validated" not in result.stdout
+    assert list(tmp_path.iterdir()) == [tmp_path / "m.npz"]
+    result = run("predict", tmp_path / "m.npz", "new.npz", "-o", tmp_path / "p.csv", cwd=folder)
+    rows = table(tmp_path / "p.csv")
+    scores = np.array([[float(row[f"score={c}"]) for c in range(3)] for row in rows])
+    predicted = np.array([int(row["predicted"]) for row in rows])
+    np.testing.assert_array_equal(scores.argmax(axis=1), predicted)
+    assert (predicted == np.load(folder / "truth.npy")).mean() > 0.9
+
+
+def test_new_samples_may_lack_views_altogether_or_all_views(folder, tmp_path):
+    new = io.read(folder / "new.npz").select(["fourier", "pixels"])
+    keep = np.ones((len(new), 2), bool)
+    keep[3] = False
+    with pytest.warns(UserWarning, match="no view at all"):
+        io.write(tmp_path / "few.npz", Views.from_dict(new.hide(keep).to_dict(), ids=new.ids))
+    result = run("predict", folder / "model.npz", "few.npz", "-o", "p.csv", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    rows = table(tmp_path / "p.csv")
+    assert rows[3]["flag"] == cli_fit.NO_VIEW
+    prior = models.load(folder / "model.npz").classifier._prior
+    assert float(rows[3]["probability=one"]) == pytest.approx(prior[0], abs=1e-5)
+    assert all(row["view=moments"] == "0" for row in rows)
+    assert all(row["flag"] != cli_fit.NO_VIEW for row in rows if row["view=pixels"] == "1")
+
+
+def test_kernels_are_learned_from_and_rows_of_kernels_classified(folder, tmp_path):
+    from absentia import KernelViews, ViewKernels
+
+    train, new = io.read(folder / "train.npz"), io.read(folder / "new.npz")
+    makes = ViewKernels()
+    kernels, rows = makes.fit_transform(train), makes.transform(new)
+    assert isinstance(kernels, KernelViews)
+    with np.load(folder / "train.npz") as file:
+        io.write(tmp_path / "k.npz", kernels, y=file["digit"].astype(float))
+    arrays = {"ids": new.ids, "column_ids": train.ids, "names": np.array(train.names)}
+    np.savez(tmp_path / "rows.npz", K=rows.to_dense(), **arrays)
+    result = run("fit", "k.npz", "--labels", "y", "-o", "m.npz", "--C", 1, "--no-report", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    result = run("predict", "m.npz", "rows.npz", "-o", "p.csv", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    predicted = np.array([int(row["predicted"]) for row in table(tmp_path / "p.csv")])
+    assert (predicted == np.load(folder / "truth.npy")).mean() > 0.9
+    np.savez(tmp_path / "bad.npz", K=rows.to_dense(), **arrays | {"column_ids": np.arange(len(train))})
+    refused(run("predict", "m.npz", "bad.npz", "-o", "q.csv", cwd=tmp_path), "bad.npz", "are not among")
+    refused(run("predict", "m.npz", folder / "new.npz", "-o", "q.csv", cwd=tmp_path), "features came")
+    refused(
+        run("predict", folder / "model.npz", "rows.npz", "-o", "q.csv", cwd=tmp_path), "but kernels came"
+    )
+    assert not (tmp_path / "q.csv").exists()
+
+
+def test_empty_labels_and_samples_without_views_are_counted_and_left_out(folder, tmp_path):
+    train = io.read(folder / "train.npz")
+    keep = np.ones(train.shape, bool)
+    keep[:5] = False
+    io.write(tmp_path / "t.npz", train.hide(keep))
+    with np.load(folder / "train.npz") as file:
+        labels = file["word"].astype(object)
+    labels[3:10] = ["", " ", "", "", "", "", ""]
+    write_labels(tmp_path / "l.csv", train.ids, labels)
+    result = run("fit", "t.npz", "--labels", "l.csv", "-o", "m.npz", "--C", 1, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "7 of 160 samples without a label: not learned from" in result.stderr
+    assert "3 of 160 samples with a label but without any view: not learned from" in result.stderr
+    assert "150 samples" in result.stdout
+    page = (tmp_path / "m.html").read_text()
+    assert "7 of 160 samples without a label" in page
+    assert "3 of 160 samples with a label but without any view" in page
+
+
+def test_kernels_that_are_none_are_warned_of(tmp_path):
+    K = np.eye(20) + 0.5
+    K[0, 1] = K[1, 0] = 3
+    np.savez(tmp_path / "k.npz", K=K[None], y=np.arange(20) % 2)
+    result = run("fit", "k.npz", "--labels", "y", "-o", "m.npz", "--C", 1, "--no-report", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "view 'view0': the kernel is not positive semidefinite (eigenvalues from -" in result.stderr
+
+
+def test_methods_are_listed_with_when_to_use_them():
+    result = run("fit", "--list")
+    assert result.returncode == 0
+    for name in ("mkl", "amkl-convex", "amkl-iterative", "amkl-penalized"):
+        assert f"\n{name} " in result.stdout
+    assert "mkmc" not in result.stdout
+    assert "amkl" not in run("complete", "--list").stdout
+
+
+def test_the_commands_work_as_a_person_runs_them(folder, tmp_path):
+    result = run_process("predict", folder / "model.npz", folder / "new.npz", "-o", "p.csv", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "80 samples classified" in result.stdout
+    assert "Example: absentia fit" in run("fit", "--help").stdout
+
+
+def test_an_interrupt_writes_nothing(folder, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("absentia.experiment.cross_validate", interrupted)
+    result = run("fit", folder / "train.npz", "--labels", "word", "-o", "m.npz", "--C", 1, cwd=tmp_path)
+    assert result.returncode == 130
+    assert "nothing was written" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_real_ctrl_c_during_the_fit_writes_nothing(tmp_path):
+    views, y = digit_views(500, n_classes=10)
+    io.write(tmp_path / "t.npz", views, y=y)
+    code = (
+        # where the tests run in the background, the signal is ignored from birth
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import sys; from absentia.app.cli import _main as cli; from absentia.experiment import _validation as validation; best = validation.best_C\n"
+        "def slow(*a):\n    print('busy', flush=True); return best(*a)\n"
+        "validation.best_C = slow; cli.main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "fit", "t.npz", "--labels", "y", "-o", "m.npz"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, cwd=tmp_path, **pipes)
+    assert process.stdout.readline() == "busy\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["t.npz"]
+
+
+def test_a_report_that_cannot_be_made_keeps_the_model_from_being_written(folder, tmp_path, monkeypatch):
+    from absentia.app import report
+
+    def fail(_):
+        raise ValueError("no ink")
+
+    monkeypatch.setattr(report, "render_classification", fail)
+    result = run("fit", folder / "train.npz", "--labels", "word", "-o", "m.npz", "--C", 1, cwd=tmp_path)
+    refused(result, "no ink")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------------- bad input
+
+
+FIT = ["fit", "train.npz", "--labels"]
+BAD = [
+    (["fit"], ["DATA", "--labels"]),
+    (["fit", "train.npz", "-o", "m.npz"], ["--labels"]),
+    ([*FIT, "word"], ["-o MODEL.npz"]),
+    ([*FIT, "word", "-o", "m.txt"], [".npz"]),
+    ([*FIT, "word", "-o", "train.npz"], ["different files"]),
+    ([*FIT, "word", "-o", "m.npz", "--report", "m.npz"], ["different files"]),
+    ([*FIT, "labels.csv", "-o", "m.npz", "--report", "labels.csv"], ["different files"]),
+    ([*FIT, "word", "-o", "m.npz", "--report", "r.html", "--no-report"], ["exclude one another"]),
+    ([*FIT, "word", "-o", "nowhere/m.npz"], ["nowhere", "does not exist"]),
+    ([*FIT, "word", "-o", "m.npz", "--report", "nowhere/r.html"], ["nowhere", "does not exist"]),
+    ([*FIT, "word", "-o", "m.npz", "--method", "mkmc-pca"], ["no method 'mkmc-pca'", "amkl-convex"]),
+    ([*FIT, "word", "-o", "m.npz", "--kernel", "magic"], ["no kernel 'magic'"]),
+    ([*FIT, "word", "-o", "m.npz", "--C", "many"], ["--C is a positive number or cv, not 'many'"]),
+    ([*FIT, "word", "-o", "m.npz", "--C", "0"], ["--C is a positive number"]),
+    ([*FIT, "word", "-o", "m.npz", "--C", "inf"], ["--C is a positive number"]),
+    ([*FIT, "wrd", "-o", "m.npz"], ["holds no labels 'wrd'", "'word'"]),
+    ([*FIT, "gone.csv", "-o", "m.npz"], ["gone.csv: no such file"]),
+    ([*FIT, "one", "-o", "m.npz"], ["one: only the class 0", "two classes or more"]),
+    ([*FIT, ".", "-o", "m.npz"], ["is a folder"]),
+    (["fit", "gone.npz", "--labels", "y", "-o", "m.npz"], ["gone.npz: no such file"]),
+    (["fit", "labels.csv", "--labels", "y", "-o", "m.npz"], ["not an .npz file"]),
+    (["predict"], ["MODEL"]),
+    (["predict", "model.npz", "new.npz", "-o", "p.txt"], [".csv"]),
+    (["predict", "model.npz", "new.npz", "-o", "nowhere/p.csv"], ["does not exist"]),
+    (["predict", "train.npz", "new.npz", "-o", "p.csv"], ["train.npz: holds no model"]),
+    (["predict", "gone.npz", "new.npz", "-o", "p.csv"], ["gone.npz: no such file"]),
+    (["predict", "model.npz", "gone.npz", "-o", "p.csv"], ["gone.npz: no such file"]),
+    (["predict", "model.npz", "model.npz", "-o", "p.csv"], ["neither 'K' nor 'view_<name>'"]),
+    (["predict", "labels.csv", "new.npz", "-o", "p.csv"], ["not an .npz file"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD, ids=[" ".join(a)[-40:] for a, _ in BAD])
+def test_bad_usage_gets_one_sentence_and_exit_code_2(folder, arguments, words):
+    before = sorted(folder.iterdir())
+    refused(run(*arguments, cwd=folder), *words)
+    assert sorted(folder.iterdir()) == before
+
+
+TABLES = [
+    ("", ["the first line must name the columns id and label; it is empty"]),
+    ("a,one\nb,two\n", ["the first line must name", "a, one"]),
+    ("id,label\na,1\n", ["5 of 6 samples have no line: 'b', 'c', 'd', ...", "empty label"]),
+    ("id,label\na,1\nb,1\nc,1\nd,2\ne,2\n", ["1 of 6 samples have no line: 'f'"]),
+    ("id,label\na,1\nb,1\nc,1\nd,2\ne,2\nf,2\ng,2\n", ["1 id(s) are not among the 6 samples: 'g'"]),
+    ("id,label\na,1\na,2\n", ["sample 'a' has more than one line"]),
+    ("id,label\na,1,2\n", ["line 2 has 3 fields, the first line 2"]),
+    ("id,label\na,1\nb,1\nc,1\nd,1\ne,1\nf,1\n", ["only the class '1'", "two classes or more"]),
+    ("id,label\na,\nb,\nc,\nd,\ne,\nf,\n", ["no class among samples with a view"]),
+    ("id,label\na,1\nb,1\nc,1\nd,1\ne,2\nf,2\n", ["class '2' has 2 sample(s)", "at least 3"]),
+    (b"\xff\xfe\x00", ["not a CSV file"]),
+    ('id,label\n"a,1\n', ["not a CSV file"]),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), TABLES, ids=[w[0][:30] for _, w in TABLES])
+def test_bad_tables_of_labels_get_one_sentence_and_exit_code_2(tmp_path, content, words):
+    io.write(tmp_path / "t.npz", Views.from_dict({"a": np.arange(6.0)[:, None]}, ids=list("abcdef")))
+    path = tmp_path / "l.csv"
+    path.write_bytes(content) if isinstance(content, bytes) else path.write_text(content)
+    refused(run("fit", "t.npz", "--labels", "l.csv", "-o", "m.npz", cwd=tmp_path), "l.csv", *words)
+    assert not (tmp_path / "m.npz").exists()
+
+
+ARRAYS = [
+    (np.zeros(5), "labels of shape (5,) for 6 samples"),
+    (np.zeros((6, 1)), "labels of shape (6, 1)"),
+    (np.linspace(0, 1, 6), "0.2 is no class"),
+    (np.array([1, np.inf, 1, 2, 2, 2]), "inf is no class"),
+    (np.zeros(6, complex), "labels are complex128"),
+    (np.array([{}] * 6, dtype=object), "pickled Python objects"),
+]
+
+
+@pytest.mark.parametrize(("labels", "words"), ARRAYS, ids=[w[:30] for _, w in ARRAYS])
+def test_bad_arrays_of_labels_get_one_sentence_and_exit_code_2(tmp_path, labels, words):
+    np.savez(tmp_path / "t.npz", view_a=np.arange(6.0)[:, None], y=labels)
+    refused(run("fit", "t.npz", "--labels", "y", "-o", "m.npz", cwd=tmp_path), "t.npz", "'y'", words)
+
+
+def test_labels_of_numbers_and_of_texts_may_be_missing():
+    y, there = as_labels(np.array([1.0, np.nan, 3.0]), 3)
+    assert y.dtype.kind == "i"
+    assert there.tolist() == [True, False, True]
+    y, there = as_labels(np.array(["a", " ", "b "]), 3)
+    assert y[there].tolist() == ["a", "b"]
+
+
+def test_ids_that_are_numbers_are_found_as_text(tmp_path):
+    (tmp_path / "l.csv").write_text("\ufefflabel, id ,other\nx,2,\ny,0,\n\nx,1,\n", encoding="utf-8")
+    from absentia.files._labels import from_table
+
+    assert from_table(tmp_path / "l.csv", np.arange(3))[0].tolist() == ["y", "x", "x"]
+
+
+NEW = [
+    ({"view_magic": np.ones((2, 3))}, ["view 'magic' was not there in training", "'pixels'"]),
+    ({"view_pixels": np.ones((2, 3))}, ["view 'pixels' has 3 features but had 64 in training"]),
+    ({"view_pixels": np.array([["red"]])}, ["view 'pixels'"]),
+    ({"view_pixels": np.full((2, 64), np.inf)}, ["infinite"]),
+]
+
+
+@pytest.mark.parametrize(("arrays", "words"), NEW, ids=[w[0][:40] for _, w in NEW])
+def test_new_samples_unlike_the_training_samples_are_refused(folder, tmp_path, arrays, words):
+    np.savez(tmp_path / "n.npz", **arrays)
+    result = run("predict", folder / "model.npz", "n.npz", "-o", "p.csv", cwd=tmp_path)
+    refused(result, "n.npz", *words)
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_markup_and_commas_in_names_and_ids_survive(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    ids = np.array([f'[red]"{i}",' for i in range(30)])
+    views = Views.from_dict({"[bold]a": X, "b,c": X}, ids=ids)
+    labels = np.where(X[:, 0] > 0, "[u]x", 'y,"')
+    io.write(tmp_path / "t.npz", views, y=labels)
+    result = run("fit", "t.npz", "--labels", "y", "-o", "m.npz", "--C", 1, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "[bold]a" in result.stdout
+    assert run("predict", "m.npz", "t.npz", "-o", "p.csv", cwd=tmp_path).returncode == 0
+    rows = table(tmp_path / "p.csv")
+    assert [row["id"] for row in rows] == ids.tolist()
+    assert {row["predicted"] for row in rows} == {"[u]x", 'y,"'}
+    assert "view=b,c" in rows[0]
+    assert 'probability=y,"' in rows[0]
+
+
+# ------------------------------------------------------------------------------------ out of fold only
+
+
+@WARNED
+def test_labels_that_mean_nothing_are_predicted_no_better_than_chance():
+    """Far above one half here would mean that a fold has seen the samples it is judged on."""
+    from absentia import MKLClassifier
+
+    views, _ = digit_views(160, n_classes=10)
+    y = np.random.default_rng(1).permutation(np.arange(160) % 2)
+    judged = cross_validate(views, y, Plan(MKLClassifier(probability=True), C=100.0))
+    for predicted in (judged.predicted, judged.averaged):
+        assert (predicted == y).mean() < 0.65
+    in_training = learn(views, y, Plan(MKLClassifier(), C=100.0)).predict(views)
+    assert (in_training == y).mean() > 0.9
+
+
+@WARNED
+def test_the_folds_see_only_their_training_samples(monkeypatch):
+    from absentia import AbsentMKLClassifier, ViewKernels
+
+    views, y = digit_views(60)
+    seen = []
+    fit = ViewKernels.fit_transform
+    monkeypatch.setattr(
+        ViewKernels,
+        "fit_transform",
+        lambda self, X, *a: seen.append(set(X.ids.tolist())) or fit(self, X, *a),
+    )
+    cross_validate(views, y, Plan(AbsentMKLClassifier(), C=1.0))
+    assert len(seen) == 5
+    left_out = [set(views.ids.tolist()) - part for part in seen]
+    assert sorted(len(part) for part in left_out) == [12] * 5
+    assert set.union(*left_out) == set(views.ids.tolist())
+
+
+@WARNED
+@pytest.mark.parametrize("C", [None, 1.0])
+def test_progress_counts_to_the_end(C):
+    from absentia import MKLClassifier
+
+    views, y = digit_views(60)
+    plan, steps = Plan(MKLClassifier(), C=C), []
+    learn(views, y, plan, lambda: steps.append(1))
+    assert len(steps) == plan.steps(y, validate=False)
+    cross_validate(views, y, plan, lambda: steps.append(1))
+    assert len(steps) == plan.steps(y, validate=True)
+
+
+@WARNED
+def test_a_class_of_three_samples_is_enough():
+    from absentia import AbsentMKLClassifier
+
+    views, y = digit_views(40)
+    y = np.where(np.cumsum(y == 2) <= 3, y, np.where(y == 2, 1, y))
+    assert (y == 2).sum() == validation.FEWEST
+    judged = cross_validate(views, y, Plan(AbsentMKLClassifier(probability=True)))
+    assert judged.chances.shape == (40, 3)
+    np.testing.assert_allclose(judged.chances.sum(axis=1), 1)
+    assert learn(views, y, Plan(AbsentMKLClassifier(probability=True))).classifier.C in validation.GRID

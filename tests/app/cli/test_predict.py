@@ -1,0 +1,202 @@
+"""absentia predict: block after block, in bounded memory; nothing that is no number, nothing a spreadsheet obeys."""
+
+import csv
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from absentia import Views, io, models
+from absentia.app.cli import _fit as cli_fit
+from absentia.methods.learning._machines import KernelClassifier
+from command import refused, run
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def views_of(n, seed=0):
+    """Two views, each lacked by a fifth of the samples (some lack both), and two classes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    views = {"a": X, "b": X + 0.5 * rng.normal(size=X.shape)}
+    ids = np.array([f"s{i}" for i in range(n)])
+    observed = rng.random((n, 2)) < 0.8
+    observed[0] = False
+    with pytest.warns(UserWarning, match="no view at all"):
+        return Views.from_dict(views, ids=ids, observed=observed), np.where(X[:, 0] > 0, "up", "down")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("predict")
+    views, y = views_of(60)
+    io.write(folder / "train.npz", views, y=y)
+    for name, flags in (("model.npz", []), ("scores.npz", ["--no-probability"])):
+        command = ["fit", "train.npz", "--labels", "y", "-o", name, "--C", 1, "--no-report", *flags]
+        assert run(*command, cwd=folder).returncode == 0
+    io.write(folder / "new.npz", views_of(501, seed=1)[0])
+    return folder
+
+
+def table(path):
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+# -------------------------------------------------------------------------------------------- in blocks
+
+
+@pytest.mark.parametrize("model", ["model.npz", "scores.npz"])
+def test_blocks_of_any_size_give_one_table(folder, tmp_path, monkeypatch, model):
+    """To the digits written: products of other shapes may be rounded in another order."""
+    tables = []
+    for k, rows in enumerate((1000, 100, 7)):
+        monkeypatch.setattr(cli_fit, "block_rows", lambda _, rows=rows: rows)
+        result = run("predict", model, "new.npz", "-o", tmp_path / f"{k}.csv", cwd=folder)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.startswith("501 samples classified, ")
+        tables.append((result.stdout.splitlines()[0], table(tmp_path / f"{k}.csv")))
+    (said, first), *others = tables
+    numbers = [j for j, name in enumerate(first[0]) if "=" in name]
+    for again, lines in others:
+        assert again == said
+        assert len(lines) == 502
+        for j in range(len(first[0])):
+            one, two = ([line[j] for line in t[1:]] for t in (first, lines))
+            if j in numbers:
+                np.testing.assert_allclose(np.array(one, float), np.array(two, float), rtol=1e-5, atol=1e-9)
+            else:
+                assert one == two
+
+
+def test_memory_does_not_grow_with_the_number_of_samples(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(cli_fit, "BLOCK_BYTES", 2**18)
+    model, peaks = models.load(folder / "model.npz"), []
+    for n in (1000, 8000):
+        views = views_of(n)[0]
+        tracemalloc.start()
+        cli_fit.write_predictions(tmp_path / "p.csv", model, views)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert len(table(tmp_path / "p.csv")) == 8001
+    # all kernels of 8000 samples are 8000 x 60 x 2 numbers, 7.7 MB; more rows than one block add only their marks
+    assert peaks[1] < peaks[0] + 2**20
+    assert peaks[1] < 2**22
+
+
+def test_progress_counts_the_blocks(folder, tmp_path, monkeypatch):
+    from contextlib import contextmanager
+
+    seen = []
+
+    @contextmanager
+    def bar(name, total):
+        seen.append(total)
+        yield lambda: seen.append(1)
+
+    monkeypatch.setattr(cli_fit, "step_bar", bar)
+    monkeypatch.setattr(cli_fit, "block_rows", lambda _: 100)
+    assert run("predict", "model.npz", "new.npz", "-o", tmp_path / "p.csv", cwd=folder).returncode == 0
+    assert seen == [6, 1, 1, 1, 1, 1, 1]
+
+
+def test_a_failure_in_a_late_block_leaves_nothing(folder, tmp_path, monkeypatch):
+    lines, calls = cli_fit.prediction_lines, []
+
+    def fail(*arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise ValueError("the third block")
+        return lines(*arguments)
+
+    monkeypatch.setattr(cli_fit, "prediction_lines", fail)
+    monkeypatch.setattr(cli_fit, "block_rows", lambda _: 100)
+    (tmp_path / "p.csv").write_text("what was there")
+    refused(run("predict", "model.npz", "new.npz", "-o", tmp_path / "p.csv", cwd=folder), "the third block")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+    assert (tmp_path / "p.csv").read_text() == "what was there"
+
+
+def test_no_samples_at_all_are_refused(folder, tmp_path):
+    np.savez(tmp_path / "none.npz", view_a=np.zeros((0, 3)), view_b=np.zeros((0, 3)))
+    result = run("predict", folder / "model.npz", "none.npz", "-o", "p.csv", cwd=tmp_path)
+    refused(result, "none.npz", "no sample")
+    assert list(tmp_path.iterdir()) == [tmp_path / "none.npz"]
+
+
+# --------------------------------------------------------------------------------------- what is no number
+
+
+def spoiled(folder, path, name="model.npz", **changes):
+    with np.load(folder / name) as file:
+        arrays = {key: file[key] for key in file.files}
+    np.savez(path, **arrays | {key: change(arrays[key]) for key, change in changes.items()})
+
+
+@pytest.mark.parametrize("name", ["model.npz", "scores.npz"])
+def test_a_model_whose_predictions_could_not_be_finite_is_refused(folder, tmp_path, name):
+    spoiled(folder, tmp_path / "bad.npz", name, dual_coef=lambda a: a * 1e308, weights=lambda a: a * 1e308)
+    result = run("predict", "bad.npz", folder / "new.npz", "-o", "p.csv", cwd=tmp_path)
+    refused(result, "bad.npz", "beyond", "fit again")
+    assert "overflow" not in result.stderr
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_predictions_that_are_not_finite_are_refused(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        KernelClassifier, "decision_function", lambda self, rows: np.full((len(rows), 1), np.inf)
+    )
+    result = run("predict", folder / "model.npz", folder / "new.npz", "-o", "p.csv", cwd=tmp_path)
+    refused(result, "new.npz", "not finite")
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_completed_kernels_that_are_not_finite_are_refused(tmp_path, monkeypatch):
+    from absentia.app.cli import _main as cli
+    from conftest import random_problem
+
+    kernels = random_problem(10, 2)
+    io.write(tmp_path / "k.npz", kernels)
+
+    class Bad:
+        names = ("view0",)
+
+        def block(self, name):
+            return np.array([[1.0, np.nan]])
+
+    monkeypatch.setattr(cli, "run_completer", lambda *_: Bad())
+    refused(run("complete", "k.npz", "-o", "o.npz", cwd=tmp_path), "k.npz", "'view0'", "not finite")
+    assert not (tmp_path / "o.npz").exists()
+
+
+# ---------------------------------------------------------------------------------- what is no formula
+
+
+def test_ids_classes_and_views_cannot_be_formulas(tmp_path):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    ids = np.array(["=1+1", "@sum", "+x", "-y", "\tz", "-5", "+1e3", *(f"s{i}" for i in range(23))])
+    views = Views.from_dict({"=cmd()": X, "@b": X}, ids=ids)
+    io.write(tmp_path / "t.npz", views, y=np.where(X[:, 0] > 0, "=up", "-down"))
+    flags = ["--labels", "y", "-o", "m.npz", "--C", 1, "--no-report"]
+    assert run("fit", "t.npz", *flags, cwd=tmp_path).returncode == 0
+    assert run("predict", "m.npz", "t.npz", "-o", "p.csv", cwd=tmp_path).returncode == 0
+    lines = table(tmp_path / "p.csv")
+    assert [line[0] for line in lines[1:8]] == ["'=1+1", "'@sum", "'+x", "'-y", "'\tz", "-5", "+1e3"]
+    assert {line[1] for line in lines[1:]} == {"'=up", "'-down"}
+    assert not [cell for cell in lines[0] if cell[0] in "=+-@\t\r"]
+
+
+@pytest.mark.filterwarnings("ignore:.*no view at all")
+def test_ids_that_are_no_text_are_refused(folder, tmp_path):
+    new = io.read(folder / "new.npz")
+    ids = new.ids.astype("<U8").copy()
+    ids[3] = "x\ud800"
+    np.savez(
+        tmp_path / "n.npz", ids=ids, mask=new.observed, **{f"view_{k}": v for k, v in new.to_dict().items()}
+    )
+    result = run("predict", folder / "model.npz", "n.npz", "-o", "p.csv", cwd=tmp_path)
+    refused(result, "n.npz", "'ids'", "characters that there are not")
+    assert not (tmp_path / "p.csv").exists()

@@ -1,0 +1,192 @@
+"""The report of a classification: what it says is what the numbers say."""
+
+import re
+
+import numpy as np
+import pytest
+
+from absentia.app.report import ClassificationStory, render_classification, save
+from absentia.app.report._calibration import calibration, wilson
+from pages import NASTY, Page, row_cells
+
+pytest.importorskip("jinja2")
+
+
+def make_story(n=120, n_views=3, n_classes=3, seed=0, own=0.9, averaged=0.8, **changes):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n)
+    observed = rng.random((n, n_views)) > 0.3
+    observed[~observed.any(axis=1), 0] = True
+
+    def guess(share):
+        return np.where(rng.random(n) < share, truth, (truth + 1) % n_classes)
+
+    values = {
+        "title": "A title",
+        "summary": "A summary.",
+        "names": [f"view {v}" for v in range(n_views)],
+        "observed": observed,
+        "classes": [f"class {c}" for c in range(n_classes)],
+        "weights": rng.random((1 if n_classes == 2 else n_classes, n_views)),
+        "truth": truth,
+        "predictions": {"the method": guess(own), "averaged": guess(averaged), "frequent": 0 * truth},
+        "chances": rng.dirichlet(np.ones(n_classes), n),
+        "n_all": n,
+        "facts": {"seed": "0"},
+    }
+    return ClassificationStory(**(values | changes))
+
+
+def test_page_parses_and_every_link_leads_somewhere():
+    page = Page(render_classification(make_story()))
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("html") == tags.count("main") == tags.count("h1") == 1
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
+    assert links
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+
+
+def test_page_needs_nothing_from_outside():
+    text = render_classification(make_story())
+    assert not re.search(r"https?://|<script|src=|url\(", text)
+
+
+def test_accuracies_are_those_of_the_predictions():
+    story = make_story()
+    rows = row_cells(render_classification(story), "accuracy")
+    assert [row[0] for row in rows] == ["the method", "averaged baseline", "frequent baseline"]
+    for row, predicted in zip(rows, story.predictions.values(), strict=True):
+        right = (predicted == story.truth).mean()
+        assert row[1].removesuffix(" (best)") == f"{100 * right:.1f}%"
+    assert [row[1].endswith("(best)") for row in rows] == [True, False, False]
+
+
+def test_accuracies_by_number_of_views_and_pattern_count_every_sample_once():
+    story = make_story(n=200, n_views=5)
+    text = render_classification(story)
+    tables = re.findall(r'<table class="patterns groups">.*?</table>', text, re.S)
+    assert len(tables) == 2
+    by_count, by_pattern = (row_cells(t, "patterns groups") for t in tables)
+    assert sum(int(row[1]) for row in by_count) == sum(int(row[2]) for row in by_pattern) == 200
+    have = story.observed.sum(axis=1)
+    right = story.right("the method")
+    for row in by_count:
+        k = int(row[0].split()[0].replace("all", "5"))
+        assert int(row[1]) == (have == k).sum()
+        assert row[2] == f"{100 * right[have == k].mean():.0f}%"
+        assert row[0].endswith("few") == ((have == k).sum() < 20)
+    assert "other patterns together" in by_pattern[-1][1]
+    assert "read no ranking into them" in text
+
+
+def test_no_note_on_few_samples_where_there_are_many():
+    observed = np.ones((120, 3), bool)
+    text = render_classification(make_story(observed=observed))
+    assert "read no ranking" not in text
+    assert 'class="few"' not in text
+
+
+def test_verdicts_say_what_a_paired_test_says():
+    n = 100
+    truth, wrong = np.zeros(n, int), np.ones(n, int)
+    close = np.where(np.arange(n) < 3, wrong, truth)
+    worse = np.where(np.arange(n) < 40, wrong, truth)
+    off = np.where(np.arange(n) >= 95, wrong, truth)
+    text = render_classification(
+        make_story(
+            n=n, truth=truth, n_classes=2, predictions={"m": close, "a": off, "b": worse, "c": close}
+        )
+    )
+    assert "Only m was right on 5 samples, only the a on 3: a difference that chance could make" in text
+    assert "Only m was right on 37 samples, only the b on 0: m is better here (p &lt; 0.001" in text
+    assert "m and the c were right on the same samples." in text
+    text = render_classification(
+        make_story(n=n, truth=truth, n_classes=2, predictions={"m": worse, "a": truth})
+    )
+    assert "the a is better here" in text
+
+
+def test_weights_are_shown_as_they_are():
+    story = make_story(n_classes=2, weights=np.array([[0.5, 0.0, 0.25]]), chances=None)
+    text = render_classification(story)
+    rows = row_cells(text, "patterns weights")
+    assert [row[1] for row in rows] == ["0.500", "0.000", "0.250"]
+    bars = re.findall(r'class="bar">(?:<span style="width:([\d.]+)%">)?', text.split('id="weights"')[1])
+    assert bars[:3] == ["100.0", "", "50.0"]
+    assert "Class by class" not in text
+
+
+def test_each_class_shows_its_own_weights_and_of_many_the_most_frequent():
+    story = make_story(n=400, n_classes=20)
+    rows = row_cells(render_classification(story), "shaded")
+    assert len(rows) == 12
+    c = story.classes.index(rows[0][0])
+    assert rows[0][1:] == [f"{w:.2f}" for w in story.weights[c]]
+    frequent = np.sort(np.bincount(story.truth))[::-1][:12].sum()
+    assert sum((story.truth == story.classes.index(row[0])).sum() for row in rows) == frequent
+
+
+def test_calibration_is_perfect_when_chances_come_true():
+    given = np.repeat([0.05, 0.25, 0.65, 0.95], 100)
+    came = np.concatenate([np.arange(100) < 100 * p for p in (0.05, 0.25, 0.65, 0.95)]).astype(int)
+    chart = calibration(came, np.column_stack([1 - given, given]), ["no", "yes"])
+    assert chart.error == "0.0"
+    assert len(chart.dots) == 4
+    for dot in chart.dots:  # on the diagonal: as far from the left as from the bottom
+        across = (dot.x - chart.left) / (chart.right - chart.left)
+        up = (chart.bottom - dot.y) / (chart.bottom - chart.top)
+        assert across == pytest.approx(up, abs=2e-3)
+        assert dot.high < dot.y < dot.low
+        assert not dot.few
+
+
+def test_calibration_of_more_classes_judges_the_most_probable_one():
+    chances = np.tile([0.6, 0.3, 0.1], (50, 1))
+    chart = calibration(np.zeros(50, int), chances, list("abc"))
+    assert chart.error == "40.0"
+    assert "50 samples given 60% on average: 100% came true" in chart.dots[0].title
+    assert calibration(np.zeros(5, int), chances[:5], list("abc")).has_few
+
+
+def test_without_probabilities_there_is_no_such_section():
+    text = render_classification(make_story(chances=None))
+    assert 'id="calibration"' not in text
+    assert "#calibration" not in text
+
+
+def test_an_interval_covers_the_share_and_narrows_with_samples():
+    # Wilson's interval of 8 in 10, from the formula by hand
+    np.testing.assert_allclose(wilson(8, 10), (0.4902, 0.9433), atol=1e-4)
+    assert wilson(0, 5)[0] == 0
+    assert wilson(5, 5)[1] == pytest.approx(1)
+    low, high = wilson(800, 1000)
+    assert high - low < 0.06
+
+
+def test_what_was_dropped_is_said():
+    text = render_classification(
+        make_story(n_all=140, dropped={"without a label": 20, "without a view": 0})
+    )
+    assert "20 of 140 samples without a label" in text
+    assert "without a view</li>" not in text
+    assert "Nobody: every sample" in render_classification(make_story())
+
+
+def test_nothing_that_came_from_outside_is_markup(tmp_path):
+    story = make_story(
+        n_classes=2,
+        title=NASTY,
+        summary=NASTY,
+        names=[NASTY, "b", "c"],
+        classes=[NASTY, NASTY + "2"],
+        warnings=[NASTY],
+        facts={NASTY: NASTY},
+    )
+    text = render_classification(story)
+    assert "<script" not in text
+    assert "49" not in re.sub(r"<style>.*?</style>", "", text, flags=re.S).split("<main>")[0]
+    Page(text)
+    path = save(text, tmp_path / "r.html")
+    assert path.read_text(encoding="utf-8") == text

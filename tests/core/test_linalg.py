@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from absentia.core import _linalg as linalg
+
+
+def spd(n, seed=0):
+    A = np.random.default_rng(seed).normal(size=(n, n))
+    return A @ A.T + 0.1 * np.eye(n)
+
+
+def test_logdet_divergence_matches_its_formula_and_vanishes_only_at_equality():
+    Q, M = spd(6, 0), spd(6, 1)
+    by_hand = 0.5 * (
+        np.linalg.slogdet(M)[1] - np.linalg.slogdet(Q)[1] + np.trace(np.linalg.inv(M) @ (Q - M))
+    )
+    assert linalg.logdet_divergence(Q, M) == pytest.approx(by_hand, rel=1e-10)
+    assert linalg.logdet_divergence(Q, Q) == pytest.approx(0, abs=1e-12)
+    assert linalg.logdet_divergence(Q, M) > 0.1
+
+
+def test_logdet_divergence_is_unchanged_by_a_common_transformation():
+    Q, M, T = spd(5, 0), spd(5, 1), np.random.default_rng(2).normal(size=(5, 5))
+    moved = linalg.logdet_divergence(T @ Q @ T.T, T @ M @ T.T)
+    assert moved == pytest.approx(linalg.logdet_divergence(Q, M), rel=1e-8)
+
+
+def test_logdet_divergence_of_matrices_of_different_size_says_so():
+    with pytest.raises(ValueError, match=r"\(3, 3\) and \(4, 4\)"):
+        linalg.logdet_divergence(np.eye(3), np.eye(4))
+
+
+def test_cholesky_names_the_matrix_that_fails():
+    with pytest.raises(linalg.NotPositiveDefiniteError, match="the model"):
+        linalg.cholesky(np.diag([1.0, -1.0]), "the model")
+
+
+def test_cholesky_inverse_has_both_triangles():
+    A = spd(7)
+    np.testing.assert_allclose(linalg.cholesky_inverse(linalg.cholesky(A)) @ A, np.eye(7), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("eigenvalues", "bad"),
+    [
+        ([0.0, 1.0, 2.0], False),
+        ([-1e-9, 1.0, 2.0], False),
+        ([-0.1, 1.0, 2.0], True),
+        ([-1e-5, 1.0, 2.0], True),
+        ([-1.0, -1.0, -1.0], True),
+    ],
+)
+def test_indefinite_tells_rounding_from_negative_eigenvalues(eigenvalues, bad):
+    U = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    A = linalg.symmetrize((U * eigenvalues) @ U.T)
+    found = linalg.indefinite(A)
+    assert (found is not None) == bad
+    if bad:
+        assert found[0] == pytest.approx(min(eigenvalues))
+
+
+def test_indefinite_accepts_single_precision_kernels():
+    X = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
+    assert linalg.indefinite(X @ X.T) is None
+
+
+def test_clip_and_shift_make_positive_semidefinite_and_leave_good_matrices():
+    U = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    A = linalg.symmetrize((U * [-0.5, 0.1, 1.0, 2.0]) @ U.T)
+    np.testing.assert_allclose(np.linalg.eigvalsh(linalg.clip_eigenvalues(A)), [0, 0.1, 1, 2], atol=1e-12)
+    np.testing.assert_allclose(
+        np.linalg.eigvalsh(linalg.shift_eigenvalues(A)), [0, 0.6, 1.5, 2.5], atol=1e-12
+    )
+    good = spd(4)
+    np.testing.assert_array_equal(linalg.shift_eigenvalues(good), good)

@@ -1,0 +1,245 @@
+"""Average kernels, cheap weights, absent features, and completion before multiple kernel learning."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from absentia import (
+    MKMC,
+    AbsenceWarning,
+    AverageKernelSVC,
+    EMFill,
+    KernelViews,
+    MeanFill,
+    MKLClassifier,
+    MMAFClassifier,
+    SVTFill,
+    ViewKernels,
+    Views,
+    datasets,
+    missingness,
+)
+from absentia.methods.learning import _average as baselines
+from absentia.methods.learning._mmaf import mmaf
+from absentia.methods.learning.engine._stack import KernelStack
+from reference import kernel_weights
+
+
+@pytest.fixture(scope="module")
+def problem():
+    views, y = datasets.load_digit_views(n_samples=80, return_X_y=True)
+    views = views.hide(missingness.mcar(views, 0.4, random_state=0))
+    return views, ViewKernels().fit_transform(views), y
+
+
+def dense(kernels):
+    return np.nan_to_num(kernels.to_dense())
+
+
+# -------------------------------------------------------------------------------- the average kernel
+
+
+@pytest.mark.parametrize("normalize", [None, "rows"])
+def test_it_is_the_usual_machine_on_the_average(problem, normalize):
+    _, kv, y = problem
+    a, b = np.arange(0, 80, 2), np.arange(1, 80, 2)
+    K, r = dense(kv).mean(axis=0), kv.observed.sum(axis=1)
+    if normalize:
+        K = 6 * K / np.sqrt(np.outer(r, r))
+    ours = AverageKernelSVC(C=2.0, normalize=normalize, tol=1e-9).fit(kv[np.ix_(a, a)], y[a] < 5)
+    usual = SVC(C=2.0, kernel="precomputed", tol=1e-8).fit(K[np.ix_(a, a)], y[a] < 5)
+    found = ours.decision_function(kv[np.ix_(b, a)])
+    np.testing.assert_allclose(found, usual.decision_function(K[np.ix_(b, a)]), atol=1e-4)
+    np.testing.assert_allclose(ours.weights_, 1 / 6)
+
+
+def test_normalised_rows_do_not_care_how_many_views_say_the_same(rng):
+    """The same kernel six times, a different number of views for each: as if all had all."""
+    X = rng.standard_normal((60, 3))
+    y = X[:, 0] > 0
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1))
+    one_each = np.zeros((60, 6), bool)
+    one_each[:, 0] = True
+    observed = one_each.copy()
+    observed[:30] = True  # the first thirty have six views, the others one: the sum is 6, 1 or 1 times K
+    plain, scaled = (
+        AverageKernelSVC(normalize=how, tol=1e-8).fit(KernelViews.from_dense([K] * 6, observed=observed), y)
+        for how in (None, "rows")
+    )
+    np.testing.assert_allclose(scaled.weights_, plain.weights_)
+    r = observed.sum(axis=1)
+    common = np.minimum.outer(r, r) * K / np.sqrt(np.outer(r, r))
+    np.testing.assert_allclose(np.diagonal(common), 1)
+    by_hand = SVC(kernel="precomputed", tol=1e-9).fit(common, y).decision_function(common)
+    kernels = KernelViews.from_dense([K] * 6, observed=observed)
+    np.testing.assert_allclose(scaled.decision_function(kernels), by_hand, atol=1e-4)
+
+
+def test_several_classes_are_not_corrected_twice_when_rows_are_normalised(problem):
+    _, kv, y = problem
+    machine = AverageKernelSVC(normalize="rows").fit(kv, y)
+    np.testing.assert_array_equal(machine.decision_function(kv), machine._raw_scores(kv))
+    assert machine.weights_.shape == (10, 6)
+
+
+# ------------------------------------------------------------------------------------- cheap weights
+
+
+@pytest.mark.parametrize("counted", [80, 50])
+def test_alignment_weights_are_the_equations(problem, counted, monkeypatch):
+    _, kv, y = problem
+    monkeypatch.setattr(baselines, "CHUNK", 20_000)  # several chunks
+    signs, some = np.where(y < 5, 1.0, -1.0), np.arange(counted)
+    found = baselines.alignment_weights(KernelStack.of(kv), signs, some)
+    wanted = kernel_weights.alignment(dense(kv)[:, :counted, :counted], signs[:counted])
+    np.testing.assert_allclose(found / found.sum(), wanted, atol=1e-6)
+    assert (found > 0).sum() > 1
+    # the samples are spread as in the average kernel
+    H = np.eye(counted) - 1 / counted
+    spread = np.array([np.trace(H @ K[:counted, :counted] @ H) for K in dense(kv)])
+    assert found @ spread == pytest.approx(spread.mean(), rel=1e-10)
+
+
+def test_inner_products_of_centred_kernels_are_exact(problem):
+    _, kv, y = problem
+    signs, some = np.where(y < 5, 1.0, -1.0), np.arange(10, 80)
+    M, a = baselines.centred_products(KernelStack.of(kv), signs, some)
+    H = np.eye(70) - 1 / 70
+    K = [H @ k[10:, 10:] @ H for k in dense(kv)]
+    np.testing.assert_allclose(M, [[np.sum(A * B) for B in K] for A in K], rtol=1e-10)
+    np.testing.assert_allclose(a, [signs[10:] @ A @ signs[10:] for A in K], rtol=1e-10)
+
+
+@pytest.mark.parametrize("lam", [0.05, 0.5, 1.0])
+def test_margin_weights_are_the_equations(problem, lam):
+    _, kv, y = problem
+    signs = np.where(y < 3, 1.0, -1.0)
+    found = baselines.margin_weights(KernelStack.of(kv), signs, np.arange(80), lam, 1e-10)
+    np.testing.assert_allclose(found, kernel_weights.easy(dense(kv), signs, lam), atol=1e-5)
+
+
+@pytest.mark.parametrize(("weights", "absent"), [("alignment", 0.2), ("margin", 0.0)])
+def test_cheap_weights_prefer_the_view_that_says_something(weights, absent, rng):
+    """Margin weights only where nothing is absent: else the hulls meet at those who lack the good view."""
+    y = np.repeat([0, 1], 30)
+    X = rng.standard_normal((60, 2)) * 0.5 + 3 * y[:, None]
+    noise = rng.standard_normal((60, 5))
+    K = [np.exp(-0.5 * ((v[:, None] - v[None]) ** 2).sum(-1)) for v in (noise, X)]
+    keep = missingness.mcar((60, 2), absent, random_state=0)
+    machine = AverageKernelSVC(weights).fit(KernelViews.from_dense(K, observed=keep), y)
+    assert machine.weights_[1] > 2 * machine.weights_[0]
+
+
+def test_labels_that_nothing_aligns_with_leave_the_weights_uniform():
+    y = np.array([0, 1] * 10)
+    signs = np.where(y == 1, 1.0, -1.0)
+    kv = KernelViews.from_dense([np.ones((20, 20)), np.ones((20, 20))])
+    np.testing.assert_array_equal(
+        baselines.alignment_weights(KernelStack.of(kv), signs, np.arange(20)), [0.5, 0.5]
+    )
+
+
+def test_bad_parameters_are_explained(problem):
+    _, kv, y = problem
+    for bad in (AverageKernelSVC("best"), AverageKernelSVC(normalize="cosine"), AverageKernelSVC(lam=0)):
+        with pytest.raises(ValueError, match="must be"):
+            bad.fit(kv, y < 5)
+
+
+# ----------------------------------------------------------------------------------- absent features
+
+
+def gaps(rng, n=90, d=6, absent=0.3):
+    X = rng.standard_normal((n, d))
+    y = X @ np.array([2.0, -1.0, 1.0, 0, 0, 0]) + 0.3 * rng.standard_normal(n) > 0
+    present = missingness.mcar((n, d), absent, random_state=1)
+    return X, present, y
+
+
+def test_with_nothing_absent_mmaf_is_the_linear_machine(rng):
+    X, _, y = gaps(rng)
+    ours = MMAFClassifier(C=0.5, standardize=False, tol=1e-8).fit(Views.from_list([X]), y)
+    usual = SVC(C=0.5, kernel="linear", tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, usual.coef_, atol=1e-4)
+    assert ours.n_iter_ == 2  # the second round changes nothing
+
+
+def test_mmaf_reaches_a_fixed_point_of_its_two_steps(rng):
+    X, present, y = gaps(rng)
+    X, signs = np.where(present, X, 0.0), np.where(y, 1.0, -1.0)
+    done = mmaf(X, present, signs, np.full(90, 1.0), 0.01, tol=1e-9, max_iter=500).state
+    assert done.w is not None
+    margins = kernel_weights.margins_of_own_features(X, present, signs, done.w, done.machine.bias)
+    free = (np.abs(done.machine.z) > 1e-6) & (np.abs(done.machine.z) < (1 - 1e-6) / done.s)
+    assert free.sum() >= 3
+    # support vectors off their bounds lie exactly at the margin 1 / |w|, measured in their own features
+    np.testing.assert_allclose(margins[free] * np.linalg.norm(done.w), 1.0, atol=1e-3)
+
+
+def test_nan_inside_a_row_and_an_absent_view_are_both_absent_features(rng):
+    X, present, y = gaps(rng)
+    gapped = np.where(present, X, np.nan)
+    as_values = MMAFClassifier().fit(Views.from_dict({"all": gapped}), y)
+    as_views = MMAFClassifier().fit(Views.from_dict({f"f{j}": gapped[:, [j]] for j in range(6)}), y)
+    np.testing.assert_allclose(as_values.coef_, as_views.coef_, atol=1e-12)
+
+
+def test_mmaf_learns_scales_from_training_samples_that_have_the_feature(rng):
+    X, present, y = gaps(rng)
+    stretched = np.where(present, X * [1, 10, 100, 1, 1, 1] + 5, np.nan)
+    plain = MMAFClassifier().fit(Views.from_dict({"x": np.where(present, X, np.nan)}), y)
+    other = MMAFClassifier().fit(Views.from_dict({"x": stretched}), y)
+    np.testing.assert_allclose(plain.coef_, other.coef_, atol=1e-8)
+
+
+def test_mmaf_says_when_its_rounds_ran_out_and_what_it_wants(rng, problem):
+    views, kv, y = problem
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        MMAFClassifier(max_iter=1).fit(views, y < 5)
+    with pytest.raises(TypeError, match="Views are wanted, not KernelViews"):
+        MMAFClassifier().fit(kv, y < 5)
+    with pytest.raises(ValueError, match="tau_min"):
+        MMAFClassifier(tau_min=0).fit(views, y < 5)
+    fitted = MMAFClassifier(C=0.01).fit(views, y < 5)
+    with pytest.raises(ValueError, match="were there in training"):
+        fitted.predict(views.select(views.names[:2]))
+
+
+def test_mmaf_has_the_prior_for_samples_without_features(problem):
+    views, _, y = problem
+    keep = np.ones((80, 6), bool)
+    keep[:4] = False
+    gone = views.hide(keep)
+    with pytest.warns(AbsenceWarning, match="take no part in training"):
+        fitted = MMAFClassifier(C=0.01).fit(gone, np.where(y < 4, "a", "b"))
+    np.testing.assert_array_equal(fitted.unusable(gone), np.arange(80) < 4)
+    assert (fitted.predict(gone)[:4] == "b").all()
+
+
+# ------------------------------------------------------------------------ completion, then learning
+
+
+@pytest.mark.parametrize(
+    "fill", [MeanFill("blocks"), EMFill(3, ridge=0.1), SVTFill(0.1), MKMC(n_components=3)]
+)
+def test_completers_before_multiple_kernel_learning(problem, fill):
+    views, _, y = problem
+    pipeline = make_pipeline(ViewKernels(), fill, MKLClassifier(norm=2))
+    scores = cross_val_score(pipeline, views, y < 5, cv=3, error_score="raise")
+    assert scores.mean() > 0.7
+
+
+def test_new_samples_with_absent_views_are_completed_before_prediction(problem):
+    views, _, y = problem
+    train, test, y_train, _ = train_test_split(views, y < 5, random_state=0)
+    assert not test.observed.all()
+    pipeline = make_pipeline(ViewKernels(), MeanFill("blocks"), MKLClassifier()).fit(train, y_train)
+    scores = pipeline.decision_function(test)
+    assert np.isfinite(scores).all()
+    # what the completer hands on has everything, so nobody is left with the prior
+    rows = pipeline[:-1].transform(test)
+    assert rows.observed.all()
+    assert not pipeline[-1].unusable(rows).any()
