@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from absentia.core._descent import Evaluated, Point
 from absentia.core._linalg import thin_gram
-from absentia.core._loop import Evaluated, Point
 from absentia.core._operators import project
 from absentia.methods.completion.mkmc._fast import Noise, Problem, moments
 

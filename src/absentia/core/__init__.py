@@ -1,11 +1,26 @@
 """Arithmetic: knows nothing of views."""
 
-from absentia.core._choices import TIE, check_name, inverse, least
+from absentia.core._choices import CLEAR, TIE, along_path, check_name, clear_cut, least
 from absentia.core._chunked import Chunked, ChunkedGram, as_chunks, is_chunked
+from absentia.core._descent import (
+    Accelerated,
+    Descent,
+    Evaluated,
+    Point,
+    Sloped,
+    accelerate,
+    descend,
+    dot,
+    plus,
+    quasi_newton,
+)
+from absentia.core._gaussian import Conditional
+from absentia.core._index import by_pattern, inverse
 from absentia.core._linalg import (
     PSD_TOL,
     Array,
     NotPositiveDefiniteError,
+    centred,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
@@ -14,25 +29,14 @@ from absentia.core._linalg import (
     extreme_eigenvalues,
     frozen,
     indefinite,
+    inverse_root,
     logdet_divergence,
     shift_eigenvalues,
+    squared_distances,
     symmetrize,
     thin_gram,
 )
-from absentia.core._loop import (
-    Accelerated,
-    Callback,
-    Descent,
-    Evaluated,
-    Point,
-    Progress,
-    Sloped,
-    Solution,
-    Status,
-    iterate,
-    quasi_newton,
-    squarem,
-)
+from absentia.core._loop import Callback, Progress, Solution, Status, Stop, iterate
 from absentia.core._operators import (
     Completed,
     Dense,
@@ -46,8 +50,10 @@ from absentia.core._operators import (
 )
 from absentia.core._random import RandomState, generator
 from absentia.core._threads import at_most, suited_to
+from absentia.core._warn import warn
 
 __all__ = [
+    "CLEAR",
     "PSD_TOL",
     "TIE",
     "Accelerated",
@@ -56,6 +62,7 @@ __all__ = [
     "Chunked",
     "ChunkedGram",
     "Completed",
+    "Conditional",
     "Dense",
     "Descent",
     "Evaluated",
@@ -72,28 +79,39 @@ __all__ = [
     "Sloped",
     "Solution",
     "Status",
+    "Stop",
+    "accelerate",
+    "along_path",
     "as_chunks",
     "at_most",
+    "by_pattern",
+    "centred",
     "check_name",
     "cholesky",
     "cholesky_inverse",
     "cholesky_logdet",
     "cholesky_solve",
+    "clear_cut",
     "clip_eigenvalues",
+    "descend",
+    "dot",
     "extreme_eigenvalues",
     "frozen",
     "generator",
     "indefinite",
     "inverse",
+    "inverse_root",
     "is_chunked",
     "iterate",
     "least",
     "logdet_divergence",
+    "plus",
     "project",
     "quasi_newton",
     "shift_eigenvalues",
-    "squarem",
+    "squared_distances",
     "suited_to",
     "symmetrize",
     "thin_gram",
+    "warn",
 ]

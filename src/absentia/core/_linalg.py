@@ -34,6 +34,26 @@ def symmetrize(A: Array) -> Array:
     return (A + A.T) / 2
 
 
+def centred(K: Array) -> Array:
+    """``H K H``: the kernel of the features less their mean."""
+    means = K.mean(axis=0) if len(K) else np.zeros(0)
+    return np.asarray(K - means - means[:, None] + (means.mean() if len(K) else 0.0))
+
+
+def squared_distances(A: Array, B: Array) -> Array:
+    """Squared Euclidean distances between the rows of `A` and of `B`."""
+    D = -2.0 * (A @ B.T)
+    D += np.einsum("ij,ij->i", A, A)[:, None]
+    D += np.einsum("ij,ij->i", B, B)[None, :]
+    return np.maximum(D, 0.0, out=D)
+
+
+def inverse_root(diagonal: Array) -> Array:
+    """``1 / sqrt``, and zero where there is nothing to normalise: a zero vector stays zero."""
+    safe = np.where(diagonal > 0, diagonal, 1.0)
+    return np.where(diagonal > 0, 1.0 / np.sqrt(safe), 0.0)
+
+
 def cholesky(A: Array, what: str = "matrix") -> Array:
     """Lower Cholesky factor of `A`; `what` names the matrix in the error."""
     try:

@@ -8,7 +8,6 @@ The ``from_...`` constructors validate; slices of a valid object are trusted.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
@@ -17,7 +16,18 @@ import numpy as np
 import scipy.sparse
 
 from absentia import core as linalg
-from absentia.core import Array, Chunked, ChunkedGram, Dense, Gram, Operator, as_chunks, frozen, is_chunked
+from absentia.core import (
+    Array,
+    Chunked,
+    ChunkedGram,
+    Dense,
+    Gram,
+    Operator,
+    as_chunks,
+    frozen,
+    is_chunked,
+    warn,
+)
 from absentia.data._presence import (
     Align,
     Presence,
@@ -412,12 +422,11 @@ def _warn_of_size(name: str, operator: Operator) -> None:
     rows, columns = operator.shape
     size = rows * columns * operator.dtype.itemsize
     if size > DENSE_BYTES and not isinstance(operator, Dense):
-        warnings.warn(
+        warn(
             f"view {name!r}: the {rows} x {columns} kernel, not held as an array so far, is made one of "
             f"{size / 2**30:.1f} GiB, and so may be those of other views and what is made of them; use a "
             "method that works with factors (MKMC, CVKT(n_landmarks=...)), or fewer samples",
             DenseWarning,
-            stacklevel=3,
         )
 
 

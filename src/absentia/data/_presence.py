@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from absentia.core import Array, frozen
+from absentia.core import Array, frozen, warn
 
 Align = Literal["union", "intersection", "strict"]
 
@@ -323,19 +322,14 @@ class Presence:
         """Warn of views nobody has and of samples without any view."""
         for name, present in zip(self.names, self.observed.T, strict=True):
             if len(present) and not present.any():
-                warnings.warn(
-                    f"view {name!r} is observed for no sample; it carries no information",
-                    AbsenceWarning,
-                    stacklevel=3,
-                )
+                warn(f"view {name!r} is observed for no sample; it carries no information", AbsenceWarning)
         empty = np.flatnonzero(~self.observed.any(axis=1))
         if empty.size:
             some = ", ".join(shown(x) for x in self.ids[empty[:3]])
-            warnings.warn(
+            warn(
                 f"{empty.size} sample(s) have no view at all, e.g. {some}; "
                 "nothing can be said of them beyond the average",
                 AbsenceWarning,
-                stacklevel=3,
             )
 
 

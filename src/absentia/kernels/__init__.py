@@ -1,7 +1,7 @@
 """From features to kernels."""
 
 from absentia.kernels._estimators import CombineKernels, ViewKernels
-from absentia.kernels._fitting import KERNELS, FeatureKernel, Finish, Options, feature_order, inverse_root
+from absentia.kernels._fitting import KERNELS, FeatureKernel, Finish, Options, feature_order
 
 __all__ = [
     "KERNELS",
@@ -11,5 +11,4 @@ __all__ = [
     "Options",
     "ViewKernels",
     "feature_order",
-    "inverse_root",
 ]

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Dense, Gram, Operator, RandomState, generator, symmetrize
+from absentia.core import Array, Dense, Gram, Operator, RandomState, generator, inverse_root, symmetrize
 from absentia.data import KernelViews, Presence, Views, check_kernel, shown
 from absentia.kernels._fitting import (
     ColumnKernel,
@@ -24,7 +24,6 @@ from absentia.kernels._fitting import (
     FeatureKernel,
     Finish,
     Options,
-    inverse_root,
     squared_norms,
 )
 

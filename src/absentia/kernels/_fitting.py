@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import pairwise
 
-from absentia.core import Array, generator, symmetrize
+from absentia.core import Array, generator, inverse_root, symmetrize, warn
 from absentia.data import AbsenceWarning
 
 # --------------------------------------------------------------------------------- kernel functions
@@ -174,11 +174,10 @@ class FeatureKernel:
                 mean, std = np.nanmean(X, axis=0, dtype=float), np.nanstd(X, axis=0, dtype=float)
         empty = np.isnan(mean)
         if empty.any() and X.shape[0]:
-            warnings.warn(
+            warn(
                 f"view {self.name!r}: {int(empty.sum())} feature(s) have no value in any training sample "
                 "and are ignored",
                 AbsenceWarning,
-                stacklevel=5,
             )
         self.fill = np.where(empty, 0.0, mean)
         self.center = standardize
@@ -380,11 +379,10 @@ class Finish:
         self.mean_diagonal = float(self.column_diagonal.mean()) if len(K) else 1.0
         if self.mean_diagonal <= 0:
             self.mean_diagonal = 1.0
-            warnings.warn(
+            warn(
                 f"view {name!r}: the kernel is zero for every training sample (its features may all be "
                 "constant, or one sample alone was centred); the view contributes nothing",
                 AbsenceWarning,
-                stacklevel=5,
             )
 
     def __call__(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
@@ -402,9 +400,3 @@ class Finish:
         row_means = K.mean(axis=1)
         centred = K - row_means[:, None] - self.column_means[None, :] + self.grand_mean
         return centred, diagonal - 2 * row_means + self.grand_mean
-
-
-def inverse_root(diagonal: Array) -> Array:
-    """``1 / sqrt``, and zero where there is nothing to normalise: a zero vector stays zero."""
-    safe = np.where(diagonal > 0, diagonal, 1.0)
-    return np.where(diagonal > 0, 1.0 / np.sqrt(safe), 0.0)

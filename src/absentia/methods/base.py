@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Chunked, ChunkedGram, Gram, Operator, Solution, Status, suited_to
+from absentia.core import Array, Chunked, ChunkedGram, Gram, Operator, Solution, Status, suited_to, warn
 from absentia.core import indefinite as _indefinite
 from absentia.data import KernelViews
 
@@ -145,17 +144,16 @@ class IterativeMixin:
     objective_: Array
     converged_: bool
     status_: str
+    _remedy: str = ""  # what to do where the objective is not finite
 
     def _record(self, solution: Solution[Any]) -> None:
         if solution.status is Status.NOT_FINITE and not solution.n_iter:
-            raise ValueError(f"{type(self).__name__}: {solution.status.value}; there is none")
+            raise ValueError(f"{type(self).__name__}: {solution.sentence}; there is none{self._remedy}")
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.trace
-        self.converged_ = solution.status in (Status.CONVERGED, Status.CERTIFIED)
-        self.status_ = solution.status.value
+        self.converged_ = solution.converged
+        self.status_ = solution.sentence
+        if solution.status is Status.NOT_FINITE:
+            self.status_ += self._remedy
         if solution.status in (Status.MAX_ITER, Status.NOT_FINITE):
-            warnings.warn(
-                f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warn(f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)", ConvergenceWarning)

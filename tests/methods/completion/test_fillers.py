@@ -15,6 +15,7 @@ from absentia import (
     metrics,
     missingness,
 )
+from absentia.core import Stop, accelerate, along_path
 from absentia.data import _order as draws
 from absentia.methods.completion import _combined as combined
 from absentia.methods.completion import _em as emfill
@@ -129,7 +130,9 @@ def test_where_samples_have_one_view_only_what_was_observed_is_determined():
     _, problem, X, *_, lam = svt_parts(24, 3, 0.4, 0, 0.1)
     L = soft_impute.soft_impute(X, lam, 3000)
     run = lambda point: svt.evaluate(problem, lam, point)
-    (A,) = combined.accelerated(run, problem.start(lam, 24), tol=1e-14, max_iter=3000).state.at.point
+    (A,) = accelerate(
+        run, problem.start(lam, 24), stop=Stop(1e-14, patience=3), max_iter=3000
+    ).state.at.point
     mine, seen = A @ soft_impute.best_right(X, A, lam).T, ~np.isnan(X)
     # soft-impute comes near its minimum as one over the number of steps, and only from above
     gap = soft_impute.objective(X, L, lam) - soft_impute.objective(X, mine, lam)
@@ -142,8 +145,9 @@ def test_where_samples_have_one_view_only_what_was_observed_is_determined():
 def test_the_solution_carries_its_certificate():
     """Optimal L: the residual's singular values are at most lam, and lam on the directions of L."""
     _, problem, X, *_, lam = svt_parts(40, 4, 0.4, 1)
-    (A,) = combined.accelerated(
-        lambda point: svt.evaluate(problem, lam, point), problem.start(lam, 40), tol=1e-14, max_iter=3000
+    run = lambda point: svt.evaluate(problem, lam, point)
+    (A,) = accelerate(
+        run, problem.start(lam, 40), stop=Stop(1e-14, patience=3), max_iter=3000
     ).state.at.point
     L = A @ soft_impute.best_right(X, A, lam).T
     residual = np.where(np.isnan(X), 0.0, X - L)
@@ -488,7 +492,7 @@ def test_the_error_that_chooses_is_that_of_the_hidden_rows():
 
 def test_a_path_is_left_when_it_no_longer_helps():
     errors = {4.0: 3.0, 3.0: 1.0, 2.0: 2.0, 1.0: 1.5, 0.5: 0.1}
-    assert list(combined.along_path(list(errors), errors.__getitem__)) == [4.0, 3.0, 2.0, 1.0]
+    assert list(along_path(list(errors), errors.__getitem__)) == [4.0, 3.0, 2.0, 1.0]
 
 
 # ---------------------------------------------------------------------------------------------- recovery

@@ -159,7 +159,8 @@ def test_for_fixed_kernels_the_mode_is_the_mean(kind):
 
 def test_patterns_group_rows_that_miss_the_same_columns():
     observed = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 0], [1, 1, 0]], dtype=bool)
-    found = {(tuple(rows), tuple(gone)) for rows, gone in inference.patterns(observed)}
+    model = Addition(RowKernel.dense(np.eye(4)), np.eye(3), np.eye(3))
+    found = {(tuple(part.rows), tuple(part.gone)) for part in inference.conditionals(model, observed)}
     assert found == {((0, 3), (2,)), ((2,), (0, 2))}
 
 

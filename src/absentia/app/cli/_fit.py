@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import numpy as np
 
 from absentia.app._terminal import MaybeWhole, out, printable, step_bar, warnings_kept
+from absentia.core import warn
 
 # isort: split
 from cyclopts import Parameter
@@ -201,9 +202,7 @@ def read_training(file: Path, source: str) -> Training:
     }
     for why, count in dropped.items():
         if count:
-            warnings.warn(
-                f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning, stacklevel=2
-            )
+            warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
     kept = np.flatnonzero(labelled & ~blind)
     try:
         _check_classes(y[kept])
@@ -219,11 +218,10 @@ def _warn_of_indefinite(kernels: KernelViews) -> None:
     for name in kernels.names:
         found = linalg.indefinite(kernels.block(name))
         if found is not None:
-            warnings.warn(
+            warn(
                 f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {found[0]:.4g} "
                 f"to {found[1]:.4g}); what is learned from it may not be the best there is",
                 AbsenceWarning,
-                stacklevel=3,
             )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.app._terminal import out, step_bar, warnings_kept
+from absentia.core import warn
 
 # isort: split
 from rich.markup import escape
@@ -129,7 +130,7 @@ def _warn(file: Path, matrix: Matrix) -> None:
 
 
 def _note(sentence: str) -> None:
-    warnings.warn(sentence, AbsenceWarning, stacklevel=3)
+    warn(sentence, AbsenceWarning)
 
 
 def _varies(X: Array) -> Array:

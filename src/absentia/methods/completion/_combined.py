@@ -19,9 +19,8 @@ samples or views (``_order``).
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
@@ -33,34 +32,23 @@ from scipy.sparse.csgraph import connected_components
 from absentia.core import (
     Accelerated,
     Array,
-    Callback,
     Completed,
-    Evaluated,
     Operator,
-    Point,
     RandomState,
     Side,
     Solution,
-    iterate,
+    along_path,
     least,
-    squarem,
+    warn,
 )
 from absentia.data import AbsenceWarning, KernelViews, hide_some, ordering, shown
 from absentia.methods.base import Completer, IterativeMixin, check_positive
 
-#: Values count as different from this share on: far above rounding, far below what data differ in.
-CLEAR = 1e-6
 #: What a kernel's values vary by, relative to the largest, without meaning anything: ten thousand times the
 #: rounding of sums over thousands of samples; and where they are kept in single precision.
 ROUNDING, ROUNDING_SINGLE = 1e-9, 1e-5
 #: Accelerated steps are uneven: so many in a row must change the objective by less than tol.
 PATIENCE = 3
-
-
-def centred(K: Array) -> Array:
-    """``H K H``: the kernel of the features less their mean."""
-    means = K.mean(axis=0) if len(K) else np.zeros(0)
-    return np.asarray(K - means - means[:, None] + (means.mean() if len(K) else 0.0))
 
 
 def alike(K: Array) -> bool:
@@ -77,25 +65,6 @@ def alike(K: Array) -> bool:
 
 def rounding(dtype: Any) -> float:
     return ROUNDING if np.dtype(dtype).itemsize > 4 else ROUNDING_SINGLE
-
-
-def clear_cut(values: Array, most: int) -> int:
-    """How many of descending `values` to keep, at most `most`; of those alike all or none.
-
-    A cut between directions whose values are alike (to :data:`CLEAR`) would let rounding say which.
-    """
-    kept = min(most, len(values))
-    while 0 < kept < len(values) and values[kept] >= (1 - CLEAR) * values[kept - 1]:
-        kept -= 1
-    return kept
-
-
-def by_pattern(observed: Array) -> Iterator[tuple[Array, Array]]:
-    """Each combination of views that some sample has (as a mask), and the samples that have it."""
-    patterns, member = np.unique(observed, axis=0, return_inverse=True)
-    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
-    for p, pattern in enumerate(patterns):
-        yield pattern, np.flatnonzero(member == p)
 
 
 @dataclass(frozen=True)
@@ -228,26 +197,6 @@ def check_iterations(tol: Any, max_iter: Any) -> None:
         raise ValueError(f"max_iter >= 1 is wanted, a whole number; got {max_iter!r}")
 
 
-def accelerated(
-    evaluate: Callable[[Point], Evaluated],
-    first: Point,
-    *,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
-) -> Solution[Accelerated]:
-    """Repeat the update that `evaluate` knows, accelerated; the objective never rises."""
-    return iterate(
-        squarem(evaluate),
-        lambda state: state.value,
-        Accelerated(evaluate(first)),
-        tol=tol,
-        max_iter=max_iter,
-        callback=callback,
-        patience=PATIENCE,
-    )
-
-
 # ------------------------------------------------------------------------------- what cannot be known
 
 
@@ -255,7 +204,7 @@ def check_fillable(X: KernelViews, *, chained: bool) -> None:
     """Raise if a kernel is indefinite; warn of samples and views nothing can be said of."""
     check_positive(X)
     X.warn_of_absence()
-    warn_of_strangers(X, chained=chained, stacklevel=6)
+    warn_of_strangers(X, chained=chained)
 
 
 def strangers(X: KernelViews, *, chained: bool) -> Array:
@@ -273,7 +222,7 @@ def strangers(X: KernelViews, *, chained: bool) -> Array:
     return np.asarray(~X.observed & ~reached & has.any(axis=0))
 
 
-def warn_of_strangers(X: KernelViews, *, chained: bool, stacklevel: int = 5) -> None:
+def warn_of_strangers(X: KernelViews, *, chained: bool) -> None:
     """Warn of absent cells that can only be filled with the mean."""
     lost = strangers(X, chained=chained)
     if X.square:
@@ -281,11 +230,10 @@ def warn_of_strangers(X: KernelViews, *, chained: bool, stacklevel: int = 5) -> 
     if lost.any():
         t, k = np.argwhere(lost)[0]
         why = "is linked by no chain of views to" if chained else "shares no view with"
-        warnings.warn(
+        warn(
             f"{lost.sum()} absent cell(s), e.g. sample {shown(X.ids[t])} in view {X.names[k]!r}: the "
             f"sample {why} any sample that has this one; it becomes the mean there",
             AbsenceWarning,
-            stacklevel=stacklevel,
         )
 
 
@@ -303,16 +251,3 @@ def hiding_error(X: KernelViews, keep: Array, axes: Sequence[Axes], places: Sequ
             error = axes[k].G @ places[k].W[out].T - truth
             errors.append(np.linalg.norm(error) / max(float(np.linalg.norm(truth)), 1e-300))
     return float(np.mean(errors)) if errors else 0.0
-
-
-def along_path(
-    path: Sequence[float], error: Callable[[float], float], patience: int = 2
-) -> dict[float, float]:
-    """Errors along a path of values, left once `patience` values in a row were worse than the best."""
-    curve: dict[float, float] = {}
-    for value in path:
-        curve[value] = error(value)
-        tried = list(curve)
-        if len(tried) - 1 - tried.index(least(curve)) >= patience:
-            break
-    return curve

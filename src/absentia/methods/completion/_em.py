@@ -55,33 +55,34 @@ import numpy as np
 import scipy.linalg
 
 from absentia.core import (
+    CLEAR,
     Accelerated,
     Array,
     Callback,
+    Conditional,
     Evaluated,
     Point,
     RandomState,
     Solution,
+    Stop,
+    accelerate,
+    by_pattern,
+    centred,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
-    cholesky_solve,
-    symmetrize,
+    clear_cut,
 )
 from absentia.data import KernelViews
 from absentia.methods.base import Recipe
 from absentia.methods.completion._combined import (
-    CLEAR,
+    PATIENCE,
     Axes,
     CombiningCompleter,
     Place,
-    accelerated,
     alike,
-    by_pattern,
-    centred,
     check_fillable,
     check_iterations,
-    clear_cut,
     coordinates,
 )
 
@@ -139,23 +140,6 @@ class Problem:
         return np.zeros(len(self.psi)), np.diag(self.psi)
 
 
-@dataclass(frozen=True)
-class Conditional:
-    """Variables h given o: ``B = Sigma_oo^-1 Sigma_oh``, their covariance, and what o costs."""
-
-    B: Array
-    covariance: Array
-    logdet: float
-    L: Array
-
-    @classmethod
-    def of(cls, Sigma: Array, o: Array, h: Array) -> Conditional:
-        L = cholesky(Sigma[np.ix_(o, o)], "covariance")
-        B = cholesky_solve(L, Sigma[np.ix_(o, h)]) if len(o) else np.zeros((0, len(h)))
-        covariance = symmetrize(Sigma[np.ix_(h, h)] - Sigma[np.ix_(h, o)] @ B)
-        return cls(B, covariance, cholesky_logdet(L), L)
-
-
 def evaluate(problem: Problem, ridge: float, point: Point) -> Evaluated:
     """Penalised negative log-likelihood at (mu, Sigma), and the EM update."""
     mu, Sigma = point
@@ -163,12 +147,12 @@ def evaluate(problem: Problem, ridge: float, point: Point) -> Evaluated:
     scatter = np.zeros_like(Sigma)
     value = 0.0
     for o, h, rows in problem.groups:
-        given = Conditional.of(Sigma, o, h)
+        given = Conditional.by_covariance(Sigma, o, h)
         Y = completed[np.ix_(rows, o)]
         completed[np.ix_(rows, h)] = Y @ given.B
         scatter[np.ix_(h, h)] += len(rows) * given.covariance
         whitened = scipy.linalg.solve_triangular(given.L, Y.T, lower=True, check_finite=False)
-        value += len(rows) * given.logdet + float(np.vdot(whitened, whitened))
+        value += len(rows) * cholesky_logdet(given.L) + float(np.vdot(whitened, whitened))
     shift = completed.mean(axis=0)
     completed -= shift
     scatter += completed.T @ completed
@@ -260,13 +244,14 @@ class EMFill(CombiningCompleter):
     def _learn(self, X: KernelViews) -> None:
         self._check_parameters()
         check_fillable(X, chained=True)
-        rough = {"tol": max(self.tol, 1e-5), "max_iter": self.max_iter}
+        rough = {"stop": Stop(max(self.tol, 1e-5), patience=PATIENCE), "max_iter": self.max_iter}
         self.ridge_ = (
             self._by_hiding(X, PATH, self.random_state, **rough)
             if self.ridge == "heldout"
             else float(self.ridge)
         )
-        options = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        stop = Stop(self.tol, patience=PATIENCE)
+        options = {"stop": stop, "max_iter": self.max_iter, "callback": self.callback}
         self._fit_with(X, self.ridge_, **options)
 
     def _prepare(self, X: KernelViews) -> Callable[..., Solution[Accelerated]]:
@@ -275,7 +260,7 @@ class EMFill(CombiningCompleter):
 
         def fit(ridge: float, **options: Any) -> Solution[Accelerated]:
             nonlocal point
-            solution = accelerated(lambda point: evaluate(problem, ridge, point), point, **options)
+            solution = accelerate(lambda point: evaluate(problem, ridge, point), point, **options)
             point = solution.state.at.point
             self.mean_, self.covariance_ = point
             return solution
@@ -304,7 +289,7 @@ class EMFill(CombiningCompleter):
         for pattern, rows in by_pattern(observed):
             there = np.repeat(pattern, width)
             o, h = np.flatnonzero(there), np.flatnonzero(~there)
-            given = Conditional.of(self.covariance_, o, h)
+            given = Conditional.by_covariance(self.covariance_, o, h)
             X[np.ix_(rows, h)] = self.mean_[h] + (X[np.ix_(rows, o)] - self.mean_[o]) @ given.B
             spread[np.ix_(rows, h)] = np.diagonal(given.covariance)
         ends = np.cumsum(width)[:-1]

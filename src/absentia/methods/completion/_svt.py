@@ -57,6 +57,7 @@ import numpy as np
 import scipy.linalg
 
 from absentia.core import (
+    CLEAR,
     Accelerated,
     Array,
     Callback,
@@ -64,20 +65,21 @@ from absentia.core import (
     Point,
     RandomState,
     Solution,
+    Stop,
+    accelerate,
+    by_pattern,
+    centred,
     cholesky,
     cholesky_solve,
 )
 from absentia.data import KernelViews
 from absentia.methods.base import Recipe
 from absentia.methods.completion._combined import (
-    CLEAR,
+    PATIENCE,
     Axes,
     CombiningCompleter,
     Place,
-    accelerated,
     alike,
-    by_pattern,
-    centred,
     check_fillable,
     check_iterations,
 )
@@ -251,13 +253,14 @@ class SVTFill(CombiningCompleter):
     def _learn(self, X: KernelViews) -> None:
         self._check_parameters()
         check_fillable(X, chained=True)
-        rough = {"tol": max(self.tol, 1e-5), "max_iter": self.max_iter}
+        rough = {"stop": Stop(max(self.tol, 1e-5), patience=PATIENCE), "max_iter": self.max_iter}
         self.threshold_ = (
             self._by_hiding(X, PATH, self.random_state, **rough)
             if self.threshold == "heldout"
             else float(self.threshold)
         )
-        options = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        stop = Stop(self.tol, patience=PATIENCE)
+        options = {"stop": stop, "max_iter": self.max_iter, "callback": self.callback}
         self._fit_with(X, self.threshold_, **options)
 
     def _prepare(self, X: KernelViews) -> Callable[..., Solution[Accelerated]]:
@@ -267,7 +270,7 @@ class SVTFill(CombiningCompleter):
             # from its own start: directions that a higher threshold shrank away would be slow to return
             lam = self._lam(problem, threshold)
             first = problem.start(lam, int(self.max_rank))
-            solution = accelerated(lambda point: evaluate(problem, lam, point), first, **options)
+            solution = accelerate(lambda point: evaluate(problem, lam, point), first, **options)
             self._adopt(problem, lam, solution.state.at.point)
             return solution
 

@@ -34,11 +34,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import Array, Solution, Status
+from absentia.core import Array, Solution, Status, Stop, inverse_root
 from absentia.data import KernelViews
-from absentia.kernels import inverse_root
 from absentia.methods.learning._machines import KernelClassifier, Learned, Training, part_norms
 from absentia.methods.learning.engine import (
+    GAP,
     Box,
     KernelStack,
     Machine,
@@ -164,8 +164,8 @@ def fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: flo
 
 def ended(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
     """How the machine's solver ended, in the words of the one iteration loop."""
-    status = Status.CERTIFIED if gap <= tol else Status.MAX_ITER
-    return Solution(machine, np.array([machine.primal]), status)
+    status = Status.CONVERGED if gap <= tol else Status.MAX_ITER
+    return Solution(machine, np.array([machine.primal]), status, Stop(tol, GAP).sentence(status))
 
 
 class AverageKernelSVC(KernelClassifier):

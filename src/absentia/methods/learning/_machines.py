@@ -36,7 +36,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Solution, Status, suited_to
+from absentia.core import Array, Callback, Solution, suited_to, warn
 from absentia.data import AbsenceWarning, KernelViews, Presence, shown
 from absentia.methods.base import IterativeMixin, Recipe, check_kernels
 from absentia.methods.learning._order import folds, kernel_profiles, sample_order, view_order
@@ -148,10 +148,9 @@ class KernelMachine(IterativeMixin, BaseEstimator, ABC):  # type: ignore[misc]
         empty = ~X.observed.any(axis=1)
         if empty.any():
             example = shown(X.ids[np.argmax(empty)])
-            warnings.warn(
+            warn(
                 f"{empty.sum()} sample(s) without any view, e.g. {example}, take no part in training",
                 AbsenceWarning,
-                stacklevel=4,
             )
         if empty.all():
             raise ValueError("no view is observed for any sample; there is nothing to learn from")
@@ -185,8 +184,7 @@ class KernelMachine(IterativeMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
         self.gap_ = max(one.gap for one in found)
         solutions = [one.solution for one in found]
-        fine = (Status.CONVERGED, Status.CERTIFIED)
-        self._record(max(solutions, key=lambda s: (s.status not in fine, s.n_iter)))
+        self._record(max(solutions, key=lambda s: (not s.converged, s.n_iter)))
         self.usable_ = np.asarray((self._share(X.observed) > 0).any(axis=1))
 
     def _share(self, observed: Array) -> Array:

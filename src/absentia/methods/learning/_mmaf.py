@@ -22,7 +22,6 @@ is NaN inside an observed row.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -31,7 +30,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Solution, Status, iterate
+from absentia.core import Array, Callback, Solution, Stop, iterate, warn
 from absentia.data import AbsenceWarning, Views, shown
 from absentia.methods.base import IterativeMixin
 from absentia.methods.learning._machines import LabelMixin, mixed, sample_weights
@@ -85,7 +84,7 @@ def mmaf(
 
     ones = np.ones(len(y))
     first = Round(ones, ones)
-    return iterate(step, lambda r: r.objective, first, tol=tol, max_iter=max_iter, callback=callback)
+    return iterate(step, lambda r: r.objective, first, stop=Stop(tol), max_iter=max_iter, callback=callback)
 
 
 class MMAFClassifier(LabelMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc]
@@ -158,11 +157,10 @@ class MMAFClassifier(LabelMixin, IterativeMixin, BaseEstimator):  # type: ignore
         values, present = self._scaled(table)
         usable = present.any(axis=1)
         if not usable.all():
-            warnings.warn(
+            warn(
                 f"{(~usable).sum()} sample(s) without any feature, e.g. {shown(X.ids[np.argmin(usable)])}, "
                 "take no part in training",
                 AbsenceWarning,
-                stacklevel=2,
             )
         targets = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
@@ -207,8 +205,7 @@ class MMAFClassifier(LabelMixin, IterativeMixin, BaseEstimator):  # type: ignore
         rounds = [one.state for one in found]
         self.coef_ = np.array([r.w for r in rounds])
         self.bias_ = np.array([r.machine.bias for r in rounds if r.machine is not None])
-        fine = (Status.CONVERGED, Status.CERTIFIED)
-        self._record(max(found, key=lambda s: (s.status not in fine, s.n_iter)))
+        self._record(max(found, key=lambda s: (not s.converged, s.n_iter)))
 
     def decision_function(self, X: Views) -> Array:
         """Scores of `X` in units of each sample's own margin; see :class:`AbsentMKLClassifier`."""

@@ -32,10 +32,21 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import TIE, Array, Solution, generator, inverse, iterate, least, suited_to
+from absentia.core import (
+    TIE,
+    Array,
+    Solution,
+    Stop,
+    generator,
+    inverse,
+    iterate,
+    least,
+    squared_distances,
+    suited_to,
+)
 from absentia.methods.base import IterativeMixin
 from absentia.methods.matrix import _checks as checks
-from absentia.methods.matrix._estimate import What, squared_distances
+from absentia.methods.matrix._estimate import What
 from absentia.methods.matrix._labels import MultiLabelMixin, kept, read_labels
 from absentia.methods.matrix._order import canonical
 from absentia.methods.matrix._pma import PMAClassifier
@@ -127,7 +138,7 @@ def factorise(
         return float((mask * (known - A @ B.T) ** 2).sum() + ridge * ((A**2).sum() + (B**2).sum()))
 
     first = np.zeros((len(X), rank)), start
-    return iterate(step, objective, first, tol=tol, max_iter=max_iter)
+    return iterate(step, objective, first, stop=Stop(tol), max_iter=max_iter)
 
 
 class PMF(OneToOneFeatureMixin, TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc]

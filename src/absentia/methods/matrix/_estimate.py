@@ -28,7 +28,7 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from absentia.core import Array, Solution, Status, iterate, least, symmetrize
+from absentia.core import Array, Solution, Stop, iterate, least, squared_distances, symmetrize
 from absentia.methods.matrix._inference import SMALL, complete, log_marginal, posterior
 from absentia.methods.matrix._model import Addition, RowKernel, apply_rows
 
@@ -153,16 +153,9 @@ def learn(
         new = maximise(model, moments(model, full, D, what.K), what, start, shrinkage, nugget)
         return Fit(new, full, D, _moved(model, new))
 
-    solution = iterate(
-        step,
-        lambda fit: fit.change,
-        Fit(start, np.where(observed, X, 0.0), None),
-        tol=0,
-        max_iter=max_iter,
-        callback=lambda progress: progress.objective < tol,
-    )
-    settled = len(solution.trace) and solution.trace[-1] < tol
-    return replace(solution, status=Status.CONVERGED if settled else Status.MAX_ITER)
+    first = Fit(start, np.where(observed, X, 0.0), None)
+    stop = Stop(tol, "the kernels' relative change", lambda fit: fit.change)
+    return iterate(step, None, first, stop=stop, max_iter=max_iter)
 
 
 def _with_draws(
@@ -215,14 +208,6 @@ def starting(rows: RowKernel, X: Array, observed: Array, what: What) -> Addition
 
 
 # -------------------------------------------------------------------------------------- kernel width
-
-
-def squared_distances(A: Array, B: Array) -> Array:
-    """Squared Euclidean distances between the rows of A and of B."""
-    D = -2.0 * (A @ B.T)
-    D += np.einsum("ij,ij->i", A, A)[:, None]
-    D += np.einsum("ij,ij->i", B, B)[None, :]
-    return np.maximum(D, 0.0, out=D)
 
 
 def choose_gamma(

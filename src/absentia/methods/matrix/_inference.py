@@ -30,7 +30,17 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Progress, Solution, cholesky, cholesky_logdet, cholesky_solve, iterate
+from absentia.core import (
+    Array,
+    Conditional,
+    Solution,
+    Stop,
+    by_pattern,
+    cholesky,
+    cholesky_logdet,
+    cholesky_solve,
+    iterate,
+)
 from absentia.methods.matrix._model import Addition, across
 
 #: Up to this many missing entries, a matrix over them is formed and factorised.
@@ -127,15 +137,11 @@ def conjugate_gradients(
     def worst(state: _Descent) -> float:
         return float((np.sqrt(inner(state.residual, state.residual)) / scale).max(initial=0.0))
 
-    def done(progress: Progress) -> bool:
-        return progress.objective <= tol
-
     residual = B - A(start) if start.any() else B
     direction = precondition(residual)
     first = _Descent(start, residual, direction, inner(residual, direction))
-    if worst(first) <= tol:
-        return iterate(lambda s: s, worst, first, tol=0, max_iter=0)
-    return iterate(step, worst, first, tol=0, max_iter=max_iter, callback=done)
+    stop, there = Stop(tol, "the relative residual", worst), worst(first) <= tol
+    return iterate(step, None, first, stop=stop, max_iter=0 if there else max_iter)
 
 
 def complete(
@@ -385,42 +391,30 @@ def gradient(
 # ------------------------------------------------------------------------------------------- mode
 
 
-def patterns(observed: Array) -> list[tuple[Array, Array]]:
-    """Rows that miss the same columns: (rows, missing columns) for each pattern that misses any."""
-    missing = ~observed
-    rows = np.flatnonzero(missing.any(axis=1))
-    if not len(rows):
-        return []
-    kinds, which = np.unique(np.packbits(missing[rows], axis=1), axis=0, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    groups = np.split(rows[order], np.cumsum(np.bincount(which.ravel(), minlength=len(kinds)))[:-1])
-    return [(group, np.flatnonzero(missing[group[0]])) for group in groups]
-
-
 @dataclass(frozen=True)
-class Conditional:
+class RowsGiven:
     """Missing given seen columns under N(0, N), for the rows that miss the same columns."""
 
     rows: Array
     gone: Array
     seen: Array
-    back: Array  # minus the regression of the missing on the seen: (N^-1)_mm^-1 (N^-1)_ms
-    root: Array  # e' root has covariance (N^-1)_mm^-1
+    B: Array  # the regression of the missing on the seen
+    root: Array  # e' root has the missing columns' covariance
 
 
-def conditionals(model: Addition, observed: Array) -> list[Conditional]:
+def conditionals(model: Addition, observed: Array) -> list[RowsGiven]:
     Q = model.V @ model.V.T  # N^-1
     found = []
-    for rows, gone in patterns(observed):
-        seen = np.setdiff1d(np.arange(len(Q)), gone)
-        L = cholesky(Q[np.ix_(gone, gone)])
-        back = scipy.linalg.cho_solve((L, True), Q[np.ix_(gone, seen)])
-        found.append(Conditional(rows, gone, seen, back, np.linalg.inv(L)))
+    for missing, rows in by_pattern(~observed):
+        seen, gone = np.flatnonzero(~missing), np.flatnonzero(missing)
+        if len(gone):
+            given = Conditional.by_precision(Q, seen, gone)
+            found.append(RowsGiven(rows, gone, seen, given.B, np.linalg.inv(given.L)))
     return found
 
 
 def missing_given_rows(
-    X: Array, F: Array, given: list[Conditional], rng: np.random.Generator | None = None
+    X: Array, F: Array, given: list[RowsGiven], rng: np.random.Generator | None = None
 ) -> Array:
     """Missing entries given F and the rest of their row (eq. 15 and 17, put right), for X (n, k, m).
 
@@ -429,7 +423,7 @@ def missing_given_rows(
     X = X.copy()
     for part in given:
         G, F_part = X[part.rows], F[part.rows]
-        new = F_part[:, :, part.gone] - (G - F_part)[:, :, part.seen] @ part.back.T
+        new = F_part[:, :, part.gone] + (G - F_part)[:, :, part.seen] @ part.B
         if rng is not None:
             new += rng.standard_normal(new.shape) @ part.root
         G[:, :, part.gone] = new
@@ -451,6 +445,6 @@ def mode(
         lambda Z: missing_given_rows(Z, model.row_part(Z), given),
         lambda Z: 0.5 * float((Z * model.solve(Z)).sum()),
         filled,
-        tol=tol,
+        stop=Stop(tol),
         max_iter=max_iter,
     )

@@ -17,7 +17,6 @@ row part.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -33,17 +32,18 @@ from absentia.core import (
     Array,
     NotPositiveDefiniteError,
     Solution,
-    Status,
     cholesky,
     generator,
     inverse,
+    squared_distances,
     suited_to,
     symmetrize,
+    warn,
 )
 from absentia.methods.matrix import _checks as checks
 from absentia.methods.matrix import _estimate as estimate
 from absentia.methods.matrix import _inference as inference
-from absentia.methods.matrix._estimate import What, squared_distances
+from absentia.methods.matrix._estimate import What
 from absentia.methods.matrix._gibbs import Chains, effective_sample_size, gibbs, r_hat
 from absentia.methods.matrix._labels import (
     MultiLabelMixin,
@@ -69,15 +69,6 @@ SPREAD = 2_000_000
 
 #: A mean so many standard deviations from zero is worth a word where means are not removed.
 FAR = 5
-
-#: How estimation of the kernels ended.
-SENTENCES = {
-    Status.CONVERGED: "converged: the kernels' relative change fell below tol",
-    Status.MAX_ITER: (
-        "reached max_iter before the kernels' relative change fell below tol; raise max_iter, or accept "
-        "less with a larger tol"
-    ),
-}
 
 
 def _column_kernel(K: Any, m: int, names: Array | None = None) -> Array:
@@ -118,7 +109,7 @@ def infer(
         return full, {}
     if how == "map":
         solution = inference.mode(model, X, observed)
-        if solution.status is not Status.CONVERGED:
+        if not solution.converged:
             _warn_of_residual(inference.residual(model, X, solution.state[:, 0], observed), 0.0)
         return np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)}
     chains = gibbs(model, X, observed, rng, n_samples=n_samples)
@@ -127,11 +118,10 @@ def infer(
 
 def _warn_of_residual(residual: float, most: float) -> None:
     if residual > most:
-        warnings.warn(
+        warn(
             f"missing entries were completed to a relative residual of {residual:.1g} only; the kernels "
             "are nearly singular: add a nugget to the diagonal of the column kernel",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
 
@@ -148,14 +138,10 @@ class _KernelEstimation:
     def _record(self, solution: Solution[Any]) -> None:
         self.n_iter_ = solution.n_iter
         self.kernel_changes_ = solution.trace
-        self.converged_ = solution.status is Status.CONVERGED
-        self.status_ = SENTENCES.get(solution.status, solution.status.value)
+        self.converged_ = solution.converged
+        self.status_ = solution.sentence
         if not self.converged_:
-            warnings.warn(
-                f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+            warn(f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)", ConvergenceWarning)
 
 
 def _is_estimate(kernel: Any) -> bool:
@@ -717,11 +703,9 @@ def _warn_of_means(model: Addition, mean: Array) -> None:
     """Say so when means that were not removed are far beyond what the given kernels allow."""
     variance = float(model.rows.diagonal().mean()) * np.diagonal(model.C) + np.diagonal(model.N)
     if (np.abs(mean) > FAR * np.sqrt(variance)).any():
-        warnings.warn(
+        warn(
             f"the given kernels have mean zero, but a column's mean is more than {FAR} standard deviations "
-            "from it; pass center=True to remove means",
-            UserWarning,
-            stacklevel=4,
+            "from it; pass center=True to remove means"
         )
 
 

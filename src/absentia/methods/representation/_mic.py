@@ -51,7 +51,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, RandomState, generator, iterate
+from absentia.core import Array, Callback, RandomState, Stop, generator, iterate
 from absentia.data import Ordering, Presence, Views, ordered, shown
 from absentia.kernels import feature_order
 from absentia.methods.base import IterativeMixin
@@ -275,7 +275,7 @@ class MIC(IterativeMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc
             lambda state: step(parts, state),
             lambda state: objective(parts, state),
             start(parts, self.n_components, generator(self.random_state), order),
-            tol=self.tol,
+            stop=Stop(self.tol),
             max_iter=self.max_iter,
             callback=self.callback,
         )
@@ -309,7 +309,7 @@ class MIC(IterativeMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc
             lambda state: step(parts, state, learn=False),
             lambda state: objective(parts, state),
             state,
-            tol=0,
+            stop=Stop(0),
             max_iter=ROUNDS,
         )
         return for_all.state.star

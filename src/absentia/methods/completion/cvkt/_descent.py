@@ -29,7 +29,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Solution, inverse, iterate, least
+from absentia.core import Array, Solution, Stop, centred, inverse, iterate, least
 from absentia.data import KernelViews, Ordering
 from absentia.methods.completion.cvkt._features import (
     FeatureMap,
@@ -59,8 +59,7 @@ class Problem:
 
     @classmethod
     def of(cls, Psi: Array, K: Array) -> Self:
-        centre = K.mean(axis=0)
-        K = K - centre - centre[:, None] + K.mean()
+        K = centred(K)
         return cls(Psi - Psi.mean(axis=0), K / (float(np.linalg.norm(K)) or 1.0))
 
 
@@ -116,7 +115,7 @@ def steepest(problem: Problem, rank: int, rng: np.random.Generator, n_iter: int 
         lambda point: ascend(problem, point),
         lambda point: point.value,
         evaluate(problem, U / np.linalg.norm(U)),
-        tol=0.0,
+        stop=Stop(0.0),
         max_iter=n_iter,
     )
 

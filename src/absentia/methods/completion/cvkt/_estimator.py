@@ -60,14 +60,13 @@ departs only in what it chooses landmarks and rank by: hidden samples, where the
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 
-from absentia.core import Array, Operator, RandomState, generator
+from absentia.core import Array, Operator, RandomState, generator, warn
 from absentia.data import AbsenceWarning, KernelViews, ordering, shown
 from absentia.methods.base import Completer, Recipe, check_positive
 from absentia.methods.completion.cvkt._descent import Descent, Design
@@ -225,11 +224,10 @@ def _warn_of_gaps(X: KernelViews) -> None:
     for v, name in enumerate(X.names):
         present = X.observed[:, v]
         if present.any() and not present.all() and not (present & has_another(X.observed, v)).any():
-            warnings.warn(
+            warn(
                 f"view {name!r}: no sample has it together with another view, so nothing can be "
                 "transferred to it; its absent samples become its mean",
                 AbsenceWarning,
-                stacklevel=5,
             )
 
 
@@ -237,9 +235,8 @@ def _warn_of_empty(X: KernelViews) -> None:
     """New samples without any view."""
     empty = np.flatnonzero(~X.observed.any(axis=1))
     if len(empty):
-        warnings.warn(
+        warn(
             f"{len(empty)} new sample(s) have no view at all, e.g. {shown(X.ids[empty[0]])}; "
             "they become the mean of each view",
             AbsenceWarning,
-            stacklevel=4,
         )

@@ -21,9 +21,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from absentia.core import Array, Completed, Dense, Operator, Side, least, symmetrize
+from absentia.core import Array, Completed, Dense, Operator, Side, clear_cut, least, symmetrize
 from absentia.data import KernelViews
-from absentia.methods.completion._combined import clear_cut
 from absentia.methods.completion.cvkt._features import (
     FeatureMap,
     count,

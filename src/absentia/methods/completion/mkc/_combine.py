@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from absentia.core import Array, Point, cholesky, cholesky_solve
-from absentia.methods.completion.mkc._problem import Local, Problem, agreement, best_weights
+from absentia.core import Array, Point, by_pattern, cholesky, cholesky_solve
+from absentia.methods.completion.mkc._problem import Local, Problem, agreement, best_weights, lazily
 from absentia.methods.completion.mkc._rows import (
     Rows,
     coefficient_curvature,
@@ -45,13 +45,10 @@ def agreed(problem: Problem, B: Array, S: Array) -> Array:
     share = 2 * problem.c2 / (problem.n_views * problem.size)
     M, W = share * agreement(S), penalty_weights(problem, column_norms(B))
     B = B.copy()
-    patterns, member = np.unique(problem.observed, axis=0, return_inverse=True)
-    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
-    for number, pattern in enumerate(patterns):
+    for pattern, t in by_pattern(problem.observed):
         lacking, having = np.flatnonzero(~pattern), np.flatnonzero(pattern)
         if not len(lacking):
             continue
-        t = np.flatnonzero(member == number)
         there = problem.observed[:, lacking]
         H = M[np.ix_(lacking, lacking)] * (there[:, :, None] & there[:, None, :])
         i = np.arange(len(lacking))
@@ -132,16 +129,16 @@ class Heterogeneous(Combining):
             G[v][block] += 4 * problem.shares[v] * (E @ F) @ C.T
             features.append(F)
         value, G = self._with_penalty(B, value, G)
-        return Local(point, S, value, (G,), features)
+        return Local(point, value, (G,), lazily(lambda: self.divider(B, features)), S, features)
 
-    def precondition(self, at: Local) -> Callable[[Point], Point]:
+    def divider(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
         """Divide by the curvature: of the within-view loss in the observed rows, the rest diagonal."""
-        problem, (B,) = self.problem, at.point
+        problem = self.problem
         W = penalty_weights(problem, column_norms(B))
         W += 3 * problem.c2 / (problem.n_views * problem.size)  # M_vv is between 1 and 2
         factors = [
             _curvature(4 * problem.shares[v], F @ C.T, W[v, seen])
-            for v, (F, C, seen) in enumerate(zip(at.F, problem.C, problem.seen, strict=True))
+            for v, (F, C, seen) in enumerate(zip(features, problem.C, problem.seen, strict=True))
         ]
         alive = column_norms(B) > 0
 
@@ -175,17 +172,17 @@ class Approximate(Combining):
             slopes[v][block] += 2 * problem.shares[v] * E
             G[v][:, seen] = 2 * (slopes[v] @ F[v]) @ C.T
         value, G = self._with_penalty(B, value, G)
-        return Local(point, S, value, (G,), F)
+        return Local(point, value, (G,), lazily(lambda: self.divider(B, F)), S, F)
 
-    def precondition(self, at: Local) -> Callable[[Point], Point]:
+    def divider(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
         """Divide by the curvature of both losses, taken as if each kernel entry had one factor to move."""
-        problem, (B,) = self.problem, at.point
+        problem = self.problem
         norms = column_norms(B)
         W = penalty_weights(problem, norms)
         curvature = 8 * (problem.shares + 1.5 * problem.between_shares)  # M_vv is between 1 and 2
         factors = [
             _curvature(curvature[v], F @ C.T, W[v, seen])
-            for v, (F, C, seen) in enumerate(zip(at.F, problem.C, problem.seen, strict=True))
+            for v, (F, C, seen) in enumerate(zip(features, problem.C, problem.seen, strict=True))
         ]
 
         def divide(direction: Point) -> Point:

@@ -76,17 +76,16 @@ need not be a better completion.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
 
-from absentia.core import Array, Callback, iterate
+from absentia.core import Array, Callback, Descent, Stop, iterate, warn
 from absentia.data import AbsenceWarning, KernelViews, shown
 from absentia.methods.base import Completer, IterativeMixin, Recipe, check_positive
 from absentia.methods.completion.mkc._combine import Approximate, Heterogeneous
-from absentia.methods.completion.mkc._descent import Descent, Variant, descend
+from absentia.methods.completion.mkc._descent import Turn, Variant, alternate
 from absentia.methods.completion.mkc._frame import Frame
 from absentia.methods.completion.mkc._free import Free
 from absentia.methods.completion.mkc._problem import Problem
@@ -211,13 +210,12 @@ class MKC(IterativeMixin, Completer):
         )
         self._model: Variant = VARIANTS[self.variant](problem)
         solution = iterate(
-            descend(self._model),
-            lambda state: state.value,
-            Descent(self._model.evaluate(self._model.start())),
-            tol=self.tol,
+            alternate(self._model),
+            lambda turn: turn.at.value,
+            Turn(Descent(self._model.evaluate(self._model.start()))),
+            stop=Stop(self.tol, patience=PATIENCE),
             max_iter=self.max_iter,
             callback=self.callback,
-            patience=PATIENCE,
         )
         self._record(solution)
         self._point, self._S = solution.state.at.point, solution.state.at.S
@@ -361,11 +359,10 @@ def _filled_views(X: KernelViews) -> list[int]:
 
 def _warn_of_groups(groups: Array) -> None:
     if groups.max() > 0:
-        warnings.warn(
+        warn(
             f"the samples fall into {groups.max() + 1} groups that no view ever sees together; "
             "in a view of another group a sample is completed by the mean",
             AbsenceWarning,
-            stacklevel=5,
         )
 
 
@@ -373,8 +370,7 @@ def _warn_of_empty(X: KernelViews) -> None:
     empty = X.ids[~X.observed.any(axis=1)]
     if len(empty):
         some = ", ".join(shown(x) for x in empty[:3])
-        warnings.warn(
+        warn(
             f"{len(empty)} new sample(s) have no view at all, e.g. {some}; they are completed by the mean",
             AbsenceWarning,
-            stacklevel=4,
         )

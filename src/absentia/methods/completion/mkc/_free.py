@@ -13,7 +13,7 @@ import numpy as np
 
 from absentia.core import Array, Point
 from absentia.methods.completion.mkc._combine import between_kernels
-from absentia.methods.completion.mkc._problem import Local, Problem, agreement
+from absentia.methods.completion.mkc._problem import Local, Problem, agreement, lazily
 from absentia.methods.completion.mkc._rows import Rows, free_rows
 
 
@@ -53,9 +53,9 @@ class Free:
         gradient = tuple(
             2 * slope[hidden] @ f for slope, hidden, f in zip(slopes, self.problem.hidden, F, strict=True)
         )
-        return Local(point, S, value, gradient, F)
+        return Local(point, value, gradient, lazily(lambda: self.divider(F)), S, F)
 
-    def precondition(self, at: Local) -> Callable[[Point], Point]:
+    def divider(self, coordinates: list[Array]) -> Callable[[Point], Point]:
         """Divide each axis by its curvature, about the summed squares of all samples along it.
 
         Along axes of observed samples those of missing ones are averaged: where axes are alike their
@@ -64,7 +64,9 @@ class Free:
         """
         shares = 6 * self.problem.between_shares  # M_vv is between 1 and 2
         curvatures = []
-        for share, F, C, hidden in zip(shares, at.F, self.problem.C, self.problem.hidden, strict=True):
+        for share, F, C, hidden in zip(
+            shares, coordinates, self.problem.C, self.problem.hidden, strict=True
+        ):
             along, rank = np.einsum("ij,ij->j", F, F), C.shape[1]
             mean = max(float(along.sum()) / len(F), 1e-12)
             along[:rank] = np.sum(C * C, axis=0) + np.sum(F[hidden, :rank] ** 2) / len(C)

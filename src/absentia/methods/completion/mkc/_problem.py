@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import Array, Point
+from absentia.core import Array, Point, Sloped
 
 #: How much uneven weights of views cost, in units of the views' mean square.
 EVEN = 1e-9
@@ -67,14 +67,17 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Local:
-    """The objective at a point: view weights that are best there, value, gradient, coordinates."""
+class Local(Sloped):
+    """The objective at a point, with the view weights that are best there, and coordinates."""
 
-    point: Point
     S: Array
-    value: float
-    gradient: Point
     F: list[Array]
+
+
+def lazily(make: Callable[[], Callable[[Point], Point]]) -> Callable[[Point], Point]:
+    """What `make` makes, once it is called: preconditioners cost factorisations, and few are needed."""
+    made = cache(make)
+    return lambda direction: made()(direction)
 
 
 # ------------------------------------------------------------------------------------- view weights

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.core import Array, cholesky, cholesky_solve, iterate
+from absentia.core import Array, Stop, by_pattern, cholesky, cholesky_solve, iterate
 from absentia.methods.completion.mkc._problem import Problem
 
 #: Rounds of :func:`free_rows`; a fixed number, so that a sample does not depend on its companions.
@@ -71,10 +71,7 @@ def combine_rows(problem: Problem, T: Sequence[Array], between: Array, W: Array,
         [4 * share * a @ t for share, a, t in zip(problem.shares, rows.about, T, strict=True)]
     )
     b = np.zeros_like(right)
-    patterns, member = np.unique(rows.observed, axis=0, return_inverse=True)
-    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
-    for number, pattern in enumerate(patterns):
-        mine = member == number
+    for pattern, mine in by_pattern(rows.observed):
         total = H.copy()
         for v in np.flatnonzero(pattern):
             total[ends[v] : ends[v + 1], ends[v] : ends[v + 1]] += within[v]
@@ -113,7 +110,7 @@ def free_rows(M: Array, F: Sequence[Array], rows: Rows) -> tuple[list[Array], Ar
         k = np.stack([row @ one.T for row, one in zip(f, F, strict=True)])
         return float(np.vdot(k, np.tensordot(M, k, 1)))
 
-    return iterate(sweep, loss, f, tol=0, max_iter=ROUNDS).state, square
+    return iterate(sweep, loss, f, stop=Stop(0), max_iter=ROUNDS).state, square
 
 
 def agreed_squares(M: Array, rows: Rows) -> Array:

@@ -59,7 +59,6 @@ Departures from the papers
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
@@ -83,6 +82,7 @@ from absentia.core import (
     RandomState,
     Scaled,
     Side,
+    Sloped,
     Solution,
     Status,
     cholesky,
@@ -90,6 +90,7 @@ from absentia.core import (
     inverse,
     least,
     symmetrize,
+    warn,
 )
 from absentia.data import AbsenceWarning, KernelViews, hide_some, ordering
 from absentia.methods.base import Completer, IterativeMixin, Recipe, check_positive
@@ -191,6 +192,8 @@ class MKMC(IterativeMixin, Completer):
     True
     """
 
+    _remedy = " (look for kernels that are nearly singular, or raise the prior)"
+
     recipes = {
         "mkmc-pca": Recipe({"covariance": "pca"}, "several views that share structure; the first to try"),
         "mkmc-fa": Recipe({"covariance": "fa"}, "the same when some samples are much noisier than others"),
@@ -274,7 +277,7 @@ class MKMC(IterativeMixin, Completer):
             self._record(slow)
             self.n_evaluations_ = slow.n_iter
             return slow.state.model
-        solution: Solution[Descent]
+        solution: Solution[Descent[Sloped]]
         if self.covariance == "full":
             problem = Problem.of(merged(views), size, float(self.prior), self.dtype)
             solution = mkmc_full.solve_full(problem, **options)
@@ -288,7 +291,7 @@ class MKMC(IterativeMixin, Completer):
 
     def _best_solution(
         self, views: list[Seen], size: int, options: dict[str, Any]
-    ) -> tuple[Problem, Solution[Descent]]:
+    ) -> tuple[Problem, Solution[Descent[Sloped]]]:
         """Descend from the start; small problems from several, large ones at first in single precision."""
         noise, problem = self._noise(), Problem.of(merged(views), size, float(self.prior), self.dtype)
         if size <= SMALL:
@@ -322,7 +325,7 @@ class MKMC(IterativeMixin, Completer):
 
     def _best_of_starts(
         self, problem: Problem, starts: Iterator[Point], options: dict[str, Any]
-    ) -> Solution[Descent]:
+    ) -> Solution[Descent[Sloped]]:
         runs = []
         for first in starts:
             runs.append(mkmc_fast.solve_fast(problem, self._noise(), first, **options))
@@ -344,11 +347,7 @@ class MKMC(IterativeMixin, Completer):
 
     def _tolerance(self) -> float:
         if self.dtype == "float32" and 0 < self.tol < 1e-6:
-            warnings.warn(
-                f"tol={self.tol:g} is finer than float32 can tell; 1e-6 is used instead",
-                UserWarning,
-                stacklevel=6,
-            )
+            warn(f"tol={self.tol:g} is finer than float32 can tell; 1e-6 is used instead")
             return 1e-6
         return float(self.tol)
 
@@ -423,21 +422,18 @@ class MKMC(IterativeMixin, Completer):
             trial.mean_error(),
         )
         if error > mean:
-            warnings.warn(
+            warn(
                 f"with {q} components {trial.n_hidden} observed cells, hidden for a check, are completed "
                 f"worse (relative error {error:.2g}) than by the mean ({mean:.2g}): the model fits what "
-                "views do not share; try n_components='heldout', or fewer",
-                UserWarning,
-                stacklevel=5,
+                "views do not share; try n_components='heldout', or fewer"
             )
 
     def _rank_without_hiding(self, size: int) -> int:
         """By counting, where no sample has two views and none can be hidden."""
-        warnings.warn(
+        warn(
             "n_components='heldout': no sample has a view to spare, so that nothing can be hidden to "
             "choose by; n_components='gk' is used instead",
             AbsenceWarning,
-            stacklevel=6,
         )
         views = self._seen(self._train, np.flatnonzero(self.groups_ >= 0))
         return rank.by_rule([x for x in views if len(x.v)], size, "gk", self._rng(), inverse(self._numbers))
@@ -681,9 +677,8 @@ def _warn_of_gaps(X: KernelViews, groups: Array) -> None:
     if groups.max() > 0:
         sizes = np.bincount(groups[groups >= 0])
         shown = ", ".join(str(s) for s in sizes[:5]) + (", ..." if len(sizes) > 5 else "")
-        warnings.warn(
+        warn(
             f"the samples fall into {len(sizes)} groups (of {shown}) that no view ever sees together; "
             "nothing is known of kernel values between them, and they are set to zero",
             AbsenceWarning,
-            stacklevel=5,
         )

@@ -48,12 +48,14 @@ from absentia.core import (
     Point,
     Sloped,
     Solution,
+    Stop,
+    by_pattern,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
-    iterate,
+    descend,
+    inverse,
     project,
-    quasi_newton,
     thin_gram,
 )
 from absentia.methods.completion.mkmc._covariance import (
@@ -109,19 +111,16 @@ class Problem:
         sees = np.zeros((size, len(views)), dtype=bool)
         for k, view in enumerate(views):
             sees[view.v, k] = True
-        patterns, member = np.unique(sees, axis=0, return_inverse=True)
-        member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
-        order = np.argsort(member, kind="stable")
-        bounds = np.searchsorted(member[order], np.arange(len(patterns) + 1))
-        place = np.empty(size, dtype=np.intp)
-        place[order] = np.arange(size)
+        patterns, groups = zip(*by_pattern(sees), strict=True)
+        order, bounds = np.concatenate(groups), np.cumsum([0, *map(len, groups)])
+        place = inverse(order)
         views = [Seen(view.Q, place[view.v], view.weight) for view in views]
         total_diagonal, weight = np.full(size, eps), np.full(size, eps)
         for view in views:
             total_diagonal[view.v] += view.Q.diagonal()
             weight[view.v] += view.weight
         rows = [slice(a, b) for a, b in pairwise(bounds.tolist())]
-        return cls(views, order, patterns, rows, eps, np.dtype(dtype), total_diagonal, weight)
+        return cls(views, order, np.stack(patterns), rows, eps, np.dtype(dtype), total_diagonal, weight)
 
     @property
     def size(self) -> int:
@@ -276,8 +275,8 @@ def _em_step(problem: Problem, noise: Noise, d: Array, A_inverse: Array, v: Poin
     """What the M-step makes of a gradient: ``D V A^-1``, the regression of samples on factors."""
     V = v[0]
     result = np.empty_like(V)
-    for rows, inverse in zip(problem.rows, A_inverse, strict=True):
-        np.matmul(V[rows], inverse.astype(V.dtype), out=result[rows])
+    for rows, own in zip(problem.rows, A_inverse, strict=True):
+        np.matmul(V[rows], own.astype(V.dtype), out=result[rows])
     result *= d[:, None].astype(V.dtype)
     return result, v[1] / noise.gather(problem.weight / 2)
 
@@ -392,8 +391,8 @@ def solve_fast(
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
-    before: Descent | None = None,
-) -> Solution[Descent]:
+    before: Descent[Sloped] | None = None,
+) -> Solution[Descent[Sloped]]:
     """Descend from a first point; one iteration is one step, mostly one evaluation.
 
     With `before`, a run in another precision is taken up where it ended, its evaluations counted in.
@@ -407,15 +406,9 @@ def solve_fast(
 
     pairs = () if before is None else tuple((cast(s), cast(y)) for s, y in before.pairs)
     spent = 0 if before is None else before.n_evaluations
-    return iterate(
-        quasi_newton(run),
-        lambda state: state.value,
-        Descent(run(cast(first)), pairs, 1 + spent),
-        tol=tol,
-        max_iter=max_iter,
-        callback=callback,
-        patience=PATIENCE,
-    )
+    start = Descent(run(cast(first)), pairs, 1 + spent)
+    stop = Stop(tol, patience=PATIENCE)
+    return descend(run, start, stop=stop, max_iter=max_iter, callback=callback)
 
 
 def as_operator(problem: Problem, point: Point) -> LowRankPlusDiagonal:

@@ -21,8 +21,11 @@ from absentia.core import (
     Array,
     LowRankPlusDiagonal,
     PDOperator,
+    Stop,
+    by_pattern,
     cholesky,
     cholesky_solve,
+    iterate,
     project,
     symmetrize,
 )
@@ -66,6 +69,16 @@ class Row:
     present: Array
 
 
+@dataclass(frozen=True)
+class Folded:
+    """New samples after an iteration: loadings, noise variances, ``G[t]`` by view, how far they moved."""
+
+    w: Array
+    d: Array
+    G: list[Array]
+    moved: float = np.inf
+
+
 def _outer(a: Array, b: Array) -> Array:
     return a[:, :, None] * b[:, None, :]
 
@@ -105,8 +118,9 @@ def fold_in(
     for begin in range(0, len(some), chunk):
         t = some[begin : begin + chunk]
         part = [Row(row.a[t], row.own[t], row.present[t]) for row in rows]
-        w[t], d[t], found = _fold_in_chunk(old, part, prior, eps, noise, tol, max_iter)
-        for G_view, rows_of_view in zip(G, found, strict=True):
+        found = _fold_in_chunk(old, part, prior, eps, noise, tol, max_iter)
+        w[t], d[t] = found.w, found.d
+        for G_view, rows_of_view in zip(G, found.G, strict=True):
             G_view[t] = rows_of_view
     return w, d, G
 
@@ -119,18 +133,19 @@ def _fold_in_chunk(
     noise: float | None,
     tol: float,
     max_iter: int,
-) -> tuple[Array, Array, list[Array]]:
+) -> Folded:
     n, q = rows[0].a.shape
     weight = sum(row.present for row in rows) + eps
     total = sum(row.own for row in rows) + eps
     w: Array = np.zeros((n, q))
     d = np.full(n, noise) if noise is not None else np.maximum(total / weight, NOISE_FLOOR)
     nothing, one = np.zeros((n, q)), np.ones(n)
-    G: list[Array] = []
-    for _ in range(max_iter):
+
+    def step(last: Folded) -> Folded:
+        w, d = last.w, last.d
         G_prior, E_prior = _with_sample(prior, nothing, one, w, d)
         num, A = eps * G_prior, eps * E_prior
-        G = []
+        G: list[Array] = []
         for view, row in zip(old, rows, strict=True):
             G_view, E_view = _with_sample(view, row.a, row.own, w, d)
             G.append(G_view)
@@ -139,11 +154,11 @@ def _fold_in_chunk(
         new = np.linalg.solve(A, num[:, :, None])[:, :, 0]
         if noise is None:
             d = np.maximum((total - np.sum(new * num, axis=1)) / weight, NOISE_FLOOR)
-        moved = float(np.abs(new - w).max())
-        w = new
-        if moved <= tol * max(float(np.abs(w).max()), 1e-12):
-            break
-    return w, d, G
+        moved = float(np.abs(new - w).max()) / max(float(np.abs(new).max()), 1e-12)
+        return Folded(new, d, G, moved)
+
+    stop = Stop(tol, "the loadings' relative change", lambda folded: folded.moved)
+    return iterate(step, None, Folded(w, d, []), stop=stop, max_iter=max_iter).state
 
 
 # ----------------------------------------------------------------------------- unrestricted models
@@ -165,12 +180,9 @@ def combine(
     own : (samples, views) their own kernel values there;  observed : which views they have
     """
     a = np.zeros_like(q[0])
-    patterns, member = np.unique(observed, axis=0, return_inverse=True)
-    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
-    for p, pattern in enumerate(patterns):
+    for pattern, rows in by_pattern(observed):
         visible = np.flatnonzero(pattern)
         if len(visible):
-            rows = np.flatnonzero(member == p)
             total = np.sum([Q[j] for j in visible.tolist()], axis=0)
             total[np.diag_indices_from(total)] += eps
             right = np.sum([q[j][rows] for j in visible.tolist()], axis=0)

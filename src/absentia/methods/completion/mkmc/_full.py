@@ -23,17 +23,17 @@ import numpy as np
 from absentia.core import (
     Array,
     Callback,
+    Conditional,
     Dense,
     Descent,
     Point,
     Sloped,
     Solution,
+    Stop,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
-    cholesky_solve,
-    iterate,
-    quasi_newton,
+    descend,
     symmetrize,
 )
 from absentia.methods.completion.mkmc._fast import PATIENCE, Problem, Seen
@@ -68,12 +68,11 @@ def impute(view: Seen, P: Array, h: Array) -> tuple[Array, Array, float]:
     P_vv = P[np.ix_(view.v, view.v)]
     if not len(h):
         return np.zeros((len(view.v), 0)), np.zeros((0, 0)), float(np.vdot(P_vv, Q))
-    P_vh = P[np.ix_(view.v, h)]
-    L = cholesky(P[np.ix_(h, h)], "inverse of the model")
-    A = -cholesky_solve(L, P_vh.T).T
-    Q_vh = Q @ A
-    Q_hh = view.weight * cholesky_inverse(L) + A.T @ Q_vh
-    value = view.weight * cholesky_logdet(L) + float(np.vdot(P_vv, Q)) + float(np.vdot(Q_vh, P_vh))
+    given = Conditional.by_precision(P, view.v, h)
+    Q_vh = Q @ given.B
+    Q_hh = view.weight * given.covariance + given.B.T @ Q_vh
+    value = view.weight * cholesky_logdet(given.L) + float(np.vdot(P_vv, Q))
+    value += float(np.vdot(Q_vh, P[np.ix_(view.v, h)]))
     return Q_vh, Q_hh, value
 
 
@@ -103,18 +102,11 @@ def evaluate(problem: Problem, point: Point) -> Sloped:
 
 def solve_full(
     problem: Problem, *, tol: float, max_iter: int, callback: Callback | None = None
-) -> Solution[Descent]:
+) -> Solution[Descent[Sloped]]:
     """Descend from the start; one iteration is one step, mostly one evaluation."""
 
     def run(point: Point) -> Sloped:
         return evaluate(problem, point)
 
-    return iterate(
-        quasi_newton(run),
-        lambda state: state.value,
-        Descent(run(start(problem))),
-        tol=tol,
-        max_iter=max_iter,
-        callback=callback,
-        patience=PATIENCE,
-    )
+    stop = Stop(tol, patience=PATIENCE)
+    return descend(run, Descent(run(start(problem))), stop=stop, max_iter=max_iter, callback=callback)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, Callback, Dense, PDOperator, Solution, iterate, symmetrize
+from absentia.core import Array, Callback, Dense, PDOperator, Solution, Stop, iterate, symmetrize
 from absentia.methods.completion.mkmc._covariance import Covariance
 
 
@@ -121,7 +121,7 @@ def solve_paper(
         lambda state: em_step(problem, covariance, state),
         lambda state: objective(problem, state),
         start,
-        tol=tol,
+        stop=Stop(tol),
         max_iter=max_iter,
         callback=callback,
     )

@@ -55,7 +55,6 @@ Departures from the paper, and why:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -63,7 +62,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Solution, iterate
+from absentia.core import Array, Callback, Solution, Stop, iterate, warn
 from absentia.data import AbsenceWarning, KernelViews, check_observed
 from absentia.methods.base import Recipe, check_kernels
 from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn, learned
@@ -141,7 +140,7 @@ def iterative(
 
     ones = np.ones(len(y))
     rounds = iterate(
-        step, lambda r: r.objective, Round(ones, ones), tol=tol, max_iter=max_iter, callback=callback
+        step, lambda r: r.objective, Round(ones, ones), stop=Stop(tol), max_iter=max_iter, callback=callback
     )
     machine = rounds.state.machine
     assert machine is not None
@@ -179,7 +178,9 @@ def two_steps(
         return penalty(training.rows, last.tau[training.bound > 0], lam) * last.objective
 
     ones = np.ones(len(y))
-    rounds = iterate(step, objective, Round(ones, ones), tol=tol, max_iter=max_iter, callback=callback)
+    rounds = iterate(
+        step, objective, Round(ones, ones), stop=Stop(tol), max_iter=max_iter, callback=callback
+    )
     machine = rounds.state.machine
     assert machine is not None
     return machine._replace(solution=rounds)
@@ -345,11 +346,10 @@ class AbsentMKLClassifier(KernelClassifier):
                 "paper_form=True wants complete kernels and, apart from them, who is taken to have which "
                 "view: fit(complete_kernels, y, observed=mask); truly absent views cannot be read"
             )
-        warnings.warn(
+        warn(
             "the paper's equations 21 and 31 read the absent views of training samples; "
             "their scores say nothing about data whose views are truly absent",
             AbsenceWarning,
-            stacklevel=3,
         )
         return check_observed(observed, len(X), X.n_views)
 
@@ -396,11 +396,10 @@ class AbsentMKLClassifier(KernelClassifier):
         rows = training.rows
         complete = rows.all(axis=1)
         if self.constraint == "rows" and complete.any() and not complete.all():
-            warnings.warn(
+            warn(
                 f"{complete.sum()} training sample(s) have every view, which makes this identical to "
                 "MKLClassifier, absent views read as zero; constraint='mean' does not degenerate so",
                 AbsenceWarning,
-                stacklevel=5,
             )
 
     # ------------------------------------------------------------------------------- as the paper has it

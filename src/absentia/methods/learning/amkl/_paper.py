@@ -23,9 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Solution, iterate
+from absentia.core import Array, Solution, Stop, iterate
 from absentia.methods.learning._machines import Learned
 from absentia.methods.learning.engine import (
+    GAP,
     Box,
     KernelStack,
     Machine,
@@ -103,9 +104,8 @@ def shared_alpha(
         lambda state: at(best_weights(region, state.v, state.eta), state.machine.z),
         lambda state: state.machine.primal,
         at(region.middle() if eta is None else eta, None),
-        tol=tol,
+        stop=Stop(tol, GAP, lambda state: state.gap),
         max_iter=max_iter,
-        gap=lambda state: state.gap,
     )
 
 
@@ -155,7 +155,7 @@ def paper_penalized(
         return PenalizedRound(following, Lambda * shared.machine.primal, shared, tau)
 
     rounds = iterate(
-        step, lambda r: r.objective, PenalizedRound(np.ones(len(o))), tol=tol, max_iter=max_iter
+        step, lambda r: r.objective, PenalizedRound(np.ones(len(o))), stop=Stop(tol), max_iter=max_iter
     )
     assert rounds.state.shared is not None
     return _learned(rounds.state.shared, rounds)._replace(tau=rounds.state.tau)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from absentia.methods.learning.engine._polytope import Polytope
 from absentia.methods.learning.engine._solver import (
     DUST,
+    GAP,
     NormBall,
     Problem,
     Region,
@@ -17,6 +18,7 @@ from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, rou
 
 __all__ = [
     "DUST",
+    "GAP",
     "Box",
     "KernelStack",
     "Machine",

@@ -41,7 +41,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.sparse
 
-from absentia.core import Array, Callback, Solution, iterate
+from absentia.core import Array, Callback, Solution, Stop, iterate
 from absentia.methods.learning.engine._polytope import Polytope
 from absentia.methods.learning.engine._stack import KernelStack
 from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, judged, rounding
@@ -51,6 +51,7 @@ MOST_JITTER = 1e-3
 N_CUTS = 100  # cutting planes kept
 MOST_REFUSED = 12
 WAIT = 4  # steps from one attempt to end to the next
+GAP = "the relative duality gap"
 DUST = 1e-6  # weights below this part of the largest are zero
 Z_DUST = 1e-10  # the same for coefficients of samples
 
@@ -682,10 +683,9 @@ def solve(
         step,
         lambda state: state.objective,
         start(problem, eta, z),
-        tol=np.nextafter(tol, np.inf),  # the gap may equal tol
+        stop=Stop(tol, GAP, lambda state: state.gap if state.tidy else max(state.gap, 2 * tol)),
         max_iter=max_iter,
         callback=callback,
-        gap=lambda state: state.gap if state.tidy else max(state.gap, 2 * tol),  # only tidy is done
     )
     end = found.state
     if not end.tidy:

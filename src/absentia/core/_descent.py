@@ -1,0 +1,225 @@
+"""Steps that make the one loop fast and never let an objective rise.
+
+:func:`squarem` turns a slow but monotone update into a fast one; where the gradient is at hand as well,
+:func:`quasi_newton` does so in fewer evaluations.  :func:`accelerate` and :func:`descend` run them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import scipy.linalg
+
+from absentia.core._linalg import Array
+from absentia.core._loop import Solution, iterate
+
+Point = tuple[Array, ...]
+Found = TypeVar("Found", bound="Evaluated | Sloped")
+Local = TypeVar("Local", bound="Sloped")
+
+
+def attempt(evaluate: Callable[[Point], Found], point: Point) -> Found | None:
+    """Evaluate a point that may be beyond what can be evaluated; None if it is, or is not finite."""
+    try:
+        with np.errstate(all="ignore"):
+            found = evaluate(point)
+    except np.linalg.LinAlgError:
+        return None
+    return found if math.isfinite(found.value) else None
+
+
+# ------------------------------------------------------------------------------------- extrapolation
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A point, its objective, and where the plain update takes it."""
+
+    point: Point
+    value: float
+    following: Point
+
+
+@dataclass(frozen=True)
+class Accelerated:
+    """Where an accelerated run stands: the evaluated point, the longest step allowed, the cost so far."""
+
+    at: Evaluated
+    limit: float = 1e4
+    n_evaluations: int = 1
+
+    @property
+    def value(self) -> float:
+        return self.at.value
+
+
+def squarem(evaluate: Callable[[Point], Evaluated]) -> Callable[[Accelerated], Accelerated]:
+    """One step of squared extrapolation (Varadhan & Roland 2008, scheme S3) with a safeguard.
+
+    ``evaluate(x)`` gives the objective at x and the plain update of x, which must not raise the
+    objective.  A step makes two evaluations: of the updated point, and of the point extrapolated
+    through both updates.  If the objective rises there, or the point cannot be evaluated at all, the
+    second plain update is taken instead.  So the objective never rises.
+    """
+
+    def step(state: Accelerated) -> Accelerated:
+        first = state.at
+        second = evaluate(first.following)
+        alpha = _step_length(first, second)
+        length = min(max(alpha, 1.0), state.limit)
+        if length == 1:
+            return Accelerated(evaluate(second.following), state.limit, state.n_evaluations + 2)
+        found = attempt(evaluate, _extrapolated(first, second, length))
+        if found is not None and found.value <= second.value:
+            limit = 4 * state.limit if length == state.limit else state.limit
+            return Accelerated(found, limit, state.n_evaluations + 2)
+        limit = max(2.0, min(state.limit, length) / 4)
+        return Accelerated(evaluate(second.following), limit, state.n_evaluations + 3)
+
+    return step
+
+
+def accelerate(
+    evaluate: Callable[[Point], Evaluated], first: Point, **options: Any
+) -> Solution[Accelerated]:
+    """Repeat the update that `evaluate` knows, extrapolated; `options` are those of :func:`iterate`."""
+    start = Accelerated(evaluate(first))
+    return iterate(squarem(evaluate), lambda state: state.value, start, **options)
+
+
+def _step_length(first: Evaluated, second: Evaluated) -> float:
+    """``|r| / |v|`` with r the first update's step and v how much the second differs from it."""
+    r2 = v2 = 0.0
+    for x0, x1, x2 in zip(first.point, second.point, second.following, strict=True):
+        r2 += float(np.vdot(x1 - x0, x1 - x0))
+        v = x2 - 2 * x1 + x0
+        v2 += float(np.vdot(v, v))
+    return math.sqrt(r2 / v2) if v2 > 0 else 1.0
+
+
+def _extrapolated(first: Evaluated, second: Evaluated, length: float) -> Point:
+    """``x0 + 2 a r + a^2 v``, arranged as a combination of the three points."""
+    a = length
+    return tuple(
+        ((1 - a) ** 2) * x0 + (2 * a * (1 - a)) * x1 + (a * a) * x2
+        for x0, x1, x2 in zip(first.point, second.point, second.following, strict=True)
+    )
+
+
+# ------------------------------------------------------------------------------------- quasi-Newton
+
+#: Shortest share of a proposed step that is tried, and the share of the promised descent that suffices.
+SHORTEST, SUFFICIENT = 1e-2, 1e-4
+
+
+@dataclass(frozen=True)
+class Sloped:
+    """A point, its objective and gradient, and the scale of a good step along any gradient there.
+
+    `precondition` applies a symmetric positive definite matrix near the inverse of the second
+    derivative.  What an EM step multiplies the gradient by is one.
+    """
+
+    point: Point
+    value: float
+    gradient: Point
+    precondition: Callable[[Point], Point]
+
+
+@dataclass(frozen=True)
+class Descent(Generic[Local]):
+    """Where a descent stands: the point, the last changes of (point, gradient), the cost so far."""
+
+    at: Local
+    pairs: tuple[tuple[Point, Point], ...] = ()
+    n_evaluations: int = 1
+
+    @property
+    def value(self) -> float:
+        return self.at.value
+
+
+def quasi_newton(
+    evaluate: Callable[[Point], Local], memory: int = 3
+) -> Callable[[Descent[Local]], Descent[Local]]:
+    """One step of preconditioned L-BFGS (Nocedal & Wright 2006, section 7.2) with backtracking.
+
+    Without pairs in memory the direction is the preconditioned gradient, for EM the EM step itself.
+    ``evaluate(x)`` may move x into the feasible region; the point it returns is the one that counts.
+    The objective never rises: a step that does not lower it is not taken, and the memory is cleared.
+    """
+
+    def step(state: Descent[Local]) -> Descent[Local]:
+        at = state.at
+        direction = _quasi_newton_direction(at, state.pairs)
+        promised = dot(at.gradient, direction)
+        length, cost = 1.0, state.n_evaluations
+        while promised > 0 and length >= SHORTEST:
+            found = attempt(evaluate, plus(at.point, -length, direction))
+            cost += 1
+            if found is not None and found.value <= at.value - SUFFICIENT * length * promised:
+                s, y = plus(found.point, -1.0, at.point), plus(found.gradient, -1.0, at.gradient)
+                curved = dot(s, y) > 1e-10 * math.sqrt(dot(s, s) * dot(y, y))
+                pairs = (*state.pairs, (s, y))[-memory:] if curved else state.pairs
+                return Descent(found, pairs, cost)
+            length *= 0.1 if found is None else _shrink(found.value - at.value, length * promised)
+        return Descent(at, (), cost)
+
+    return step
+
+
+def descend(
+    evaluate: Callable[[Point], Local], start: Descent[Local], **options: Any
+) -> Solution[Descent[Local]]:
+    """Descend from `start`; one iteration is one step, mostly one evaluation."""
+    return iterate(quasi_newton(evaluate), lambda state: state.value, start, **options)
+
+
+def _quasi_newton_direction(at: Sloped, pairs: tuple[tuple[Point, Point], ...]) -> Point:
+    """The two-loop recursion around the preconditioner."""
+    v = tuple(np.array(g, order="C") for g in at.gradient)
+    weights = []
+    for s, y in reversed(pairs):
+        weights.append(dot(s, v) / dot(s, y))
+        _add(v, -weights[-1], y)
+    v = at.precondition(v)
+    if pairs:
+        s, y = pairs[-1]
+        scale = dot(s, y) / dot(y, at.precondition(y))
+        v = tuple(x * x.dtype.type(scale) for x in v)
+    for (s, y), weight in zip(pairs, reversed(weights), strict=True):
+        _add(v, weight - dot(y, v) / dot(s, y), s)
+    return v
+
+
+def _shrink(rise: float, promised: float) -> float:
+    """The share of a failed step at which a parabola through what was seen is lowest."""
+    return min(max(promised / (2 * (rise + promised)), 0.1), 0.5)
+
+
+def dot(a: Point, b: Point, chunk: int = 1 << 16) -> float:
+    """Inner product, summed in double precision over chunks."""
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        x, y = x.reshape(-1), y.reshape(-1)
+        total += sum(float(np.vdot(x[i : i + chunk], y[i : i + chunk])) for i in range(0, x.size, chunk))
+    return total
+
+
+def plus(a: Point, t: float, b: Point) -> Point:
+    """``a + t b``."""
+    result = tuple(np.array(x, order="C") for x in a)
+    _add(result, t, b)
+    return result
+
+
+def _add(a: Point, t: float, b: Point) -> None:
+    """``a += t b`` in place, without temporaries."""
+    for x, y in zip(a, b, strict=True):
+        if x.size:
+            axpy = scipy.linalg.get_blas_funcs("axpy", (x, y))
+            axpy(y.reshape(-1), x.reshape(-1), a=t)
