@@ -128,7 +128,7 @@ def _models():
             y, kernels = np.arange(12) % n_classes, ViewKernels(kernel)
             classifier = MKLClassifier(probability=probability, norm=2).fit(kernels.fit_transform(views), y)
             path = models.save(
-                Path(folder) / "m.npz", models.Model(classifier, kernels, {"a": [1, {"b": "c"}]})
+                models.Model(classifier, kernels, {"a": [1, {"b": "c"}]}), Path(folder) / "m.npz"
             )
             found.append(path.read_bytes())
     return found

@@ -132,7 +132,7 @@ def test_a_model_or_labels_are_read_without_inflating_what_is_not_needed(tmp_pat
         archive.writestr("model.npy", raw(np.array("{}")))
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "10M")
     assert labels.read_labels("y", path, np.arange(2))[0].tolist() == [0, 1]
-    with pytest.raises(io.FileError, match="does not say 'absentia model'"):
+    with pytest.raises(io.FileError, match="not that of an absentia model"):
         models.load(path)
     with pytest.raises(io.FileError, match="holds views"):
         tables.read_matrix(path)

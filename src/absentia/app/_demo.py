@@ -16,11 +16,10 @@ from sklearn.svm import SVC
 import absentia
 from absentia import datasets
 from absentia.app.report import CompletionStory
-from absentia.core import Array, Callback
+from absentia.core import Array, Callback, Iterative
 from absentia.data import KernelViews, metrics, missingness
 from absentia.kernels import CombineKernels, ViewKernels
-from absentia.methods.base import Completer, IterativeMixin
-from absentia.methods.completion import EMFill, KNNFill, MeanFill, ZeroFill
+from absentia.methods.completion import Completer, EMFill, KNNFill, MeanFill, ZeroFill
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkmc import MKMC
 
@@ -101,7 +100,7 @@ def run(
         completed[name] = kernels.to_dense()
         record: Record = {"method": name, **_errors(truth, kernels, keep), "accuracy": accuracy(kernels, y)}
         record["seconds"] = seconds
-        if isinstance(method, IterativeMixin):
+        if isinstance(method, Iterative):
             traces[name] = method.objective_
             record["iterations"] = method.n_iter_
         records.append(record)

@@ -1,4 +1,4 @@
-"""Arithmetic: knows nothing of views."""
+"""Arithmetic and what estimators are made of: knows nothing of views."""
 
 from absentia.core._choices import CLEAR, TIE, along_path, check_name, clear_cut, least
 from absentia.core._chunked import Chunked, ChunkedGram, as_chunks, is_chunked
@@ -16,10 +16,12 @@ from absentia.core._descent import (
 )
 from absentia.core._gaussian import Conditional
 from absentia.core._index import by_pattern, inverse
+from absentia.core._keeping import Packed, altered, kept, packed, unpacked
 from absentia.core._linalg import (
     PSD_TOL,
     Array,
     NotPositiveDefiniteError,
+    alike,
     centred,
     cholesky,
     cholesky_inverse,
@@ -31,12 +33,14 @@ from absentia.core._linalg import (
     indefinite,
     inverse_root,
     logdet_divergence,
+    rounding,
     shift_eigenvalues,
     squared_distances,
     symmetrize,
     thin_gram,
 )
 from absentia.core._loop import Callback, Progress, Solution, Status, Stop, iterate
+from absentia.core._method import Iterative, Method, method
 from absentia.core._operators import (
     Completed,
     Dense,
@@ -48,6 +52,7 @@ from absentia.core._operators import (
     Side,
     project,
 )
+from absentia.core._parameters import NonNegative, Parameter, Positive, Range, Share, Whole, parameters_of
 from absentia.core._random import RandomState, generator
 from absentia.core._threads import at_most, suited_to
 from absentia.core._warn import warn
@@ -67,21 +72,32 @@ __all__ = [
     "Descent",
     "Evaluated",
     "Gram",
+    "Iterative",
     "LowRankPlusDiagonal",
+    "Method",
+    "NonNegative",
     "NotPositiveDefiniteError",
     "Operator",
     "PDOperator",
+    "Packed",
+    "Parameter",
     "Point",
+    "Positive",
     "Progress",
     "RandomState",
+    "Range",
     "Scaled",
+    "Share",
     "Side",
     "Sloped",
     "Solution",
     "Status",
     "Stop",
+    "Whole",
     "accelerate",
+    "alike",
     "along_path",
+    "altered",
     "as_chunks",
     "at_most",
     "by_pattern",
@@ -103,15 +119,21 @@ __all__ = [
     "inverse_root",
     "is_chunked",
     "iterate",
+    "kept",
     "least",
     "logdet_divergence",
+    "method",
+    "packed",
+    "parameters_of",
     "plus",
     "project",
     "quasi_newton",
+    "rounding",
     "shift_eigenvalues",
     "squared_distances",
     "suited_to",
     "symmetrize",
     "thin_gram",
+    "unpacked",
     "warn",
 ]

@@ -25,6 +25,11 @@ def frozen(array: Array) -> Array:
     return array
 
 
+#: What a kernel's values vary by, relative to the largest, without meaning anything: ten thousand times the
+#: rounding of sums over thousands of samples; and where they are kept in single precision.
+ROUNDING, ROUNDING_SINGLE = 1e-9, 1e-5
+
+
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """A matrix that had to be positive definite is not."""
 
@@ -38,6 +43,22 @@ def centred(K: Array) -> Array:
     """``H K H``: the kernel of the features less their mean."""
     means = K.mean(axis=0) if len(K) else np.zeros(0)
     return np.asarray(K - means - means[:, None] + (means.mean() if len(K) else 0.0))
+
+
+def alike(K: Array) -> bool:
+    """Whether all samples of a kernel are one but for rounding, so that it tells nothing of them.
+
+    Their mean squared distance from the mean is then below :data:`ROUNDING` of the largest value.
+    """
+    if not len(K):
+        return True
+    diagonal = np.diagonal(K)
+    spread = float(diagonal.mean(dtype=np.float64)) - float(K.mean(dtype=np.float64))
+    return not spread > rounding(K.dtype) * float(diagonal.max())
+
+
+def rounding(dtype: Any) -> float:
+    return ROUNDING if np.dtype(dtype).itemsize > 4 else ROUNDING_SINGLE
 
 
 def squared_distances(A: Array, B: Array) -> Array:

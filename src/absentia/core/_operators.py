@@ -27,6 +27,7 @@ from typing import Any, Protocol, final, runtime_checkable
 import numpy as np
 import scipy.sparse
 
+from absentia.core._keeping import kept
 from absentia.core._linalg import (
     Array,
     cholesky,
@@ -73,6 +74,7 @@ def _restore(self: Any, state: dict[str, Any]) -> None:
     self.__dict__.update({k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()})
 
 
+@kept
 @final
 class Dense:
     """A matrix held as an array.  Square positive definite ones can be solved with."""
@@ -141,6 +143,7 @@ class Dense:
         return Dense(padded)
 
 
+@kept
 @final
 class Gram:
     """``left right'``: a kernel given by its factors and never formed.  ``right=None``: ``left``."""
@@ -257,6 +260,7 @@ def project(Q: Operator, F: Array, v: Array) -> Projection:
     return DirectProjection(F_v, Q @ F_v)
 
 
+@kept
 @final
 class Scaled:
     """``factor`` times another operator, which stays as it is."""
@@ -297,6 +301,7 @@ class Scaled:
         return self.factor * self.operator.to_dense()
 
 
+@kept
 @final
 class LowRankPlusDiagonal:
     """``W W' + diag(d)`` with ``d > 0``; solved through the ``q x q`` matrix ``C = I + W' D^-1 W``."""
@@ -377,6 +382,7 @@ class LowRankPlusDiagonal:
         return LowRankPlusDiagonal(W, d)
 
 
+@kept
 @dataclass(frozen=True)
 class Side:
     """Rows (or columns) of a :class:`Completed` kernel: which were observed, and their thin factors.
@@ -403,6 +409,7 @@ class Side:
         return side, kept
 
 
+@kept
 @final
 class Completed:
     """A kernel whose observed block is kept as it is and whose rest is low rank plus diagonal.

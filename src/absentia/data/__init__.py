@@ -1,16 +1,16 @@
 """What flows: samples, views, who has which."""
 
-from absentia.data._kernelviews import KernelViews, check_kernel
-from absentia.data._order import Ordering, hide_some, ordered, ordering
+from absentia.data._gaps import AbsenceWarning, shown, strangers, warn_of_strangers
+from absentia.data._kernel_checks import check_kernel
+from absentia.data._kernelviews import KernelViews, check_kernels
+from absentia.data._order import Ordering, ordered, ordering
 from absentia.data._presence import (
-    AbsenceWarning,
     Presence,
     as_ids,
     check_names,
     check_observed,
     check_unique,
     default_names,
-    shown,
 )
 from absentia.data._views import Views
 
@@ -22,12 +22,14 @@ __all__ = [
     "Views",
     "as_ids",
     "check_kernel",
+    "check_kernels",
     "check_names",
     "check_observed",
     "check_unique",
     "default_names",
-    "hide_some",
     "ordered",
     "ordering",
     "shown",
+    "strangers",
+    "warn_of_strangers",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -26,8 +27,11 @@ from absentia.core import (
     as_chunks,
     frozen,
     is_chunked,
+    kept,
     warn,
 )
+from absentia.data._gaps import shown
+from absentia.data._kernel_checks import check_kernel
 from absentia.data._presence import (
     Align,
     Presence,
@@ -42,7 +46,6 @@ from absentia.data._presence import (
     positions,
     refrozen,
     row_key,
-    shown,
 )
 
 #: Kernels that are not arrays are made arrays of up to so many bytes without a word.
@@ -53,6 +56,7 @@ class DenseWarning(UserWarning):
     """A kernel given by factors, or in chunks, is made an array that takes much memory."""
 
 
+@kept
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelViews(Presence):
     """Several kernels over the same samples, each known only where its view was observed.
@@ -296,6 +300,28 @@ class KernelViews(Presence):
         self._column(name)
         return self._diagonals[name]
 
+    def mean_diagonal(self, name: str) -> float:
+        """Mean of :meth:`diagonal`, however large its values; zero for a view that nobody has."""
+        diagonal = self.diagonal(name)
+        largest = float(np.max(diagonal, initial=0.0))
+        return largest * float(np.mean(diagonal / largest, dtype=np.float64)) if largest > 0 else 0.0
+
+    def indefinite(self, name: str) -> tuple[float, float] | None:
+        """Lowest and largest eigenvalue of a kernel that has a negative one beyond rounding, else None.
+
+        Found out once.  A product of factors has none, and a kernel in chunks, perhaps larger than
+        memory, is taken on trust.
+        """
+        if name not in self._spectra:
+            operator = self.operator(name)
+            trusted = isinstance(operator, Gram | ChunkedGram | Chunked)
+            self._spectra[name] = None if trusted else linalg.indefinite(self.block(name))
+        return self._spectra[name]
+
+    @cached_property
+    def _spectra(self) -> dict[str, tuple[float, float] | None]:
+        return {}
+
     def __getitem__(self, key: Any) -> Self:
         rows, cols = self._row_and_column_index(key)
         operators: dict[str, Operator] = {}
@@ -373,9 +399,8 @@ class KernelViews(Presence):
         self.demand_square()
         operators = dict(self._operators)
         for name, operator in self._operators.items():
-            A = operator.to_dense()
-            if linalg.indefinite(A) is not None:
-                operators[name] = Dense(repairs[how](A))
+            if self.indefinite(name) is not None:
+                operators[name] = Dense(repairs[how](operator.to_dense()))
         return type(self).within(self, operators)
 
     def demand_columns(self, names: tuple[str, ...], ids: Array) -> None:
@@ -490,80 +515,14 @@ def _length(ids: Any) -> int:
         raise TypeError(f"sample ids must be a sequence, not {type(ids).__name__}") from None
 
 
-def check_kernel(name: str, operator: Operator, ids: Array) -> None:
-    """Finite, symmetric, with a diagonal that can be squared norms; cheap checks only."""
-    if isinstance(operator, Gram):
-        _check_factors(name, np.asarray(np.isfinite(operator.left).all(axis=1)), ids)
-    elif isinstance(operator, ChunkedGram):
-        _check_factors(name, np.asarray(np.isfinite(operator.diagonal())), ids)
-    elif isinstance(operator, Chunked):
-        _check_chunks(name, operator, ids)
-    else:
-        everyone = np.arange(len(ids))
-        A = operator.to_dense()
-        scale = float(np.abs(A).max()) if A.size else 0.0
-        _check_values(name, A, ids, everyone)
-        _check_symmetry(name, A, A.T, ids, everyone, scale)
-        _check_diagonal(name, A.diagonal(), ids, scale)
-
-
-def _check_chunks(name: str, operator: Chunked, ids: Array) -> None:
-    """The same for a kernel in chunks: a random vector tells which row to look at."""
-    z = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(ids), 1)).astype(operator.dtype)
-    forth, back = operator.probe(z)
-    scale = float(np.abs(operator.diagonal()).max())
-    with np.errstate(invalid="ignore"):
-        gap = np.nan_to_num(np.abs(forth - back))
-    doubt = np.where(np.isfinite(forth), gap, np.inf)
-    suspect, everyone = np.array([doubt.argmax()]), np.arange(len(ids))
-    if doubt.max() == np.inf or doubt.max() > _tolerance(operator.dtype, scale):
-        row = operator.block(suspect, everyone)
-        _check_values(name, row, ids, suspect)
-        _check_symmetry(name, row, operator.block(everyone, suspect).T, ids, suspect, scale)
-    _check_diagonal(name, operator.diagonal(), ids, scale)
-
-
-def _tolerance(dtype: Any, scale: float) -> float:
-    return (1e-5 if dtype == np.float32 else 1e-6) * scale
-
-
-def _check_factors(name: str, finite: Array, ids: Array) -> None:
-    if not finite.all():
-        raise ValueError(
-            f"view {name!r}, sample {shown(ids[int(np.argmin(finite))])}: factor is NaN or infinite"
+def check_kernels(X: Any) -> KernelViews:
+    """A square KernelViews with somebody in it, or an error that says what to pass."""
+    if not isinstance(X, KernelViews):
+        raise TypeError(
+            f"KernelViews are wanted, not {type(X).__name__}; make them from features with "
+            "ViewKernels().fit_transform(views), or from arrays with KernelViews.from_dense(K)"
         )
-
-
-def _check_values(name: str, A: Array, ids: Array, rows: Array) -> None:
-    """Rows of a kernel are finite."""
-    if not np.isfinite(A).all():
-        i, j = np.argwhere(~np.isfinite(A))[0]
-        raise ValueError(
-            f"view {name!r}: kernel value of samples {shown(ids[rows[i]])} and {shown(ids[j])} is "
-            f"{A[i, j]} although both are observed; "
-            "a sample that lacks the view must be NaN in its whole row and column"
-        )
-
-
-def _check_symmetry(name: str, A: Array, B: Array, ids: Array, rows: Array, scale: float) -> None:
-    """Rows `A` of a kernel are the transpose `B` of its columns."""
-    gap = np.abs(A - B)
-    if A.size and gap.max() > _tolerance(A.dtype, scale):
-        i, j = np.unravel_index(int(gap.argmax()), A.shape)
-        pair = [(rows[i], j, A[i, j]), (j, rows[i], B[i, j])]
-        (a, b, there), (_, _, back) = sorted(pair)  # the same words whichever of the two rows was looked at
-        one, other = shown(ids[a]), shown(ids[b])
-        raise ValueError(
-            f"view {name!r}: kernel is not symmetric: k({one}, {other}) = {there:.6g} "
-            f"but k({other}, {one}) = {back:.6g}; "
-            "pass (K + K.T) / 2 if the difference means nothing"
-        )
-
-
-def _check_diagonal(name: str, diagonal: Array, ids: Array, scale: float) -> None:
-    if (diagonal < -_tolerance(diagonal.dtype, scale)).any():
-        i = int(diagonal.argmin())
-        raise ValueError(
-            f"view {name!r}: kernel value of sample {shown(ids[i])} with itself is {diagonal[i]:.6g}; "
-            "a kernel's diagonal cannot be negative (was a distance passed for a similarity?)"
-        )
+    X.demand_square()
+    if len(X) == 0:
+        raise ValueError("there is no sample to learn from")
+    return X

@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, Dense, Gram, Operator, RandomState, generator, inverse, thin_gram
+from absentia.core import Array, Dense, Gram, Operator, inverse, kept, thin_gram
 from absentia.data._kernelviews import KernelViews
 from absentia.data._presence import Presence
-from absentia.data.missingness import fixed_per_view
 
 #: To so many digits, relative to the largest, sizes are compared.
 DIGITS = 9
 
 
+@kept
 class Ordering(NamedTuple):
     """Positions of samples and of views in the order that draws are made in."""
 
@@ -50,7 +50,7 @@ def ordering(X: KernelViews) -> Ordering:
     """The order of the samples and views of square kernels."""
     sizes = np.zeros(X.observed.shape)
     for v, name in enumerate(X.names):
-        mean = _mean(X.diagonal(name))
+        mean = X.mean_diagonal(name)
         sizes[X.observed[:, v], v] = _row_squares(X.operator(name), mean) if mean > 0 else 0.0
     return ordered(X, sizes)
 
@@ -63,30 +63,7 @@ def ordered(X: Presence, sizes: Array) -> Ordering:
     return Ordering(by_id[samples], by_name[views])
 
 
-def hide_some(X: KernelViews, share: float, random_state: RandomState, order: Ordering) -> Array:
-    """Which observed cells to keep when a share of each view's samples is hidden.
-
-    A sample all of whose views would be hidden keeps them: nothing could be said of it.
-    """
-    drawn = np.ix_(order.samples, order.views)
-    keep = np.empty_like(X.observed)
-    keep[drawn] = fixed_per_view(
-        X.observed[drawn], share, random_state=generator(random_state), allow_empty=True
-    )
-    alone = X.observed.any(axis=1) & ~(X.observed & keep).any(axis=1)
-    keep[alone] = True
-    return keep & X.observed
-
-
 # ------------------------------------------------------------------------------------- small pieces
-
-
-def _mean(values: Array) -> float:
-    """The mean, of numbers however large."""
-    if not len(values):
-        return 0.0
-    largest = float(np.max(values))
-    return largest * float(np.mean(values / largest, dtype=np.float64)) if largest > 0 else 0.0
 
 
 def _row_squares(operator: Operator, scale: float) -> Array:

@@ -10,15 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
-from absentia.core import Array, frozen, warn
+from absentia.core import Array, frozen, kept, warn
+from absentia.data._gaps import AbsenceWarning, components, patterns, shown
 
 Align = Literal["union", "intersection", "strict"]
-
-
-class AbsenceWarning(UserWarning):
-    """Something about who lacks what that changes what can be learned."""
 
 
 def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
@@ -46,11 +42,6 @@ def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
 def id_list(ids: Array) -> list[Any]:
     """Ids as hashable Python values; dates stay dates."""
     return list(ids) if ids.dtype.kind in "mM" else ids.tolist()
-
-
-def shown(x: Any) -> str:
-    """An id as the user wrote it."""
-    return repr(x.item() if isinstance(x, np.generic) and x.dtype.kind not in "mM" else x)
 
 
 def check_unique(ids: Array, what: str) -> None:
@@ -217,32 +208,7 @@ def as_table(name: str, table: Any) -> Any:
     return array
 
 
-def patterns(observed: Array) -> tuple[Array, Array]:
-    """Distinct rows of `observed` and how many samples have each, most frequent first."""
-    distinct, counts = np.unique(observed, axis=0, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return distinct[order], counts[order]
-
-
-def components(observed: Array) -> Array:
-    """Label of each sample's connected component of co-observation; -1 for a sample without views.
-
-    Two samples are linked when some view sees both.  Between components no kernel entry is ever
-    observed, so nothing in the data says how they relate.  Components are numbered by size.
-    """
-    n = len(observed)
-    if n == 0:
-        return np.zeros(0, dtype=int)
-    links = scipy.sparse.csr_array(observed)
-    graph = scipy.sparse.block_array([[None, links], [links.T, None]], format="csr")
-    labels = connected_components(graph, directed=False)[1][:n]
-    seen = observed.any(axis=1)
-    values, counts = np.unique(labels[seen], return_counts=True)
-    rank = np.full(int(labels.max()) + 1, -1)
-    rank[values[np.argsort(-counts, kind="stable")]] = np.arange(len(values))
-    return np.asarray(rank[labels])
-
-
+@kept
 @dataclass(frozen=True, eq=False, repr=False)
 class Presence:
     """What :class:`Views` and :class:`KernelViews` share: samples, views, and who has which."""

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, frozen
+from absentia.core import Array, frozen, kept
+from absentia.data._gaps import shown
 from absentia.data._presence import (
     Align,
     Presence,
@@ -34,7 +35,6 @@ from absentia.data._presence import (
     positions,
     refrozen,
     row_key,
-    shown,
 )
 
 LARGEST = 1e150  # squares must be numbers too
@@ -48,6 +48,7 @@ class _Part(NamedTuple):
     features: Array | None
 
 
+@kept
 @dataclass(frozen=True, eq=False, repr=False)
 class Views(Presence):
     """Samples described by several feature views, some of them absent.

@@ -14,6 +14,7 @@ from absentia.files._archive import (
 from absentia.files._labels import read_labels
 from absentia.files._npz import from_arrays, is_data, read, write
 from absentia.files._rows import against, read_new
+from absentia.files._states import read_state, write_state
 from absentia.files._tables import Matrix, csv_rows, holds_matrix, read_matrix, write_csv
 
 __all__ = [
@@ -33,9 +34,11 @@ __all__ = [
     "read_labels",
     "read_matrix",
     "read_new",
+    "read_state",
     "reading",
     "write",
     "write_arrays",
     "write_csv",
+    "write_state",
     "write_whole",
 ]

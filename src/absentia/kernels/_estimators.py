@@ -9,14 +9,29 @@ that takes ``kernel="precomputed"``; an absent view counts as zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any, Self
+from dataclasses import KW_ONLY, fields, replace
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Dense, Gram, Operator, RandomState, generator, inverse_root, symmetrize
+from absentia.core import (
+    Array,
+    Dense,
+    Gram,
+    Method,
+    Operator,
+    Positive,
+    RandomState,
+    Whole,
+    altered,
+    generator,
+    inverse_root,
+    method,
+    parameters_of,
+    symmetrize,
+)
 from absentia.data import KernelViews, Presence, Views, check_kernel, shown
 from absentia.kernels._fitting import (
     ColumnKernel,
@@ -28,7 +43,8 @@ from absentia.kernels._fitting import (
 )
 
 
-class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@method
+class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
     """One kernel per view, over the samples that have it.
 
     Parameters
@@ -81,34 +97,19 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (100, 100)
     """
 
-    def __init__(
-        self,
-        kernel: str | Callable[[Any, Any], Array] = "rbf",
-        *,
-        gamma: float | str = "median",
-        standardize: bool = True,
-        per_view: Mapping[str, Any] | None = None,
-        normalize: str | None = "diagonal",
-        center: bool = False,
-        missing_values: str = "mean",
-        degree: float = 3,
-        coef0: float = 1.0,
-        approx: str | None = None,
-        n_landmarks: int = 200,
-        random_state: RandomState = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.standardize = standardize
-        self.per_view = per_view
-        self.normalize = normalize
-        self.center = center
-        self.missing_values = missing_values
-        self.degree = degree
-        self.coef0 = coef0
-        self.approx = approx
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    _: KW_ONLY
+    gamma: Positive | Literal["median"] = "median"
+    standardize: bool = True
+    per_view: Mapping[str, Any] | None = None
+    normalize: Literal["diagonal", "trace"] | None = "diagonal"
+    center: bool = False
+    missing_values: Literal["mean", "error"] = "mean"
+    degree: float = 3
+    coef0: float = 1.0
+    approx: Literal["nystrom", "rff"] | None = None
+    n_landmarks: Whole = 200
+    random_state: RandomState = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -155,8 +156,29 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 blocks[name], diagonals[name] = np.zeros((0, width)), np.zeros(0)
         return KernelViews.between(rows, self._train, blocks, diagonals)
 
+    def restricted(self, samples: Array, had: Array) -> Any:
+        """The same, against the training samples at these positions only, in the views they `had`.
+
+        Where kernels are centred, which takes all samples, nothing is left out.
+        """
+        if any(finish.center for finish in self._finish.values()):
+            return self
+        keep = np.zeros_like(self._train.observed)
+        keep[samples] = had
+        rows = {
+            name: np.flatnonzero(keep[present, v])
+            for v, (name, present) in enumerate(zip(self.names_in_, self._train.observed.T, strict=True))
+        }
+        parts = {
+            which: {name: part.restricted(rows[name]) for name, part in getattr(self, which).items()}
+            for which in ("_raw", "_maps", "_finish")
+        }
+        ids = self.ids_[samples]
+        return altered(self, ids_=ids, _train=Presence(ids, self.names_in_, had), **parts)
+
     def _fit(self, X: Views | KernelViews) -> dict[str, tuple[Array, Array]]:
         """Learn everything; the raw training kernels and their diagonals are handed back, not kept."""
+        self._check_parameters()
         _check_input(X, self.kernel)
         _check_somebody(X)
         options = self._options_by_view(X.names)
@@ -193,6 +215,11 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"view {name!r}, sample {shown(ids[row])}: the kernel is NaN or infinite")
         return K, diagonal
 
+    def _check_options(self, name: str, options: Options) -> None:
+        for option, parameter in parameters_of(self).items():
+            if hasattr(options, option):
+                parameter.check(getattr(options, option), f"view {name!r}")
+
     def _options_by_view(self, names: Sequence[str]) -> dict[str, Options]:
         common = Options(**{f.name: getattr(self, f.name) for f in fields(Options)})
         given = {name: _as_options(spec) for name, spec in (self.per_view or {}).items()}
@@ -200,16 +227,8 @@ class ViewKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if unknown:
             raise ValueError(f"per_view names {unknown[0]!r}, but the views are {list(names)}")
         options = {name: replace(common, **given.get(name, {})) for name in names}
-        for name, option in options.items():
-            if option.normalize not in ("diagonal", "trace", None):
-                raise ValueError(f"view {name!r}: normalize must be 'diagonal', 'trace' or None")
-            if option.approx not in ("nystrom", "rff", None) or option.n_landmarks < 1:
-                raise ValueError(
-                    f"view {name!r}: approx must be 'nystrom', 'rff' or None, with n_landmarks >= 1; "
-                    f"got {option.approx!r}, {option.n_landmarks!r}"
-                )
-            if option.missing_values not in ("mean", "error"):
-                raise ValueError(f"view {name!r}: missing_values must be 'mean' or 'error'")
+        for name in given:  # the common ones are checked already
+            self._check_options(name, options[name])
         return options
 
 
@@ -256,7 +275,8 @@ def _columns(X: Presence, names: Sequence[str]) -> Array:
     )
 
 
-class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@method
+class CombineKernels(TransformerMixin, Method):  # type: ignore[misc]
     """Weighted sum of the kernels as one matrix; an absent view counts as zero.
 
     With ``normalize="cosine"`` the sum is divided by ``sqrt(k(i, i) k(j, j))``, so that a sample with
@@ -268,6 +288,7 @@ class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     weights : "uniform", dict or array of shape (n_views,), default "uniform"
         Non-negative weight of each view; a view that a dict does not name gets none.
     normalize : {"cosine", None}, default "cosine"
+        Whether to bring all samples to the same length.
 
     Attributes
     ----------
@@ -277,9 +298,9 @@ class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The training samples, which are the columns of every result.
     """
 
-    def __init__(self, weights: Any = "uniform", *, normalize: str | None = "cosine") -> None:
-        self.weights = weights
-        self.normalize = normalize
+    weights: Any = "uniform"
+    _: KW_ONLY
+    normalize: Literal["cosine"] | None = "cosine"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -288,12 +309,11 @@ class CombineKernels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: KernelViews, y: Any = None) -> Self:
         """Learn the training samples' own combined kernel values."""
+        self._check_parameters()
         if not isinstance(X, KernelViews):
             raise TypeError(f"KernelViews are wanted, not {type(X).__name__}; put ViewKernels() before")
         X.demand_square()
         _check_somebody(X)
-        if self.normalize not in ("cosine", None):
-            raise ValueError(f"normalize must be 'cosine' or None, not {self.normalize!r}")
         self.names_in_, self.ids_ = X.names, X.ids
         self.weights_ = self._weights(X.names)
         self._column_root = inverse_root(self._diagonal(X))

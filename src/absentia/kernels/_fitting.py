@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.spatial.distance import pdist
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import pairwise
 
-from absentia.core import Array, generator, inverse_root, symmetrize, warn
+from absentia.core import Array, altered, generator, inverse_root, kept, symmetrize, warn
 from absentia.data import AbsenceWarning
 
 # --------------------------------------------------------------------------------- kernel functions
@@ -99,6 +100,7 @@ def median_distance(X: Any, metric: str, limit: int = 1000) -> float:
 # ----------------------------------------------------------------------- one view, fitted: features
 
 
+@kept
 @dataclass(frozen=True)
 class Options:
     """What one view is to be turned into a kernel with; see :class:`ViewKernels`."""
@@ -115,6 +117,7 @@ class Options:
     n_landmarks: int
 
 
+@kept
 class FeatureKernel:
     """A kernel computed from features, which are filled and standardised as in training."""
 
@@ -122,12 +125,19 @@ class FeatureKernel:
 
     def __init__(self, name: str, X: Any, features: Array | None, options: Options) -> None:
         self.name, self.options, self.n_features, self.names = name, options, X.shape[1], features
-        self.kernel = _lookup(name, options.kernel)
         self._check(X)
         self._learn_features(X)
         self.X = self._prepared(X)
         if self.kernel.metric is not None:
             self.gamma = self._width(self.kernel.metric)
+
+    @cached_property
+    def kernel(self) -> _Kernel:
+        return _lookup(self.name, self.options.kernel)
+
+    def restricted(self, rows: Array) -> Any:
+        """The same, against fewer training samples."""
+        return altered(self, X=self.X[rows])
 
     def train(self) -> tuple[Array, Array]:
         K = self.values(self.X, self.X)
@@ -197,8 +207,6 @@ class FeatureKernel:
         if gamma == "median":
             median = median_distance(self.X, metric)
             return 1.0 / median if median > 0 else 1.0
-        if isinstance(gamma, str) or not gamma > 0:
-            raise ValueError(f"gamma must be 'median' or a positive number, not {gamma!r}")
         return float(gamma)
 
     @property
@@ -270,6 +278,7 @@ def feature_order(name: str, trained: Array | None, came: Array | None) -> Any:
     return [where[feature] for feature in trained.tolist()]
 
 
+@kept
 class ColumnKernel:
     """A precomputed kernel given as a feature view whose columns are the sample ids."""
 
@@ -290,6 +299,10 @@ class ColumnKernel:
             )
         return np.array([where[str(x)] for x in ids.tolist()], dtype=int)
 
+    def restricted(self, rows: Array) -> Any:
+        """The same, against fewer training samples."""
+        return altered(self, ids=self.ids[rows], K=self.K[np.ix_(rows, rows)])
+
     def train(self) -> tuple[Array, Array]:
         return self.K, np.array(self.K.diagonal())
 
@@ -302,6 +315,7 @@ class ColumnKernel:
 # ------------------------------------------------------------------- one view, fitted: as factors
 
 
+@kept
 class FactorMap:
     """Features whose products approximate a kernel: centred and normalised as the kernel would be.
 
@@ -316,7 +330,7 @@ class FactorMap:
             if options.kernel != "rbf":
                 raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
             sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
-            self._map = sampler.fit(kernel.X).transform if count else _no_features
+            self._map: Any = _Fourier(sampler.fit(kernel.X)) if count else _NoFeatures()
         else:
             drawn = generator(seed).choice(kernel.X.shape[0], count, replace=False)
             landmarks = kernel.X[_by_length(kernel.X)[np.sort(drawn)]]
@@ -326,6 +340,10 @@ class FactorMap:
         norms = squared_norms(raw - self.mean) if len(raw) else np.ones(1)
         self.scale = np.sqrt(norms.mean()) if options.normalize == "trace" and norms.mean() > 0 else 1.0
         self.Phi = self._finished(raw)
+
+    def restricted(self, rows: Array) -> Any:
+        """The same, against fewer training samples."""
+        return altered(self, Phi=self.Phi[rows])
 
     def new(self, X: Any, features: Array | None) -> Array:
         return self._finished(self._raw(self.kernel.prepare_new(X, features)))
@@ -341,6 +359,7 @@ class FactorMap:
         return Phi.astype(self.dtype, copy=False)
 
 
+@kept
 class _Nystrom:
     """``k(x, L) k(L, L)^-1/2``, directions without weight left out."""
 
@@ -360,13 +379,30 @@ def _by_length(X: Any) -> Array:
     return np.argsort(np.round(squares / (squares.max(initial=0.0) or 1.0), 9), kind="stable")
 
 
-def _no_features(X: Any) -> Array:
-    return np.zeros((X.shape[0], 1))
+@kept
+@dataclass(frozen=True)
+class _Fourier:
+    """Random Fourier features."""
+
+    sampler: RBFSampler
+
+    def __call__(self, X: Any) -> Array:
+        return np.asarray(self.sampler.transform(X))
+
+
+@kept
+@dataclass(frozen=True)
+class _NoFeatures:
+    """Of a view that nobody has."""
+
+    def __call__(self, X: Any) -> Array:
+        return np.zeros((X.shape[0], 1))
 
 
 # ------------------------------------------------------------- one view, fitted: centre, normalise
 
 
+@kept
 class Finish:
     """Centring and normalising, learned on a training kernel and applied to any rows against it."""
 
@@ -384,6 +420,12 @@ class Finish:
                 "constant, or one sample alone was centred); the view contributes nothing",
                 AbsenceWarning,
             )
+
+    def restricted(self, rows: Array) -> Any:
+        """The same, against fewer training samples; not where rows are centred, which takes all of them."""
+        return altered(
+            self, column_means=self.column_means[rows], column_diagonal=self.column_diagonal[rows]
+        )
 
     def __call__(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
         K, diagonal = self._centred(K, diagonal)

@@ -1,46 +1,248 @@
-"""Methods by name: every completer and classifier says by which names it is offered (``recipes``)."""
+"""The one list of methods: what there is, what it takes and gives, when to use it, what it cannot do.
+
+The command line, its flags, the demo, the documentation and the tests of laws read it.  A method is one
+entry here; its class is loaded when it is first needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import Any, Literal
 
-import absentia
-from absentia.core import check_name
-from absentia.methods.base import Completer, Recipe
+from absentia.core import Parameter, check_name, parameters_of
 
-FLAGS = {"n_components": "--components", "C": "--C"}
-
-#: What completes one matrix with missing entries, instead of the kernels of several views.
-MATRIX = {"pma": Recipe({}, "one matrix (CSV, or X in .npz) with missing entries; rows alike, columns too")}
+Family = Literal["completer", "classifier", "regressor", "representation", "matrix"]
 
 
-def recipes(kind: Any = Completer) -> dict[str, tuple[Any, Recipe]]:
-    """All classes derived from `kind` that are offered by name, and how."""
-    for name in absentia.__all__:
-        getattr(absentia, name)  # names load when used; only what is loaded is found below
-    offered: dict[str, tuple[Any, Recipe]] = {}
-    for method in _subclasses(kind):
-        offered |= {name: (method, recipe) for name, recipe in method.recipes.items()}
-    return offered
+@dataclass(frozen=True)
+class Entry:
+    """A method with some parameters set, as it is offered by name.
+
+    `where` is the module below ``absentia.methods`` and the class in it.  `fixed` are the parameters that
+    make it this method, `without` those of the class that mean nothing for it.
+    """
+
+    family: Family
+    takes: str
+    gives: str
+    name: str
+    where: str
+    when: str
+    cannot: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+
+    def load(self) -> Any:
+        """Its class."""
+        module, _, name = self.where.partition(":")
+        return getattr(import_module(f"absentia.methods.{module}"), name)
+
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters that can be given as texts, by flag."""
+        left_out = {*self.fixed, *self.without}
+        declared = parameters_of(self.load()).values()
+        return {p.flag: p for p in declared if p.spoken and p.name not in left_out}
+
+    def make(self, **options: Any) -> Any:
+        """An unfitted estimator."""
+        return self.load()(**{**self.fixed, **options})
+
+    def read(self, flags: Mapping[str, str]) -> dict[str, Any]:
+        """Parameters out of texts by flag; refuse those that mean nothing here."""
+        known = self.parameters()
+        for flag in flags:
+            if flag not in known:
+                has = f"it has {', '.join(known)}" if known else "it has no parameters"
+                raise ValueError(f"{flag} does not apply to method {self.name!r}; {has}")
+        return {known[flag].name: known[flag].parse(text) for flag, text in flags.items()}
 
 
-def _subclasses(cls: Any) -> Iterator[Any]:
-    for child in cls.__subclasses__():
-        yield child
-        yield from _subclasses(child)
+_completer = partial(Entry, "completer", "kernels", "kernels")
+_classifier = partial(Entry, "classifier", "kernels", "classes")
+_matrix = partial(Entry, "matrix", "a matrix", "a matrix")
+_labels = partial(Entry, "matrix", "features", "labels")
+
+CATALOGUE: tuple[Entry, ...] = (
+    _completer(
+        "mkmc-pca",
+        "completion:MKMC",
+        "several views that share structure; the first to try",
+        "link groups of samples that no view sees together: values between them become zero",
+        {"covariance": "pca"},
+    ),
+    _completer(
+        "mkmc-fa",
+        "completion:MKMC",
+        "the same when some samples are much noisier than others",
+        "link groups of samples that no view sees together: values between them become zero",
+        {"covariance": "fa"},
+    ),
+    _completer(
+        "mkmc-full",
+        "completion:MKMC",
+        "few samples and many views; can follow noise",
+        "thousands of samples: time grows with their cube",
+        {"covariance": "full"},
+        ("n_components", "dtype"),
+    ),
+    _completer(
+        "cvkt",
+        "completion:CVKT",
+        "each view predicted from the others by ridge regression; quick",
+        "learn a view that nobody has together with another one",
+        {"solver": "ridge"},
+        ("n_iter",),
+    ),
+    _completer(
+        "cvkt-rounds",
+        "completion:CVKT",
+        "the same four times over; when many views are absent",
+        "learn a view that nobody has together with another one",
+        {"solver": "ridge", "rounds": 4},
+        ("n_iter",),
+    ),
+    _completer(
+        "cvkt-descent",
+        "completion:CVKT",
+        "the paper's own procedure, for comparison; slow",
+        "keep observed values, or stay positive semidefinite",
+        {"solver": "descent"},
+        ("ridge", "rounds"),
+    ),
+    _completer(
+        "em",
+        "completion:EMFill",
+        "views that predict one another linearly; slow beyond some ten views",
+        "thousands of samples with many patterns of absence",
+    ),
+    _completer(
+        "svt",
+        "completion:SVTFill",
+        "views that share a few directions; kernels side by side have low rank",
+        "thousands of samples: kernels are formed",
+    ),
+    _completer(
+        "knn",
+        "completion:KNNFill",
+        "many samples, close ones alike in every view; quick, no model",
+        "tell apart what neighbours differ in",
+    ),
+    _completer(
+        "mkc-ht",
+        "completion:MKC",
+        "views alike in who resembles whom; a classic to compare with",
+        "more than hundreds of samples: memory grows with views x samples^2",
+        {"variant": "ht"},
+    ),
+    _completer(
+        "mkc-app",
+        "completion:MKC",
+        "the same, for views whose kernels themselves are alike",
+        "more than hundreds of samples; repeat itself exactly in another order",
+        {"variant": "app"},
+    ),
+    _completer(
+        "mkc-sdp",
+        "completion:MKC",
+        "a view is a mixture of the others; quick on few samples",
+        "more than hundreds of samples: memory grows with views x samples^2",
+        {"variant": "sdp"},
+        ("c1", "c3"),
+    ),
+    _completer("mean", "completion:MeanFill", "baseline: absent samples are the average sample"),
+    _completer(
+        "zero",
+        "completion:ZeroFill",
+        "baseline: absent samples are like nothing; hard to beat before an SVM",
+    ),
+    _matrix(
+        "pma",
+        "matrix:PMAImputer",
+        "one matrix (CSV, or X in .npz) with missing entries; rows alike, columns too",
+        "complete a column of which nothing is observed",
+    ),
+    _classifier(
+        "mkl",
+        "learning:MKLClassifier",
+        "most samples have most views; an absent view counts as zero, few views get weight",
+    ),
+    _classifier(
+        "amkl-convex",
+        "learning:AbsentMKLClassifier",
+        "start here: every sample judged in its own views; the same as mkl once a sample has all views",
+        "differ from mkl if one training sample has every view",
+        {"formulation": "convex"},
+        ("lam", "max_iter", "tau_min", "two_step", "paper_form"),
+    ),
+    _classifier(
+        "amkl-mean",
+        "learning:AbsentMKLClassifier",
+        "the same with views judged on average, which complete samples do not turn into mkl",
+        "",
+        {"formulation": "convex", "constraint": "mean"},
+        ("lam", "max_iter", "tau_min", "two_step", "paper_form"),
+    ),
+    _classifier(
+        "amkl-iterative",
+        "learning:AbsentMKLClassifier",
+        "a few views carry the classes and many samples lack one of them; slower, no guarantee",
+        "promise to converge",
+        {"formulation": "iterative"},
+        ("lam", "constraint", "shared_weights", "two_step", "paper_form"),
+    ),
+    _classifier(
+        "amkl-penalized",
+        "learning:AbsentMKLClassifier",
+        "samples differ much in how many views they have; margins shrink with the share present",
+        "",
+        {"formulation": "penalized"},
+        ("max_iter", "constraint", "two_step", "paper_form"),
+    ),
+    _classifier(
+        "average",
+        "learning:AverageKernelSVC",
+        "baseline: one machine on the average of the kernels, absent = zero; hard to beat",
+        "weigh views",
+        {"weights": "uniform"},
+        ("lam",),
+    ),
+    _classifier(
+        "alignment",
+        "learning:AverageKernelSVC",
+        "the same with weights that bring the sum nearest to the labels; quick",
+        "",
+        {"weights": "alignment"},
+        ("lam",),
+    ),
+    _classifier(
+        "easymkl",
+        "learning:AverageKernelSVC",
+        "the same with weights by how far apart each kernel holds the classes",
+        "see that a view is poor where samples that lack it are near the boundary",
+        {"weights": "margin"},
+    ),
+    Entry(
+        "classifier",
+        "features",
+        "classes",
+        "mmaf",
+        "learning:MMAFClassifier",
+        "a linear machine on the features that each sample has; features comparable, few of them",
+        "learn from kernels, or curved boundaries",
+    ),
+)
 
 
-def make(kind: Any, method: str, **options: Any) -> Any:
-    """The method of that name with the options that were given; refuse those it does not have."""
-    offered = recipes(kind)
-    if method not in offered:
-        check_name("method", method, [*offered, *(MATRIX if kind is Completer else ())])
-    cls, recipe = offered[method]
-    given = {name: value for name, value in options.items() if value is not None}
-    taken = set(cls._get_param_names()) - set(recipe.without)
-    unknown = [name for name in given if name not in taken]
-    if unknown:
-        flag = FLAGS.get(unknown[0], "--" + unknown[0].replace("_", "-"))
-        raise ValueError(f"{flag} does not apply to method {method!r}")
-    return cls(**recipe.parameters, **given)
+def offered(*families: Family) -> dict[str, Entry]:
+    """The methods of these families by name, in the order of the list."""
+    return {entry.name: entry for entry in CATALOGUE if entry.family in families}
+
+
+def find(name: str, *families: Family) -> Entry:
+    """The method of that name, or an error that says which it may have meant."""
+    methods = offered(*families)
+    check_name("method", name, methods)
+    return methods[name]

@@ -9,6 +9,7 @@ import pytest
 import absentia
 from absentia import io, missingness
 from absentia.app.cli import _main as cli
+from absentia.methods.catalogue import offered
 from command import refused, run, run_process
 from conftest import random_kernels, random_problem
 
@@ -89,7 +90,7 @@ def test_inspect_counts_groups_and_missing_values(tmp_path):
 # ------------------------------------------------------------------------------------------ complete
 
 
-@pytest.mark.parametrize("method", list(cli.recipes()))
+@pytest.mark.parametrize("method", list(offered("completer")))
 def test_complete_writes_kernels_with_everything_observed(kernels, tmp_path, method):
     out = tmp_path / "out.npz"
     result = run("complete", kernels, "-o", out, "--method", method)

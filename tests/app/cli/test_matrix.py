@@ -315,7 +315,7 @@ BAD = [
     (["complete", "k.npz", "-o", "o.npz", *PMA], ["k.npz: holds views", "another --method", "as X"]),
     (["complete", "v.npz", "-o", "o.npz", *PMA], ["v.npz: holds views", "another --method"]),
     (["complete", "k.npz", "-o", "o.npz", "--std", "s.csv"], ["--std does not apply to method 'mkmc-pca'"]),
-    (["complete", "k.npz", "-o", "o.npz", "--method", "magic"], ["no method 'magic'", "pma"]),
+    (["complete", "k.npz", "-o", "o.npz", "--method", "magic"], ["no method 'magic'", "mkmc-pca"]),
     (["complete", "t.csv", *PMA], ["-o"]),
     (["complete", "gone.csv", "-o", "o.csv", *PMA], ["gone.csv: no such file"]),
     (["complete", "gone.npz", "-o", "o.npz", *PMA], ["gone.npz: no such file"]),

@@ -130,18 +130,12 @@ def test_no_samples_at_all_are_refused(folder, tmp_path):
 # --------------------------------------------------------------------------------------- what is no number
 
 
-def spoiled(folder, path, name="model.npz", **changes):
-    with np.load(folder / name) as file:
-        arrays = {key: file[key] for key in file.files}
-    np.savez(path, **arrays | {key: change(arrays[key]) for key, change in changes.items()})
-
-
-@pytest.mark.parametrize("name", ["model.npz", "scores.npz"])
-def test_a_model_whose_predictions_could_not_be_finite_is_refused(folder, tmp_path, name):
-    spoiled(folder, tmp_path / "bad.npz", name, dual_coef=lambda a: a * 1e308, weights=lambda a: a * 1e308)
+def test_a_model_that_was_changed_is_refused(folder, tmp_path):
+    arrays = io.read_arrays(folder / "model.npz")
+    key = next(key for key, a in arrays.items() if a.dtype.kind == "f" and a.ndim == 2)
+    np.savez(tmp_path / "bad.npz", **arrays | {key: arrays[key] * 1e308})
     result = run("predict", "bad.npz", folder / "new.npz", "-o", "p.csv", cwd=tmp_path)
-    refused(result, "bad.npz", "beyond", "fit again")
-    assert "overflow" not in result.stderr
+    refused(result, "bad.npz", "damaged or changed")
     assert not (tmp_path / "p.csv").exists()
 
 

@@ -36,9 +36,7 @@ from absentia.experiment import Plan, Validation
 from absentia.files import csv_rows, read_labels, read_new
 from absentia.kernels import KERNELS
 from absentia.methods import models
-from absentia.methods.base import Completer
-from absentia.methods.catalogue import MATRIX, make, recipes
-from absentia.methods.learning import KernelClassifier
+from absentia.methods.catalogue import find, offered
 from absentia.methods.models import Model
 
 if TYPE_CHECKING:
@@ -97,12 +95,12 @@ def fit(
         List the methods, one line each, and do nothing else.
     """
     if list_methods:
-        out.print(method_table(KernelClassifier))
+        out.print(method_table("classifier"))
         return
     if data is None or output is None or labels is None:
         raise ValueError("DATA, --labels and an output (-o MODEL.npz) are wanted; see absentia fit --help")
     check_threads(threads)
-    plan = Plan(make(KernelClassifier, method, probability=probability), kernel, price_of(C))
+    plan = Plan(find(method, "classifier").make(probability=probability), kernel, price_of(C))
     check_name("kernel", kernel, KERNELS)
     page = _report_place(data, output, labels, report, no_report)
     endings.ledger.expect(output, page)
@@ -117,7 +115,7 @@ def fit(
 
         story = classification_story(data, labels, plan, model, training, judged, remarks)
         html = reporting.render_classification(story)
-    models.save(output, model)
+    models.save(model, output)
     if html is not None and page is not None:
         reporting.save(html, page)
     _say_how_it_went(method, plan, model, training, judged)
@@ -290,7 +288,7 @@ def prediction_header(model: Model) -> list[str]:
     return ["id", "predicted", *numbers, *(f"view={name}" for name in model.names), "flag"]
 
 
-def prediction_lines(model: Model, rows: KernelViews) -> Iterator[list[Any]]:
+def prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[Any]]:
     """The lines of these samples in the table of predictions."""
     classifier = model.classifier
     with np.errstate(all="ignore"):  # what is not finite is refused below
@@ -309,7 +307,7 @@ def prediction_lines(model: Model, rows: KernelViews) -> Iterator[list[Any]]:
         yield [str(sample), str(predicted[i]), *shares, *had, flag]
 
 
-def _check_scores(rows: KernelViews, scores: Array) -> None:
+def _check_scores(rows: Views | KernelViews, scores: Array) -> None:
     """Refuse to pass on scores that are no numbers."""
     bad = ~np.isfinite(scores).all(axis=1)
     if bad.any():
@@ -367,13 +365,11 @@ def _predictions(method: str, judged: Validation) -> dict[str, Array]:
     return {method: judged.predicted, AVERAGED: judged.averaged, MAJORITY: judged.majority}
 
 
-def method_table(kind: Any) -> Table:
+def method_table(*families: Any) -> Table:
     """Methods that are offered by name, and when to use them."""
     table = Table("method", "when to use it", box=None, pad_edge=False)
-    for name, (_, recipe) in recipes(kind).items():
-        table.add_row(name, recipe.when)
-    for name, recipe in MATRIX.items() if kind is Completer else ():
-        table.add_row(name, recipe.when)
+    for name, entry in offered(*families).items():
+        table.add_row(name, entry.when)
     return table
 
 
@@ -413,7 +409,7 @@ def classification_story(
         facts={
             "file": str(data),
             "labels": labels,
-            "method": f"{method}: {recipes(KernelClassifier)[method][1].when}",
+            "method": f"{method}: {offered('classifier')[method].when}",
             "kernel": kernel,
             "C": f"{classifier.C:g}; in the folds {chosen}",
             f"C of the {AVERAGED}": "in the folds " + ", ".join(f"{C:g}" for C in judged.averaged_prices),

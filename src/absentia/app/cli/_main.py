@@ -46,15 +46,14 @@ from absentia.app._calls import (
     check_report,
     check_threads,
     check_whole,
-    components_of,
 )
 from absentia.app.cli import _fit as cli_fit
 from absentia.app.cli import _matrix as cli_matrix
-from absentia.core import Progress, at_most, check_name
+from absentia.core import Iterative, Progress, at_most, check_name
 from absentia.data import KernelViews, Presence, Views
 from absentia.kernels import KERNELS, ViewKernels
-from absentia.methods.base import Completer, IterativeMixin
-from absentia.methods.catalogue import make, recipes
+from absentia.methods.catalogue import find, offered
+from absentia.methods.completion import Completer
 
 if TYPE_CHECKING:
     from absentia.app.report import CompletionStory
@@ -206,7 +205,7 @@ def complete(
         List the methods, one line each, and do nothing else.
     """
     if list_methods:
-        out.print(cli_fit.method_table(Completer))
+        out.print(cli_fit.method_table("completer", "matrix"))
         return
     if file is None or output is None:
         raise ValueError(
@@ -230,14 +229,16 @@ def complete(
         return
     if std is not None:
         raise ValueError(f"--std does not apply to method {method!r}")
-    completer = make(
-        Completer,
-        method,
-        n_components=components_of(components),
-        algorithm=algorithm,
-        prior=prior,
-        tol=tol,
-        max_iter=max_iter,
+    flags = {
+        "--components": components,
+        "--algorithm": algorithm,
+        "--prior": prior,
+        "--tol": tol,
+        "--max-iter": max_iter,
+    }
+    entry = find(method, "completer")
+    completer = entry.make(
+        **entry.read({flag: str(value) for flag, value in flags.items() if value is not None})
     )
     check_name("kernel", kernel or "rbf", KERNELS)
     cli_matrix.refuse_matrix(file, method)
@@ -256,7 +257,7 @@ def complete(
 
             story = completion_story(file, method, completer, kernels, completed, remarks)
             reporting.write(story, report)
-    if isinstance(completer, IterativeMixin):
+    if isinstance(completer, Iterative):
         out.print(f"{method}: {completer.status_} ({completer.n_iter_} iterations)")
     out.print(f"[bold]completed kernels[/]: {escape(str(output))}", soft_wrap=True)
     if report is not None:
@@ -292,14 +293,14 @@ def _write_completion(
     output: Path, method: str, completer: Completer, kernels: KernelViews, completed: KernelViews
 ) -> None:
     extra: dict[str, Any] = {"mask_before": kernels.observed, "method": method}
-    if isinstance(completer, IterativeMixin):
+    if isinstance(completer, Iterative):
         extra["objective"] = completer.objective_
     io.write(output, completed, **extra)
 
 
 def run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
     """Complete, showing iterations; the first Ctrl-C stops at the current iteration."""
-    if not isinstance(completer, IterativeMixin):
+    if not isinstance(completer, Iterative):
         return completer.fit_transform(kernels)
     with iteration_bar() as start, stop_on_interrupt() as stopped:
         show = start(method)
@@ -322,7 +323,7 @@ def completion_story(
     """What the report of one completion shows."""
     from absentia.app.report import CompletionStory
 
-    traces = {method: completer.objective_} if isinstance(completer, IterativeMixin) else {}
+    traces = {method: completer.objective_} if isinstance(completer, Iterative) else {}
     parameters = {name: value for name, value in completer.get_params().items() if name != "callback"}
     return CompletionStory(
         title=f"{file.name}, completed",
@@ -336,7 +337,7 @@ def completion_story(
         warnings=list(dict.fromkeys([*concerns(kernels), *remarks])),
         facts={
             "file": str(file),
-            "method": f"{method}: {recipes()[method][1].when}",
+            "method": f"{method}: {offered('completer')[method].when}",
             "parameters": ", ".join(f"{name}={value!r}" for name, value in parameters.items()),
             "made with": f"absentia {absentia.__version__}, NumPy {np.__version__}",
         },

@@ -26,7 +26,7 @@ from absentia.app._calls import check_ending, check_outputs, check_report
 from absentia.core import Array, at_most
 from absentia.data import AbsenceWarning, shown
 from absentia.files import Matrix
-from absentia.methods.catalogue import FLAGS, MATRIX
+from absentia.methods.catalogue import find
 from absentia.methods.matrix import MANY, PMAImputer, RowKernel
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def complete_matrix(
     """
     for name, value in others.items():
         if value is not None:
-            flag = FLAGS.get(name, "--" + name.replace("_", "-"))
+            flag = "--" + name.removeprefix("n_").replace("_", "-")
             raise ValueError(f"{flag} does not apply to method {METHOD!r}")
     beside = _places(file, output, std, report)
     endings.ledger.expect(output, beside, report)
@@ -329,7 +329,7 @@ def matrix_story(
         )
     facts = {
         "file": str(file),
-        "method": f"{METHOD}: {MATRIX[METHOD].when}",
+        "method": f"{METHOD}: {find(METHOD, 'matrix').when}",
         "parameters": ", ".join(f"{name}={value!r}" for name, value in options.items()) or "as they are",
         "random choices": "seed 0",
         "made with": f"absentia {absentia.__version__}, NumPy {np.__version__}",

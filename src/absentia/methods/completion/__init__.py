@@ -1,11 +1,26 @@
 """Filling the missing rows and columns of kernels."""
 
+from absentia.methods.completion._base import Completer
 from absentia.methods.completion._em import EMFill
 from absentia.methods.completion._fill import MeanFill, ZeroFill
 from absentia.methods.completion._knn import KNNFill
+from absentia.methods.completion._placement import Frame, Place, Placing
 from absentia.methods.completion._svt import SVTFill
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkc import MKC
 from absentia.methods.completion.mkmc import MKMC
 
-__all__ = ["CVKT", "MKC", "MKMC", "EMFill", "KNNFill", "MeanFill", "SVTFill", "ZeroFill"]
+__all__ = [
+    "CVKT",
+    "MKC",
+    "MKMC",
+    "Completer",
+    "EMFill",
+    "Frame",
+    "KNNFill",
+    "MeanFill",
+    "Place",
+    "Placing",
+    "SVTFill",
+    "ZeroFill",
+]

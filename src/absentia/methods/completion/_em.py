@@ -47,8 +47,7 @@ Departures from the references
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -58,40 +57,32 @@ from absentia.core import (
     CLEAR,
     Accelerated,
     Array,
-    Callback,
     Conditional,
     Evaluated,
     Point,
-    RandomState,
+    Positive,
     Solution,
-    Stop,
+    Whole,
     accelerate,
+    alike,
     by_pattern,
     centred,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
     clear_cut,
+    kept,
+    method,
 )
 from absentia.data import KernelViews
-from absentia.methods.base import Recipe
-from absentia.methods.completion._combined import (
-    PATIENCE,
-    Axes,
-    CombiningCompleter,
-    Place,
-    alike,
-    check_fillable,
-    check_iterations,
-    coordinates,
-)
+from absentia.methods.completion._placement import Place
+from absentia.methods.completion._regularised import Axes, Regularised, coordinates, with_mean
 
 #: An eigenvalue below this share of the kernel's largest value, times the samples, is rounding.
 SOLID = 1e-10
-#: Ridges that are tried: the prior's samples as a share of the real ones.
-PATH = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 
 
+@kept
 @dataclass(frozen=True)
 class Scores:
     """Leading principal components of a view, as :class:`Axes`, scaled to unit mean squared distance."""
@@ -102,12 +93,12 @@ class Scores:
     outside: float  # variance outside the axes, in the kernel's own units
 
     @classmethod
-    def of(cls, K: Array, v: Array, n_components: int | str) -> Scores:
+    def of(cls, K: Array, n_components: int | str) -> Scores:
         if alike(K):
             K = np.asarray(K, dtype=np.float64)
             outside = max(float(np.diagonal(K).mean() - K.mean()), 0.0) if len(K) else 0.0
             nothing = np.zeros((len(K), 0))
-            return cls(Axes.of(K, v, nothing, nothing), 1.0, np.zeros(0), outside)
+            return cls(Axes.through_mean(K, nothing, nothing), 1.0, np.zeros(0), outside)
         K = np.asarray(K, dtype=np.float64)
         w, Q = scipy.linalg.eigh(centred(K), check_finite=False)
         w, Q = np.maximum(w[::-1], 0.0), Q[:, ::-1]
@@ -120,7 +111,7 @@ class Scores:
             r = clear_cut(w, r) if solid[r - 1] else r
         # a direction without variance keeps its place, at zero: their number is not for rounding to say
         root = np.sqrt(size) * np.where(solid[:r], np.sqrt(np.where(solid[:r], w[:r], 1.0)), np.inf)
-        axes = Axes.of(K, v, Q[:, :r] * (size / root), Q[:, :r] / root)
+        axes = Axes.through_mean(K, Q[:, :r] * (size / root), Q[:, :r] / root)
         variances = np.where(solid[:r], w[:r], 0.0) / (size * len(K))
         return cls(axes, size, variances, float(w[r:].sum()) / len(K))
 
@@ -163,7 +154,8 @@ def evaluate(problem: Problem, ridge: float, point: Point) -> Evaluated:
     return Evaluated(point, value / 2, (mu + shift, scatter / (problem.size + weight)))
 
 
-class EMFill(CombiningCompleter):
+@method
+class EMFill(Regularised):
     """Fill with conditional expectations under one Gaussian over all views, fitted by EM.
 
     Assumes that the scores of samples along each view's leading principal components are jointly
@@ -189,10 +181,11 @@ class EMFill(CombiningCompleter):
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
     max_iter : int, default 500
+        Stop after so many iterations at the latest.
     random_state : int, Generator, RandomState or None
         Of what ``"heldout"`` hides.  None: the fixed seed 0.
     callback : callable, optional
-        Called with a ``_loop.Progress`` after each iteration; returning True stops.
+        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
 
     Attributes
     ----------
@@ -222,37 +215,11 @@ class EMFill(CombiningCompleter):
     True
     """
 
-    recipes = {"em": Recipe({}, "views that predict one another linearly; slow beyond some ten views")}
+    n_components: Whole | Literal["gk"] = "gk"
+    _: KW_ONLY
+    ridge: Positive | Literal["heldout"] = "heldout"
 
-    def __init__(
-        self,
-        n_components: int | Literal["gk"] = "gk",
-        *,
-        ridge: float | Literal["heldout"] = "heldout",
-        tol: float = 1e-6,
-        max_iter: int = 500,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.ridge = ridge
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.callback = callback
-
-    def _learn(self, X: KernelViews) -> None:
-        self._check_parameters()
-        check_fillable(X, chained=True)
-        rough = {"stop": Stop(max(self.tol, 1e-5), patience=PATIENCE), "max_iter": self.max_iter}
-        self.ridge_ = (
-            self._by_hiding(X, PATH, self.random_state, **rough)
-            if self.ridge == "heldout"
-            else float(self.ridge)
-        )
-        stop = Stop(self.tol, patience=PATIENCE)
-        options = {"stop": stop, "max_iter": self.max_iter, "callback": self.callback}
-        self._fit_with(X, self.ridge_, **options)
+    _strength, _path = "ridge", (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 
     def _prepare(self, X: KernelViews) -> Callable[..., Solution[Accelerated]]:
         problem = self._problem(X)
@@ -269,20 +236,17 @@ class EMFill(CombiningCompleter):
 
     def _problem(self, X: KernelViews) -> Problem:
         """Find the axes; the scores of the samples that have some view are the data."""
-        self._scores = [
-            Scores.of(X.block(name), np.flatnonzero(present), self.n_components)
-            for name, present in zip(X.names, X.observed.T, strict=True)
-        ]
-        self._axes = [scores.axes for scores in self._scores]
+        self._scores = [Scores.of(X.block(name), self.n_components) for name in X.names]
+        self._frames = axes = [scores.axes for scores in self._scores]
         self.n_components_ = tuple(len(scores.variances) for scores in self._scores)
         some = X.observed.any(axis=1)
-        seen = np.hstack(coordinates(self._axes, X))[some]
+        seen = np.hstack(coordinates(axes, X))[some]
         # a score's variance in the prior is the mean of its view's
         means = [scores.variances.sum() / max(len(scores.variances), 1) for scores in self._scores]
         psi = np.repeat(means, self.n_components_)
         return Problem(seen, X.observed[some], self.n_components_, psi)
 
-    def _place(self, seen: Sequence[Array], observed: Array) -> list[Place]:
+    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
         X = np.hstack(seen)
         width = np.array(self.n_components_)
         spread = np.zeros(X.shape)
@@ -294,13 +258,4 @@ class EMFill(CombiningCompleter):
             spread[np.ix_(rows, h)] = np.diagonal(given.covariance)
         ends = np.cumsum(width)[:-1]
         parts = zip(self._scores, np.split(X, ends, axis=1), np.split(spread, ends, axis=1), strict=True)
-        return [Place.along(x, scores.size * s.sum(axis=1) + scores.outside) for scores, x, s in parts]
-
-    def _check_parameters(self) -> None:
-        q: Any = self.n_components
-        if q != "gk" and (not isinstance(q, Integral) or q < 1):
-            raise ValueError(f"n_components must be a whole number from 1 on, or 'gk'; got {q!r}")
-        r: Any = self.ridge
-        if r != "heldout" and (not isinstance(r, Real) or not 0 < float(r) < np.inf):
-            raise ValueError(f"ridge must be a positive number, or 'heldout'; got {r!r}")
-        check_iterations(self.tol, self.max_iter)
+        return [Place(with_mean(x), scores.size * s.sum(axis=1) + scores.outside) for scores, x, s in parts]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 
-from absentia.core import Array
+from absentia.core import Array, Operator, kept, method
 from absentia.data import KernelViews
-from absentia.methods.base import Completer, Recipe
+from absentia.methods.completion._placement import Frame, Place, Placing
 
 
-class ZeroFill(Completer):
+@method
+class ZeroFill(Placing):
     """Absent rows and columns become zero, their diagonal too.
 
     Assumes nothing.  An absent sample is the zero vector: unlike everything, itself included.  The
@@ -25,32 +29,38 @@ class ZeroFill(Completer):
            [0., 0.]])
     """
 
-    recipes = {"zero": Recipe({}, "baseline: absent samples are like nothing; hard to beat before an SVM")}
+    _learns = False
 
     def _learn(self, X: KernelViews) -> None:
-        pass
+        self._frames = [Frame.of(K, np.zeros((K.shape[0], 0))) for K in map(X.operator, X.names)]
+        self._places = self._place(X)
 
-    def _fill(self, X: KernelViews) -> dict[str, Array]:
-        return {name: _spread(X, v, np.zeros(X.shape)) for v, name in enumerate(X.names)}
-
-    def _fill_rows(self, X: KernelViews) -> tuple[dict[str, Array], dict[str, Array]]:
-        diagonals = {}
-        for v, name in enumerate(X.names):
-            diagonals[name] = np.zeros(len(X))
-            diagonals[name][X.observed[:, v]] = X.diagonal(name)
-        return self._fill(X), diagonals
+    def _place(self, X: KernelViews) -> list[Place]:
+        return [Place(np.zeros((n, 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
 
 
-class MeanFill(Completer):
+@kept
+@dataclass(frozen=True)
+class Constant(Frame):
+    """One axis that has the same kernel value with every sample; no combination of samples has."""
+
+    level: float
+
+    def along(self, rows: Operator) -> Array:
+        return np.full((rows.shape[0], 1), self.level)
+
+
+@method
+class MeanFill(Placing):
     """An absent sample becomes the mean of the observed ones.
 
     Parameters
     ----------
     of : {"features", "blocks", "entries"}, default "features"
-        ``"features"``: the mean sample in feature space.  Its kernel values are the observed kernel's
-        row means, and with itself the mean of all entries: positive semidefinite whenever the
-        observed kernel is.  ``"blocks"``: the same, but an absent sample's value with itself is the
-        mean of the observed diagonal, so that a constant diagonal stays constant; positive
+        What is averaged.  ``"features"``: the mean sample in feature space.  Its kernel values are the
+        observed kernel's row means, and with itself the mean of all entries: positive semidefinite
+        whenever the observed kernel is.  ``"blocks"``: the same, but an absent sample's value with itself
+        is the mean of the observed diagonal, so that a constant diagonal stays constant; positive
         semidefinite too, being the mean sample plus a part of each absent sample's own.
         ``"entries"``: every missing entry is the mean of all observed entries, as the papers do for
         comparison; that is in general *not* positive semidefinite.
@@ -66,47 +76,29 @@ class MeanFill(Completer):
            [0.5, 0.5, 0.5]])
     """
 
-    recipes = {"mean": Recipe({}, "baseline: absent samples are the average sample")}
+    of: Literal["features", "blocks", "entries"] = "features"
 
-    def __init__(self, of: str = "features") -> None:
-        self.of = of
+    _learns = False
 
     def _learn(self, X: KernelViews) -> None:
-        if self.of not in ("features", "blocks", "entries"):
-            raise ValueError(f"of must be 'features', 'blocks' or 'entries', not {self.of!r}")
-        self._means: dict[str, Array] = {}
-        self._own: dict[str, float] = {}
-        for name in X.names:
-            n = X.operator(name).shape[0]
-            # row means as one thin product, so that kernels given as factors stay factors
-            means = X.operator(name) @ np.full((n, 1), 1.0 / n) if n else np.zeros((0, 1))
-            self._means[name] = means[:, 0]
-            self._own[name] = float(X.diagonal(name).mean(dtype=np.float64)) if n else 0.0
+        self._frames = [mean_frame(X.operator(name), flat=self.of == "entries") for name in X.names]
+        means = [float(X.diagonal(name).mean(dtype=np.float64)) if len(X.diagonal(name)) else 0.0
+                 for name in X.names]  # fmt: skip
+        grand = [float(frame.E[0, 0]) for frame in self._frames]
+        pairs = zip(means, grand, strict=True)
+        self._spread = [max(own - mean, 0.0) if self.of == "blocks" else 0.0 for own, mean in pairs]
+        self._places = self._place(X)
 
-    def _fill(self, X: KernelViews) -> dict[str, Array]:
-        return self._fill_rows(X)[0]
-
-    def _fill_rows(self, X: KernelViews) -> tuple[dict[str, Array], dict[str, Array]]:
-        blocks, diagonals = {}, {}
-        for v, name in enumerate(X.names):
-            rows, cols = X.observed[:, v], X.column_observed[:, v]
-            means = self._means[name]
-            grand = float(means.mean()) if len(means) else 0.0
-            filled = np.full(X.shape, grand)
-            if self.of != "entries" and len(means):
-                filled[np.ix_(~rows, cols)] = means
-                row_means = means if X.square else X.block(name).mean(axis=1)
-                filled[np.ix_(rows, ~cols)] = row_means[:, None]
-            own = self._own[name] if self.of == "blocks" else grand
-            if X.square:
-                np.fill_diagonal(filled, own)
-            blocks[name] = _spread(X, v, filled)
-            diagonals[name] = np.full(len(X), own)
-            diagonals[name][rows] = X.diagonal(name)
-        return blocks, diagonals
+    def _place(self, X: KernelViews) -> list[Place]:
+        counts = (~X.observed).sum(axis=0)
+        return [Place(np.ones((n, 1)), np.full(n, s)) for n, s in zip(counts, self._spread, strict=True)]
 
 
-def _spread(X: KernelViews, v: int, filled: Array) -> Array:
-    """`filled` with the observed block of view `v` written over it."""
-    filled[np.ix_(X.observed[:, v], X.column_observed[:, v])] = X.block(X.names[v])
-    return filled
+def mean_frame(K: Operator, *, flat: bool) -> Frame:
+    """The mean sample as the only axis; `flat`: one that is equally like every sample."""
+    m = K.shape[0]
+    frame = Frame.of(K, np.full((m, 1), 1.0 / max(m, 1)))
+    if not flat:
+        return frame
+    grand = float(frame.G.mean()) if m else 0.0
+    return Constant(frame.C, np.full((m, 1), grand), np.full((1, 1), grand), grand)

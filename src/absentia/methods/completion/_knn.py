@@ -20,22 +20,25 @@ of the means themselves, which lie closer to the origin than the samples do.
 
 from __future__ import annotations
 
-from numbers import Integral
+from dataclasses import KW_ONLY
 from typing import Any, Literal
+from warnings import catch_warnings
 
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, symmetrize
+from absentia.core import Array, Operator, RandomState, Whole, alike, least, method
 from absentia.data import KernelViews
-from absentia.methods.base import Completer, Recipe
-from absentia.methods.completion._combined import alike, check_fillable, warn_of_strangers
+from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._placement import Frame, Place, Placing
 
 #: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
 SAME = 1e-9
+#: Numbers of neighbours that are tried.
+PATH = (1, 2, 3, 5, 8, 12, 20, 30)
 
 
-def squared_distances(K: Array, rows: Array, columns: Array) -> Array:
+def kernel_distances(K: Array, rows: Array, columns: Array) -> Array:
     """Squared distances in feature space from kernel values and own values; rounding dips below zero."""
     return np.asarray(np.maximum(rows[:, None] + columns[None, :] - 2 * K, 0.0))
 
@@ -60,7 +63,7 @@ def shared_distances(X: KernelViews, own: list[Array], scales: list[float]) -> A
         shared = np.ix_(X.observed[:, k], X.column_observed[:, k])
         if scales[k] > 0:
             K = np.asarray(X.block(name), dtype=np.float64)
-            total[shared] += squared_distances(K, X.diagonal(name), own[k]) / scales[k]
+            total[shared] += kernel_distances(K, X.diagonal(name), own[k]) / scales[k]
         count[shared] += 1
     return np.where(count > 0, total / np.maximum(count, 1), np.inf)
 
@@ -87,7 +90,8 @@ def neighbour_weights(D: Array, k: int, weights: str) -> Any:
     return scipy.sparse.csr_array(A / A.sum(axis=1, keepdims=True))
 
 
-class KNNFill(Completer):
+@method
+class KNNFill(Placing):
     """An absent sample becomes the average, in feature space, of its nearest neighbours that have the view.
 
     Neighbours are found by kernel distances averaged over the views that two samples share.  Completed
@@ -101,14 +105,26 @@ class KNNFill(Completer):
 
     Parameters
     ----------
-    n_neighbors : int, default 5
-        How many; fewer where fewer have the view and share another.  Samples equally far share
-        the places that are left.  The default is that of scikit-learn's ``KNNImputer``.
+    n_neighbors : int or "heldout", default 5
+        How many; fewer where fewer have the view and share another.  Samples equally far share the
+        places that are left.  The default is that of scikit-learn's ``KNNImputer``; ``"heldout"`` hides
+        a tenth of each view's observed samples and takes the number that completes them best (errors
+        are kept in ``heldout_curve_``).
     weights : {"uniform", "distance"}, default "uniform"
         All neighbours alike, or by the inverse of their distance.
     spread : bool, default True
         Whether an absent sample's own value is the mean of its neighbours', so that kernels of constant
         diagonal keep it, or the smaller one of the neighbours' average.
+
+    random_state : int, Generator, RandomState or None
+        Of what ``"heldout"`` hides.  None: the fixed seed 0.
+
+    Attributes
+    ----------
+    n_neighbors_ : int
+    heldout_curve_ : dict
+        Error by number of neighbours, for ``n_neighbors="heldout"``.
+    names_in_, ids_
 
     Notes
     -----
@@ -126,73 +142,48 @@ class KNNFill(Completer):
     array([0., 0., 1., 1.])
     """
 
-    recipes = {"knn": Recipe({}, "many samples, close ones alike in every view; quick, no model")}
+    n_neighbors: Whole | Literal["heldout"] = 5
+    _: KW_ONLY
+    weights: Literal["uniform", "distance"] = "uniform"
+    spread: bool = True
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: Literal["uniform", "distance"] = "uniform",
-        spread: bool = True,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.spread = spread
+    _links = "direct"
 
     def _learn(self, X: KernelViews) -> None:
-        self._check_parameters()
-        check_fillable(X, chained=False)
         self._train = X
         self._scales = [mean_pair_distance(X.block(name)) for name in X.names]
-        self._A = self._weights(X)
+        self._frames = [_every_sample(X.operator(name)) for name in X.names]
+        self.n_neighbors_ = self._by_hiding(X) if self.n_neighbors == "heldout" else int(self.n_neighbors)
+        self._places = self._place(X)
 
-    def _weights(self, X: KernelViews) -> list[Any]:
-        """For each view, absent rows as combinations of the training samples that have it."""
+    def _by_hiding(self, X: KernelViews) -> int:
+        """The number of neighbours that best completes what is hidden for the purpose."""
+        trial = Trial.of(X, self.random_state)
+
+        def complete(k: int) -> KernelViews:
+            return KNNFill(k, weights=self.weights, spread=self.spread).fit_transform(trial.part)
+
+        with catch_warnings(action="ignore"):  # of gaps, once more
+            self.heldout_curve_ = trial.curve(PATH, complete) if trial.n_hidden else {}
+        return int(least(self.heldout_curve_)) if self.heldout_curve_ else 5
+
+    def _place(self, X: KernelViews) -> list[Place]:
+        """Absent rows as combinations of the training samples that have the view."""
         D = shared_distances(X, [self._train.diagonal(name) for name in X.names], self._scales)
-        return [
-            neighbour_weights(D[np.ix_(~there, has)], int(self.n_neighbors), self.weights)
-            for there, has in zip(X.observed.T, X.column_observed.T, strict=True)
-        ]
+        places = []
+        for name, there, has, frame in zip(
+            X.names, X.observed.T, X.column_observed.T, self._frames, strict=True
+        ):
+            A = neighbour_weights(D[np.ix_(~there, has)], self.n_neighbors_, self.weights)
+            W = A.toarray()
+            # how much the neighbours vary about their mean
+            vary = A @ self._train.diagonal(name) - frame.own(W)
+            places.append(Place(W, np.maximum(vary, 0.0) if self.spread else np.zeros(len(W))))
+        return places
 
-    def _fill(self, X: KernelViews) -> dict[str, Array]:
-        kernels = {}
-        for name, A, there in zip(X.names, self._A, X.observed.T, strict=True):
-            K, block = np.zeros(X.shape), X.block(name)
-            AK = A @ np.asarray(block, dtype=np.float64)
-            K[np.ix_(there, there)] = block
-            K[np.ix_(~there, there)] = AK
-            K[np.ix_(there, ~there)] = AK.T
-            within = symmetrize(AK @ A.T)
-            within[np.diag_indices_from(within)] += self._spread(A, within.diagonal(), X.diagonal(name))
-            K[np.ix_(~there, ~there)] = within
-            kernels[name] = K
-        return kernels
 
-    def _spread(self, A: Any, of_mean: Array, own: Array) -> Array:
-        """How much the neighbours vary about their mean."""
-        return np.maximum(A @ own - of_mean, 0.0) if self.spread else np.zeros(A.shape[0])
-
-    def _fill_rows(self, X: KernelViews) -> tuple[dict[str, Array], dict[str, Array]]:
-        warn_of_strangers(X, chained=False)
-        blocks, diagonals = {}, {}
-        new = self._weights(X)
-        for k, name in enumerate(X.names):
-            there, has = X.observed[:, k], X.column_observed[:, k]
-            K = np.asarray(self._train.block(name), dtype=np.float64)
-            full, own = np.zeros(X.shape), np.zeros(len(X))
-            AK = new[k] @ K
-            full[np.ix_(there, has)] = X.block(name)
-            full[np.ix_(there, ~has)] = X.block(name) @ self._A[k].T
-            full[np.ix_(~there, has)] = AK
-            full[np.ix_(~there, ~has)] = AK @ self._A[k].T
-            of_mean = (new[k] * AK).sum(axis=1)
-            own[there] = X.diagonal(name)
-            own[~there] = of_mean + self._spread(new[k], of_mean, self._train.diagonal(name))
-            blocks[name], diagonals[name] = full, own
-        return blocks, diagonals
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.n_neighbors, Integral) or self.n_neighbors < 1:
-            raise ValueError(f"n_neighbors >= 1 is wanted, a whole number; got {self.n_neighbors!r}")
-        if self.weights not in ("uniform", "distance"):
-            raise ValueError(f"weights must be 'uniform' or 'distance', not {self.weights!r}")
+def _every_sample(K: Operator) -> Frame:
+    """Every sample an axis of its own."""
+    A = np.asarray(K.to_dense(), dtype=np.float64)
+    return Frame(None, A, A)

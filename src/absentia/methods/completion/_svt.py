@@ -48,10 +48,9 @@ Departures from the references
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy.linalg
@@ -60,32 +59,22 @@ from absentia.core import (
     CLEAR,
     Accelerated,
     Array,
-    Callback,
     Evaluated,
     Point,
-    RandomState,
+    Range,
     Solution,
-    Stop,
+    Whole,
     accelerate,
+    alike,
     by_pattern,
     centred,
     cholesky,
     cholesky_solve,
+    method,
 )
 from absentia.data import KernelViews
-from absentia.methods.base import Recipe
-from absentia.methods.completion._combined import (
-    PATIENCE,
-    Axes,
-    CombiningCompleter,
-    Place,
-    alike,
-    check_fillable,
-    check_iterations,
-)
-
-#: Thresholds that are tried, relative to the largest singular value.
-PATH = tuple(0.5 ** (i + 1) for i in range(6))
+from absentia.methods.completion._placement import Place
+from absentia.methods.completion._regularised import Axes, Regularised, with_mean
 
 
 @dataclass(frozen=True)
@@ -174,7 +163,8 @@ def evaluate(problem: Problem, lam: float, point: Point) -> Evaluated:
     return Evaluated(point, value, (rows_given_views(problem.patterns, right, inner, lam),))
 
 
-class SVTFill(CombiningCompleter):
+@method
+class SVTFill(Regularised):
     """Fill by singular value thresholding of the stacked kernels (soft-impute).
 
     Assumes that the kernels of all views side by side, samples in rows, are nearly of low rank: that a
@@ -200,10 +190,11 @@ class SVTFill(CombiningCompleter):
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
     max_iter : int, default 500
+        Stop after so many iterations at the latest.
     random_state : int, Generator, RandomState or None
         Of what ``"heldout"`` hides.  None: the fixed seed 0.
     callback : callable, optional
-        Called with a ``_loop.Progress`` after each iteration; returning True stops.
+        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
 
     Attributes
     ----------
@@ -231,37 +222,11 @@ class SVTFill(CombiningCompleter):
     True
     """
 
-    recipes = {"svt": Recipe({}, "views that share a few directions; kernels side by side have low rank")}
+    threshold: Annotated[float, Range(above=0, below=1)] | Literal["heldout"] = "heldout"
+    _: KW_ONLY
+    max_rank: Whole = 100
 
-    def __init__(
-        self,
-        threshold: float | Literal["heldout"] = "heldout",
-        *,
-        max_rank: int = 100,
-        tol: float = 1e-6,
-        max_iter: int = 500,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.threshold = threshold
-        self.max_rank = max_rank
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.callback = callback
-
-    def _learn(self, X: KernelViews) -> None:
-        self._check_parameters()
-        check_fillable(X, chained=True)
-        rough = {"stop": Stop(max(self.tol, 1e-5), patience=PATIENCE), "max_iter": self.max_iter}
-        self.threshold_ = (
-            self._by_hiding(X, PATH, self.random_state, **rough)
-            if self.threshold == "heldout"
-            else float(self.threshold)
-        )
-        stop = Stop(self.tol, patience=PATIENCE)
-        options = {"stop": stop, "max_iter": self.max_iter, "callback": self.callback}
-        self._fit_with(X, self.threshold_, **options)
+    _strength, _path = "threshold", tuple(0.5 ** (i + 1) for i in range(6))
 
     def _prepare(self, X: KernelViews) -> Callable[..., Solution[Accelerated]]:
         problem = Problem.of(X)
@@ -283,29 +248,19 @@ class SVTFill(CombiningCompleter):
     def _adopt(self, problem: Problem, lam: float, point: Point) -> None:
         """Axes of every view from the left factor A."""
         (A,) = point
-        self._lam_, self._axes, self._inner = lam, [], []
+        self._lam_, self._inner, frames = lam, [], []
         self._mean_own = [float(np.diagonal(b.K).mean()) if len(b.K) else 0.0 for b in problem.blocks]
         for block in problem.blocks:
             C, _, BB = loadings(block, A, lam)
             # a row is read as B' x_t, with x_t = (centred row) / size
-            self._axes.append(Axes.of(block.K, block.v, C, block.X @ C / block.size))
+            frames.append(Axes.through_mean(block.K, C, block.X @ C / block.size))
             self._inner.append(BB)
+        self._frames = frames
         values = scipy.linalg.svdvals(A) ** 2
         self.rank_ = int((values > 1e-6 * values[0]).sum()) if values[0] > 0 else 0
 
-    def _place(self, seen: Sequence[Array], observed: Array) -> list[Place]:
+    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
         patterns = [(np.flatnonzero(p), rows) for p, rows in by_pattern(observed)]
-        a = rows_given_views(patterns, np.sum(seen, axis=0), self._inner, self._lam_)
-        places = []
-        for axes, mean_own in zip(self._axes, self._mean_own, strict=True):
-            place = Place.along(a, np.zeros(len(a)))
-            places.append(Place(place.W, np.maximum(mean_own - axes.own(place.W), 0.0)))
-        return places
-
-    def _check_parameters(self) -> None:
-        t: Any = self.threshold
-        if t != "heldout" and (not isinstance(t, Real) or not 0 < float(t) < 1):
-            raise ValueError(f"threshold must be between 0 and 1, or 'heldout'; got {t!r}")
-        if not isinstance(self.max_rank, Integral) or self.max_rank < 1:
-            raise ValueError(f"max_rank >= 1 is wanted, a whole number; got {self.max_rank!r}")
-        check_iterations(self.tol, self.max_iter)
+        W = with_mean(rows_given_views(patterns, np.sum(seen, axis=0), self._inner, self._lam_))
+        owns = zip(self._frames, self._mean_own, strict=True)
+        return [Place(W, np.maximum(mean_own - axes.own(W), 0.0)) for axes, mean_own in owns]

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -36,9 +36,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Solution, suited_to, warn
-from absentia.data import AbsenceWarning, KernelViews, Presence, shown
-from absentia.methods.base import IterativeMixin, Recipe, check_kernels
+from absentia.core import Array, Callback, Iterative, Method, Solution, altered, kept, suited_to, warn
+from absentia.data import AbsenceWarning, KernelViews, Presence, check_kernels, shown
 from absentia.methods.learning._order import folds, kernel_profiles, sample_order, view_order
 from absentia.methods.learning.engine import Box, KernelStack, Problem, Region, State, solve, without_dust
 
@@ -120,7 +119,7 @@ def learn(
     return found
 
 
-class KernelMachine(IterativeMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class KernelMachine(Iterative, Method, ABC):
     """Base of what learns weights of kernels and a machine on their sum."""
 
     names_in_: tuple[str, ...]
@@ -217,6 +216,25 @@ class KernelMachine(IterativeMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Which rows have no view with weight, so that only the prior can be said of them."""
         return np.asarray(~self._share(self._check_rows(X).observed).any(axis=1))
 
+    def carried(self) -> Array:
+        """What predictions rest on, samples x views: who has a coefficient, in views that have a weight."""
+        check_is_fitted(self, "weights_")
+        has = self._observed & np.asarray(self.dual_coef_.any(axis=0))[:, None]
+        return np.asarray(has & self._weights.any(axis=0))
+
+    def restricted(self, samples: Array) -> Any:
+        """The same machine without the training samples that are not among `samples`."""
+        coefficients = self.dual_coef_[:, samples]
+        return altered(
+            self,
+            ids_=self.ids_[samples],
+            n_features_in_=len(samples),
+            dual_coef_=coefficients,
+            support_=np.flatnonzero(coefficients.any(axis=0)),
+            usable_=self.usable_[samples],
+            _observed=self.carried()[samples],
+        )
+
     def weight_table(self) -> Any:
         """The weights by view name: a pandas Series or DataFrame, or without pandas a dict."""
         check_is_fitted(self, "weights_")
@@ -249,8 +267,6 @@ def sample_weights(weight: Any, n: int) -> Array:
 
 class LabelMixin(ClassifierMixin):  # type: ignore[misc]
     """Labels in, labels out: what classifiers share, whatever they take."""
-
-    recipes: ClassVar[Mapping[str, Recipe]] = {}
 
     classes_: Array
     class_weight: Any
@@ -389,6 +405,7 @@ class KernelClassifier(LabelMixin, KernelMachine):
         return mixed(share, self._chances.predict(scores), self._prior)
 
 
+@kept
 class SigmoidChances:
     """Chances from scores by logistic regression (Platt scaling)."""
 
@@ -402,6 +419,7 @@ class SigmoidChances:
         return np.asarray(self.model.predict_proba(scores / self.spread))
 
 
+@kept
 class IsotonicChances:
     """Chances from scores by a rising step function for each class."""
 

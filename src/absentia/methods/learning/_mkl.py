@@ -27,8 +27,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
 from absentia.core import Array, Callback, suited_to
-from absentia.data import KernelViews
-from absentia.methods.base import Recipe, check_kernels
+from absentia.data import KernelViews, check_kernels
 from absentia.methods.learning._machines import (
     KernelClassifier,
     KernelMachine,
@@ -71,7 +70,7 @@ class MKLClassifier(KernelClassifier):
     shared_weights : bool, default False
         With more than two classes: the same weights for all classes.
     callback : callable, optional
-        Called with an ``_loop.Progress`` after each step; returning True stops.
+        Called with an :class:`absentia.core.Progress` after each step; returning True stops.
 
     Attributes
     ----------
@@ -97,12 +96,6 @@ class MKLClassifier(KernelClassifier):
     >>> machine.converged_, machine.gap_ <= 1e-3
     (True, True)
     """
-
-    recipes = {
-        "mkl": Recipe(
-            {}, "most samples have most views; an absent view counts as zero, few views get weight"
-        )
-    }
 
     def __init__(
         self,

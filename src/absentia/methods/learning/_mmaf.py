@@ -27,12 +27,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Solution, Stop, iterate, warn
+from absentia.core import Array, Callback, Iterative, Method, Solution, Stop, iterate, warn
 from absentia.data import AbsenceWarning, Views, shown
-from absentia.methods.base import IterativeMixin
 from absentia.methods.learning._machines import LabelMixin, mixed, sample_weights
 from absentia.methods.learning._order import sample_order, table_profile
 from absentia.methods.learning.engine import DUST, Box, Machine, fit_machine
@@ -87,7 +85,7 @@ def mmaf(
     return iterate(step, lambda r: r.objective, first, stop=Stop(tol), max_iter=max_iter, callback=callback)
 
 
-class MMAFClassifier(LabelMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc]
+class MMAFClassifier(LabelMixin, Iterative, Method):
     """A linear support vector machine with margins measured in the features that each sample has.
 
     Takes :class:`Views`, no kernels: absent views and NaN inside observed rows are absent features.
@@ -107,7 +105,7 @@ class MMAFClassifier(LabelMixin, IterativeMixin, BaseEstimator):  # type: ignore
     class_weight : dict, "balanced" or None
         Factor on C by class.
     callback : callable, optional
-        Called with an ``_loop.Progress`` after each round; returning True stops.
+        Called with an :class:`absentia.core.Progress` after each round; returning True stops.
 
     Attributes
     ----------

@@ -35,6 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import (
     TIE,
     Array,
+    Iterative,
     Solution,
     Stop,
     generator,
@@ -44,7 +45,6 @@ from absentia.core import (
     squared_distances,
     suited_to,
 )
-from absentia.methods.base import IterativeMixin
 from absentia.methods.matrix import _checks as checks
 from absentia.methods.matrix._estimate import What
 from absentia.methods.matrix._labels import MultiLabelMixin, kept, read_labels
@@ -141,7 +141,7 @@ def factorise(
     return iterate(step, objective, first, stop=Stop(tol), max_iter=max_iter)
 
 
-class PMF(OneToOneFeatureMixin, TransformerMixin, IterativeMixin, BaseEstimator):  # type: ignore[misc]
+class PMF(OneToOneFeatureMixin, TransformerMixin, Iterative, BaseEstimator):  # type: ignore[misc]
     """Probabilistic matrix factorisation of a matrix with missing entries.
 
     Parameters

@@ -51,10 +51,9 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, RandomState, Stop, generator, iterate
+from absentia.core import Array, Callback, Iterative, RandomState, Stop, generator, iterate
 from absentia.data import Ordering, Presence, Views, ordered, shown
 from absentia.kernels import feature_order
-from absentia.methods.base import IterativeMixin
 
 TINY = 1e-300
 #: Rounds for new samples; a fixed number, so that a sample does not depend on its companions.
@@ -186,7 +185,7 @@ class Scaling:
         return np.where(np.isnan(X), self.mean, X)
 
 
-class MIC(IterativeMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MIC(Iterative, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Multi-incomplete-view factorisation: one non-negative representation of samples that lack views.
 
     Takes :class:`absentia.Views` and gives an array, samples x components, for any classifier or
@@ -204,11 +203,12 @@ class MIC(IterativeMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc
     tol : float, default 1e-4
         Stop when the objective's relative change stays below; 0 makes all steps.
     max_iter : int, default 1000
+        Stop after so many iterations at the latest.
     random_state : int, Generator, RandomState or None
         Of the start, which goes with the data and not with the order of samples or views.  None: the
         fixed seed 0.
     callback : callable, optional
-        Called with a ``_loop.Progress`` after each iteration; returning True stops.
+        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
 
     Attributes
     ----------

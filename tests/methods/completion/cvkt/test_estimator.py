@@ -261,7 +261,7 @@ def test_a_view_never_seen_together_with_another_becomes_its_mean(solver):
     keep[:10, 2], keep[10:, :2] = False, False
     kv = KernelViews.from_dense(random_kernels(20, 3), observed=keep)
     cvkt = CVKT(solver=solver, rank=3, n_landmarks=5, n_iter=5)
-    with pytest.warns(AbsenceWarning, match="'view2': no sample has it together with another"):
+    with pytest.warns(AbsenceWarning, match="sample 0 in view 'view2': the sample shares no view with any"):
         done = cvkt.fit_transform(kv)
     across = done.block("view2")[:10, 10:]
     wanted = kv.block("view2").mean(axis=0) if solver != "descent" else kv.block("view2").mean()
@@ -385,7 +385,7 @@ def test_new_samples_without_any_view_become_the_mean():
     keep[4] = False
     rows = kv[np.ix_(new, train)].hide(keep)
     cvkt = CVKT().fit(kv[np.ix_(train, train)])
-    with pytest.warns(AbsenceWarning, match=r"1 new sample\(s\) have no view at all, e.g. 34"):
+    with pytest.warns(AbsenceWarning, match=r"4 absent cell\(s\), e.g. sample 34 in view 'view0'"):
         done = cvkt.transform(rows)
     seen = kv.observed[:30, 0]
     mean = kv.to_dense()[0][:30, :30][np.ix_(seen, seen)].mean(axis=0)
@@ -399,12 +399,12 @@ def test_new_samples_without_any_view_become_the_mean():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"solver": "magic"}, "solver must be one of"),
-        ({"ridge": -1.0}, "ridge must be 'loo' or a finite number"),
-        ({"ridge": "cv"}, "ridge must be 'loo'"),
-        ({"ridge": True}, "ridge must be 'loo'"),
-        ({"rounds": 0}, "rounds >= 1"),
-        ({"n_iter": 2.5}, "n_iter >= 1"),
+        ({"solver": "magic"}, "solver must be 'ridge', 'closed' or 'descent'"),
+        ({"ridge": -1.0}, "ridge must be a number of 0 or more or 'loo'"),
+        ({"ridge": "cv"}, "of 0 or more or 'loo', not"),
+        ({"ridge": True}, "of 0 or more or 'loo', not"),
+        ({"rounds": 0}, "rounds must be a whole number of 1 or more"),
+        ({"n_iter": 2.5}, "n_iter must be a whole number of 1 or more"),
         ({"rank": 0}, "rank must be a whole number"),
         ({"rank": True}, "rank must be a whole number"),
         ({"n_landmarks": 1.5}, "n_landmarks must be a whole number"),

@@ -19,7 +19,7 @@ from absentia import (
 )
 from absentia.data._presence import Presence
 from absentia.methods.completion.mkc._combine import Approximate, Heterogeneous, agreed
-from absentia.methods.completion.mkc._frame import Frame
+from absentia.methods.completion.mkc._coordinates import Coordinates
 from absentia.methods.completion.mkc._free import Free
 from absentia.methods.completion.mkc._problem import Problem, agreement, best_weights, simplex_minimum
 from absentia.methods.completion.mkc._rows import Rows, agreed_squares, free_rows, within_ball
@@ -33,7 +33,7 @@ OPTIONS = [{}, {"center": False}, {"between": "observed"}, {"center": False, "be
 
 def small_problem(n=14, n_views=3, seed=0, center=True, **options):
     kv = random_problem(n, n_views, seed=seed)
-    frames = [Frame.of(kv.block(name), center) for name in kv.names]
+    frames = [Coordinates.of(kv.block(name), center) for name in kv.names]
     return Problem([f.C for f in frames], kv.observed, 1.3, 0.7, 0.01, **options)
 
 
@@ -166,15 +166,19 @@ def test_free_rows_of_views_that_are_all_alike_are_alike(rng):
     np.testing.assert_allclose(square, np.repeat((c**2).sum(axis=1)[:, None], 3, axis=1), atol=1e-4)
 
 
-def test_a_frame_gives_back_the_kernel_and_finds_the_coordinates_of_its_samples():
-    K = random_kernels(20, 1)[0] * 3 + 0.5
+def test_coordinates_give_back_the_kernel_and_find_its_samples():
+    K = random_kernels(20, 1)[0]
     for center in (True, False):
-        frame = Frame.of(K, center)
-        np.testing.assert_allclose(frame.with_seen(frame.C), K, atol=1e-9)
-        np.testing.assert_allclose(frame.between(frame.C, frame.C), K, atol=1e-9)
-        np.testing.assert_allclose(frame.locate(K), frame.C, atol=1e-7)
-        np.testing.assert_allclose(frame.square(K, K.diagonal()), (frame.C**2).sum(1), atol=1e-9)
-        np.testing.assert_allclose((frame.C**2).sum(1).mean(), 1, rtol=1e-9)
+        own = Coordinates.of(K, center)
+        frame, place = own.frame(own.rank), own.place(own.C)
+        np.testing.assert_allclose(place.W @ frame.G.T, K, atol=1e-9)
+        np.testing.assert_allclose(place.W @ frame.E @ place.W.T + np.diag(place.s), K, atol=1e-9)
+        np.testing.assert_allclose(K @ frame.C, frame.G, atol=1e-9)
+        np.testing.assert_allclose(own.locate(K), own.C, atol=1e-7)
+        np.testing.assert_allclose(own.square(K, K.diagonal()), (own.C**2).sum(1), atol=1e-9)
+        np.testing.assert_allclose((own.C**2).sum(1).mean(), 1, rtol=1e-9)
+        longer = own.place(own.C, (own.C**2).sum(1) + 1)
+        np.testing.assert_allclose(longer.s, own.scale)
 
 
 # ------------------------------------------------------------------------------------ certificates
@@ -426,7 +430,7 @@ def test_a_sample_without_any_view_becomes_the_mean(variant, center):
     for v, name in enumerate(kv.names):
         cells = np.append(np.flatnonzero(observed[:, v]), 7)
         np.testing.assert_allclose(done.block(name)[7, cells], mean.block(name)[7, cells], atol=1e-9)
-    with pytest.warns(AbsenceWarning, match=r"1 new sample\(s\) have no view at all"):
+    with pytest.warns(AbsenceWarning, match=r"sample 7 in view 'view0': the sample is linked by no chain"):
         row = mkc.transform(kv[[7]])
     np.testing.assert_allclose(row.to_dense()[:, 0], done.to_dense()[:, 7], atol=1e-9)
     np.testing.assert_allclose(row.diagonal("view0"), done.block("view0")[7, 7], atol=1e-9)
@@ -438,12 +442,13 @@ def test_samples_that_no_view_links_are_completed_by_the_mean():
     observed[0, 1] = observed[10, 2] = False
     kv = KernelViews.from_dense(random_kernels(20, 4), observed=observed)
     mkc = MKC("sdp", tol=0, max_iter=5)
-    with pytest.warns(AbsenceWarning, match="2 groups that no view ever sees together"):
+    with pytest.warns(AbsenceWarning, match="absent cell.* linked by no chain of views"):
         done = mkc.fit_transform(kv)
     mean = MeanFill().fit_transform(kv)
     np.testing.assert_allclose(done.block("view0")[10:], mean.block("view0")[10:], atol=1e-9)
     assert np.abs(done.block("view1")[0] - mean.block("view1")[0]).max() > 0.01
-    new = mkc.transform(kv[np.ix_(np.arange(12, 15), np.arange(20))])
+    with pytest.warns(AbsenceWarning, match="absent cell.* linked by no chain of views"):
+        new = mkc.transform(kv[np.ix_(np.arange(12, 15), np.arange(20))])
     np.testing.assert_allclose(new.block("view0"), mean.block("view0")[12:15], atol=1e-9)
 
 
@@ -492,10 +497,10 @@ def test_wrong_parameters_and_kernels_are_named():
     for parameters, message in (
         ({"variant": "embd"}, "'ht', 'app' or 'sdp', not 'embd'"),
         ({"between": "some"}, "'all' or 'observed'"),
-        ({"c1": 0}, "c1=0; a finite number above 0"),
-        ({"c3": -1.0}, "c3=-1.0; a finite number at least 0"),
-        ({"max_iter": 0}, "max_iter=0"),
-        ({"c2": np.nan}, "c2=nan"),
+        ({"c1": 0}, "c1 must be a number above 0 or 'heldout', not 0"),
+        ({"c3": -1.0}, "c3 must be a number of 0 or more or 'heldout', not -1"),
+        ({"max_iter": 0}, "max_iter must be a whole number of 1 or more, not 0"),
+        ({"c2": np.nan}, "c2 must be a number above 0 or 'heldout', not nan"),
     ):
         with pytest.raises(ValueError, match=message):
             MKC(**parameters).fit(kv)

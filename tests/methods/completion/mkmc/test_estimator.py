@@ -427,17 +427,17 @@ def test_the_callback_sees_every_iteration_and_can_stop():
 
 
 BAD = [
-    ({"covariance": "ppca"}, "covariance must be one of"),
-    ({"algorithm": "slow"}, "algorithm must be one of"),
-    ({"n_components": 0}, "n_components=0 for 40 samples; wanted 1 to 39"),
-    ({"n_components": 40}, "n_components=40"),
+    ({"covariance": "ppca"}, "covariance must be 'pca', 'fa' or 'full'"),
+    ({"algorithm": "slow"}, "algorithm must be 'fast' or 'paper'"),
+    ({"n_components": 0}, "n_components must be a whole number of 1 or more"),
+    ({"n_components": 40}, "n_components=40 for 40 samples; wanted 1 to 39"),
     ({"n_components": "bic"}, "'kaiser' or 'heldout', not 'bic'"),
-    ({"n_components": 2.5}, "n_components=2.5"),
-    ({"prior": -1.0}, "prior must be a finite number, not negative"),
-    ({"prior": np.inf}, "prior must be a finite number"),
-    ({"max_iter": None}, "max_iter >= 1"),
-    ({"tol": -1.0}, "tol >= 0"),
-    ({"max_iter": 0}, "max_iter >= 1"),
+    ({"n_components": 2.5}, "'heldout', not 2.5"),
+    ({"prior": -1.0}, "prior must be a number of 0 or more, not -1"),
+    ({"prior": np.inf}, "prior must be a number of 0 or more, not inf"),
+    ({"max_iter": None}, "max_iter must be a whole number of 1 or more"),
+    ({"tol": -1.0}, "tol must be a number of 0 or more"),
+    ({"max_iter": 0}, "max_iter must be a whole number of 1 or more"),
     ({"dtype": "float16"}, "dtype must be"),
 ]
 

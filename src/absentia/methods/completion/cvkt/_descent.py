@@ -29,7 +29,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Solution, Stop, centred, inverse, iterate, least
+from absentia.core import Array, Solution, Stop, centred, inverse, iterate, kept, least
 from absentia.data import KernelViews, Ordering
 from absentia.methods.completion.cvkt._features import (
     FeatureMap,
@@ -40,6 +40,7 @@ from absentia.methods.completion.cvkt._features import (
     side_by_side,
     spread_features,
 )
+from absentia.methods.completion.cvkt._ridge import staying
 
 #: What the share of landmarks and the rank, as a share of the number of features, are chosen from.
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -123,6 +124,7 @@ def steepest(problem: Problem, rank: int, rng: np.random.Generator, n_iter: int 
 # ------------------------------------------------------------------------------------------ one view
 
 
+@kept
 class Rescaling(NamedTuple):
     """``factor * value + shift``."""
 
@@ -142,6 +144,7 @@ class Rescaling(NamedTuple):
         return np.asarray(self.factor * values + self.shift)
 
 
+@kept
 @dataclass(frozen=True)
 class Published:
     """One view: the others' feature maps, the transformation, and what it makes of the samples."""
@@ -230,8 +233,9 @@ def learn_view(
 # ------------------------------------------------------------------------------------------ all views
 
 
+@kept
 @dataclass(frozen=True)
-class Descent:
+class Transferred:
     """Everything learned, view by view; samples and views in the order that draws are made in."""
 
     views: Sequence[Published]
@@ -270,13 +274,9 @@ class Descent:
             blocks[name] = self._between(X, v, Z)[:, self.order.numbers]
             own = view.rescaling.of(np.einsum("ij,ij->i", Z, Z))
             diagonals[name] = np.where(has_another(X.observed, v), own, view.mean)
-            stay = self._staying(X.observed, v)
+            stay = staying(X.observed, v, self.keep)
             diagonals[name][stay] = X.diagonal(name)[stay[present]]
         return blocks, diagonals
-
-    def _staying(self, observed: Array, v: int) -> Array:
-        """Samples whose kernel values stay: all observed, or only those nothing can be transferred to."""
-        return np.asarray(observed[:, v] & (self.keep | ~has_another(observed, v)))
 
     def _between(self, X: KernelViews, v: int, Z: Array) -> Array:
         """Rows of X, with features `Z`, against the training samples."""
@@ -284,7 +284,7 @@ class Descent:
         K = self.views[v].between(Z, *others)
         rows, columns = X.observed[:, v], X.column_observed[:, v]
         stay = np.logical_or.outer(
-            self._staying(X.observed, v)[rows], self._staying(self.observed, v)[columns]
+            staying(X.observed, v, self.keep)[rows], staying(self.observed, v, self.keep)[columns]
         )
         block = np.ix_(rows, columns)
         K[block] = np.where(stay, X.block(X.names[v]), K[block])

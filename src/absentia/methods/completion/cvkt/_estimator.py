@@ -61,20 +61,36 @@ departs only in what it chooses landmarks and rank by: hidden samples, where the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
-from typing import Any, Literal
+from dataclasses import KW_ONLY
+from typing import Literal
+from warnings import catch_warnings
 
-import numpy as np
+from sklearn.base import clone
 
-from absentia.core import Array, Operator, RandomState, generator, warn
-from absentia.data import AbsenceWarning, KernelViews, ordering, shown
-from absentia.methods.base import Completer, Recipe, check_positive
-from absentia.methods.completion.cvkt._descent import Descent, Design
-from absentia.methods.completion.cvkt._features import draw_landmarks, has_another
-from absentia.methods.completion.cvkt._ridge import Regression, Settings
+from absentia.core import (
+    Array,
+    NonNegative,
+    Operator,
+    RandomState,
+    Share,
+    Whole,
+    generator,
+    least,
+    method,
+)
+from absentia.data import KernelViews, ordering
+from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._placement import Place, Placing
+from absentia.methods.completion.cvkt._descent import Design, Transferred
+from absentia.methods.completion.cvkt._features import draw_landmarks
+from absentia.methods.completion.cvkt._ridge import Regression, Settings, staying
+
+#: Numbers of rounds that are tried.
+PATH = (1, 2, 3, 4, 6)
 
 
-class CVKT(Completer):
+@method
+class CVKT(Placing):
     """Cross-view kernel transfer: each view's kernel is predicted from the other views' features.
 
     With ``"ridge"`` and ``"closed"`` every completed kernel keeps its observed block to the last bit and
@@ -89,9 +105,11 @@ class CVKT(Completer):
     ridge : float or "loo", default "loo"
         Penalty in units of the mean eigenvalue of the other views' features; ``"loo"`` chooses it for each
         view by leaving one sample out, in closed form.  Not used by ``"descent"``.
-    rounds : int, default 1
+    rounds : int or "heldout", default 1
         How often to learn; from the second time on, absent features are those transferred before.  More
-        rounds help where many views are absent; 3 to 6 are enough.  1 with ``"descent"``.
+        rounds help where many views are absent; 3 to 6 are enough.  ``"heldout"`` hides a tenth of each
+        view's observed samples and takes the number that completes them best (errors are kept in
+        ``heldout_curve_``).  1 with ``"descent"``.
     rank : int, float or None
         Rank of what is transferred: a number, or a share (at most 1.0) of what is possible, which is one
         for each sample, landmark or factor.  ``"ridge"`` transfers the view's leading principal
@@ -110,12 +128,16 @@ class CVKT(Completer):
         Steps of ``"descent"``.
     random_state : int, Generator, RandomState or None
         Of the choice of landmarks and of what ``"descent"`` hides and starts from, which go with the
-        data and not with their order (``_order``).  None: the fixed seed 0.
+        data and not with their order.  None: the fixed seed 0.
 
     Attributes
     ----------
     ridge_ : ndarray of shape (n_views,)
         The penalty of each view; NaN where there was nothing to learn from.  Not of ``"descent"``.
+    rounds_ : int
+        How often it learned.  Not of ``"descent"``.
+    heldout_curve_ : dict
+        Error by number of rounds, for ``rounds="heldout"``.
     objective_ : dict of ndarray
         Of ``"descent"``: the alignment after each step, by view.
     names_in_, ids_
@@ -129,114 +151,64 @@ class CVKT(Completer):
     True
     """
 
-    recipes = {
-        "cvkt": Recipe({}, "each view predicted from the others by ridge regression; quick"),
-        "cvkt-rounds": Recipe({"rounds": 4}, "the same four times over; when many views are absent"),
-        "cvkt-descent": Recipe({"solver": "descent"}, "the paper's own procedure, for comparison; slow"),
-    }
+    _: KW_ONLY
+    solver: Literal["ridge", "closed", "descent"] = "ridge"
+    ridge: NonNegative | Literal["loo"] = "loo"
+    rounds: Whole | Literal["heldout"] = 1
+    rank: Whole | Share | None = None
+    n_landmarks: Whole | Share | None = None
+    keep_observed: bool | None = None
+    n_iter: Whole = 200
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        *,
-        solver: Literal["ridge", "closed", "descent"] = "ridge",
-        ridge: float | Literal["loo"] = "loo",
-        rounds: int = 1,
-        rank: float | None = None,
-        n_landmarks: float | None = None,
-        keep_observed: bool | None = None,
-        n_iter: int = 200,
-        random_state: RandomState = None,
-    ) -> None:
-        self.solver = solver
-        self.ridge = ridge
-        self.rounds = rounds
-        self.rank = rank
-        self.n_landmarks = n_landmarks
-        self.keep_observed = keep_observed
-        self.n_iter = n_iter
-        self.random_state = random_state
+    _links = "direct"
 
-    def _learn(self, X: KernelViews) -> None:
-        self._check_parameters()
-        check_positive(X)
-        _warn_of_gaps(X)
-        rng, order = generator(self.random_state), ordering(X)
-        keep = self.solver != "descent" if self.keep_observed is None else bool(self.keep_observed)
-        self._fitted: Regression | Descent
-        if self.solver == "descent":
-            design = Design(self.n_landmarks, self.rank, self.n_iter)
-            self._fitted = Descent.learn(X, order, design, rng, keep=keep)
-            self.objective_ = dict(zip(X.names, self._fitted.traces, strict=True))
-        else:
-            landmarks = draw_landmarks(order.lottery(rng), X.observed, self.n_landmarks)
-            settings = Settings(self.solver, self.ridge, self.rank)
-            self._fitted = Regression.learn(X, landmarks, settings, rounds=self.rounds, keep=keep)
-            self.ridge_ = self._fitted.ridges
-
-    def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
-        return self._fitted.fill(X)
-
-    def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
-        _warn_of_empty(X)
-        return self._fitted.fill_rows(X)
-
-    def _check_parameters(self) -> None:
-        solvers = ("ridge", "closed", "descent")
-        if self.solver not in solvers:
-            raise ValueError(f"solver must be one of {solvers}, not {self.solver!r}")
-        if self.ridge != "loo" and not (_is_number(self.ridge) and 0 <= self.ridge < np.inf):
-            raise ValueError(f"ridge must be 'loo' or a finite number, not negative; got {self.ridge!r}")
-        for name in ("rank", "n_landmarks"):
-            _check_amount(name, getattr(self, name))
-        for name in ("rounds", "n_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} >= 1 is wanted, a whole number; got {value!r}")
+    def _check(self) -> None:
         if self.solver == "descent" and self.rounds != 1:
             raise ValueError(
-                f"rounds={self.rounds} with solver='descent': the paper's procedure has one round; "
+                f"rounds={self.rounds!r} with solver='descent': the paper's procedure has one round; "
                 "use solver='ridge' or 'closed' for more"
             )
 
+    @property
+    def _keep(self) -> bool:
+        """Whether the observed block is kept."""
+        return self.solver != "descent" if self.keep_observed is None else bool(self.keep_observed)
 
-# ------------------------------------------------------------------------------------- small pieces
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _check_amount(name: str, value: Any) -> None:
-    """None, a whole number from one on, or a share."""
-    if value is None:
-        return
-    whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-    share = _is_number(value) and not isinstance(value, Integral) and 0 < value <= 1
-    if not (whole or share):
-        raise ValueError(
-            f"{name} must be a whole number from 1 on, a share up to 1.0, or None; got {value!r}"
+    def _learn(self, X: KernelViews) -> None:
+        rng, order = generator(self.random_state), ordering(X)
+        if self.solver == "descent":
+            design = Design(self.n_landmarks, self.rank, self.n_iter)
+            self._published = Transferred.learn(X, order, design, rng, keep=self._keep)
+            self.objective_ = dict(zip(X.names, self._published.traces, strict=True))
+            return
+        self.rounds_ = self._by_hiding(X) if self.rounds == "heldout" else int(self.rounds)
+        landmarks = draw_landmarks(order.lottery(rng), X.observed, self.n_landmarks)
+        settings = Settings(self.solver, self.ridge, self.rank)
+        self._regression, self._places = Regression.learn(
+            X, landmarks, settings, rounds=self.rounds_, keep=self._keep
         )
+        self._frames, self.ridge_ = self._regression.frames, self._regression.ridges
 
+    def _by_hiding(self, X: KernelViews) -> int:
+        """The number of rounds that best completes what is hidden for the purpose."""
+        trial = Trial.of(X, self.random_state)
 
-def _warn_of_gaps(X: KernelViews) -> None:
-    """Views nobody has, samples without any view, and views never seen together with another."""
-    X.warn_of_absence()
-    for v, name in enumerate(X.names):
-        present = X.observed[:, v]
-        if present.any() and not present.all() and not (present & has_another(X.observed, v)).any():
-            warn(
-                f"view {name!r}: no sample has it together with another view, so nothing can be "
-                "transferred to it; its absent samples become its mean",
-                AbsenceWarning,
-            )
+        def complete(rounds: int) -> KernelViews:
+            return clone(self).set_params(rounds=rounds).fit_transform(trial.part)
 
+        with catch_warnings(action="ignore"):  # of gaps, once more
+            self.heldout_curve_ = trial.curve(PATH, complete) if trial.n_hidden else {}
+        return int(least(self.heldout_curve_)) if self.heldout_curve_ else 1
 
-def _warn_of_empty(X: KernelViews) -> None:
-    """New samples without any view."""
-    empty = np.flatnonzero(~X.observed.any(axis=1))
-    if len(empty):
-        warn(
-            f"{len(empty)} new sample(s) have no view at all, e.g. {shown(X.ids[empty[0]])}; "
-            "they become the mean of each view",
-            AbsenceWarning,
-        )
+    def _stays(self, observed: Array, v: int) -> Array:
+        return staying(observed, v, self._keep)
+
+    def _place(self, X: KernelViews) -> list[Place]:
+        return self._regression.places(X)
+
+    def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
+        return self._published.fill(X) if self.solver == "descent" else super()._fill(X)
+
+    def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
+        return self._published.fill_rows(X) if self.solver == "descent" else super()._fill_rows(X)

@@ -18,11 +18,11 @@ from typing import Self
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Dense, Gram, Operator, symmetrize, thin_gram
+from absentia.core import Array, Dense, Gram, Operator, kept, rounding, symmetrize, thin_gram
 from absentia.data import KernelViews
-from absentia.methods.completion._combined import rounding
 
 
+@kept
 @dataclass(frozen=True)
 class FeatureMap:
     """``phi(t) = scale * (k(t, landmarks) root - mean)``.

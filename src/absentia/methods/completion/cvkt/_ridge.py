@@ -13,7 +13,7 @@ has another view.  The row of a sample that has none is [1, 0, 0], which is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Self
 
@@ -21,8 +21,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from absentia.core import Array, Completed, Dense, Operator, Side, clear_cut, least, symmetrize
+from absentia.core import Array, Operator, clear_cut, kept, least, symmetrize
 from absentia.data import KernelViews
+from absentia.methods.completion._placement import Frame, Place
 from absentia.methods.completion.cvkt._features import (
     FeatureMap,
     count,
@@ -49,6 +50,7 @@ class Settings(NamedTuple):
 # ------------------------------------------------------------------------------------- coordinates
 
 
+@kept
 @dataclass(frozen=True)
 class Coordinates:
     """Principal axes of features: ``y = (psi - mean) axes``; ``squares`` are the column sums of y^2."""
@@ -137,6 +139,7 @@ def truncated(weights: Array, Phi: Array, rank: float, possible: int) -> Array:
     return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))
 
 
+@kept
 @dataclass(frozen=True)
 class Transfer:
     """What takes the other views' features to weights over the samples a view was observed for."""
@@ -229,38 +232,40 @@ def rows_of(transfer: Transfer, current: Sequence[Array], observed: Array, v: in
 # ------------------------------------------------------------------------------------------ kernels
 
 
+@kept
 @dataclass(frozen=True)
 class Regression:
-    """Everything learned: complete kernels of the training samples, and of new ones against them."""
+    """Everything learned: where the axes of the views are, and how to place samples along them."""
 
     maps: Sequence[FeatureMap]
     learned: Sequence[Round]
-    X: Sequence[Array]  # by view: of the training samples whose kernel values are transferred
     levels: Sequence[Level]
     keep: bool
-    kernels: KernelViews
+    frames: Sequence[Frame]
 
     @classmethod
     def learn(
         cls,
-        kernels: KernelViews,
+        X: KernelViews,
         landmarks: Sequence[Array | None],
         settings: Settings,
         *,
         rounds: int,
         keep: bool,
-    ) -> Self:
-        """`landmarks` by view, as positions among the samples observed in it; None: everybody."""
-        operators = [kernels.operator(name) for name in kernels.names]
+    ) -> tuple[Self, list[Place]]:
+        """What is learned, and the training samples' places.
+
+        `landmarks` by view, as positions among the samples observed in it; None: everybody.
+        """
+        operators = [X.operator(name) for name in X.names]
         maps = [feature_map(K, P).centred(K) for K, P in zip(operators, landmarks, strict=True)]
-        features, observed = spread_features(kernels, maps), kernels.observed
-        learned, last = learn_rounds(features, observed, settings, rounds, [m.possible for m in maps])
-        X = [
-            rows_of(transfer, last, observed, v, ~_known(observed, v, keep))
-            for v, transfer in enumerate(learned[-1])
-        ]
-        levels = [Level.of(kernels.diagonal(name)) for name in kernels.names]
-        return cls(maps, learned, X, levels, keep, kernels)
+        features = spread_features(X, maps)
+        learned, last = learn_rounds(features, X.observed, settings, rounds, [m.possible for m in maps])
+        levels = [Level.of(X.diagonal(name)) for name in X.names]
+        parts = zip(operators, maps, learned[-1], strict=True)
+        frames = [_frame(K, own.negative, transfer.weights) for K, own, transfer in parts]
+        found = cls(maps, learned, levels, keep, frames)
+        return found, found._along(X, last)
 
     @property
     def ridges(self) -> Array:
@@ -268,63 +273,39 @@ class Regression:
         first = self.learned[0]
         return np.array([t.ridge if len(t.coordinates.squares) else np.nan for t in first])
 
-    def _inner(self, kernel: Operator, v: int) -> tuple[Array, Array]:
-        """``G = K weights`` and ``E = weights' K weights``, K's negative part left out.
-
-        So the completed kernel is positive semidefinite but for the observed block's own rounding.
-        """
-        N, weights = self.maps[v].negative, self.learned[-1][v].weights
-        G = kernel @ weights + N @ (N.T @ weights)
-        return G, symmetrize(weights.T @ G)
-
-    def _placed(self, X: KernelViews, v: int, G: Array, E: Array, rows: Array) -> Placed:
-        """The samples of `X` as a side of a completed kernel; `rows` is X of the transferred ones."""
-        known, present = _known(X.observed, v, self.keep), X.observed[:, v]
-        kept = np.flatnonzero(known[present])
-        level = np.full(len(X), self.levels[v].value)
-        level[present] = X.diagonal(X.names[v])
-        level, own = level[~known], np.einsum("ij,ij->i", rows @ E, rows)
-        # a prediction longer than any sample that was seen is shortened, all else kept
-        most = np.maximum(level, self.levels[v].most)
-        rows = rows * np.sqrt(most / np.maximum(np.maximum(own, most), TINY))[:, None]
-        own = np.minimum(own, most)
-        side = Side(np.flatnonzero(known), np.flatnonzero(~known), G[kept], rows)
-        return Placed(side, kept, own, np.maximum(level - own, 0.0))
-
-    def fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
-        """The training kernels `X`, completed; as arrays if they came as arrays."""
-        completed: dict[str, Array | Operator] = {}
-        for v, name in enumerate(X.names):
-            kernel = X.operator(name)
-            G, E = self._inner(kernel, v)
-            side, kept, _, raised = self._placed(X, v, G, E, self.X[v])
-            block = kernel if len(kept) == kernel.shape[0] else kernel.select(kept, kept)
-            done = Completed.square(block, side.known, side.filled, side.G, side.W, E, raised)
-            completed[name] = done.to_dense() if isinstance(kernel, Dense) else done
-        return completed
-
-    def fill_rows(self, X: KernelViews) -> tuple[dict[str, Operator], dict[str, Array]]:
-        """Rows of new samples against the training samples, and their own kernel values."""
+    def places(self, X: KernelViews) -> list[Place]:
+        """Places of new samples."""
         current = spread_features(X, self.maps)
         for transfers in self.learned[:-1]:
             current = refilled(transfers, current, X.observed)
-        nothing = scipy.sparse.csr_array(X.shape)
-        blocks: dict[str, Operator] = {}
-        diagonals: dict[str, Array] = {}
-        for v, name in enumerate(X.names):
-            transfer, kernel = self.learned[-1][v], X.operator(name)
-            G, E = self._inner(self.kernels.operator(name), v)
-            columns = self._placed(self.kernels, v, G, E, self.X[v])
-            new = rows_of(transfer, current, X.observed, v, ~_known(X.observed, v, self.keep))
-            rows = self._placed(X, v, kernel @ transfer.weights, E, new)
-            block = kernel.select(rows.kept, columns.kept)
-            blocks[name] = Completed(block, rows.side, columns.side, E, nothing)
-            diagonals[name] = np.empty(len(X))
-            diagonals[name][rows.side.known] = X.diagonal(name)[rows.kept]
-            diagonals[name][rows.side.filled] = rows.own + rows.raised
-        return blocks, diagonals
+        return self._along(X, current)
+
+    def _along(self, X: KernelViews, current: Sequence[Array]) -> list[Place]:
+        """Where the samples of `X` that do not stay lie, from their features in all views."""
+        places = []
+        for v, (name, transfer) in enumerate(zip(X.names, self.learned[-1], strict=True)):
+            moved, present = ~staying(X.observed, v, self.keep), X.observed[:, v]
+            level = np.full(len(X), self.levels[v].value)
+            level[present] = X.diagonal(name)
+            level, rows = level[moved], rows_of(transfer, current, X.observed, v, moved)
+            own = self.frames[v].own(rows)
+            # a prediction longer than any sample that was seen is shortened, all else kept
+            most = np.maximum(level, self.levels[v].most)
+            rows = rows * np.sqrt(most / np.maximum(np.maximum(own, most), TINY))[:, None]
+            places.append(Place(rows, np.maximum(level - np.minimum(own, most), 0.0)))
+        return places
 
 
+def _frame(K: Operator, N: Array, weights: Array) -> Frame:
+    """Axes along the weights, the negative part ``-N N'`` of K left out.
+
+    So the completed kernel is positive semidefinite but for the observed block's own rounding.
+    """
+    G = K @ weights + N @ (N.T @ weights)
+    return Frame(weights, G, symmetrize(weights.T @ G))
+
+
+@kept
 class Level(NamedTuple):
     """What is known of a sample's own kernel value: the median and the largest of those observed."""
 
@@ -338,15 +319,6 @@ class Level(NamedTuple):
         return cls(float(np.median(diagonal)), float(np.max(diagonal)))
 
 
-class Placed(NamedTuple):
-    """Samples as a side of a completed kernel."""
-
-    side: Side
-    kept: Array  # those that stay, by their place in the view's block
-    own: Array  # k(t, t) of those that are transferred
-    raised: Array  # and by how much it is raised
-
-
-def _known(observed: Array, v: int, keep: bool) -> Array:
+def staying(observed: Array, v: int, keep: bool) -> Array:
     """Samples whose kernel values stay: all observed, or else only those nothing can be transferred to."""
     return np.asarray(observed[:, v] if keep else observed[:, v] & ~has_another(observed, v))

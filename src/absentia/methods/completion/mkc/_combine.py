@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from absentia.core import Array, Point, by_pattern, cholesky, cholesky_solve
+from absentia.core import Array, Point, by_pattern, cholesky, cholesky_solve, kept
 from absentia.methods.completion.mkc._problem import Local, Problem, agreement, best_weights, lazily
 from absentia.methods.completion.mkc._rows import (
     Rows,
@@ -110,6 +110,7 @@ class Combining:
         return value + penalty, G + weights[:, None, :] * B
 
 
+@kept
 class Heterogeneous(Combining):
     """ht: views agree in the *coefficients* of a sample."""
 
@@ -156,6 +157,7 @@ class Heterogeneous(Combining):
         return coefficient_curvature(self.problem, M)
 
 
+@kept
 class Approximate(Combining):
     """app: views agree in the *kernels* that the coefficients give."""
 

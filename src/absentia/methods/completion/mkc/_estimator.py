@@ -76,17 +76,36 @@ need not be a better completion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
+from itertools import product
+from typing import Any, Literal
+from warnings import catch_warnings
 
 import numpy as np
+from sklearn.base import clone
 
-from absentia.core import Array, Callback, Descent, Stop, iterate, warn
-from absentia.data import AbsenceWarning, KernelViews, shown
-from absentia.methods.base import Completer, IterativeMixin, Recipe, check_positive
+from absentia.core import (
+    Array,
+    Callback,
+    Descent,
+    Iterative,
+    NonNegative,
+    Positive,
+    RandomState,
+    Stop,
+    Whole,
+    iterate,
+    least,
+    method,
+    parameters_of,
+)
+from absentia.data import KernelViews
+from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._placement import Frame, Place, Placing
 from absentia.methods.completion.mkc._combine import Approximate, Heterogeneous
+from absentia.methods.completion.mkc._coordinates import Coordinates
 from absentia.methods.completion.mkc._descent import Turn, Variant, alternate
-from absentia.methods.completion.mkc._frame import Frame
 from absentia.methods.completion.mkc._free import Free
 from absentia.methods.completion.mkc._problem import Problem
 from absentia.methods.completion.mkc._rows import Rows
@@ -100,7 +119,8 @@ VARIANTS: Mapping[str, type[Heterogeneous | Approximate | Free]] = {
 PATIENCE = 3
 
 
-class MKC(IterativeMixin, Completer):
+@method
+class MKC(Iterative, Placing):
     """Multi-view kernel completion: each view is near a mixture of the others.
 
     Every completed kernel keeps its observed block to the last bit and is positive semidefinite (if the
@@ -113,9 +133,11 @@ class MKC(IterativeMixin, Completer):
         ``"ht"``: views agree in the coefficients that make a sample of others, which suits kernels of
         different kinds; ``"app"``: they agree in the kernels those coefficients give; ``"sdp"``: they agree
         in kernels that are free otherwise, the quickest here.
-    c1, c2, c3 : float
+    c1, c2, c3 : float or "heldout"
         Weights of the within-view loss, of the between-view loss, and of the penalty that leaves few
-        samples to combine.  ``"sdp"`` has the between-view loss only.
+        samples to combine.  ``"sdp"`` has the between-view loss only.  ``"heldout"`` tries a tenth, once
+        and ten times the default and takes what best completes a tenth of each view's observed
+        samples, hidden for the purpose (errors are kept in ``heldout_curve_``).
     center : bool, default True
         Shrink towards the mean sample, by centring kernels inside; False shrinks towards zero, as the
         paper does.
@@ -125,8 +147,11 @@ class MKC(IterativeMixin, Completer):
     tol : float, default 1e-4
         Stop when the objective's relative change stays below for three steps; 0 makes all steps.
     max_iter : int, default 500
+        Stop after so many iterations at the latest.
+    random_state : int, Generator, RandomState or None
+        Of what ``"heldout"`` hides.  None: the fixed seed 0.
     callback : callable, optional
-        Called with a ``_loop.Progress`` after each iteration; returning True stops.
+        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
 
     Attributes
     ----------
@@ -137,6 +162,8 @@ class MKC(IterativeMixin, Completer):
         By view, the ids of the samples that combinations are made of; in ``"sdp"`` all that have the view.
     view_scales_ : ndarray of shape (n_views,)
         Mean (centred) diagonal of each observed kernel, by which it is divided inside.
+    heldout_curve_ : dict
+        Error by (c1, c2, c3), where one of them is ``"heldout"``.
     objective_ : ndarray
         Objective after each step; never rises.
     n_iter_, converged_, status_, names_in_, ids_
@@ -153,61 +180,35 @@ class MKC(IterativeMixin, Completer):
     (6, 6)
     """
 
-    recipes = {
-        "mkc-ht": Recipe({"variant": "ht"}, "views alike in who resembles whom; a classic to compare with"),
-        "mkc-app": Recipe({"variant": "app"}, "the same, for views whose kernels themselves are alike"),
-        "mkc-sdp": Recipe(
-            {"variant": "sdp"}, "a view is a mixture of the others; quick on few samples", ("c1", "c3")
-        ),
-    }
+    variant: Literal["ht", "app", "sdp"] = "ht"
+    _: KW_ONLY
+    c1: Positive | Literal["heldout"] = 1.0
+    c2: Positive | Literal["heldout"] = 1.0
+    c3: NonNegative | Literal["heldout"] = 1e-3
+    center: bool = True
+    between: Literal["all", "observed"] = "all"
+    tol: NonNegative = 1e-4
+    max_iter: Whole = 500
+    random_state: RandomState = None
+    callback: Callback | None = None
 
-    weights_: Array
-    basis_: dict[str, Array]
-    view_scales_: Array
-
-    def __init__(
-        self,
-        variant: Literal["ht", "app", "sdp"] = "ht",
-        *,
-        c1: float = 1.0,
-        c2: float = 1.0,
-        c3: float = 1e-3,
-        center: bool = True,
-        between: Literal["all", "observed"] = "all",
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        callback: Callback | None = None,
-    ) -> None:
-        self.variant = variant
-        self.c1 = c1
-        self.c2 = c2
-        self.c3 = c3
-        self.center = center
-        self.between = between
-        self.tol = tol
-        self.max_iter = max_iter
-        self.callback = callback
+    _links = "chained"
 
     # ------------------------------------------------------------------------------------- fitting
 
     def _learn(self, X: KernelViews) -> None:
-        self._check_parameters()
-        check_positive(X)
-        X.warn_of_absence()
         self._views = _filled_views(X)
-        frames = [Frame.of(X.block(X.names[v]), self.center) for v in self._views]
+        given = (self.c1, self.c2, self.c3)
+        c = self._by_hiding(X, given) if "heldout" in given else tuple(map(float, given))
+        self._coordinates = {
+            X.names[v]: Coordinates.of(X.block(X.names[v]), self.center) for v in self._views
+        }
         self._groups = X.components()
-        _warn_of_groups(self._groups)
         samples = np.flatnonzero(self._groups >= 0)
         observed = X.observed[samples][:, self._views]
-        problem = Problem(
-            [frame.C for frame in frames],
-            observed,
-            float(self.c1),
-            float(self.c2),
-            float(self.c3),
-            everywhere=self.between == "all",
-        )
+        C = [own.C for own in self._coordinates.values()]
+        c1, c2, c3 = c
+        problem = Problem(C, observed, c1, c2, c3, everywhere=self.between == "all")
         self._model: Variant = VARIANTS[self.variant](problem)
         solution = iterate(
             alternate(self._model),
@@ -219,56 +220,50 @@ class MKC(IterativeMixin, Completer):
         )
         self._record(solution)
         self._point, self._S = solution.state.at.point, solution.state.at.S
-        self._frames = {X.names[v]: frame for v, frame in zip(self._views, frames, strict=True)}
         self._describe(X, samples)
 
+    def _by_hiding(self, X: KernelViews, given: Sequence[Any]) -> tuple[float, ...]:
+        """The weights that best complete what is hidden for the purpose."""
+        usual = [float(parameters_of(self)[f"c{i + 1}"].default) for i in range(3)]
+        paths = [
+            (0.1 * u, u, 10 * u) if c == "heldout" else (float(c),)
+            for c, u in zip(given, usual, strict=True)
+        ]
+        trial = Trial.of(X, self.random_state)
+
+        def complete(c: tuple[float, ...]) -> KernelViews:
+            weights = dict(zip(("c1", "c2", "c3"), c, strict=True))
+            return clone(self).set_params(callback=None, **weights).fit_transform(trial.part)
+
+        with catch_warnings(action="ignore"):  # of gaps and early ends, once more
+            path = list(product(*paths))
+            self.heldout_curve_ = trial.curve(path, complete, len(path)) if trial.n_hidden else {}
+        return least(self.heldout_curve_) if self.heldout_curve_ else tuple(p[len(p) // 2] for p in paths)
+
     def _describe(self, X: KernelViews, samples: Array) -> None:
-        """Fitted attributes, and the coordinates of every missing sample."""
+        """Fitted attributes, frames, and the places of all missing samples."""
         self.weights_ = np.zeros((X.n_views, X.n_views))
         self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S
         self.view_scales_ = np.ones(X.n_views)
-        self._hidden: dict[str, Array] = {}
         used = self._model.basis(self._point)
-        self.basis_ = {name: X.ids[samples[u]] for name, u in zip(self._frames, used, strict=True)}
+        self.basis_ = {name: X.ids[samples[u]] for name, u in zip(self._coordinates, used, strict=True)}
+        frames, places = _nothing(X)
         F = self._model.coordinates(self._point)
-        for v, (name, frame), f in zip(self._views, self._frames.items(), F, strict=True):
-            self.view_scales_[v] = frame.scale
-            everyone = _middles(frame, len(X), f.shape[1])
+        for v, own, f in zip(self._views, self._coordinates.values(), F, strict=True):
+            self.view_scales_[v] = own.scale
+            everyone = own.middles(len(X), f.shape[1])
             reached = self._groups[samples] == self._group_of(X.observed[:, v])
             everyone[samples[reached]] = f[reached]
-            self._hidden[name] = everyone[~X.observed[:, v]]
+            frames[v], places[v] = own.frame(f.shape[1]), own.place(everyone[~X.observed[:, v]])
+        self._frames, self._places = frames, places
 
     def _group_of(self, present: Array) -> int:
         """The group of samples that a view is about; those that have it are all in one."""
         return int(self._groups[np.argmax(present)])
 
-    def _check_parameters(self) -> None:
-        if self.variant not in VARIANTS:
-            raise ValueError(f"variant must be 'ht', 'app' or 'sdp', not {self.variant!r}")
-        if self.between not in ("all", "observed"):
-            raise ValueError(f"between must be 'all' or 'observed', not {self.between!r}")
-        for name, lowest in (("c1", 0.0), ("c2", 0.0), ("c3", 0.0), ("tol", 0.0), ("max_iter", 1)):
-            value = getattr(self, name)
-            above = value > lowest if name in ("c1", "c2") else value >= lowest
-            if not (above and np.isfinite(value)):
-                wanted = "above 0" if name in ("c1", "c2") else f"at least {lowest:g}"
-                raise ValueError(f"{name}={value}; a finite number {wanted} is wanted")
-
-    # ------------------------------------------------------------------------- completed kernels
-
-    def _fill(self, X: KernelViews) -> Mapping[str, Array]:
-        kernels = {}
-        for name, present in zip(X.names, X.observed.T, strict=True):
-            if name in self._frames:
-                seen = np.flatnonzero(present)
-                kernels[name] = self._frames[name].completed(X.block(name), seen, self._hidden[name])
-            else:
-                kernels[name] = np.zeros(X.shape)
-        return kernels
-
     # ------------------------------------------------------------------------------- new samples
 
-    def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
+    def _place(self, X: KernelViews) -> list[Place]:
         if self.between == "observed" and self.variant != "ht":
             raise NotImplementedError(
                 f"MKC({self.variant!r}, between='observed') cannot complete new samples: kernels are then "
@@ -276,68 +271,43 @@ class MKC(IterativeMixin, Completer):
                 "view it lacks; use between='all', variant='ht', or fit_transform on old and new together"
             )
         y, square = self._model.fold(self._point, self._S, self._rows_of(X))
-        blocks, diagonals = {}, {}
-        for v, name in enumerate(X.names):
-            if name not in self._frames:
-                blocks[name], diagonals[name] = np.zeros(X.shape), np.zeros(len(X))
-                continue
-            k = self._views.index(v)
-            lost = self._unreached(X, v)
-            y[k][lost] = _middles(self._frames[name], int(lost.sum()), y[k].shape[1])
+        _, places = _nothing(X)
+        for k, (v, own) in enumerate(zip(self._views, self._coordinates.values(), strict=True)):
+            lost, absent = self._unreached(X, v), ~X.observed[:, v]
+            y[k][lost] = own.middles(int(lost.sum()), y[k].shape[1])
             square[lost, k] = np.einsum("ij,ij->i", y[k][lost], y[k][lost])
-            blocks[name], diagonals[name] = self._completed_rows(X, v, y[k], square[:, k])
-        return blocks, diagonals
+            places[v] = own.place(y[k][absent], square[absent, k])
+        return places
 
     def _rows_of(self, X: KernelViews) -> Rows:
         """New samples as the model wants them: the views that were fitted, in coordinates."""
         observed = X.observed[:, self._views]
-        _warn_of_empty(X)
         about, C, square = [], [], np.zeros(observed.shape)
-        for k, ((name, frame), present) in enumerate(zip(self._frames.items(), observed.T, strict=True)):
+        parts = zip(self._coordinates.items(), observed.T, strict=True)
+        for k, ((name, own), present) in enumerate(parts):
             rows = np.asarray(X.block(name), dtype=np.float64)
-            about.append(np.zeros((len(X), len(frame.C))))
-            C.append(np.zeros((len(X), frame.rank)))
-            about[k][present], C[k][present] = frame.about(rows), frame.locate(rows)
-            square[present, k] = np.nan_to_num(frame.square(rows, X.diagonal(name)), nan=1.0)  # if unknown
+            about.append(np.zeros((len(X), len(own.C))))
+            C.append(np.zeros((len(X), own.rank)))
+            about[k][present], C[k][present] = own.about(rows), own.locate(rows)
+            square[present, k] = np.nan_to_num(own.square(rows, X.diagonal(name)), nan=1.0)  # if unknown
         return Rows(observed, about, C, square)
 
     def _unreached(self, X: KernelViews, v: int) -> Array:
         """New samples of which nothing can be said in a view: none of their views is linked with it."""
-        linked = [
-            self._group_of(self._observed[:, u]) == self._group_of(self._observed[:, v])
-            if X.names[u] in self._frames
-            else False
-            for u in range(X.n_views)
-        ]
-        return np.asarray(~(X.observed & np.array(linked)).any(axis=1))
-
-    def _completed_rows(self, X: KernelViews, v: int, y: Array, square: Array) -> tuple[Array, Array]:
-        """One view of new samples: observed values kept, the rest those of coordinates `y`."""
-        name = X.names[v]
-        frame, hidden = self._frames[name], self._hidden[name]
-        have, lack = np.flatnonzero(X.observed[:, v]), np.flatnonzero(~X.observed[:, v])
-        old, absent = np.flatnonzero(self._observed[:, v]), np.flatnonzero(~self._observed[:, v])
-        block, own = np.empty(X.shape), frame.own(y, square)
-        rows = np.asarray(X.block(name), dtype=np.float64)
-        # <phi_t, mu + sqrt(s) y> = <phi_t, mu> + p.y + s c_t.y
-        seen_hidden = frame.mean_of(rows)[:, None] + frame.lean(hidden)
-        seen_hidden = seen_hidden + frame.scale * frame.locate(rows) @ hidden[:, : frame.rank].T
-        block[np.ix_(have, old)] = X.block(name)
-        block[np.ix_(have, absent)] = seen_hidden
-        block[np.ix_(lack, old)] = frame.with_seen(y[lack])
-        block[np.ix_(lack, absent)] = frame.between(y[lack], hidden)
-        own[have] = X.diagonal(name)
-        return block, own
+        group = self._group_of(self._observed[:, v])
+        linked = [self._group_of(self._observed[:, u]) == group for u in self._views]
+        return np.asarray(~(X.observed[:, self._views] & np.array(linked)).any(axis=1))
 
 
 # ------------------------------------------------------------------------------------- small pieces
 
 
-def _middles(frame: Frame, n: int, width: int) -> Array:
-    """Coordinates of the mean sample, `n` times, with as many axes as wanted."""
-    rows = np.zeros((n, width))
-    rows[:, : frame.rank] = frame.middle
-    return rows
+def _nothing(X: KernelViews) -> tuple[list[Frame], list[Place]]:
+    """Frames and places where every absent sample is zero: those of views that nobody has."""
+    sizes = [np.zeros((int(n), 0)) for n in X.observed.sum(axis=0)]
+    frames = [Frame(nothing, nothing, np.zeros((0, 0))) for nothing in sizes]
+    places = [Place(np.zeros((int(n), 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
+    return frames, places
 
 
 def _filled_views(X: KernelViews) -> list[int]:
@@ -355,22 +325,3 @@ def _filled_views(X: KernelViews) -> list[int]:
                 f"view {X.names[v]!r}: the kernel is zero for every sample; leave the view out"
             )
     return filled
-
-
-def _warn_of_groups(groups: Array) -> None:
-    if groups.max() > 0:
-        warn(
-            f"the samples fall into {groups.max() + 1} groups that no view ever sees together; "
-            "in a view of another group a sample is completed by the mean",
-            AbsenceWarning,
-        )
-
-
-def _warn_of_empty(X: KernelViews) -> None:
-    empty = X.ids[~X.observed.any(axis=1)]
-    if len(empty):
-        some = ", ".join(shown(x) for x in empty[:3])
-        warn(
-            f"{len(empty)} new sample(s) have no view at all, e.g. {some}; they are completed by the mean",
-            AbsenceWarning,
-        )

@@ -11,12 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from absentia.core import Array, Point
+from absentia.core import Array, Point, kept
 from absentia.methods.completion.mkc._combine import between_kernels
 from absentia.methods.completion.mkc._problem import Local, Problem, agreement, lazily
 from absentia.methods.completion.mkc._rows import Rows, free_rows
 
 
+@kept
 class Free:
     """sdp: views agree in their kernels, and nothing else is asked of those."""
 

@@ -9,12 +9,13 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import Array, Point, Sloped
+from absentia.core import Array, Point, Sloped, kept
 
 #: How much uneven weights of views cost, in units of the views' mean square.
 EVEN = 1e-9
 
 
+@kept
 @dataclass(frozen=True)
 class Problem:
     """Coordinates of the observed samples of each view, who they are, and the objective's weights."""

@@ -61,46 +61,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from numbers import Integral, Real
+from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse
 
 from absentia.core import (
     Array,
     Callback,
-    Completed,
-    Dense,
     Descent,
-    Gram,
+    Iterative,
     LowRankPlusDiagonal,
+    NonNegative,
     NotPositiveDefiniteError,
     Operator,
     PDOperator,
     Point,
     RandomState,
-    Scaled,
-    Side,
     Sloped,
     Solution,
     Status,
-    cholesky,
+    Whole,
     generator,
     inverse,
     least,
-    symmetrize,
+    method,
     warn,
 )
-from absentia.data import AbsenceWarning, KernelViews, hide_some, ordering
-from absentia.methods.base import Completer, IterativeMixin, Recipe, check_positive
-from absentia.methods.completion.mkmc import _fast as mkmc_fast
-from absentia.methods.completion.mkmc import _foldin as foldin
-from absentia.methods.completion.mkmc import _full as mkmc_full
-from absentia.methods.completion.mkmc import _paper as mkmc_paper
-from absentia.methods.completion.mkmc import _rank as rank
+from absentia.data import AbsenceWarning, KernelViews, ordering
+from absentia.methods.completion._fill import MeanFill
+from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._placement import Frame, Place, Placing
+from absentia.methods.completion.mkmc import _fast, _foldin, _full, _paper, _rank
 from absentia.methods.completion.mkmc._covariance import PCA, Covariance, FactorAnalysis, Full
+from absentia.methods.completion.mkmc._draws import draw
 from absentia.methods.completion.mkmc._fast import EqualNoise, Noise, OwnNoise, Problem, Seen
+from absentia.methods.completion.mkmc._views import (
+    by_factors,
+    in_memory,
+    merged,
+    papers_problem,
+    seen_by,
+    view_scales,
+    visible,
+)
 
 #: Up to so many samples the best of three starts is taken: the objective has several minima.
 SMALL = 500
@@ -110,9 +114,12 @@ HEAD_START = 5
 LARGE = 2000
 #: Up to so many samples it is checked whether the components are too many, with so many steps at most.
 CHECKED, CHECK_STEPS = 5000, 30
+#: So many ranks in a row that bring nothing end the search for one.
+PATIENCE = 3
 
 
-class MKMC(IterativeMixin, Completer):
+@method
+class MKMC(Iterative, Placing):
     """Mutual kernel matrix completion: one model kernel behind all views fills what is missing.
 
     Every completed kernel keeps its observed block to the last bit and is positive definite (if the
@@ -147,6 +154,7 @@ class MKMC(IterativeMixin, Completer):
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
     max_iter : int, default 500
+        Stop after so many iterations at the latest.
     dtype : {"float64", "float32"}, default "float64"
         Precision of the computation; the observed blocks keep theirs.  In float32 the objective is
         only good to 1e-7, so `tol` is raised to at least 1e-6; noise is kept above 1e-3 and a sample's
@@ -160,7 +168,7 @@ class MKMC(IterativeMixin, Completer):
         None: the fixed seed 0.  What is drawn goes with the data, not with the order of samples or
         views (``_order``).
     callback : callable, optional
-        Called with a ``_loop.Progress`` after each iteration; returning True stops.
+        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
 
     Attributes
     ----------
@@ -192,69 +200,43 @@ class MKMC(IterativeMixin, Completer):
     True
     """
 
+    covariance: Literal["pca", "fa", "full"] = "pca"
+    _: KW_ONLY
+    n_components: Whole | Literal["gk", "kaiser", "heldout"] = "gk"
+    prior: NonNegative = 1e-3
+    algorithm: Literal["fast", "paper"] = "fast"
+    tol: NonNegative = 1e-6
+    max_iter: Whole = 500
+    dtype: Literal["float64", "float32"] = "float64"
+    rescale: bool = True
+    random_state: RandomState = None
+    callback: Callback | None = None
+
     _remedy = " (look for kernels that are nearly singular, or raise the prior)"
-
-    recipes = {
-        "mkmc-pca": Recipe({"covariance": "pca"}, "several views that share structure; the first to try"),
-        "mkmc-fa": Recipe({"covariance": "fa"}, "the same when some samples are much noisier than others"),
-        "mkmc-full": Recipe(
-            {"covariance": "full"}, "few samples and many views; can follow noise", ("n_components",)
-        ),
-    }
-
-    def __init__(
-        self,
-        covariance: Literal["pca", "fa", "full"] = "pca",
-        *,
-        n_components: int | Literal["gk", "kaiser", "heldout"] = "gk",
-        prior: float = 1e-3,
-        algorithm: Literal["fast", "paper"] = "fast",
-        tol: float = 1e-6,
-        max_iter: int = 500,
-        dtype: Literal["float64", "float32"] = "float64",
-        rescale: bool = True,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.covariance = covariance
-        self.n_components = n_components
-        self.prior = prior
-        self.algorithm = algorithm
-        self.tol = tol
-        self.max_iter = max_iter
-        self.dtype = dtype
-        self.rescale = rescale
-        self.random_state = random_state
-        self.callback = callback
 
     # ------------------------------------------------------------------------------------- fitting
 
     def _learn(self, X: KernelViews) -> None:
-        self._check_parameters()
-        check_positive(X)
-        self.view_scales_ = _view_scales(X, rescale=bool(self.rescale))
+        self.view_scales_ = view_scales(X, rescale=bool(self.rescale))
         self.groups_ = X.components()
-        _warn_of_gaps(X, self.groups_)
+        _warn_of_gaps(self.groups_)
         seen = np.flatnonzero(self.groups_ >= 0)
-        self._ordering, self._train = ordering(X), X
-        self._numbers = inverse(self._ordering.among(seen))
+        self._train, self._numbers = X, inverse(ordering(X).among(seen))
         views = [view for view in self._seen(X, seen) if len(view.v)]
         self.n_components_ = None if self.covariance == "full" else self._rank(views, len(seen))
         model = self._fit_model(views, len(seen))
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[seen])
         counted = self.covariance != "full" and self.n_components != "heldout"
-        near = all(isinstance(X.operator(name), Dense | Gram) for name in X.names)
-        if counted and near and len(seen) <= CHECKED and self.status_ != Status.STOPPED.value:
-            self._warn_of_excess(len(seen))
+        if counted and in_memory(X) and len(seen) <= CHECKED and self.status_ != Status.STOPPED.value:
+            self._warn_of_excess(X)
         self.model_ = model.pad(seen, len(X))
+        if isinstance(self.model_, LowRankPlusDiagonal):
+            self._latents = self._latents_of(X, self.model_)
+            self._frames, self._places = self._placed(X, self.model_, self._latents)
 
     def _seen(self, X: KernelViews, samples: Array) -> list[Seen]:
-        """Each view's scaled kernel with its samples' positions among `samples`."""
-        return [
-            Seen(_scaled(X.operator(name), scale, np.dtype(self.dtype)), np.flatnonzero(present))
-            for name, scale, present in zip(X.names, self.view_scales_, X.observed[samples].T, strict=True)
-        ]
+        return seen_by(X, self.view_scales_, samples, self.dtype)
 
     def _fit_model(self, views: list[Seen], size: int) -> PDOperator:
         try:
@@ -272,19 +254,19 @@ class MKMC(IterativeMixin, Completer):
             "callback": self.callback,
         }
         if self.algorithm == "paper":
-            paper = _papers_problem(views, size, float(self.prior), np.dtype(self.dtype))
-            slow = mkmc_paper.solve_paper(paper, self._family(), **options)
+            paper = papers_problem(views, size, float(self.prior), np.dtype(self.dtype))
+            slow = _paper.solve_paper(paper, self._family(), **options)
             self._record(slow)
             self.n_evaluations_ = slow.n_iter
             return slow.state.model
         solution: Solution[Descent[Sloped]]
         if self.covariance == "full":
             problem = Problem.of(merged(views), size, float(self.prior), self.dtype)
-            solution = mkmc_full.solve_full(problem, **options)
-            model: PDOperator = mkmc_full.as_operator(problem, solution.state.at.point)
+            solution = _full.solve_full(problem, **options)
+            model: PDOperator = _full.as_operator(problem, solution.state.at.point)
         else:
             problem, solution = self._best_solution(views, size, options)
-            model = mkmc_fast.as_operator(problem, solution.state.at.point)
+            model = _fast.as_operator(problem, solution.state.at.point)
         self._record(solution)
         self.n_evaluations_ = solution.state.n_evaluations
         return model
@@ -296,20 +278,20 @@ class MKMC(IterativeMixin, Completer):
         noise, problem = self._noise(), Problem.of(merged(views), size, float(self.prior), self.dtype)
         if size <= SMALL:
             return problem, self._best_of_starts(problem, self._starts(problem, views), options)
-        if size < LARGE or problem.dtype == np.float32 or not self.tol or _factors(problem):
-            return problem, mkmc_fast.solve_fast(problem, noise, self._start(problem), **options)
+        if size < LARGE or problem.dtype == np.float32 or not self.tol or by_factors(problem):
+            return problem, _fast.solve_fast(problem, noise, self._start(problem), **options)
         single = problem.in_single_precision()
         rough = {**options, "tol": max(options["tol"], 3e-6)}
-        before = mkmc_fast.solve_fast(single, noise, self._start(single), **rough).state
-        return problem, mkmc_fast.solve_fast(problem, noise, before.at.point, **options, before=before)
+        before = _fast.solve_fast(single, noise, self._start(single), **rough).state
+        return problem, _fast.solve_fast(problem, noise, before.at.point, **options, before=before)
 
     def _start(self, problem: Problem, rescale: bool = True) -> Point:
         assert self.n_components_ is not None
-        return mkmc_fast.start(
+        return _fast.start(
             problem,
             self._noise(),
             self.n_components_,
-            self._rng(),
+            generator(self.random_state),
             rescale=rescale,
             numbers=self._numbers,
         )
@@ -317,18 +299,18 @@ class MKMC(IterativeMixin, Completer):
     def _starts(self, problem: Problem, views: list[Seen]) -> Iterator[Point]:
         yield self._start(problem)
         yield self._start(problem, rescale=False)
-        paper = _papers_problem(views, problem.size, problem.eps, problem.dtype)
+        paper = papers_problem(views, problem.size, problem.eps, problem.dtype)
         with suppress(NotPositiveDefiniteError):  # nearly singular kernels without a prior
-            model = mkmc_paper.solve_paper(paper, self._family(), tol=0, max_iter=HEAD_START).state.model
+            model = _paper.solve_paper(paper, self._family(), tol=0, max_iter=HEAD_START).state.model
             assert isinstance(model, LowRankPlusDiagonal)
-            yield mkmc_fast.as_point(problem, self._noise(), model)
+            yield _fast.as_point(problem, self._noise(), model)
 
     def _best_of_starts(
         self, problem: Problem, starts: Iterator[Point], options: dict[str, Any]
     ) -> Solution[Descent[Sloped]]:
         runs = []
         for first in starts:
-            runs.append(mkmc_fast.solve_fast(problem, self._noise(), first, **options))
+            runs.append(_fast.solve_fast(problem, self._noise(), first, **options))
             if runs[-1].status is Status.STOPPED:
                 break
         ends = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
@@ -342,29 +324,11 @@ class MKMC(IterativeMixin, Completer):
     def _noise(self) -> Noise:
         return EqualNoise() if self.covariance == "pca" else OwnNoise()
 
-    def _rng(self) -> np.random.Generator:
-        return generator(self.random_state)
-
     def _tolerance(self) -> float:
         if self.dtype == "float32" and 0 < self.tol < 1e-6:
             warn(f"tol={self.tol:g} is finer than float32 can tell; 1e-6 is used instead")
             return 1e-6
         return float(self.tol)
-
-    def _check_parameters(self) -> None:
-        families, algorithms = ("pca", "fa", "full"), ("fast", "paper")
-        if self.covariance not in families:
-            raise ValueError(f"covariance must be one of {families}, not {self.covariance!r}")
-        if self.algorithm not in algorithms:
-            raise ValueError(f"algorithm must be one of {algorithms}, not {self.algorithm!r}")
-        if not isinstance(self.prior, Real) or not 0 <= self.prior < np.inf:
-            raise ValueError(f"prior must be a finite number, not negative; got {self.prior!r}")
-        if not isinstance(self.tol, Real) or not 0 <= self.tol < np.inf:
-            raise ValueError(f"tol >= 0 is wanted; got {self.tol!r}")
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter >= 1 is wanted, a whole number; got {self.max_iter!r}")
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', not {self.dtype!r}")
 
     # ----------------------------------------------------------------------- number of components
 
@@ -372,139 +336,135 @@ class MKMC(IterativeMixin, Completer):
         q = self.n_components
         if size < 2:
             raise ValueError(f"{size} sample(s) with a view; a low-rank model needs at least 2")
+        if q == "heldout":
+            return self._rank_by_hiding(views, size)
         if isinstance(q, str):
-            if q == "heldout":
-                return self._rank_by_hiding(size)
-            if q not in ("gk", "kaiser"):
-                raise ValueError(f"n_components must be a number, 'gk', 'kaiser' or 'heldout', not {q!r}")
-            return rank.by_rule(views, size, q, self._rng(), inverse(self._numbers))
-        if not isinstance(q, Integral) or not 1 <= q < size:
+            return self._counted(views, size, q)
+        if q >= size:
             raise ValueError(f"n_components={q} for {size} samples; wanted 1 to {size - 1}")
         return int(q)
 
-    def _rank_by_hiding(self, size: int) -> int:
-        """The rank that best completes a tenth of each view's samples, hidden for the purpose."""
-        trial, point = self._trial(size), None
-        self.heldout_curve_ = {}
-        if not trial.scored:
-            return self._rank_without_hiding(size)
+    def _counted(self, views: list[Seen], size: int, rule: str) -> int:
+        return _rank.by_rule(views, size, rule, generator(self.random_state), inverse(self._numbers))
 
-        def error(q: int) -> float:
-            nonlocal point
-            first = mkmc_fast.widened(trial.problem, self._noise(), point, q, self._rng(), self._numbers)
-            solution = mkmc_fast.solve_fast(
-                trial.problem, self._noise(), first, tol=max(self.tol, 1e-5), max_iter=self.max_iter
+    def _rank_by_hiding(self, views: list[Seen], size: int) -> int:
+        """The rank that best completes what is hidden for the purpose."""
+        trial, self.heldout_curve_ = Trial.of(self._train, self.random_state), {}
+        if not trial.n_hidden:
+            warn(
+                "n_components='heldout': no sample has a view to spare, so that nothing can be hidden to "
+                "choose by; n_components='gk' is used instead",
+                AbsenceWarning,
             )
-            point = solution.state.at.point
-            return trial.error(mkmc_fast.as_operator(trial.problem, point))
+            return self._counted(views, size, "gk")
+        problem, point = self._part_problem(trial.part), None
 
-        self.heldout_curve_ = rank.best_on_path(rank.path(size), error)
+        def complete(q: int) -> KernelViews:
+            nonlocal point
+            rng = generator(self.random_state)
+            first = _fast.widened(problem, self._noise(), point, q, rng, self._numbers)
+            point = self._descended(problem, first, tol=max(self.tol, 1e-5), max_iter=self.max_iter)
+            return self._completed_part(trial.part, problem, point)
+
+        self.heldout_curve_ = trial.curve(_rank.path(size), complete, PATIENCE)
         return int(least(self.heldout_curve_))
 
-    def _trial(self, size: int) -> rank.Trial:
-        """A tenth of each view's samples hidden."""
-        seen = np.flatnonzero(self.groups_ >= 0)
-        keep = hide_some(self._train, 0.1, self._rng(), self._ordering)[seen]
-        return rank.Trial.of(self._seen(self._train, seen), keep, size, float(self.prior), self.dtype)
-
-    def _warn_of_excess(self, size: int) -> None:
+    def _warn_of_excess(self, X: KernelViews) -> None:
         """Warn if observed cells, hidden for once, are completed worse than by their mean."""
-        trial, q = self._trial(size), self.n_components_
-        assert q is not None
-        if not trial.scored:
+        trial = Trial.of(X, self.random_state)
+        if not trial.n_hidden:
             return
-        first = mkmc_fast.start(trial.problem, self._noise(), q, self._rng(), numbers=self._numbers)
-        solution = mkmc_fast.solve_fast(
-            trial.problem, self._noise(), first, tol=max(self.tol, 1e-4), max_iter=CHECK_STEPS
+        problem = self._part_problem(trial.part)
+        point = self._descended(
+            problem, self._start(problem), tol=max(self.tol, 1e-4), max_iter=CHECK_STEPS
         )
-        error, mean = (
-            trial.error(mkmc_fast.as_operator(trial.problem, solution.state.at.point)),
-            trial.mean_error(),
-        )
+        error = trial.error(self._completed_part(trial.part, problem, point))
+        mean = trial.error(MeanFill("blocks").fit_transform(trial.part))
         if error > mean:
             warn(
-                f"with {q} components {trial.n_hidden} observed cells, hidden for a check, are completed "
-                f"worse (relative error {error:.2g}) than by the mean ({mean:.2g}): the model fits what "
-                "views do not share; try n_components='heldout', or fewer"
+                f"with {self.n_components_} components {trial.n_hidden} observed cells, hidden for a check,"
+                f" are completed worse (relative error {error:.2g}) than by the mean ({mean:.2g}): the "
+                "model fits what views do not share; try n_components='heldout', or fewer"
             )
 
-    def _rank_without_hiding(self, size: int) -> int:
-        """By counting, where no sample has two views and none can be hidden."""
-        warn(
-            "n_components='heldout': no sample has a view to spare, so that nothing can be hidden to "
-            "choose by; n_components='gk' is used instead",
-            AbsenceWarning,
+    def _part_problem(self, part: KernelViews) -> Problem:
+        seen = np.flatnonzero(self.groups_ >= 0)
+        views = [view for view in self._seen(part, seen) if len(view.v)]
+        return Problem.of(views, len(seen), float(self.prior), self.dtype)
+
+    def _descended(self, problem: Problem, first: Point, **options: Any) -> Point:
+        return _fast.solve_fast(problem, self._noise(), first, **options).state.at.point
+
+    def _completed_part(self, part: KernelViews, problem: Problem, point: Point) -> KernelViews:
+        """Kernels of which some cells are hidden, completed under the model of a point."""
+        model = _fast.as_operator(problem, point).pad(np.flatnonzero(self.groups_ >= 0), len(part))
+        return part.completed(
+            self._assembled(part, *self._placed(part, model, self._latents_of(part, model)))
         )
-        views = self._seen(self._train, np.flatnonzero(self.groups_ >= 0))
-        return rank.by_rule([x for x in views if len(x.v)], size, "gk", self._rng(), inverse(self._numbers))
 
     # ------------------------------------------------------------------------- completed kernels
 
+    def _latents_of(self, X: KernelViews, model: LowRankPlusDiagonal) -> list[_foldin.Latent]:
+        F = model.W / model.d[:, None]
+        return [_foldin.Latent.of(view, F, model) for view in self._seen(X, np.arange(len(X)))]
+
+    def _placed(
+        self, X: KernelViews, model: LowRankPlusDiagonal, latents: Sequence[_foldin.Latent]
+    ) -> tuple[list[Frame], list[Place]]:
+        """The factors are the axes of every view, and a sample's loadings its place."""
+        F = model.W / model.d[:, None]
+        frames, places = [], []
+        for scale, present, latent in zip(self.view_scales_, X.observed.T, latents, strict=True):
+            frames.append(Frame(F[present] @ latent.C_inverse, scale * latent.G, scale * latent.E))
+            places.append(Place(model.W[~present], scale * model.d[~present]))
+        return frames, places
+
+    def _place(self, X: KernelViews) -> list[Place]:
+        """Fold each new sample into the latent space, then treat it as any other sample."""
+        model, scales = self.model_, self.view_scales_
+        assert isinstance(model, LowRankPlusDiagonal)
+        F = model.W / model.d[:, None]
+        rows = []
+        for name, scale, present, old in zip(X.names, scales, X.observed.T, self._observed.T, strict=True):
+            A, own = np.zeros((len(X), F.shape[1])), np.zeros(len(X))
+            A[present] = (X.operator(name) @ F[old]) / scale
+            own[present] = X.diagonal(name) / scale
+            rows.append(_foldin.Row(A, own, present))
+        noise = float(model.d[self.groups_ >= 0].mean()) if self.covariance == "pca" else None
+        prior = _foldin.Latent.of_prior(F, model)
+        w, d, G = _foldin.fold_in(self._latents, rows, prior, float(self.prior), noise)
+        return [
+            Place(w[~present], scale * d[~present], scale * G_view[present])
+            for scale, present, G_view in zip(scales, X.observed.T, G, strict=True)
+        ]
+
+    # ------------------------------------------- an unrestricted model: its residual has no low rank
+
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
-        everyone = np.arange(len(X))
         if isinstance(self.model_, LowRankPlusDiagonal):
-            return {
-                name: _completed(X.operator(name), scale, self.model_, view)
-                for name, scale, view in zip(
-                    X.names, self.view_scales_, self._seen(X, everyone), strict=True
-                )
-            }
+            return super()._fill(X)
         kernels = {}
-        for name, scale, view in zip(X.names, self.view_scales_, self._seen(X, everyone), strict=True):
-            visible = mkmc_paper.Visible(Dense(view.Q.to_dense()), view.v, np.setdiff1d(everyone, view.v))
-            Q_vh, Q_hh = mkmc_paper.impute(visible, self.model_, self.model_.principal(view.v))
+        for name, scale, view in zip(
+            X.names, self.view_scales_, self._seen(X, np.arange(len(X))), strict=True
+        ):
+            known = visible(view, len(X))
+            Q_vh, Q_hh = _paper.impute(known, self.model_, self.model_.principal(view.v))
             K = np.empty(X.shape)
             K[np.ix_(view.v, view.v)] = X.block(name)
-            K[np.ix_(view.v, visible.h)] = scale * Q_vh
-            K[np.ix_(visible.h, view.v)] = scale * Q_vh.T
-            K[np.ix_(visible.h, visible.h)] = scale * Q_hh
+            K[np.ix_(view.v, known.h)] = scale * Q_vh
+            K[np.ix_(known.h, view.v)] = scale * Q_vh.T
+            K[np.ix_(known.h, known.h)] = scale * Q_hh
             kernels[name] = K
         return kernels
 
-    # ------------------------------------------------------------------------------- new samples
-
     def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
+        """A new sample is a combination of the training samples, see :func:`_foldin.combine`."""
         if isinstance(self.model_, LowRankPlusDiagonal):
-            return self._fill_rows_low_rank(X, self.model_)
-        return self._fill_rows_full(X)
-
-    def _fill_rows_low_rank(
-        self, X: KernelViews, model: LowRankPlusDiagonal
-    ) -> tuple[dict[str, Operator], dict[str, Array]]:
-        """Fold each new sample into the latent space, then treat it as any other sample."""
-        everyone = np.arange(len(self._train))
-        seen = self._seen(self._train, everyone)
-        F = model.W / model.d[:, None]
-        old = [foldin.Latent.of(view, F, model) for view in seen]
-        rows = []
-        for v, name in enumerate(X.names):
-            scale = self.view_scales_[v]
-            A = np.zeros((len(X), model.W.shape[1]))
-            own = np.zeros(len(X))
-            A[X.observed[:, v]] = (X.operator(name) @ F[seen[v].v]) / scale
-            own[X.observed[:, v]] = X.diagonal(name) / scale
-            rows.append(foldin.Row(A, own, X.observed[:, v]))
-        noise = float(model.d[self.groups_ >= 0].mean()) if self.covariance == "pca" else None
-        w, d, G = foldin.fold_in(old, rows, foldin.Latent.of_prior(F, model), float(self.prior), noise)
-        blocks: dict[str, Operator] = {}
-        diagonals: dict[str, Array] = {}
-        for v, (name, scale) in enumerate(zip(X.names, self.view_scales_, strict=True)):
-            known, filled = np.flatnonzero(X.observed[:, v]), np.flatnonzero(~X.observed[:, v])
-            train_filled = np.setdiff1d(everyone, seen[v].v)
-            columns = Side(seen[v].v, train_filled, scale * old[v].G, model.W[train_filled])
-            nothing = scipy.sparse.csr_array((len(X), len(everyone)))
-            side = Side(known, filled, scale * G[v][known], w[filled])
-            blocks[name] = Completed(X.operator(name), side, columns, scale * old[v].E, nothing)
-            diagonals[name] = scale * (d + np.einsum("ij,jk,ik->i", w, old[v].E, w))
-            diagonals[name][known] = X.diagonal(name)
-        return blocks, diagonals
-
-    def _fill_rows_full(self, X: KernelViews) -> tuple[dict[str, Array], dict[str, Array]]:
-        """A new sample is a combination of the training samples, see :func:`foldin.combine`."""
+            return super()._fill_rows(X)
         trained = self._fill(self._train)
         Q = [np.asarray(trained[name]) / s for name, s in zip(X.names, self.view_scales_, strict=True)]
         q, own = self._completed_visible_rows(X)
-        rows, values = foldin.combine(Q, q, own, X.observed, self.model_, float(self.prior))
+        rows, values = _foldin.combine(Q, q, own, X.observed, self.model_, float(self.prior))
         blocks, diagonals = {}, {}
         for k, (name, scale) in enumerate(zip(X.names, self.view_scales_, strict=True)):
             blocks[name], diagonals[name] = scale * rows[k], scale * values[k]
@@ -520,10 +480,10 @@ class MKMC(IterativeMixin, Completer):
             name, scale, present = X.names[k], self.view_scales_[k], X.observed[:, k]
             h = np.setdiff1d(everyone, view.v)
             full = np.zeros(X.shape)
-            visible = X.block(name) / scale
+            known = X.block(name) / scale
             A = self.model_.principal(view.v).solve(self.model_.block(view.v, h))
-            full[np.ix_(present, view.v)] = visible
-            full[np.ix_(present, h)] = visible @ A
+            full[np.ix_(present, view.v)] = known
+            full[np.ix_(present, h)] = known @ A
             rows.append(full)
             own[present, k] = X.diagonal(name) / scale
         return rows, own
@@ -572,106 +532,7 @@ class MKMC(IterativeMixin, Completer):
             )
 
 
-# ------------------------------------------------------------------------------------- small pieces
-
-
-def draw(
-    model: PDOperator,
-    Q: Array,
-    present: Array,
-    scale: float,
-    n_features: int | None,
-    rng: np.random.Generator,
-) -> Array:
-    """One completed kernel: absent samples' features drawn given the visible ones."""
-    v, h = np.flatnonzero(present), np.flatnonzero(~present)
-    m = max(n_features or 0, len(v), 1)
-    values, vectors = np.linalg.eigh(symmetrize(np.asarray(Q, dtype=np.float64)))
-    features = np.zeros((len(v), m))
-    features[:, : len(v)] = vectors * np.sqrt(np.maximum(values, 0.0))
-    M_vh = model.block(v, h)
-    A = model.principal(v).solve(M_vh)
-    spread = symmetrize(model.block(h, h) - M_vh.T @ A)
-    L = cholesky(spread, "conditional covariance") if len(h) else spread
-    filled = A.T @ features + L @ rng.standard_normal((len(h), m)) * np.sqrt(scale / m)
-    K = np.empty((len(present), len(present)))
-    K[np.ix_(v, v)] = Q
-    K[np.ix_(v, h)] = features @ filled.T
-    K[np.ix_(h, v)] = K[np.ix_(v, h)].T
-    K[np.ix_(h, h)] = symmetrize(filled @ filled.T)
-    return K
-
-
-def merged(views: list[Seen]) -> list[Seen]:
-    """Views that see the same samples become one: their kernels only ever appear as a sum."""
-    groups: dict[bytes, list[Seen]] = {}
-    for view in views:
-        groups.setdefault(view.v.tobytes(), []).append(view)
-    result = []
-    for group in groups.values():
-        if len(group) > 1 and _in_memory(group):
-            total = sum(view.Q.to_dense() for view in group)
-            result.append(Seen(Dense(np.asarray(total)), group[0].v, sum(view.weight for view in group)))
-        else:
-            result += group
-    return result
-
-
-def _papers_problem(
-    views: Sequence[Seen], size: int, eps: float, dtype: np.dtype[Any]
-) -> mkmc_paper.Problem:
-    """The same problem as the papers' algorithm wants it: every kernel an array, hidden samples listed."""
-    everyone = np.arange(size)
-    visible = [
-        mkmc_paper.Visible(Dense(view.Q.to_dense()), view.v, np.setdiff1d(everyone, view.v))
-        for view in views
-    ]
-    return mkmc_paper.Problem(visible, size, eps, dtype)
-
-
-def _factors(problem: Problem) -> bool:
-    """Whether some kernel is given by factors, of which no second copy is made."""
-    return any(hasattr(getattr(view.Q, "operator", view.Q), "left") for view in problem.views)
-
-
-def _in_memory(views: Sequence[Seen]) -> bool:
-    """Whether all kernels are plain arrays: not factors, not chunks elsewhere."""
-    inside = (view.Q.operator if isinstance(view.Q, Scaled) else view.Q for view in views)
-    return all(isinstance(operator, Dense) for operator in inside)
-
-
-def _scaled(operator: Operator, scale: float, dtype: np.dtype[Any]) -> Operator:
-    """The kernel divided by `scale`, which comes before single precision: that holds fewer magnitudes."""
-    if isinstance(operator, Dense) and operator.dtype != dtype:
-        return Dense((operator.A / scale).astype(dtype))
-    operator = operator.astype(dtype)
-    return operator if scale == 1.0 else Scaled(operator, 1.0 / scale)
-
-
-def _completed(Q: Operator, scale: float, model: LowRankPlusDiagonal, view: Seen) -> Completed:
-    """The completed kernel of a view as an operator; the observed block is `Q` itself."""
-    h = np.setdiff1d(np.arange(len(model.d)), view.v)
-    latent = foldin.Latent.of(view, model.W / model.d[:, None], model)
-    return Completed.square(
-        Q, view.v, h, scale * latent.G, model.W[h], scale * latent.E, scale * model.d[h]
-    )
-
-
-def _view_scales(X: KernelViews, *, rescale: bool) -> Array:
-    """Mean diagonal of each observed kernel; one for a view nobody has, and for all without `rescale`."""
-    scales = np.ones(X.n_views)
-    for v, name in enumerate(X.names):
-        diagonal = X.diagonal(name)
-        if len(diagonal):
-            scale = diagonal.mean(dtype=np.float64)
-            if not scale > 0:
-                raise ValueError(f"view {name!r}: the kernel is zero for every sample; leave the view out")
-            scales[v] = scale if rescale else 1.0
-    return scales
-
-
-def _warn_of_gaps(X: KernelViews, groups: Array) -> None:
-    X.warn_of_absence()
+def _warn_of_gaps(groups: Array) -> None:
     if not (groups >= 0).any():
         raise ValueError("no sample has any view; there is nothing to learn from")
     if groups.max() > 0:

@@ -26,6 +26,7 @@ from absentia.core import (
     cholesky,
     cholesky_solve,
     iterate,
+    kept,
     project,
     symmetrize,
 )
@@ -33,6 +34,7 @@ from absentia.methods.completion.mkmc._covariance import NOISE_FLOOR
 from absentia.methods.completion.mkmc._fast import Seen, moments
 
 
+@kept
 @dataclass(frozen=True)
 class Latent:
     """What a view says of the factors, given a model."""

@@ -63,8 +63,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Callback, Solution, Stop, iterate, warn
-from absentia.data import AbsenceWarning, KernelViews, check_observed
-from absentia.methods.base import Recipe, check_kernels
+from absentia.data import AbsenceWarning, KernelViews, check_kernels, check_observed
 from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn, learned
 from absentia.methods.learning.amkl._paper import Complete, paper_convex, paper_penalized
 from absentia.methods.learning.engine import Box, Polytope, Problem, State, solve
@@ -251,29 +250,6 @@ class AbsentMKLClassifier(KernelClassifier):
     >>> machine.predict(kernels[:3]).shape
     (3,)
     """
-
-    recipes = {
-        "amkl-convex": Recipe(
-            {"formulation": "convex"},
-            "start here: every sample judged in its own views; the same as mkl once a sample has all views",
-            without=("lam", "max_iter"),
-        ),
-        "amkl-mean": Recipe(
-            {"formulation": "convex", "constraint": "mean"},
-            "the same with views judged on average, which complete samples do not turn into mkl",
-            without=("lam", "max_iter"),
-        ),
-        "amkl-iterative": Recipe(
-            {"formulation": "iterative"},
-            "a few views carry the classes and many samples lack one of them; slower, no guarantee",
-            without=("lam",),
-        ),
-        "amkl-penalized": Recipe(
-            {"formulation": "penalized"},
-            "samples differ much in how many views they have; margins shrink with the share present",
-            without=("max_iter", "two_step"),
-        ),
-    }
 
     _own_margins = True
 

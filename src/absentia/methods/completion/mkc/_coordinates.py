@@ -1,8 +1,9 @@
 """A kernel as coordinates: what ``_estimator`` works with inside.
 
-The samples that have a view are vectors phi_i with ``K = Phi Phi'``.  A frame puts its origin mu at their
-mean (or at zero) and its axes along the principal directions e_j of ``phi_i - mu``.  With the kernel taken
-about the origin, ``K_c = H K H`` (H subtracts means), its eigenpairs (w_j, u_j) and its mean diagonal s,
+The samples that have a view are vectors phi_i with ``K = Phi Phi'``.  A view's coordinates have their
+origin mu at the samples' mean (or at zero) and their axes along the principal directions e_j of
+``phi_i - mu``.  With the kernel taken about the origin, ``K_c = H K H`` (H subtracts means), its eigenpairs
+(w_j, u_j) and its mean diagonal s,
 
     c_i = <phi_i - mu, e_j>_j / sqrt(s),     C = U sqrt(w / s),     C C' = K_c / s,
 
@@ -20,16 +21,17 @@ from typing import Self
 
 import numpy as np
 
-from absentia.core import Array, symmetrize
-from absentia.methods.completion._combined import alike
+from absentia.core import Array, alike, kept, symmetrize
+from absentia.methods.completion._placement import Frame, Place
 
 #: Principal directions with less than this share of the largest variance are rounding; those with up to ten
 #: times as much fade, so that none comes or goes at once.
 RANK_TOL = 1e-10
 
 
+@kept
 @dataclass(frozen=True)
-class Frame:
+class Coordinates:
     """Origin and axes of a view; ``C`` are the coordinates of the samples that have it."""
 
     C: Array
@@ -58,52 +60,34 @@ class Frame:
     def rank(self) -> int:
         return self.C.shape[1]
 
-    @property
-    def middle(self) -> Array:
-        """Coordinates of the mean of the observed samples."""
-        return self.C.mean(axis=0)
+    def middles(self, n: int, width: int) -> Array:
+        """Coordinates of the mean of the observed samples, `n` times, with as many axes as wanted."""
+        rows = np.zeros((n, width))
+        rows[:, : self.rank] = self.C.mean(axis=0)
+        return rows
 
-    # ------------------------------------------------------------------- from coordinates to kernels
+    def frame(self, width: int) -> Frame:
+        """The origin and `width` axes, as combinations of the samples as far as these reach."""
+        m, r = self.C.shape
+        C, G, E = np.zeros((m, 1 + width)), np.zeros((m, 1 + width)), self.scale * np.eye(1 + width)
+        C[:, 0] = 1 / m if self.center else 0.0
+        C[:, 1 : 1 + r] = self.scale * (self.basis - self.basis.mean(axis=0) * self.center)
+        G[:, 0], G[:, 1 : 1 + r] = self.means, self.p + self.scale * self.C
+        E[0, 0], E[0, 1 : 1 + r], E[1 : 1 + r, 0] = self.grand, self.p, self.p
+        return Frame(C, G, E)
 
-    def lean(self, y: Array) -> Array:
-        """``<mu, sqrt(s) y>``."""
-        return np.asarray(y[:, : self.rank] @ self.p)
-
-    def with_seen(self, y: Array) -> Array:
-        """Kernel values of coordinates `y` with the samples that have the view."""
-        return self.means + self.lean(y)[:, None] + self.scale * (y[:, : self.rank] @ self.C.T)
-
-    def between(self, y: Array, z: Array) -> Array:
-        """Kernel values of coordinates `y` with coordinates `z`."""
-        return self.grand + self.lean(y)[:, None] + self.lean(z) + self.scale * (y @ z.T)
-
-    def own(self, y: Array, square: Array) -> Array:
-        """Kernel values of coordinates `y`, of squared length `square`, with themselves."""
-        return np.asarray(self.grand + 2 * self.lean(y) + self.scale * square)
-
-    def completed(self, K: Array, seen: Array, y: Array) -> Array:
-        """The kernel over everyone: `K` for those who have the view, `y` the others' coordinates.
-
-        A Gram matrix of vectors, phi_i and ``mu + sqrt(s) y``, so positive semidefinite; and its observed
-        block is `K` itself, bit by bit.
-        """
-        n = len(seen) + len(y)
-        hidden = np.setdiff1d(np.arange(n), seen)
-        full = np.empty((n, n))
-        across = self.with_seen(y)
-        full[np.ix_(seen, seen)] = K
-        full[np.ix_(hidden, seen)] = across
-        full[np.ix_(seen, hidden)] = across.T
-        full[np.ix_(hidden, hidden)] = symmetrize(self.between(y, y))
-        return full
+    def place(self, y: Array, square: Array | None = None) -> Place:
+        """Samples of these coordinates; of squared length `square` if that is more than theirs."""
+        own = np.zeros(len(y)) if square is None else square - np.einsum("ij,ij->i", y, y)
+        return Place(np.column_stack([np.ones(len(y)), y]), self.scale * np.maximum(own, 0.0))
 
     # ------------------------------------------------------------------- from kernels to coordinates
 
     def about(self, k: Array) -> Array:
         """Rows of kernel values of new samples with the observed ones, about the origin, unit scale."""
-        return np.asarray((k - self.mean_of(k)[:, None] - self.means + self.grand) / (self.scale or 1.0))
+        return np.asarray((k - self._mean_of(k)[:, None] - self.means + self.grand) / (self.scale or 1.0))
 
-    def mean_of(self, k: Array) -> Array:
+    def _mean_of(self, k: Array) -> Array:
         """``<mu, phi_t>`` of new samples from their rows `k`."""
         return k.mean(axis=1) if self.center else np.zeros(len(k))
 
@@ -113,4 +97,4 @@ class Frame:
 
     def square(self, k: Array, own: Array) -> Array:
         """Squared length, in coordinates, of new samples with rows `k` and own values `own`."""
-        return np.asarray((own - 2 * self.mean_of(k) + self.grand) / (self.scale or 1.0))
+        return np.asarray((own - 2 * self._mean_of(k) + self.grand) / (self.scale or 1.0))

@@ -1,0 +1,248 @@
+"""Parameters declared once: in the signature of a method's ``__init__``.
+
+The annotation says the type and, through :class:`Range`, the bounds; the docstring has the words.  From
+these come the checks, with their sentences, and the flags of the command line, with their help.
+
+>>> from absentia import MKMC
+>>> parameters_of(MKMC)["prior"].wanted
+'a number of 0 or more'
+>>> parameters_of(MKMC)["n_components"].flag
+'--components'
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a number may lie; ``above`` and ``below`` are not reached themselves."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+
+    def __contains__(self, number: float) -> bool:
+        inside = self.least <= number <= self.most and self.above < number < self.below
+        return inside and math.isfinite(number)
+
+    @property
+    def words(self) -> str:
+        low, high = max(self.least, self.above), min(self.most, self.below)
+        if high < math.inf:
+            ends = f"above {low:g}" if self.above >= low else f"from {low:g}"
+            return f" {ends} and below {high:g}" if self.below <= high else f" {ends} up to {high:g}"
+        if low > -math.inf:
+            return f" above {low:g}" if self.above >= low else f" of {low:g} or more"
+        return ""
+
+
+Whole = Annotated[int, Range(least=1)]
+Positive = Annotated[float, Range(above=0)]
+NonNegative = Annotated[float, Range(least=0)]
+Share = Annotated[float, Range(above=0, most=1)]
+
+#: Flags that are not named after their parameter.
+_FLAGS = {"random_state": "--seed", "C": "--C"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a method: its name, its alternatives, its default, and the words for it."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+    default: Any
+    words: str
+
+    @property
+    def wanted(self) -> str:
+        """What it may be, in words."""
+        return _listed([kind.words for kind in self.kinds])
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return _FLAGS.get(self.name, "--" + self.name.removeprefix("n_").replace("_", "-"))
+
+    @property
+    def spoken(self) -> bool:
+        """Whether it can be given as a text."""
+        return any(kind.parse is not None for kind in self.kinds if kind.words != "None")
+
+    def check(self, value: Any, of: str) -> None:
+        """Raise unless `value` is one of the alternatives; `of` is the method's name."""
+        if not any(kind.holds(value) for kind in self.kinds):
+            raise ValueError(f"{of}: {self.name} must be {self.wanted}, not {value!r}")
+
+    def parse(self, text: str) -> Any:
+        """The value that `text` stands for, or a sentence."""
+        for kind in self.kinds:
+            value = kind.parse(text) if kind.parse is not None else None
+            if value is not None and kind.holds(value.value):
+                return value.value
+        said = _listed([kind.said for kind in self.kinds if kind.parse is not None])
+        raise ValueError(f"{self.flag} is {said}, not {text!r}")
+
+
+@dataclass(frozen=True)
+class Read:
+    """A value that was read; it may be None."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One alternative: whether a value is of it, how to say so, how to read it from a text, if at all."""
+
+    words: str
+    holds: Callable[[Any], bool]
+    parse: Callable[[str], Read | None] | None = None
+
+    @property
+    def said(self) -> str:
+        return self.words.replace("'", "").replace("None", "none").replace("True or False", "yes or no")
+
+
+def parameters_of(method: Any) -> dict[str, Parameter]:
+    """The parameters of a class, in the order of its signature."""
+    return _parameters(method if isinstance(method, type) else type(method))
+
+
+@cache
+def _parameters(cls: type) -> dict[str, Parameter]:
+    signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+    hints, words = _hints(cls), described(cls)
+    return {
+        name: Parameter(name, _kinds(hints.get(name, Any)), given.default, words.get(name, ""))
+        for name, given in signature.parameters.items()
+        if name != "self" and given.kind not in (given.VAR_KEYWORD, given.VAR_POSITIONAL)
+    }
+
+
+# ------------------------------------------------------------------------------------------ from hints
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    """Types of the parameters; those of a dataclass's fields as the class means them that has the field."""
+    if not is_dataclass(cls):
+        return get_type_hints(cls.__init__, include_extras=True)  # type: ignore[misc]
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for field in fields(base) if is_dataclass(base) else ():
+            if field.name in inspect.get_annotations(base):
+                text, space = field.type, vars(sys.modules[base.__module__])
+                hints[field.name] = eval(text, space) if isinstance(text, str) else text
+    return hints
+
+
+def _kinds(hint: Any, bounds: Range | None = None) -> tuple[Kind, ...]:
+    bounds = Range() if bounds is None else bounds
+    origin = get_origin(hint)
+    if origin is Annotated:
+        inner, *notes = get_args(hint)
+        return _kinds(inner, next((n for n in notes if isinstance(n, Range)), None))
+    if origin in (Union, types.UnionType):
+        return tuple(kind for one in get_args(hint) for kind in _kinds(one))
+    if origin is Literal:
+        return tuple(_word(word) for word in get_args(hint))
+    if hint is type(None):
+        return (Kind("None", lambda x: x is None, lambda t: Read(None) if t.lower() == "none" else None),)
+    if hint is bool:
+        return (Kind("True or False", lambda x: isinstance(x, bool | np.bool_), _read_flag),)
+    if hint is int:
+        return (Kind(f"a whole number{bounds.words}", lambda x: _is_whole(x) and x in bounds, _read(int)),)
+    if hint is float:
+        return (Kind(f"a number{bounds.words}", lambda x: _is_number(x) and x in bounds, _read(float)),)
+    if hint is str:
+        return (Kind("a text", lambda x: isinstance(x, str), Read),)
+    if hint is not Any and isinstance(origin or hint, type):
+        kind = origin or hint
+        return (Kind(f"a {kind.__name__}", lambda x: isinstance(x, kind)),)
+    return (Kind("anything", lambda x: True),)
+
+
+def _word(word: Any) -> Kind:
+    def holds(value: Any) -> bool:
+        return type(value) is type(word) and bool(value == word)
+
+    return Kind(repr(word), holds, lambda text: Read(word) if text == str(word) else None)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _read(number: Callable[[str], Any]) -> Callable[[str], Read | None]:
+    def read(text: str) -> Read | None:
+        try:
+            return Read(number(text))
+        except ValueError:
+            return None
+
+    return read
+
+
+def _read_flag(text: str) -> Read | None:
+    words = {"yes": True, "true": True, "no": False, "false": False}
+    return Read(words[text.lower()]) if text.lower() in words else None
+
+
+def _listed(words: list[str]) -> str:
+    distinct = list(dict.fromkeys(words))
+    *first, last = distinct or ["anything"]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+# -------------------------------------------------------------------------------------- from docstrings
+
+_ENTRY = re.compile(r"(?P<names>\w+(?:, \w+)*)(?: : .*)?$")
+_SEE = re.compile(r"As in :class:`(\w+)`")
+
+
+def described(cls: type) -> dict[str, str]:
+    """The words for each parameter: those of the class's docstring, or of the class it refers to."""
+    words: dict[str, str] = {}
+    names: list[str] = []
+    for line in _section(cls):
+        entry = None if line.startswith(" ") else _ENTRY.match(line)
+        if entry:
+            names = entry["names"].split(", ")
+            words |= dict.fromkeys(names, "")
+        else:
+            for name in names:
+                words[name] = f"{words[name]} {line.strip()}".strip()
+    for name, text in words.items():
+        found = _SEE.match(text)
+        other = getattr(sys.modules[cls.__module__], found[1], None) if found else None
+        if isinstance(other, type):
+            words[name] = described(other).get(name, text)
+    return words
+
+
+def _section(cls: type) -> list[str]:
+    """The lines of "Parameters" in a class's docstring."""
+    lines = inspect.cleandoc(cls.__doc__ or "").splitlines()
+    if "Parameters" not in lines:
+        return []
+    start = lines.index("Parameters") + 2
+    ends = [i for i in range(start, len(lines) - 1) if lines[i + 1].startswith("---")]
+    return [line for line in lines[start : ends[0] if ends else None] if line.strip()]

@@ -1,0 +1,132 @@
+"""What all completers share: checking what comes in, remembering who was there, saying how well it went."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.core import Array, Method, Operator, suited_to
+from absentia.data import KernelViews, check_kernels, warn_of_strangers
+from absentia.methods.completion._hiding import Trial, hidden_rows, relative_error
+
+#: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
+SMALLEST, LARGEST = 1e-100, 1e100
+
+
+class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
+    """Base of everything that fills the missing rows and columns of kernels.
+
+    A completer says what it learns (:meth:`_learn`), what the completed training kernels then are
+    (:meth:`_fill`), and how rows of new samples are completed (:meth:`_fill_rows`).  Most are derived from
+    :class:`Placing`, which does the last two for whoever says where the absent samples lie.
+    """
+
+    names_in_: tuple[str, ...]
+    ids_: Array
+    _learns = True  # False: any matrix will do, and nothing has to be said of gaps
+    _links: str | None = None  # "direct" or "chained": what links a sample to a view that it lacks
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
+
+    def fit(self, X: KernelViews, y: Any = None) -> Self:
+        """Learn from incomplete kernels of the training samples."""
+        self._check_parameters()
+        X = check_kernels(X)
+        check_scale(X)
+        if self._learns:
+            check_positive(X)
+            X.warn_of_absence()
+            self._warn_of_strangers(X)
+        with suited_to(len(X)):
+            self._learn(X)
+        self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
+        return self
+
+    def fit_transform(self, X: KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
+        """Learn, and return the training kernels with everything observed."""
+        self.fit(X)
+        with suited_to(len(X)):
+            return X.completed(self._fill(X))
+
+    def transform(self, X: KernelViews) -> KernelViews:
+        """Complete kernels of new samples against the training samples (rows against columns).
+
+        The square kernels of the training samples themselves are completed as in :meth:`fit_transform`.
+        """
+        check_is_fitted(self, "names_in_")
+        if not isinstance(X, KernelViews):
+            raise TypeError(f"KernelViews are wanted, not {type(X).__name__}")
+        X.demand_columns(self.names_in_, self.ids_)
+        if X.square:
+            if not np.array_equal(X.observed, self._observed):
+                raise ValueError(
+                    "square kernels are completed as in training, but other samples are absent in these; "
+                    "use fit_transform on them, or give the rows of new samples, kv[np.ix_(new, train)]"
+                )
+            with suited_to(len(X)):
+                return X.completed(self._fill(X))
+        self._warn_of_strangers(X)
+        with suited_to(len(self.ids_)):
+            blocks, diagonals = self._fill_rows(X)
+        return X.completed_rows(blocks, diagonals)
+
+    def score(self, X: KernelViews, y: Any = None, *, truth: KernelViews | None = None) -> float:
+        """How well absent cells come back: minus their relative error, so that larger is better.
+
+        With `truth`, of what is absent in `X`.  Without, some observed cells of `X` are hidden and
+        completed: by this fit if `X` are rows of new samples, as in cross-validation, and by a fit
+        of its own if `X` are square kernels.
+        """
+        if truth is not None:
+            return -relative_error(truth, self.transform(X), X.observed)
+        if not X.square:
+            keep = hidden_rows(X)
+            return -relative_error(X, self.transform(X.hide(keep)), keep)
+        trial = Trial.of(X, getattr(self, "random_state", None))
+        return -trial.error(clone(self).fit_transform(trial.part)) if trial.n_hidden else 0.0
+
+    def _warn_of_strangers(self, X: KernelViews) -> None:
+        if self._links is not None:
+            warn_of_strangers(X, chained=self._links == "chained")
+
+    @abstractmethod
+    def _learn(self, X: KernelViews) -> None: ...
+
+    @abstractmethod
+    def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]: ...
+
+    @abstractmethod
+    def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
+        """Completed (rows x all training samples) blocks and the rows' own kernel values, by view."""
+
+
+def check_scale(X: KernelViews) -> None:
+    """Raise if a kernel is so small or so large that its products are not numbers; say which."""
+    for name in X.names:
+        mean = X.mean_diagonal(name)
+        if mean > LARGEST or 0 < mean < SMALLEST:
+            raise ValueError(
+                f"view {name!r}: the kernel's mean diagonal is {mean:.3g}; between {SMALLEST:g} and "
+                f"{LARGEST:g} is wanted: divide the kernel by {mean:.3g} first"
+            )
+
+
+def check_positive(X: KernelViews) -> None:
+    """Raise if a kernel has a negative eigenvalue beyond rounding; say which, and how to mend it."""
+    for name in X.names:
+        found = X.indefinite(name)
+        if found is not None:
+            low, high = found
+            raise ValueError(
+                f"view {name!r}: the kernel is not positive semidefinite: its lowest eigenvalue is "
+                f"{low:.4g} (largest {high:.4g}); mend it with kernel_views.repair('clip') or "
+                ".repair('shift') (command line: --repair clip), or check how it was computed"
+            )

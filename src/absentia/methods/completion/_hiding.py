@@ -1,0 +1,96 @@
+"""Choosing by hiding what is known, and completing it: one rule, one word (``"heldout"``), one curve.
+
+A tenth of each view's observed samples is hidden.  Which ones depends on the data, not on the order of
+samples or views.  What is completed is compared with what was hidden: relative Frobenius error of the
+hidden rows, against the samples that were kept and among themselves, mean over views.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+import numpy as np
+
+from absentia.core import Array, RandomState, along_path, generator
+from absentia.data import KernelViews, ordering
+from absentia.data.missingness import fixed_per_view
+
+#: So much of each view is hidden.
+SHARE = 0.1
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Kernels of which some observed cells are hidden, to see how well these come back."""
+
+    whole: KernelViews
+    part: KernelViews
+
+    @classmethod
+    def of(cls, X: KernelViews, random_state: RandomState = None) -> Self:
+        """A sample all of whose views would be hidden keeps them: nothing could be said of it."""
+        order = ordering(X)
+        drawn = np.ix_(order.samples, order.views)
+        keep, rng = np.empty_like(X.observed), generator(random_state)
+        keep[drawn] = fixed_per_view(X.observed[drawn], SHARE, random_state=rng, allow_empty=True)
+        keep[X.observed.any(axis=1) & ~(X.observed & keep).any(axis=1)] = True
+        return cls(X, X.hide(keep))
+
+    @property
+    def n_hidden(self) -> int:
+        """How many cells are hidden in views that somebody is left in."""
+        hidden = (self.whole.observed & ~self.part.observed).sum(axis=0)
+        return int(hidden[self.part.observed.any(axis=0)].sum())
+
+    def error(self, completed: KernelViews) -> float:
+        """Of the hidden cells, as they were completed."""
+        return relative_error(self.whole, completed, self.part.observed)
+
+    def curve(
+        self, path: Iterable[Key], complete: Callable[[Key], KernelViews], patience: int = 2
+    ) -> dict[Key, float]:
+        """Errors along a path of values, left once `patience` values in a row were worse than the best."""
+        return along_path(path, lambda value: self.error(complete(value)), patience)
+
+
+def relative_error(truth: KernelViews, completed: KernelViews, before: Array) -> float:
+    """Relative error of rows that `truth` has and that were absent `before`, mean over views."""
+    errors = []
+    for v in range(truth.n_views):
+        has = truth.observed[:, v]
+        out = np.flatnonzero(has & ~before[:, v])
+        columns = np.flatnonzero(has & before[:, v] if truth.square else truth.column_observed[:, v])
+        if not len(out) or not len(columns):
+            continue
+        missed, size = _squares(truth, completed, v, out, columns)
+        if truth.square:
+            among = _squares(truth, completed, v, out, out)
+            missed, size = 2 * missed + among[0], 2 * size + among[1]
+        errors.append(np.sqrt(missed / max(size, 1e-300)))
+    return float(np.mean(errors)) if errors else 0.0
+
+
+def _squares(
+    truth: KernelViews, completed: KernelViews, v: int, rows: Array, columns: Array
+) -> tuple[float, float]:
+    """Sums of squares of what was missed, and of what there was."""
+    name = truth.names[v]
+    inside = np.cumsum(truth.observed[:, v]) - 1, np.cumsum(truth.column_observed[:, v]) - 1
+    true = truth.operator(name).block(inside[0][rows], inside[1][columns])
+    gap = completed.operator(name).block(rows, columns) - true
+    return float(np.vdot(gap, gap)), float(np.vdot(true, true))
+
+
+def hidden_rows(X: KernelViews) -> Array:
+    """Which cells of new samples to keep when each that has several views loses one, by its id."""
+    keep = np.ones_like(X.observed)
+    for t, (sample, present) in enumerate(zip(X.ids.tolist(), X.observed, strict=True)):
+        has = np.flatnonzero(present)
+        if len(has) > 1:
+            keep[t, has[zlib.crc32(repr(sample).encode()) % len(has)]] = False
+    return keep & X.observed

@@ -1,0 +1,129 @@
+"""Completers whose one strength of regularisation is given, or chosen by hiding: what EM and SVT share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from absentia.core import (
+    Accelerated,
+    Array,
+    Callback,
+    Iterative,
+    NonNegative,
+    Operator,
+    RandomState,
+    Solution,
+    Stop,
+    Whole,
+    kept,
+    least,
+    method,
+)
+from absentia.data import KernelViews
+from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._placement import Frame, Place, Placing
+
+#: Accelerated steps are uneven: so many in a row must change the objective by less than tol.
+PATIENCE = 3
+
+
+@kept
+@dataclass(frozen=True)
+class Axes(Frame):
+    """A frame whose first axis is the mean of the observed samples, and how rows are read along the others.
+
+    Coordinates are ``row @ probe - offset``, zero for the mean.
+    """
+
+    probe: Array
+    offset: Array
+
+    @classmethod
+    def through_mean(cls, K: Array, C: Array, probe: Array) -> Self:
+        """Axes through the mean along the combinations `C`, rows read with `probe` (both m x r)."""
+        m = len(K)
+        if not m:
+            nothing = np.zeros((0, 1 + C.shape[1]))
+            return cls(nothing, nothing, np.zeros((nothing.shape[1],) * 2), probe, np.zeros(C.shape[1]))
+        C = np.column_stack([np.full(m, 1.0 / m), C - C.mean(axis=0)])
+        probe = probe - probe.mean(axis=0)
+        G = K @ C
+        return cls(C, G, C.T @ G, probe, G[:, 0] @ probe)
+
+    def read(self, rows: Operator) -> Array:
+        """Coordinates of samples from their kernel rows against the observed samples."""
+        return np.asarray(rows @ self.probe - self.offset)
+
+
+def coordinates(axes: Sequence[Axes], X: KernelViews) -> list[Array]:
+    """Coordinates of the rows of `X` along the axes of each view, zero where a sample lacks it."""
+    found = []
+    for k, (name, own) in enumerate(zip(X.names, axes, strict=True)):
+        P = np.zeros((len(X), own.probe.shape[1]))
+        if len(own.G):
+            P[X.observed[:, k]] = own.read(X.operator(name))
+        found.append(P)
+    return found
+
+
+def with_mean(coordinates: Array) -> Array:
+    """Rows of W: the mean in full, and the coordinates along the other axes."""
+    return np.column_stack([np.ones(len(coordinates)), coordinates])
+
+
+@method
+class Regularised(Iterative, Placing):
+    """A completer that finds axes in each view, with a strength that hiding may choose."""
+
+    _: KW_ONLY
+    tol: NonNegative = 1e-6
+    max_iter: Whole = 500
+    random_state: RandomState = None
+    callback: Callback | None = None
+
+    _links = "chained"
+    _strength: ClassVar[str]  # the name of the parameter
+    _path: ClassVar[Sequence[float]]  # its values that are tried
+
+    @abstractmethod
+    def _prepare(self, X: KernelViews) -> Callable[..., Solution[Accelerated]]:
+        """A function that fits `X` with a given strength, and leaves its axes behind."""
+
+    @abstractmethod
+    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
+        """Places of all samples in every view, from their coordinates in those they have (else zero)."""
+
+    def _learn(self, X: KernelViews) -> None:
+        given = getattr(self, self._strength)
+        strength = self._by_hiding(X) if given == "heldout" else float(given)
+        setattr(self, f"{self._strength}_", strength)
+        stop = Stop(self.tol, patience=PATIENCE)
+        fit = self._prepare(X)
+        self._record(fit(strength, stop=stop, max_iter=self.max_iter, callback=self.callback))
+        self._places = self._place(X)
+
+    def _by_hiding(self, X: KernelViews) -> float:
+        """The strength on the path that best completes what is hidden for the purpose."""
+        trial, self.heldout_curve_ = Trial.of(X, self.random_state), {}
+        if not trial.n_hidden:
+            return float(self._path[len(self._path) // 2])  # too few samples to hide any
+        fit, part = self._prepare(trial.part), trial.part
+        options: dict[str, Any] = {"stop": Stop(max(self.tol, 1e-5), patience=PATIENCE)}
+
+        def complete(strength: float) -> KernelViews:
+            fit(strength, max_iter=self.max_iter, **options)
+            return part.completed(self._assembled(part, self._frames, self._place(part)))
+
+        self.heldout_curve_ = trial.curve(self._path, complete)
+        return float(least(self.heldout_curve_))
+
+    def _place(self, X: KernelViews) -> list[Place]:
+        axes = cast("Sequence[Axes]", self._frames)
+        everyone = self._places_of(coordinates(axes, X), X.observed)
+        absent = (~X.observed).T
+        return [Place(one.W[h], one.s[h]) for one, h in zip(everyone, absent, strict=True)]

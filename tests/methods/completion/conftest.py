@@ -1,0 +1,10 @@
+"""What the tests of completers share."""
+
+import pytest
+
+from fillers import FILLERS
+
+
+@pytest.fixture(params=FILLERS)
+def filler(request):
+    return FILLERS[request.param]

@@ -1,0 +1,68 @@
+"""Filling by EM: steps and results against sample-by-sample versions."""
+
+import numpy as np
+
+from absentia import (
+    EMFill,
+    KernelViews,
+    missingness,
+)
+from absentia.methods.completion import _em as emfill
+from absentia.methods.completion import _regularised as regularised
+from conftest import random_problem
+from fillers import dense
+from reference import gaussian_em
+
+
+def test_one_em_step_agrees_with_sample_by_sample(rng):
+    kv = random_problem(20, 3, 0.4)
+    X, psi = gaussian_em.scores(*dense(kv), 3), np.repeat([0.1, 0.2, 0.3], 3)
+    problem = emfill.Problem(np.nan_to_num(X), kv.observed, (3, 3, 3), psi)
+    R = rng.normal(size=(9, 9))
+    point = rng.normal(size=9), R @ R.T / 9 + 0.1 * np.eye(9)
+    found = emfill.evaluate(problem, 0.3, point)
+    np.testing.assert_allclose(found.value, gaussian_em.objective(X, *point, 0.3, psi), rtol=1e-10)
+    for fast, slow in zip(found.following, gaussian_em.step(X, *point, 0.3, psi), strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=1e-10, atol=1e-12)
+
+
+def test_em_scores_and_completed_kernels_agree_with_the_model():
+    kv = random_problem(20, 3, 0.4)
+    fill = EMFill(3, ridge=0.1, tol=1e-8)
+    done = fill.fit_transform(kv).to_dense()
+    X = gaussian_em.scores(*dense(kv), 3)
+    mine = np.hstack(regularised.coordinates(fill._frames, kv))
+    np.testing.assert_allclose(np.abs(mine), np.abs(np.nan_to_num(X)), rtol=1e-9, atol=1e-12)
+    signs = np.sign(np.nansum(mine * X, axis=0))  # of eigenvectors
+    mu, Sigma = signs * fill.mean_, signs[:, None] * fill.covariance_ * signs
+    np.testing.assert_allclose(done, gaussian_em.filled(*dense(kv), 3, mu, Sigma), rtol=1e-9, atol=1e-10)
+
+
+def test_em_ends_where_one_more_step_changes_nothing():
+    kv = random_problem(40, 4, 0.4)
+    fill = EMFill(4, ridge=0.1, tol=1e-14, max_iter=3000).fit(kv)
+    problem = fill._problem(kv)
+    mu, Sigma = emfill.evaluate(problem, 0.1, (fill.mean_, fill.covariance_)).following
+    np.testing.assert_allclose(mu, fill.mean_, atol=1e-5)
+    np.testing.assert_allclose(Sigma, fill.covariance_, atol=1e-5 * np.abs(Sigma).max())
+
+
+def test_em_predicts_almost_as_well_as_the_true_covariance_would(rng):
+    n, noise = 600, 0.7
+    Z = rng.normal(size=(n, 3))
+    loadings = [rng.normal(size=(3, 4)) for _ in range(3)]
+    X = np.hstack([Z @ W + noise * rng.normal(size=(n, 4)) for W in loadings])
+    W = np.hstack(loadings)
+    Sigma = W.T @ W + noise**2 * np.eye(12)
+    observed = missingness.mcar((n, 3), 0.3, random_state=0)
+    K = np.stack([X[:, 4 * k : 4 * k + 4] @ X[:, 4 * k : 4 * k + 4].T for k in range(3)])
+    done = EMFill(4, ridge=1e-3).fit_transform(KernelViews.from_dense(K, observed=observed)).to_dense()
+    oracle = X.copy()
+    for t in range(n):
+        o = np.repeat(observed[t], 4)
+        oracle[t, ~o] = Sigma[np.ix_(~o, o)] @ np.linalg.solve(Sigma[np.ix_(o, o)], X[t, o])
+    for k in range(3):
+        h, seen = ~observed[:, k], observed[:, k]
+        mine, block = slice(4 * k, 4 * k + 4), np.ix_(h, seen)
+        best = np.linalg.norm(oracle[h, mine] @ X[seen, mine].T - K[k][block])
+        assert np.linalg.norm((done - K)[k][block]) < 1.05 * best
