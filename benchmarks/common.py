@@ -30,8 +30,8 @@ import threadpoolctl  # noqa: E402
 import absentia  # noqa: E402
 from absentia import KernelViews, datasets, missingness  # noqa: E402
 from absentia.core._operators import Scaled  # noqa: E402
-from absentia.methods.completion.mkmc._estimator import merged  # noqa: E402
 from absentia.methods.completion.mkmc._fast import Problem, Seen  # noqa: E402
+from absentia.methods.completion.mkmc._views import merged  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"

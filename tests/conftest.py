@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from absentia import KernelViews, ViewKernels, datasets, missingness
+from absentia import ViewKernels, datasets, missingness
+from absentia.testing._problems import random_kernels, random_problem  # noqa: F401
 
 # where NumPy was there before this file, the variables came too late
 threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
@@ -43,18 +44,6 @@ def data_folder():
 @pytest.fixture(scope="session")
 def mfeat(data_folder):
     return datasets.load_benchmark("mfeat", data_folder)
-
-
-def random_kernels(n=40, n_views=4, seed=0):
-    """Positive definite kernels that share structure, (n_views, n, n), unit diagonal."""
-    data = datasets.make_multiview(n, n_views, noise=0.3, random_state=seed)
-    return data.kernels.to_dense()
-
-
-def random_problem(n=40, n_views=4, absent=0.3, seed=0):
-    """The same with cells missing, as KernelViews."""
-    keep = missingness.mcar((n, n_views), absent, random_state=seed)
-    return KernelViews.from_dense(random_kernels(n, n_views, seed), observed=keep)
 
 
 @pytest.fixture

@@ -48,12 +48,6 @@ COMPLETERS = {
 # variants of methods above that cost much: their laws are tested by `make test-all`
 COSTLY = {"mkmc, gk", "mkmc, kaiser", "mkmc, heldout", "mkmc pca, paper", "mkmc fa, paper", "em"}
 
-# how far the same problem in another order, or with other rounding, may end from itself, relative: sums in
-# another order round differently, by some 1e-15, and a hundred steps of a descent multiply that.  Methods with
-# a tol are held to it at the tol they come with (MKMC's choices of rank at 1e-5; the papers' EM and MKC for a
-# fixed number of steps, tol=0): neither run need be near its end, as the steps are the same but for rounding
-REORDERED = 1e-6
-
 # every classifier on incomplete data, on kernels or (MMAF) on features
 CLASSIFIERS = {
     "mkl": MKLClassifier(),

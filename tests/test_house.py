@@ -12,7 +12,7 @@ import absentia
 SOURCE = Path(absentia.__file__).parent
 
 #: From the cellar up; a package imports from its own floor and from those below.
-FLOORS = ["core", "data", "kernels", "files", "datasets", "methods", "experiment", "app", "testing"]
+FLOORS = ["core", "data", "kernels", "files", "datasets", "methods", "testing", "experiment", "app"]
 #: Packages of methods do not import one another.
 SEPARATE = ["completion", "learning", "matrix", "representation"]
 
@@ -129,10 +129,8 @@ try:
 except SystemExit as error:
     print(error)
 from absentia.app import report
-import numpy as np
-one = np.ones((1, 1, 1))
 try:
-    report.render(report.CompletionStory("t", "s", ["a"], np.ones((1, 1), bool), one, {{"m": one}}))
+    report.render(report.CompletionStory("t", "s", kernels, {{}}))
 except ImportError as error:
     print(error)
 """
@@ -162,3 +160,50 @@ def test_nothing_prints_outside_the_command_line():
             continue
         calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"], path
+
+
+# --------------------------------------------------------------------------------------- the size of rooms
+
+LONGEST_MODULE, LONGEST_FUNCTION, MOST_NAMES = 450, 50, 250
+
+
+def modules():
+    return {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def test_no_module_and_no_function_is_too_long_to_read():
+    long = []
+    for path, tree in modules().items():
+        lines = len(path.read_text().splitlines())
+        long += [f"{path.name}: {lines} lines"] if lines > LONGEST_MODULE else []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= LONGEST_FUNCTION:
+                long.append(f"{path.name}: {node.name}")
+    assert long == []
+
+
+def test_few_names_are_open():
+    """Functions and classes in modules that are not private, and what packages hand on."""
+    names = set()
+    for path, tree in modules().items():
+        module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        if any(part.startswith("_") and part != "__init__" for part in module.split(".")):
+            continue
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                names.add(f"{module}.{node.name}")
+            elif isinstance(node, ast.ImportFrom) and path.name == "__init__.py":
+                names |= {f"{module}.{alias.asname or alias.name}" for alias in node.names}
+    assert len(names) < MOST_NAMES
+
+
+def test_every_module_has_a_test_file_of_its_own_name():
+    tests = Path(__file__).parent
+    lacking = []
+    for path in modules():
+        place = path.relative_to(SOURCE)
+        name = place.stem.removeprefix("_")
+        exempt = place.stem in ("__init__", "__main__")
+        if not exempt and not (tests / place.parent / f"test_{name}.py").exists():
+            lacking.append(str(place))
+    assert lacking == []

@@ -22,8 +22,8 @@ from absentia import MKMC, KernelViews
 from absentia.core._chunked import Chunked, ChunkedGram, Picked, as_chunks
 from absentia.core._operators import Dense, Gram, Operator
 from absentia.data import _order as draws
-from absentia.methods.completion.mkmc import _estimator as mkmc
 from absentia.methods.completion.mkmc import _fast as mkmc_fast
+from absentia.methods.completion.mkmc import _solving as mkmc
 from conftest import random_problem
 
 # where so many components are too many is a matter of tests of their own

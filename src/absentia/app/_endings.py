@@ -17,8 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-import numpy as np
-
 from absentia.app._terminal import err, printable
 
 # isort: split
@@ -164,7 +162,7 @@ def _failure(error: BaseException) -> tuple[int, str]:
         )
     if isinstance(error, OSError):
         return _system(error)
-    arithmetic = isinstance(error, np.linalg.LinAlgError)  # which is a ValueError
+    arithmetic = type(error).__name__ in ("LinAlgError", "NotPositiveDefiniteError")  # ValueErrors too
     if isinstance(error, CycloptsError | ValueError | ImportError) and text and not arithmetic:
         return CALL, text
     return OURS, (

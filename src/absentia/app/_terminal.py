@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from types import FrameType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from absentia.core import Callback, Progress
+if TYPE_CHECKING:
+    from absentia.core import Callback, Progress
 
 try:
     from cyclopts import Parameter

@@ -74,6 +74,11 @@ class Parameter:
         return _listed([kind.words for kind in self.kinds])
 
     @property
+    def said(self) -> str:
+        """What it may be as a text."""
+        return _listed([kind.said for kind in self.kinds if kind.parse is not None])
+
+    @property
     def flag(self) -> str:
         """Its name on the command line."""
         return _FLAGS.get(self.name, "--" + self.name.removeprefix("n_").replace("_", "-"))
@@ -94,8 +99,7 @@ class Parameter:
             value = kind.parse(text) if kind.parse is not None else None
             if value is not None and kind.holds(value.value):
                 return value.value
-        said = _listed([kind.said for kind in self.kinds if kind.parse is not None])
-        raise ValueError(f"{self.flag} is {said}, not {text!r}")
+        raise ValueError(f"{self.flag} is {self.said}, not {text!r}")
 
 
 @dataclass(frozen=True)

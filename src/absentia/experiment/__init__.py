@@ -1,5 +1,15 @@
-"""How well a method does on samples it has not seen."""
+"""How well a method does on what it has not seen."""
 
-from absentia.experiment._validation import FEWEST, Plan, Validation, cross_validate, learn
+from absentia.experiment._completions import Completions, complete_all
+from absentia.experiment._validation import FEWEST, Plan, Validation, check_classes, cross_validate, learn
 
-__all__ = ["FEWEST", "Plan", "Validation", "cross_validate", "learn"]
+__all__ = [
+    "FEWEST",
+    "Completions",
+    "Plan",
+    "Validation",
+    "check_classes",
+    "complete_all",
+    "cross_validate",
+    "learn",
+]

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views
+from absentia.data import KernelViews, Views, shown
 from absentia.kernels import CombineKernels, ViewKernels
 from absentia.methods.learning import feature_profiles, folds, kernel_profiles, sample_order
 from absentia.methods.models import Model
@@ -33,15 +33,27 @@ Tick = Callable[[], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to learn with: an unfitted classifier, the kernel of feature views, C or None to choose it."""
+    """What to learn with: an unfitted classifier, the kernel of feature views, C or None to choose it.
+
+    C is chosen only for classifiers that have one, and kernels are made only for those that take them.
+    """
 
     classifier: Any
     kernel: str = "rbf"
     C: float | None = None
 
+    @property
+    def searched(self) -> bool:
+        """Whether C is to be chosen."""
+        return self.C is None and "C" in self.classifier.get_params()
+
+    @property
+    def takes_kernels(self) -> bool:
+        return bool(self.classifier.__sklearn_tags__().input_tags.pairwise)
+
     def steps(self, y: Array, validate: bool) -> int:
         """How often :func:`learn`, and :func:`cross_validate` if wanted, call ``tick``."""
-        search = len(GRID) if self.C is None else 0
+        search = len(GRID) if self.searched else 0
         folds = min(FOLDS, _fewest(y)) if validate else 0
         return search + 1 + folds * (search + len(GRID) + 1)
 
@@ -54,14 +66,32 @@ class Validation:
     averaged: Array
     majority: Array
     chances: Array | None  # samples x classes
-    prices: tuple[float, ...]  # C of every fold
+    prices: tuple[float, ...]  # C of every fold, if there is one
     averaged_prices: tuple[float, ...]
+
+    @property
+    def n_folds(self) -> int:
+        return len(self.averaged_prices)
 
 
 def learn(data: Views | KernelViews, y: Array, plan: Plan, tick: Tick = lambda: None) -> Model:
     """Kernels, C and classifier, all learned from these samples."""
+    if not plan.takes_kernels:
+        return Model(fitted(_features(data, plan), y, plan, tick))
     makes, kernels = training_kernels(data, plan.kernel)
     return Model(fitted(kernels, y, plan, tick), makes)
+
+
+def _features(data: Views | KernelViews, plan: Plan) -> Views:
+    if not isinstance(data, Views):
+        name = type(plan.classifier).__name__
+        raise ValueError(f"{name} takes features, but kernels came; give the features, or another method")
+    return data
+
+
+def _halves(data: Views | KernelViews, plan: Plan, train: Array, test: Array) -> tuple[Views, Views]:
+    features = _features(data, plan)
+    return features[train], features[test]
 
 
 def training_kernels(data: Views | KernelViews, kernel: str) -> tuple[ViewKernels | None, KernelViews]:
@@ -72,32 +102,44 @@ def training_kernels(data: Views | KernelViews, kernel: str) -> tuple[ViewKernel
     return makes, makes.fit_transform(data)
 
 
-def fitted(kernels: KernelViews, y: Array, plan: Plan, tick: Tick) -> Any:
+def fitted(X: Views | KernelViews, y: Array, plan: Plan, tick: Tick) -> Any:
     """The classifier, with its C chosen first if it is to be."""
-    C = plan.C
-    if C is None:
-        C = best_C(clone(plan.classifier).set_params(probability=False), "C", kernels, y, tick)
-    classifier = clone(plan.classifier).set_params(C=C).fit(kernels, y)
+    classifier = clone(plan.classifier)
+    if plan.searched:
+        quick = clone(classifier)
+        if "probability" in quick.get_params():
+            quick.set_params(probability=False)
+        classifier.set_params(C=best_C(quick, "C", X, y, tick))
+    elif plan.C is not None:
+        classifier.set_params(C=plan.C)
+    classifier.fit(X, y)
     tick()
     return classifier
 
 
-def best_C(estimator: Any, name: str, kernels: KernelViews, y: Array, tick: Tick) -> float:
+def best_C(estimator: Any, name: str, X: Views | KernelViews, y: Array, tick: Tick) -> float:
     """The C of :data:`GRID` with the most samples right when held out; the least of equals."""
-    parts = folds(
-        sample_order(kernel_profiles(kernels), kernels.observed, y), y, min(INNER_FOLDS, _fewest(y))
-    )
+    parts = folds(sample_order(_profiles(X), X.observed, y), y, min(INNER_FOLDS, _fewest(y)))
     right = []
     for C in GRID:
         count = 0
         for train, test in parts:
             machine = clone(estimator).set_params(**{name: C})
             with quiet():
-                machine.fit(kernels[np.ix_(train, train)], y[train])
-                count += int((machine.predict(kernels[np.ix_(test, train)]) == y[test]).sum())
+                machine.fit(_part(X, train, train), y[train])
+                count += int((machine.predict(_part(X, test, train)) == y[test]).sum())
         right.append(count)
         tick()
     return GRID[int(np.argmax(right))]
+
+
+def _profiles(X: Views | KernelViews) -> Any:
+    return feature_profiles(X) if isinstance(X, Views) else kernel_profiles(X)
+
+
+def _part(X: Views | KernelViews, rows: Array, columns: Array) -> Any:
+    """Samples `rows`, of kernels against `columns`."""
+    return X[rows] if isinstance(X, Views) else X[np.ix_(rows, columns)]
 
 
 def cross_validate(
@@ -106,34 +148,41 @@ def cross_validate(
     """Out-of-fold predictions of the method and of the baselines, on the same folds."""
     classes = np.unique(y)
     predicted, averaged, majority = (np.empty_like(y) for _ in range(3))
+    wanted = bool(getattr(plan.classifier, "probability", False))
     chances = np.zeros((len(y), len(classes)))
     chosen, averaged_prices = [], []
-    profiles = feature_profiles(data) if isinstance(data, Views) else kernel_profiles(data)
-    order = sample_order(profiles, data.observed, y)
+    order = sample_order(_profiles(data), data.observed, y)
     for train, test in folds(order, y, min(FOLDS, _fewest(y)), seed):
-        part = data[train] if isinstance(data, Views) else data[np.ix_(train, train)]
         with quiet():
-            makes, kernels = training_kernels(part, plan.kernel)
-            rows = makes.transform(data[test]) if makes else data[np.ix_(test, train)]
-            classifier = fitted(kernels, y[train], plan, tick)
-            predicted[test] = classifier.predict(rows)
-            if plan.classifier.probability:
-                chances[test] = classifier.predict_proba(rows)
+            makes, kernels = training_kernels(_part(data, train, train), plan.kernel)
+            rows = makes.transform(data[test]) if makes else _part(data, test, train)
+            own = (kernels, rows) if plan.takes_kernels else _halves(data, plan, train, test)
+            classifier = fitted(own[0], y[train], plan, tick)
+            predicted[test] = classifier.predict(own[1])
+            if wanted:
+                chances[test] = classifier.predict_proba(own[1])
             average = make_pipeline(CombineKernels(), SVC(kernel="precomputed"))
             C = best_C(average, "svc__C", kernels, y[train], tick)
             averaged[test] = average.set_params(svc__C=C).fit(kernels, y[train]).predict(rows)
         values, sizes = np.unique(y[train], return_counts=True)
         majority[test] = values[sizes.argmax()]
-        chosen.append(float(classifier.C))
+        chosen += [float(classifier.C)] if hasattr(classifier, "C") else []
         averaged_prices.append(C)
-    return Validation(
-        predicted,
-        averaged,
-        majority,
-        chances if plan.classifier.probability else None,
-        tuple(chosen),
-        tuple(averaged_prices),
-    )
+    found = chances if wanted else None
+    return Validation(predicted, averaged, majority, found, tuple(chosen), tuple(averaged_prices))
+
+
+def check_classes(y: Array) -> None:
+    """Raise unless there are two classes or more, each large enough for the folds."""
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        came = f"only the class {shown(classes[0])}" if len(classes) else "no class"
+        raise ValueError(f"{came} among samples with a view; two classes or more are wanted")
+    if counts.min() < FEWEST:
+        raise ValueError(
+            f"class {shown(classes[counts.argmin()])} has {counts.min()} sample(s) with a view; at least "
+            f"{FEWEST} are wanted for cross-validation: give it more, or leave its labels empty"
+        )
 
 
 def _fewest(y: Array) -> int:

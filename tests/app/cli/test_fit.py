@@ -8,27 +8,16 @@ import sys
 import numpy as np
 import pytest
 
-from absentia import Views, datasets, io, missingness, models
-from absentia.app.cli import _fit as cli_fit
-from absentia.experiment import _validation as validation
-from absentia.experiment._validation import Plan, cross_validate, learn
+from absentia import Views, io, models
+from absentia.app.cli import _predict
 from absentia.files._labels import as_labels
 from command import refused, run, run_process
-
-WARNED = pytest.mark.filterwarnings("ignore:.*have every view, which makes this identical")
+from digits import digit_views
 
 
 @pytest.fixture(autouse=True)
 def wide_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-
-
-def digit_views(n=240, absent=0.3, n_classes=3, seed=0):
-    """Digits 0, 1, ... as `n` samples in random order with text ids, views absent, and their classes."""
-    views, y = datasets.load_digit_views(return_X_y=True)
-    chosen = np.random.default_rng(seed).permutation(np.flatnonzero(y < n_classes))[:n]
-    tables = views[chosen].hide(missingness.mcar((n, views.n_views), absent, random_state=seed)).to_dict()
-    return Views.from_dict(tables, ids=np.array([f"d{i}" for i in chosen])), y[chosen]
 
 
 def write_labels(path, ids, labels):
@@ -54,9 +43,6 @@ def folder(tmp_path_factory):
 def table(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
-
-
-# ------------------------------------------------------------------------------------------ end to end
 
 
 def test_fit_then_predict_is_right_far_more_often_than_chance(folder, tmp_path):
@@ -111,11 +97,11 @@ def test_new_samples_may_lack_views_altogether_or_all_views(folder, tmp_path):
     result = run("predict", folder / "model.npz", "few.npz", "-o", "p.csv", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     rows = table(tmp_path / "p.csv")
-    assert rows[3]["flag"] == cli_fit.NO_VIEW
+    assert rows[3]["flag"] == _predict.NO_VIEW
     prior = models.load(folder / "model.npz").classifier._prior
     assert float(rows[3]["probability=one"]) == pytest.approx(prior[0], abs=1e-5)
     assert all(row["view=moments"] == "0" for row in rows)
-    assert all(row["flag"] != cli_fit.NO_VIEW for row in rows if row["view=pixels"] == "1")
+    assert all(row["flag"] != _predict.NO_VIEW for row in rows if row["view=pixels"] == "1")
 
 
 def test_kernels_are_learned_from_and_rows_of_kernels_classified(folder, tmp_path):
@@ -232,10 +218,9 @@ def test_a_report_that_cannot_be_made_keeps_the_model_from_being_written(folder,
     assert list(tmp_path.iterdir()) == []
 
 
-# ------------------------------------------------------------------------------------------- bad input
-
-
 FIT = ["fit", "train.npz", "--labels"]
+
+
 BAD = [
     (["fit"], ["DATA", "--labels"]),
     (["fit", "train.npz", "-o", "m.npz"], ["--labels"]),
@@ -364,65 +349,3 @@ def test_markup_and_commas_in_names_and_ids_survive(tmp_path):
     assert {row["predicted"] for row in rows} == {"[u]x", 'y,"'}
     assert "view=b,c" in rows[0]
     assert 'probability=y,"' in rows[0]
-
-
-# ------------------------------------------------------------------------------------ out of fold only
-
-
-@WARNED
-def test_labels_that_mean_nothing_are_predicted_no_better_than_chance():
-    """Far above one half here would mean that a fold has seen the samples it is judged on."""
-    from absentia import MKLClassifier
-
-    views, _ = digit_views(160, n_classes=10)
-    y = np.random.default_rng(1).permutation(np.arange(160) % 2)
-    judged = cross_validate(views, y, Plan(MKLClassifier(probability=True), C=100.0))
-    for predicted in (judged.predicted, judged.averaged):
-        assert (predicted == y).mean() < 0.65
-    in_training = learn(views, y, Plan(MKLClassifier(), C=100.0)).predict(views)
-    assert (in_training == y).mean() > 0.9
-
-
-@WARNED
-def test_the_folds_see_only_their_training_samples(monkeypatch):
-    from absentia import AbsentMKLClassifier, ViewKernels
-
-    views, y = digit_views(60)
-    seen = []
-    fit = ViewKernels.fit_transform
-    monkeypatch.setattr(
-        ViewKernels,
-        "fit_transform",
-        lambda self, X, *a: seen.append(set(X.ids.tolist())) or fit(self, X, *a),
-    )
-    cross_validate(views, y, Plan(AbsentMKLClassifier(), C=1.0))
-    assert len(seen) == 5
-    left_out = [set(views.ids.tolist()) - part for part in seen]
-    assert sorted(len(part) for part in left_out) == [12] * 5
-    assert set.union(*left_out) == set(views.ids.tolist())
-
-
-@WARNED
-@pytest.mark.parametrize("C", [None, 1.0])
-def test_progress_counts_to_the_end(C):
-    from absentia import MKLClassifier
-
-    views, y = digit_views(60)
-    plan, steps = Plan(MKLClassifier(), C=C), []
-    learn(views, y, plan, lambda: steps.append(1))
-    assert len(steps) == plan.steps(y, validate=False)
-    cross_validate(views, y, plan, lambda: steps.append(1))
-    assert len(steps) == plan.steps(y, validate=True)
-
-
-@WARNED
-def test_a_class_of_three_samples_is_enough():
-    from absentia import AbsentMKLClassifier
-
-    views, y = digit_views(40)
-    y = np.where(np.cumsum(y == 2) <= 3, y, np.where(y == 2, 1, y))
-    assert (y == 2).sum() == validation.FEWEST
-    judged = cross_validate(views, y, Plan(AbsentMKLClassifier(probability=True)))
-    assert judged.chances.shape == (40, 3)
-    np.testing.assert_allclose(judged.chances.sum(axis=1), 1)
-    assert learn(views, y, Plan(AbsentMKLClassifier(probability=True))).classifier.C in validation.GRID

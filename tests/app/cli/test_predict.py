@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
-from absentia.app.cli import _fit as cli_fit
+from absentia.app.cli import _complete_kernels, _predict
 from absentia.methods.learning._machines import KernelClassifier
 from command import refused, run
 
@@ -54,7 +54,7 @@ def test_blocks_of_any_size_give_one_table(folder, tmp_path, monkeypatch, model)
     """To the digits written: products of other shapes may be rounded in another order."""
     tables = []
     for k, rows in enumerate((1000, 100, 7)):
-        monkeypatch.setattr(cli_fit, "block_rows", lambda _, rows=rows: rows)
+        monkeypatch.setattr(_predict, "block_rows", lambda _, rows=rows: rows)
         result = run("predict", model, "new.npz", "-o", tmp_path / f"{k}.csv", cwd=folder)
         assert result.returncode == 0, result.stderr
         assert result.stdout.startswith("501 samples classified, ")
@@ -73,12 +73,12 @@ def test_blocks_of_any_size_give_one_table(folder, tmp_path, monkeypatch, model)
 
 
 def test_memory_does_not_grow_with_the_number_of_samples(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli_fit, "BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(_predict, "BLOCK_BYTES", 2**18)
     model, peaks = models.load(folder / "model.npz"), []
     for n in (1000, 8000):
         views = views_of(n)[0]
         tracemalloc.start()
-        cli_fit.write_predictions(tmp_path / "p.csv", model, views)
+        _predict.write_predictions(tmp_path / "p.csv", model, views)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert len(table(tmp_path / "p.csv")) == 8001
@@ -97,14 +97,14 @@ def test_progress_counts_the_blocks(folder, tmp_path, monkeypatch):
         seen.append(total)
         yield lambda: seen.append(1)
 
-    monkeypatch.setattr(cli_fit, "step_bar", bar)
-    monkeypatch.setattr(cli_fit, "block_rows", lambda _: 100)
+    monkeypatch.setattr(_predict, "step_bar", bar)
+    monkeypatch.setattr(_predict, "block_rows", lambda _: 100)
     assert run("predict", "model.npz", "new.npz", "-o", tmp_path / "p.csv", cwd=folder).returncode == 0
     assert seen == [6, 1, 1, 1, 1, 1, 1]
 
 
 def test_a_failure_in_a_late_block_leaves_nothing(folder, tmp_path, monkeypatch):
-    lines, calls = cli_fit.prediction_lines, []
+    lines, calls = _predict.prediction_lines, []
 
     def fail(*arguments):
         calls.append(1)
@@ -112,8 +112,8 @@ def test_a_failure_in_a_late_block_leaves_nothing(folder, tmp_path, monkeypatch)
             raise ValueError("the third block")
         return lines(*arguments)
 
-    monkeypatch.setattr(cli_fit, "prediction_lines", fail)
-    monkeypatch.setattr(cli_fit, "block_rows", lambda _: 100)
+    monkeypatch.setattr(_predict, "prediction_lines", fail)
+    monkeypatch.setattr(_predict, "block_rows", lambda _: 100)
     (tmp_path / "p.csv").write_text("what was there")
     refused(run("predict", "model.npz", "new.npz", "-o", tmp_path / "p.csv", cwd=folder), "the third block")
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
@@ -149,19 +149,15 @@ def test_predictions_that_are_not_finite_are_refused(folder, tmp_path, monkeypat
 
 
 def test_completed_kernels_that_are_not_finite_are_refused(tmp_path, monkeypatch):
-    from absentia.app.cli import _main as cli
     from conftest import random_problem
 
     kernels = random_problem(10, 2)
     io.write(tmp_path / "k.npz", kernels)
 
-    class Bad:
-        names = ("view0",)
+    def spoiled(*_):
+        return kernels.completed({name: np.full((10, 10), np.nan) for name in kernels.names})
 
-        def block(self, name):
-            return np.array([[1.0, np.nan]])
-
-    monkeypatch.setattr(cli, "run_completer", lambda *_: Bad())
+    monkeypatch.setattr(_complete_kernels, "run_completer", spoiled)
     refused(run("complete", "k.npz", "-o", "o.npz", cwd=tmp_path), "k.npz", "'view0'", "not finite")
     assert not (tmp_path / "o.npz").exists()
 

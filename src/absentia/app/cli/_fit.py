@@ -1,107 +1,87 @@
-"""The commands ``absentia fit`` and ``absentia predict``."""
+"""``absentia fit``: from samples with labels to a model and a page about how good it is."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from absentia.app._terminal import MaybeWhole, out, printable, step_bar, warnings_kept
-from absentia.core import warn
+from absentia.app._terminal import out, printable, step_bar, warnings_kept
 
 # isort: split
 from cyclopts import Parameter
-from rich.markup import escape
 from rich.table import Table
 
 import absentia
-from absentia import core as linalg
-from absentia import experiment as validation
-from absentia import files as io
+from absentia import experiment, files
 from absentia.app import _endings as endings
-from absentia.app._calls import (
-    check_ending,
-    check_outputs,
-    check_report,
-    check_threads,
-    price_of,
-)
-from absentia.core import Array, at_most, check_name
-from absentia.data import AbsenceWarning, KernelViews, Views, shown
+from absentia.app._checks import check_ending, check_outputs, check_report, check_threads, price_of
+from absentia.app.cli._flags import List, Threads, method_table, with_flags
+from absentia.app.cli._words import indefinite_sentences, made_with, parameters_in_words, say, say_where
+from absentia.core import Array, at_most, check_name, warn
+from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.experiment import Plan, Validation
-from absentia.files import csv_rows, read_labels, read_new
 from absentia.kernels import KERNELS
 from absentia.methods import models
-from absentia.methods.catalogue import find, offered
+from absentia.methods.catalogue import Entry, find, offered
 from absentia.methods.models import Model
 
 if TYPE_CHECKING:
     from absentia.app.report import ClassificationStory
 
+METHODS = offered("classifier")
 AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
-NO_VIEW = "no usable view: prior returned"
-DISAGREE = "probability favours another class"
-BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are classified
+
+DATA = Parameter(name="DATA", help="An .npz file with features (`view_<name>`) or kernels (K).")
+LABELS = Parameter(
+    help="The name of an array in DATA, or a CSV file with the columns id and label (empty: not used)."
+)
+OUTPUT = Parameter(name=["--output", "-o"], help="The model, an .npz file; it holds no code.")
+PRICE = Parameter(name="--C", help="Price of a training error, or cv to choose it by cross-validation.")
+KERNEL = Parameter(help=f"For feature views: {', '.join(KERNELS)}.")
+REPORT = Parameter(name="--report", help="Where to write the HTML report; by default beside the model.")
+NO_REPORT = Parameter(
+    name="--no-report",
+    negative="",
+    help="No report, and so no cross-validation of the method and the baselines.",
+)
 
 
+@with_flags(METHODS.values())
 def fit(
-    data: Annotated[Path | None, Parameter(name="DATA")] = None,
+    data: Annotated[Path | None, DATA] = None,
     /,
     *,
-    labels: str | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    method: str = "amkl-convex",
-    C: Annotated[str, Parameter(name="--C")] = "cv",
-    kernel: str = "rbf",
-    probability: bool = True,
-    report: Annotated[Path | None, Parameter(name="--report")] = None,
-    no_report: Annotated[bool, Parameter(name="--no-report", negative="")] = False,
-    threads: MaybeWhole = None,
-    list_methods: Annotated[bool, Parameter(name="--list", negative="")] = False,
+    labels: Annotated[str | None, LABELS] = None,
+    output: Annotated[Path | None, OUTPUT] = None,
+    method: Annotated[str, Parameter(help="How to learn; see --list.")] = "amkl-convex",
+    C: Annotated[str, PRICE] = "cv",
+    kernel: Annotated[str, KERNEL] = "rbf",
+    probability: Annotated[bool, Parameter(help="Also learn to give the chances of the classes.")] = True,
+    report: Annotated[Path | None, REPORT] = None,
+    no_report: Annotated[bool, NO_REPORT] = False,
+    threads: Threads = None,
+    list_methods: List = False,
+    flags: dict[str, str],
 ) -> None:
     """Learn to classify samples from the views they have, nothing filled in, and write the model.
 
     Example: absentia fit patients.npz --labels diagnosis.csv -o model.npz
 
     Ctrl-C stops; nothing is written then.
-
-    Parameters
-    ----------
-    data
-        An .npz file with features (view_<name>) or kernels (K).
-    labels
-        The name of an array in DATA, or a CSV file with the columns id and label (empty: not used).
-    output
-        The model, an .npz file; it holds no code.
-    method
-        How to learn; see --list.
-    C
-        Price of a training error, or cv to choose it by cross-validation.
-    kernel
-        For feature views: rbf, linear, polynomial, laplacian, chi2, cosine, jaccard or tanimoto.
-    probability
-        Also learn to give the chances of the classes.
-    report
-        Where to write the HTML report; by default beside the model.
-    no_report
-        No report, and so no cross-validation of the method and the baselines.
-    threads
-        BLAS threads; by default one up to 1000 samples, and every core beyond.
-    list_methods
-        List the methods, one line each, and do nothing else.
     """
     if list_methods:
-        out.print(method_table("classifier"))
+        out.print(method_table(METHODS))
         return
     if data is None or output is None or labels is None:
         raise ValueError("DATA, --labels and an output (-o MODEL.npz) are wanted; see absentia fit --help")
     check_threads(threads)
-    plan = Plan(find(method, "classifier").make(probability=probability), kernel, price_of(C))
-    check_name("kernel", kernel, KERNELS)
+    entry = find(method, "classifier")
+    plan = _plan(entry, entry.read(flags), probability, kernel, C)
     page = _report_place(data, output, labels, report, no_report)
     endings.ledger.expect(output, page)
     with warnings_kept() as remarks:
@@ -109,69 +89,44 @@ def fit(
         with at_most(threads, len(training.y)):
             model, judged = _learn(method, plan, training, validate=page is not None)
     model = replace(model, about=_about(method, data, training, judged))
-    html = None
+    story = None
     if judged is not None:
-        from absentia.app import report as reporting
-
-        story = classification_story(data, labels, plan, model, training, judged, remarks)
-        html = reporting.render_classification(story)
-    models.save(model, output)
-    if html is not None and page is not None:
-        reporting.save(html, page)
+        story = classification_story(data, labels, entry, plan, model, training, judged, remarks)
+    _write(output, page, model, story)
     _say_how_it_went(method, plan, model, training, judged)
-    out.print(f"[bold]model[/]: {escape(str(output))}", soft_wrap=True)
-    if page is not None:
-        out.print(f"[bold]report[/]: {escape(str(page))}", soft_wrap=True)
+    say_where(model=output, report=page)
+
+
+def _plan(entry: Entry, options: dict[str, Any], probability: bool, kernel: str, C: str) -> Plan:
+    """What to learn with; what the method does not have is not asked of it."""
+    check_name("kernel", kernel, KERNELS)
+    price = price_of(C)
+    classifier = entry.make(**options)
+    has = classifier.get_params()
+    if "probability" in has:
+        classifier.set_params(probability=probability)
+    if "C" not in has and price is not None:
+        raise ValueError(f"--C does not apply to method {entry.name!r}")
+    return Plan(classifier, kernel, price)
+
+
+def _write(output: Path, page: Path | None, model: Model, story: ClassificationStory | None) -> None:
+    """The page is made before anything is written: what cannot be shown is not there by half."""
+    if story is None or page is None:
+        models.save(model, output, model.about)
+        return
+    from absentia.app import report
+
+    html = report.render_classification(story)
+    models.save(model, output, model.about)
+    report.save(html, page)
 
 
 def _learn(method: str, plan: Plan, training: Training, validate: bool) -> tuple[Model, Validation | None]:
     with step_bar(method, plan.steps(training.y, validate)) as tick:
-        model = validation.learn(training.data, training.y, plan, tick)
-        judged = validation.cross_validate(training.data, training.y, plan, tick) if validate else None
+        model = experiment.learn(training.data, training.y, plan, tick)
+        judged = experiment.cross_validate(training.data, training.y, plan, tick) if validate else None
     return model, judged
-
-
-def predict(
-    model: Annotated[Path, Parameter(name="MODEL")],
-    new: Annotated[Path, Parameter(name="NEW")],
-    /,
-    *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    threads: MaybeWhole = None,
-) -> None:
-    """Classify new samples from the views they have and write a table.
-
-    Example: absentia predict model.npz new.npz -o predicted.csv
-
-    Columns: id, predicted, probability=<class> (or score, without probabilities), view=<name> (1 = had it),
-    flag (empty if there is nothing to say).  An id or a class that a spreadsheet would take for a formula
-    (= + - @ first) stands behind an apostrophe.
-
-    Parameters
-    ----------
-    model
-        A model written by absentia fit.
-    new
-        An .npz file with the features of the new samples (views they all lack may be left out), or, for a
-        model of kernels, K (views x new x training samples) with ids and column_ids.
-    output
-        The .csv file to write.
-    threads
-        BLAS threads; by default one if the model holds up to 1000 samples, and every core beyond.
-    """
-    check_threads(threads)
-    check_ending(output, "the output", ".csv")
-    check_outputs([model, new], [output])
-    endings.ledger.expect(output)
-    fitted = models.load(model)
-    data = read_new(new)
-    with at_most(threads, len(fitted.classifier.ids_)):
-        try:
-            flagged = write_predictions(output, fitted, data)
-        except ValueError as error:
-            raise ValueError(f"{new}: {error}") from error
-    out.print(f"{len(data)} samples classified, {flagged} flagged")
-    out.print(f"[bold]predictions[/]: {escape(str(output))}", soft_wrap=True)
 
 
 # --------------------------------------------------------------------------------------- what came in
@@ -191,8 +146,8 @@ def read_training(file: Path, source: str) -> Training:
     """Samples with a label and a view; who has not is counted, and warned of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AbsenceWarning)  # said below, in terms of what is learned from
-        data = io.read(file)
-    y, labelled = read_labels(source, file, data.ids)
+        data = files.read(file)
+    y, labelled = files.read_labels(source, file, data.ids)
     blind = ~data.observed.any(axis=1)
     dropped = {
         "without a label": int((~labelled).sum()),
@@ -203,37 +158,14 @@ def read_training(file: Path, source: str) -> Training:
             warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
     kept = np.flatnonzero(labelled & ~blind)
     try:
-        _check_classes(y[kept])
+        experiment.check_classes(y[kept])
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
     if isinstance(used, KernelViews):
-        _warn_of_indefinite(used)
+        for sentence in indefinite_sentences(used, "what is learned from it may not be the best there is"):
+            warn(sentence, AbsenceWarning)
     return Training(used, y[kept], len(data), dropped)
-
-
-def _warn_of_indefinite(kernels: KernelViews) -> None:
-    for name in kernels.names:
-        found = linalg.indefinite(kernels.block(name))
-        if found is not None:
-            warn(
-                f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {found[0]:.4g} "
-                f"to {found[1]:.4g}); what is learned from it may not be the best there is",
-                AbsenceWarning,
-            )
-
-
-def _check_classes(y: Array) -> None:
-    classes, counts = np.unique(y, return_counts=True)
-    if len(classes) < 2:
-        came = f"only the class {shown(classes[0])}" if len(classes) else "no class"
-        raise ValueError(f"{came} among samples with a view; two classes or more are wanted")
-    if counts.min() < validation.FEWEST:
-        rare = shown(classes[counts.argmin()])
-        raise ValueError(
-            f"class {rare} has {counts.min()} sample(s) with a view; at least {validation.FEWEST} are "
-            "wanted for cross-validation: give it more, or leave its labels empty"
-        )
 
 
 def _report_place(data: Path, output: Path, labels: str, report: Path | None, none: bool) -> Path | None:
@@ -248,73 +180,6 @@ def _report_place(data: Path, output: Path, labels: str, report: Path | None, no
 
 
 # -------------------------------------------------------------------------------------- what goes out
-
-
-def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:
-    """Classify block after block into a table, whole or not at all; how many samples are flagged.
-
-    In memory are one block's kernels against the training samples, whatever the number of samples.
-    """
-    flagged, rows = 0, block_rows(model)
-    steps = max(1, -(-len(data) // rows))
-
-    def save(file: BinaryIO) -> None:
-        nonlocal flagged
-        file.writelines(csv_rows([prediction_header(model)]))
-        with step_bar("predict", steps) as tick:
-            for start in range(0, len(data), rows):
-                lines = list(prediction_lines(model, model.rows(data[start : start + rows])))
-                file.writelines(csv_rows(lines))
-                flagged += sum(bool(line[-1]) for line in lines)
-                tick()
-
-    io.write_whole(output, save)
-    return flagged
-
-
-def block_rows(model: Model) -> int:
-    """How many samples at a time: as many as fill :data:`BLOCK_BYTES` with kernels of every view."""
-    one = 8 * max(1, len(model.classifier.ids_)) * max(1, len(model.names))
-    return int(np.clip(BLOCK_BYTES // one, 1, 4096))
-
-
-def prediction_header(model: Model) -> list[str]:
-    """The first line of the table of predictions."""
-    classes = model.classes.tolist()
-    if model.classifier.probability:
-        numbers = [f"probability={label}" for label in classes]
-    else:
-        numbers = [f"score={label}" for label in (classes if len(classes) > 2 else classes[1:])]
-    return ["id", "predicted", *numbers, *(f"view={name}" for name in model.names), "flag"]
-
-
-def prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[Any]]:
-    """The lines of these samples in the table of predictions."""
-    classifier = model.classifier
-    with np.errstate(all="ignore"):  # what is not finite is refused below
-        scores = classifier.decision_function(rows).reshape(len(rows), -1)
-        _check_scores(rows, scores)
-        numbers = classifier.predict_proba(rows) if classifier.probability else scores
-        _check_scores(rows, numbers)
-        predicted, blind = classifier.predict(rows), classifier.unusable(rows)
-    for i, sample in enumerate(rows.ids.tolist()):
-        flag = NO_VIEW if blind[i] else ""
-        if classifier.probability and not blind[i]:
-            best = model.classes[numbers[i].argmax()]
-            flag = DISAGREE if best != predicted[i] else ""
-        shares = [f"{x:.6g}" for x in numbers[i]]
-        had = rows.observed[i].astype(int).tolist()
-        yield [str(sample), str(predicted[i]), *shares, *had, flag]
-
-
-def _check_scores(rows: Views | KernelViews, scores: Array) -> None:
-    """Refuse to pass on scores that are no numbers."""
-    bad = ~np.isfinite(scores).all(axis=1)
-    if bad.any():
-        raise ValueError(
-            f"{bad.sum()} sample(s), e.g. {shown(rows.ids[bad.argmax()])}, would get scores that are not "
-            "finite; values this large are beyond the model, or the model is damaged: check both"
-        )
 
 
 def _about(method: str, data: Path, training: Training, judged: Validation | None) -> dict[str, Any]:
@@ -332,21 +197,23 @@ def _about(method: str, data: Path, training: Training, judged: Validation | Non
 def _say_how_it_went(
     method: str, plan: Plan, model: Model, training: Training, judged: Validation | None
 ) -> None:
-    classifier = model.classifier
-    how = "given" if plan.C is not None else "chosen by cross-validation"
-    views = f"{len(model.names)} view{'' if len(model.names) == 1 else 's'}"
-    out.print(
-        f"{method}: {len(training.y)} samples, {views}, {len(model.classes)} classes; "
-        f"C = {classifier.C:g} ({how}); {classifier.status_}, duality gap {classifier.gap_:.1e}",
-        soft_wrap=True,
-    )
-    out.print(weight_table(model))
+    classifier, views = model.classifier, f"{len(model.names)} view{'' if len(model.names) == 1 else 's'}"
+    parts = [f"{method}: {len(training.y)} samples, {views}, {len(model.classes)} classes"]
+    if hasattr(classifier, "C"):
+        how = "given" if plan.C is not None else "chosen by cross-validation"
+        parts.append(f"C = {classifier.C:g} ({how})")
+    if hasattr(classifier, "status_"):
+        gap = f", duality gap {classifier.gap_:.1e}" if hasattr(classifier, "gap_") else ""
+        parts.append(classifier.status_ + gap)
+    say("; ".join(parts))
+    if hasattr(classifier, "weights_"):
+        out.print(weight_table(model))
     if judged is not None:
         out.print(accuracy_table(method, training.y, judged))
 
 
 def weight_table(model: Model) -> Table:
-    weights = model.classifier._weights
+    weights = np.atleast_2d(model.classifier.weights_)
     few = len(weights) == 1
     table = Table("view", "weight" if few else "weight, mean of classes", box=None, pad_edge=False)
     for name, column in zip(model.names, weights.T, strict=True):
@@ -365,17 +232,10 @@ def _predictions(method: str, judged: Validation) -> dict[str, Array]:
     return {method: judged.predicted, AVERAGED: judged.averaged, MAJORITY: judged.majority}
 
 
-def method_table(*families: Any) -> Table:
-    """Methods that are offered by name, and when to use them."""
-    table = Table("method", "when to use it", box=None, pad_edge=False)
-    for name, entry in offered(*families).items():
-        table.add_row(name, entry.when)
-    return table
-
-
 def classification_story(
     data: Path,
     labels: str,
+    entry: Entry,
     plan: Plan,
     model: Model,
     training: Training,
@@ -385,22 +245,20 @@ def classification_story(
     """What the report of one fit shows."""
     from absentia.app.report import ClassificationStory
 
-    method, classifier = model.about["method"], model.classifier
-    chosen = ", ".join(f"{C:g}" for C in judged.prices)
-    parameters = {k: v for k, v in classifier.get_params().items() if k != "callback"}
-    kernel = "as given" if model.kernels is None else plan.kernel
+    classifier = model.classifier
+    weights = np.atleast_2d(getattr(classifier, "weights_", np.zeros((0, len(model.names)))))
     return ClassificationStory(
         title=f"{data.name}, classified",
-        summary=f"{len(model.classes)} classes, learned with {method} from the views that each sample has; "
-        "nothing was filled in.",
+        summary=f"{len(model.classes)} classes, learned with {entry.name} from the views that each sample "
+        "has; nothing was filled in.",
         names=model.names,
         observed=training.data.observed,
         classes=[str(x) for x in model.classes.tolist()],
-        weights=classifier._weights,
+        weights=weights,
         truth=np.searchsorted(model.classes, training.y),
         predictions={
             name: np.searchsorted(model.classes, predicted)
-            for name, predicted in _predictions(method, judged).items()
+            for name, predicted in _predictions(entry.name, judged).items()
         },
         chances=judged.chances,
         n_all=training.n_all,
@@ -409,12 +267,22 @@ def classification_story(
         facts={
             "file": str(data),
             "labels": labels,
-            "method": f"{method}: {offered('classifier')[method].when}",
-            "kernel": kernel,
-            "C": f"{classifier.C:g}; in the folds {chosen}",
-            f"C of the {AVERAGED}": "in the folds " + ", ".join(f"{C:g}" for C in judged.averaged_prices),
-            "folds": f"{len(judged.prices)}, stratified by class, seed 0",
-            "parameters": ", ".join(f"{name}={value!r}" for name, value in parameters.items()),
-            "made with": f"absentia {absentia.__version__}, NumPy {np.__version__}",
+            "method": f"{entry.name}: {entry.when}",
+            **_prices(plan, model, judged),
+            "folds": f"{judged.n_folds}, stratified by class, seed 0",
+            "parameters": parameters_in_words(classifier.get_params()),
+            "made with": made_with(),
         },
     )
+
+
+def _prices(plan: Plan, model: Model, judged: Validation) -> Mapping[str, str]:
+    """The kernel and C of the method and of the baseline."""
+    found = {"kernel": "as given" if model.kernels is None else plan.kernel}
+    if judged.prices:
+        found["C"] = f"{model.classifier.C:g}; in the folds {_listed(judged.prices)}"
+    return found | {f"C of the {AVERAGED}": f"in the folds {_listed(judged.averaged_prices)}"}
+
+
+def _listed(prices: Sequence[float]) -> str:
+    return ", ".join(f"{C:g}" for C in prices)

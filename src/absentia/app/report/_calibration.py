@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.app.report._story import Array
 from absentia.app.report._text import number, shortened
+from absentia.core import Array
 
 SIZE = 360.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 46.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.app.report._story import Array
 from absentia.app.report._text import number, plural, power_of_ten
+from absentia.core import Array
 
 WIDTH, HEIGHT = 720.0, 320.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 14.0, 14.0, 46.0

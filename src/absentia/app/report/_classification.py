@@ -10,10 +10,10 @@ from scipy.stats import binomtest
 
 from absentia.app.report._calibration import calibration, wilson
 from absentia.app.report._order import patterns
-from absentia.app.report._page import Number, filled
+from absentia.app.report._page import Number, page
 from absentia.app.report._presence import TOP_PATTERNS, pattern_words, presence
-from absentia.app.report._story import Array
 from absentia.app.report._text import number, percent, plural, shortened
+from absentia.core import Array
 
 FEW = 20  # below, an accuracy says little
 MOST_CLASSES = 12
@@ -89,11 +89,11 @@ def render_classification(story: ClassificationStory) -> str:
         "presence": "Presence",
         "reading": "How to read this",
     }
-    return filled(
+    return page(
         "classification.html.j2",
-        kind="classification",
-        sections={place: words for place, words in sections.items() if words},
-        story=story,
+        "classification",
+        sections,
+        story,
         numbers=_numbers(story),
         methods=[_method(story, name) for name in story.predictions],
         verdicts=list(_verdicts(story)),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.app.report._story import Array
+from absentia.core import Array
 
 LEVELS = 64
 ABSENT = LEVELS  # palette index of cells without a value

@@ -8,8 +8,10 @@ import numpy as np
 
 from absentia.app.report import _colour as colour
 from absentia.app.report._order import SampleOrder, sample_order
-from absentia.app.report._story import Array, CompletionStory
+from absentia.app.report._story import CompletionStory
 from absentia.app.report._text import number, percent, plural
+from absentia.core import Array
+from absentia.data import KernelViews
 
 WHOLE = 320  # up to so many samples, one pixel each
 MAX_SIDE = 260  # beyond, equal blocks of samples on at most so many pixels
@@ -149,6 +151,20 @@ def block_means(rows: Rows, groups: Sequence[Array], present: Array) -> Array:
     return means
 
 
+def rows_of(kernels: KernelViews, v: int) -> Rows:
+    """Rows of a view's kernel over all samples, NaN where one lacks the view; never all of them at once."""
+    operator, has = kernels.operator(kernels.names[v]), kernels.observed[:, v]
+    inside, everyone = np.cumsum(has) - 1, np.arange(int(has.sum()))
+
+    def rows(index: Array) -> Array:
+        found = np.full((len(index), len(has)), np.nan)
+        there = has[index]
+        found[np.ix_(there, has)] = operator.block(inside[index[there]], everyone)
+        return found
+
+    return rows
+
+
 def diffuse(share: Array) -> Array:
     """Which pixels of an axis to draw as present, so that on the whole as many are as samples are.
 
@@ -189,20 +205,21 @@ def _view(story: CompletionStory, v: int, groups: Sequence[Array]) -> ViewMaps:
     seen = story.observed[:, v]
     everyone = np.ones_like(seen)
 
-    def averaged(kernel: Array, present: Array) -> Array:
-        return block_means(lambda i: kernel[i], groups, present)
+    def averaged(kernels: KernelViews, present: Array) -> Array:
+        return block_means(rows_of(kernels, v), groups, present)
 
-    def distance(kernel: Array, truth: Array) -> Array:
-        return block_means(lambda i: np.abs(kernel[i] - truth[i]), groups, everyone)
+    def distance(kernels: KernelViews, truth: KernelViews) -> Array:
+        one, other = rows_of(kernels, v), rows_of(truth, v)
+        return block_means(lambda i: np.abs(one(i) - other(i)), groups, everyone)
 
     share = np.array([seen[group].mean() for group in groups])
     drawn = diffuse(share)
-    before = np.where(np.outer(drawn, drawn), averaged(story.before[v], seen), np.nan)
-    after = {name: averaged(K[v], everyone) for name, K in story.after.items()}
+    before = np.where(np.outer(drawn, drawn), averaged(story.before, seen), np.nan)
+    after = {name: averaged(K, everyone) for name, K in story.after.items()}
     truth, errors = None, {}
     if story.truth is not None:
-        truth = averaged(story.truth[v], everyone)
-        errors = {name: distance(K[v], story.truth[v]) for name, K in story.after.items()}
+        truth = averaged(story.truth, everyone)
+        errors = {name: distance(K, story.truth) for name, K in story.after.items()}
 
     scale = value_range([before, *after.values(), *([] if truth is None else [truth])])
     error_scale = value_range(list(errors.values()), from_zero=True)

@@ -22,9 +22,9 @@ from absentia.app.report._heatmaps import (
     heat_panel,
     value_range,
 )
-from absentia.app.report._page import Number, filled, require
-from absentia.app.report._story import Array
+from absentia.app.report._page import Number, page, require
 from absentia.app.report._text import number, percent, plural, shortened
+from absentia.core import Array
 
 FEW = 10  # hidden entries below which a column's error says little
 MOST_COLUMNS = 40
@@ -111,18 +111,17 @@ def render_matrix(story: MatrixStory) -> str:
         "reading": "How to read this",
     }
     rows = list(_column_rows(story))
-    return filled(
+    return page(
         "matrix.html.j2",
-        kind="matrix completion",
-        sections={place: words for place, words in sections.items() if words},
-        story=story,
+        "matrix completion",
+        sections,
+        story,
         numbers=_numbers(story),
         methods=_methods(story),
         verdicts=list(_verdicts(story)),
         columns=rows,
         few=FEW if any(row.few for row in rows) else 0,
         maps=matrix_maps(story),
-        mark="#" + bytes(colour.MARK).hex(),
     )
 
 

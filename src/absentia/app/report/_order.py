@@ -1,12 +1,14 @@
 """In which order samples are drawn: by pattern of absence, by class, or by leading structure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.app.report._story import Array, CompletionStory
+from absentia.app.report._story import CompletionStory
 from absentia.app.report._text import listing
+from absentia.core import Array, inverse
+from absentia.data import KernelViews
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +25,10 @@ class Patterns:
 
 
 def patterns(observed: Array) -> Patterns:
-    masks, inverse, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
+    masks, member, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
     ties = tuple(~masks[:, v] for v in reversed(range(masks.shape[1])))
     best_first = np.lexsort((*ties, -counts, -masks.sum(axis=1)))
-    position = np.empty_like(best_first)
-    position[best_first] = np.arange(len(best_first))
-    return Patterns(masks[best_first], counts[best_first], position[inverse.ravel()])
+    return Patterns(masks[best_first], counts[best_first], inverse(best_first)[member.ravel()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,38 +69,42 @@ def _by_label(labels: Array, rank: Array) -> SampleOrder:
     )
 
 
-def by_structure(kernels: Array) -> Array:
+def by_structure(kernels: KernelViews) -> Array:
     """Seriation: the angle of each sample in the plane of the two leading eigenvectors.
 
     The circle of angles is cut at its widest gap.
     """
-    plane = _leading_plane(_average(kernels))
+    plane = _leading_plane(_average(kernels), len(kernels))
     angle = np.arctan2(plane[:, 1], plane[:, 0])
     around = np.argsort(angle, kind="stable")
     gaps = np.diff(angle[around], append=angle[around[0]] + 2 * np.pi)
     return np.roll(around, -(int(np.argmax(gaps)) + 1))
 
 
-def _average(kernels: Array) -> Array:
-    """Mean over views, each scaled to unit mean diagonal; one n x n matrix in single precision."""
-    mean = np.zeros(kernels.shape[1:], dtype=np.float32)
-    for kernel in kernels:
-        size = float(np.mean(np.abs(np.diagonal(kernel))))
-        if np.isfinite(size) and size > 0:
-            mean += kernel * np.float32(1 / size)
-    return np.nan_to_num(mean, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+def _average(kernels: KernelViews) -> Callable[[Array], Array]:
+    """What the mean over views, each scaled to unit mean diagonal, makes of thin matrices."""
+    sizes = {name: float(np.mean(np.abs(kernels.diagonal(name)))) for name in kernels.names}
+    told = {name: size for name, size in sizes.items() if np.isfinite(size) and size > 0}
+
+    def product(X: Array) -> Array:
+        total = np.zeros_like(X)
+        for name, size in told.items():
+            with np.errstate(all="ignore"):
+                total += kernels.operator(name) @ X / size
+        return np.nan_to_num(total, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+
+    return product
 
 
-def _leading_plane(kernel: Array, n_iter: int = 30) -> Array:
+def _leading_plane(kernel: Callable[[Array], Array], n: int, n_iter: int = 30) -> Array:
     """Two leading eigenvectors of the centred kernel by subspace iteration, scaled by root value.
 
     Four vectors are carried so that the two wanted ones converge quickly.
     """
-    n = len(kernel)
     X = np.cos(np.outer(np.arange(n), 1.0 + np.arange(min(4, n))))  # any start in general position
     for _ in range(n_iter):
         Q, _ = np.linalg.qr(_centred(X))
-        X = _centred(kernel @ Q)
+        X = _centred(kernel(Q))
     values, rotation = np.linalg.eigh(Q.T @ X)
     leading = np.argsort(-np.abs(values))[:2]
     return np.asarray(Q @ rotation[:, leading] * np.sqrt(np.abs(values[leading])))

@@ -1,7 +1,7 @@
 """From a story to a page, and from a page to a file."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,23 +27,27 @@ def render(story: CompletionStory) -> str:
         "objective": "Convergence" if objective else "",
         "reading": "How to read this",
     }
-    return filled(
+    return page(
         "page.html.j2",
-        kind="completion",
-        sections={place: words for place, words in sections.items() if words},
-        story=story,
+        "completion",
+        sections,
+        story,
         numbers=_numbers(story),
         presence=presence(story),
         scores=table,
         maps=heat_maps(story),
         objective=objective,
-        mark="#" + bytes(colour.MARK).hex(),
     )
 
 
-def filled(template: str, **values: Any) -> str:
-    """A template with its values filled in."""
-    return str(require().get_template(template).render(**values))
+def page(template: str, kind: str, sections: Mapping[str, str], story: Any, **values: Any) -> str:
+    """A template filled in; sections without words are not there."""
+    shown = {place: words for place, words in sections.items() if words}
+    mark = "#" + bytes(colour.MARK).hex()
+    filled = (
+        require().get_template(template).render(kind=kind, sections=shown, story=story, mark=mark, **values)
+    )
+    return str(filled)
 
 
 def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
@@ -51,9 +55,9 @@ def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
     return save(render(story), path)
 
 
-def save(page: str, path: str | os.PathLike[str]) -> Path:
+def save(html: str, path: str | os.PathLike[str]) -> Path:
     """Write a rendered page, whole or not at all."""
-    content = page.encode("utf-8", errors="replace")
+    content = html.encode("utf-8", errors="replace")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_whole(path, lambda file: file.write(content))

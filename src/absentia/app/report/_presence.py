@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.app.report._order import Patterns, patterns
-from absentia.app.report._story import Array, Incomplete
+from absentia.app.report._story import Incomplete
 from absentia.app.report._text import listing, number, percent, plural, shortened
+from absentia.core import Array
 
 TOP_PATTERNS = 8
 NAMES_PER_PATTERN = 5

@@ -2,12 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
+from absentia.core import Array
+from absentia.data import KernelViews
 
 
 class Incomplete(Protocol):
@@ -28,21 +26,17 @@ class Incomplete(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CompletionStory:
-    """Everything the page tells, as arrays, numbers and sentences.
+    """Everything the page tells, as kernels, numbers and sentences.
 
     Parameters
     ----------
     title, summary : str
         Plain text; the summary is one or two sentences.
-    names : sequence of str
-        The V views.
-    observed : (n, V) bool
-        True where a sample has a view.
-    before : (V, n, n)
-        Kernels as they came, NaN where absent.
-    after : mapping of str to (V, n, n)
+    before : KernelViews
+        Kernels as they came.
+    after : mapping of str to KernelViews
         Completed kernels of each method; the first is the one recommended or asked for.
-    truth : (V, n, n), optional
+    truth : KernelViews, optional
         The complete kernels, when they are known.
     traces : mapping of str to 1-d array
         Objective after each iteration, for methods that iterate.
@@ -66,11 +60,9 @@ class CompletionStory:
 
     title: str
     summary: str
-    names: Sequence[str]
-    observed: Array
-    before: Array
-    after: Mapping[str, Array]
-    truth: Array | None = None
+    before: KernelViews
+    after: Mapping[str, KernelViews]
+    truth: KernelViews | None = None
     traces: Mapping[str, Array] = field(default_factory=dict)
     scores: Sequence[Mapping[str, str | float | int]] = ()
     labels: Array | None = None
@@ -85,36 +77,34 @@ class CompletionStory:
         _check(self)
 
     @property
+    def names(self) -> Sequence[str]:
+        return self.before.names
+
+    @property
+    def observed(self) -> Array:
+        return self.before.observed
+
+    @property
     def n_samples(self) -> int:
-        return int(self.observed.shape[0])
+        return len(self.before)
 
     @property
     def n_views(self) -> int:
-        return int(self.observed.shape[1])
+        return self.before.n_views
 
 
 def _check(story: CompletionStory) -> None:
-    observed = story.observed
-    if observed.ndim != 2 or observed.dtype != np.bool_ or 0 in observed.shape:
+    story.before.demand_square()
+    others = {f"after[{method!r}]": kernels for method, kernels in story.after.items()}
+    for what, kernels in (others | ({} if story.truth is None else {"truth": story.truth})).items():
+        if kernels.shape != story.before.shape or kernels.names != story.before.names:
+            raise ValueError(
+                f"{what} has the views {list(kernels.names)[:5]} over {kernels.shape} samples, before "
+                f"{list(story.names)[:5]} over {story.before.shape}; pass the same views and samples"
+            )
+        if not kernels.observed.all():
+            raise ValueError(f"{what} lacks views for some samples; pass kernels with everything observed")
+    if story.labels is not None and len(story.labels) != story.n_samples:
         raise ValueError(
-            f"observed is {observed.dtype} of shape {observed.shape}; "
-            "pass a boolean array (samples, views) with at least one of each, True = present"
-        )
-    n, n_views = observed.shape
-    if len(story.names) != n_views:
-        raise ValueError(f"{len(story.names)} names for {n_views} views; pass one name per view")
-    _check_kernels("before", story.before, (n_views, n, n))
-    for method, kernels in story.after.items():
-        _check_kernels(f"after[{method!r}]", kernels, (n_views, n, n))
-    if story.truth is not None:
-        _check_kernels("truth", story.truth, (n_views, n, n))
-    if story.labels is not None and len(story.labels) != n:
-        raise ValueError(f"{len(story.labels)} labels for {n} samples; pass one label per sample, or None")
-
-
-def _check_kernels(what: str, kernels: Array, shape: tuple[int, int, int]) -> None:
-    if np.shape(kernels) != shape:
-        raise ValueError(
-            f"{what} has shape {np.shape(kernels)} but (views, samples, samples) is {shape}; "
-            "pass square kernels over all samples, NaN where absent"
+            f"{len(story.labels)} labels for {story.n_samples} samples; pass one label per sample, or None"
         )

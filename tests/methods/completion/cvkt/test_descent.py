@@ -1,51 +1,70 @@
-"""Cross-view kernel transfer's closed form against somebody else's optimiser on the manifold."""
+"""The paper's steepest descent."""
 
 import numpy as np
 import pytest
 
+from absentia import CVKT, metrics
+from absentia.methods.completion.cvkt import _descent as cvkt_descent
 from alignment import alignment, closed_form, random_features
-
-pymanopt = pytest.importorskip("pymanopt")
-
-
-def on_the_sphere(Psi, K, rank, seed):
-    """The alignment that pymanopt's conjugate gradients reach from a random start, |U| = 1."""
-    manifold = pymanopt.manifolds.Sphere(Psi.shape[1], rank)
-    Psi = Psi - Psi.mean(axis=0)
-    centre = np.eye(len(K)) - 1 / len(K)
-    K = centre @ K @ centre
-    K /= np.linalg.norm(K)
-
-    def parts(U):
-        Y = Psi @ U
-        YY = Y.T @ Y
-        norm = np.linalg.norm(YY)
-        return Y, YY, norm, np.vdot(Y, K @ Y) / norm
-
-    @pymanopt.function.numpy(manifold)
-    def cost(U):
-        return -parts(U)[3]
-
-    @pymanopt.function.numpy(manifold)
-    def euclidean_gradient(U):
-        Y, YY, norm, value = parts(U)
-        return -2 / norm * Psi.T @ (K @ Y - value / norm * Y @ YY)
-
-    problem = pymanopt.Problem(manifold, cost, euclidean_gradient=euclidean_gradient)
-    start = np.random.default_rng(seed).normal(size=(Psi.shape[1], rank))
-    # its conjugacy is 0 / 0 at the optimum, where two gradients are alike
-    optimizer = pymanopt.optimizers.ConjugateGradient(
-        verbosity=0, max_iterations=2000, min_gradient_norm=1e-7
-    )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return optimizer.run(problem, initial_point=start / np.linalg.norm(start)).point
+from conftest import random_problem
+from cvkt_problems import DIGITS, published
 
 
-@pytest.mark.parametrize("rank", [1, 3, 8])
-@pytest.mark.parametrize("seed", range(5))
-def test_no_run_on_the_manifold_is_better_aligned_and_the_best_is_as_good(seed, rank):
-    Psi, K = random_features(np.random.default_rng(seed))
-    _, best = closed_form(Psi, K, rank)
-    reached = [alignment(K, on_the_sphere(Psi, K, rank, start), Psi) for start in range(3)]
-    assert max(reached) <= best + 1e-10
-    assert max(reached) >= best - 1e-4
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("rank", [1, 3, 12])
+def test_the_closed_form_is_at_least_as_aligned_as_descent(seed, rank):
+    rng = np.random.default_rng(seed)
+    Psi, K = random_features(rng, n=25 if seed % 2 else 10)
+    U, promised = closed_form(Psi, K, rank)
+    assert alignment(K, U, Psi) == pytest.approx(promised, rel=1e-9)
+    run = cvkt_descent.steepest(cvkt_descent.Problem.of(Psi, K), rank, rng, n_iter=400)
+    reached = alignment(K, run.state.U, Psi)
+    assert run.trace[-1] == pytest.approx(reached, rel=1e-9)
+    assert reached <= promised + 1e-12
+    assert reached > 0.9 * promised  # and descent is no straw man
+
+
+def test_the_gradient_is_that_of_the_alignment(rng):
+    Psi, K = random_features(rng)
+    problem = cvkt_descent.Problem.of(Psi, K)
+    U, direction = rng.normal(size=(2, 12, 3))
+    U /= np.linalg.norm(U)
+    direction -= np.vdot(U, direction) * U
+    point, h = cvkt_descent.evaluate(problem, U), 1e-6
+    ahead, behind = (cvkt_descent.evaluate(problem, U + e * direction).value for e in (h, -h))
+    gradient = cvkt_descent.gradient(problem, point)
+    assert np.vdot(gradient, direction) == pytest.approx((ahead - behind) / (2 * h), rel=1e-6)
+    assert point.value == pytest.approx(alignment(K, U, Psi), rel=1e-10)
+    assert np.vdot(gradient, U) == pytest.approx(0, abs=1e-12)
+
+
+def test_descent_stays_on_the_sphere_and_never_loses_alignment(rng):
+    Psi, K = random_features(rng)
+    run = cvkt_descent.steepest(cvkt_descent.Problem.of(Psi, K), 4, rng, n_iter=100)
+    assert (np.diff(run.trace) >= 0).all()
+    assert run.trace[-1] > run.trace[0] + 0.1
+    assert np.linalg.norm(run.state.U) == pytest.approx(1, rel=1e-12)
+
+
+def test_descent_returns_the_observed_range_and_mean():
+    kv = random_problem()
+    cvkt = CVKT(solver="descent", n_landmarks=0.5, rank=0.5, n_iter=30)
+    done = cvkt.fit_transform(kv)
+    for name in kv.names:
+        other = np.delete(kv.observed, kv.names.index(name), axis=1).any(axis=1)
+        K, seen = done.block(name)[np.ix_(other, other)], kv.block(name)
+        assert np.ptp(K) == pytest.approx(np.ptp(seen), rel=1e-10)
+        assert K.mean() == pytest.approx(seen.mean(), rel=1e-10)
+        assert len(cvkt.objective_[name]) == 30
+    kept = CVKT(solver="descent", n_landmarks=0.5, rank=0.5, n_iter=30, keep_observed=True)
+    kept = kept.fit_transform(kv)
+    seen = kv.observed[:, 1]
+    np.testing.assert_array_equal(kept.block("view1")[np.ix_(seen, seen)], kv.block("view1"))
+    np.testing.assert_array_equal(kept.block("view1")[~seen], done.block("view1")[~seen])
+
+
+@pytest.mark.parametrize(("level", "paper"), [(0, 0.148), (2, 0.167), (4, 0.197)])
+def test_descent_reproduces_the_published_digits(data_folder, level, paper):
+    truth, keep, kv = published(data_folder, DIGITS, level)
+    descent = CVKT(solver="descent", n_landmarks=0.4, rank=0.2)
+    assert metrics.are(truth, descent.fit_transform(kv), keep) == pytest.approx(paper, abs=0.02)

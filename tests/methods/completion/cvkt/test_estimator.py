@@ -1,15 +1,11 @@
-import tracemalloc
+"""..."""
 
 import numpy as np
 import pytest
 
 from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.core._operators import Completed
-from absentia.methods.completion.cvkt import _descent as cvkt_descent
-from absentia.methods.completion.cvkt import _ridge as cvkt_ridge
-from alignment import alignment, closed_form, random_features
 from conftest import random_kernels, random_problem
-from reference import cvkt as slow
+from cvkt_problems import DIGITS, factor_problem, published
 
 EVERY = {
     "ridge": CVKT(),
@@ -23,109 +19,6 @@ EVERY = {
 }
 
 
-def factor_problem(n=60, n_views=4, width=7, seed=0):
-    """The same incomplete linear kernels twice: as factors and as arrays."""
-    rng = np.random.default_rng(seed)
-    shared = rng.normal(size=(n, 3))
-    keep = missingness.mcar((n, n_views), 0.3, random_state=seed)
-    factors, arrays = {}, {}
-    for v in range(n_views):
-        Phi = shared @ rng.normal(size=(3, width)) + 0.3 * rng.normal(size=(n, width)) + 0.5
-        ids = np.flatnonzero(keep[:, v])
-        factors[f"view{v}"] = ids, Phi[ids]
-        arrays[f"view{v}"] = ids, Phi[ids] @ Phi[ids].T
-    return KernelViews.from_factors(factors), KernelViews.from_blocks(arrays)
-
-
-# ----------------------------------------------------------------------------------------- identity
-
-
-@pytest.mark.parametrize("rounds", [1, 3])
-@pytest.mark.parametrize("ridge", ["loo", 0.001])
-@pytest.mark.parametrize(("seed", "absent"), [(0, 0.2), (1, 0.35), (2, 0.5)])
-def test_agrees_with_the_dual_form_line_by_line(ridge, rounds, seed, absent):
-    kv = random_problem(32, 3, absent, seed)
-    K, ridges = slow.cvkt(np.nan_to_num(kv.to_dense()), kv.observed, ridge, rounds)
-    cvkt = CVKT(ridge=ridge, rounds=rounds)
-    np.testing.assert_allclose(cvkt.fit_transform(kv).to_dense(), K, rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(cvkt.ridge_, ridges, rtol=1e-12)
-
-
-def test_leave_one_out_in_closed_form_is_leaving_one_out(rng):
-    Psi, K = random_features(rng)
-    coordinates = cvkt_ridge.Coordinates.over(Psi)
-    Y = coordinates.of(Psi)
-    Phi = np.linalg.cholesky(K + 1e-9 * np.eye(len(K)))
-    ridges = [0.03, 1.0, 40.0]
-    quick = cvkt_ridge.leave_one_out(Y, coordinates.squares, Phi - Phi.mean(axis=0), ridges)
-    S, everyone = Psi @ Psi.T, np.arange(len(K))
-    refitted = [slow.leave_one_out_error(S, Phi @ Phi.T, everyone, ridge) for ridge in ridges]
-    np.testing.assert_allclose(quick, refitted, rtol=1e-10)
-
-
-@pytest.mark.parametrize("rounds", [1, 3])
-def test_everybody_as_landmark_is_exact(rounds):
-    kv = random_problem()
-    exact = CVKT(rounds=rounds).fit_transform(kv).to_dense()
-    np.testing.assert_allclose(
-        CVKT(rounds=rounds, n_landmarks=1.0).fit_transform(kv).to_dense(), exact, atol=1e-8
-    )
-    assert np.abs(CVKT(rounds=rounds, n_landmarks=5).fit_transform(kv).to_dense() - exact).max() > 1e-3
-
-
-@pytest.mark.parametrize("options", [{}, {"rounds": 3}, {"n_landmarks": 6}, {"keep_observed": False}])
-def test_factors_and_arrays_give_one_answer(options):
-    factors, arrays = factor_problem()
-    done, twin = CVKT(**options).fit_transform(factors), CVKT(**options).fit_transform(arrays)
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    for name in done.names:
-        assert isinstance(done.operator(name), Completed)
-        np.testing.assert_allclose(done.block(name), twin.block(name), atol=1e-8)
-        np.testing.assert_allclose(done.operator(name) @ X, twin.block(name) @ X, atol=1e-7)
-        np.testing.assert_allclose(done.diagonal(name), twin.diagonal(name), atol=1e-8)
-
-
-def test_nothing_n_by_n_is_formed_from_factors():
-    n = 4000
-    rng = np.random.default_rng(0)
-    keep = missingness.mcar((n, 3), 0.3, random_state=0)
-    blocks = {f"view{v}": (np.flatnonzero(k), rng.normal(size=(k.sum(), 8))) for v, k in enumerate(keep.T)}
-    kv = KernelViews.from_factors(blocks)
-    tracemalloc.start()
-    cvkt = CVKT(n_landmarks=8, rounds=2)
-    done = cvkt.fit_transform(kv)
-    done.operator("view0") @ np.ones((n, 1))
-    cvkt.transform(kv[np.ix_(np.arange(5), np.arange(n))])
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < n * n * 8 / 8
-
-
-# --------------------------------------------------------------------------------------- alignment
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("rank", [1, 3, 12])
-def test_the_closed_form_is_at_least_as_aligned_as_descent(seed, rank):
-    rng = np.random.default_rng(seed)
-    Psi, K = random_features(rng, n=25 if seed % 2 else 10)
-    U, promised = closed_form(Psi, K, rank)
-    assert alignment(K, U, Psi) == pytest.approx(promised, rel=1e-9)
-    run = cvkt_descent.steepest(cvkt_descent.Problem.of(Psi, K), rank, rng, n_iter=400)
-    reached = alignment(K, run.state.U, Psi)
-    assert run.trace[-1] == pytest.approx(reached, rel=1e-9)
-    assert reached <= promised + 1e-12
-    assert reached > 0.9 * promised  # and descent is no straw man
-
-
-def test_at_full_rank_the_closed_form_is_ridge_regression():
-    kv = random_problem()
-    for ridge in ("loo", 0.2):
-        ridge_regression = CVKT(ridge=ridge).fit_transform(kv).to_dense()
-        closed = CVKT(solver="closed", rank=1.0, ridge=ridge).fit_transform(kv).to_dense()
-        np.testing.assert_allclose(closed, ridge_regression, atol=1e-9)
-
-
 @pytest.mark.parametrize("solver", ["ridge", "closed"])
 def test_rank_bounds_what_is_transferred(solver):
     kv = random_problem()
@@ -134,63 +27,6 @@ def test_rank_bounds_what_is_transferred(solver):
         K = CVKT(solver=solver, rank=rank).fit_transform(kv).block("view0")
         transferred = K[np.ix_(unseen, ~unseen)]
         assert np.linalg.matrix_rank(transferred, tol=1e-9) == rank + 1  # the mean is one more
-
-
-# ------------------------------------------------------------------------------------------- descent
-
-
-def test_the_gradient_is_that_of_the_alignment(rng):
-    Psi, K = random_features(rng)
-    problem = cvkt_descent.Problem.of(Psi, K)
-    U, direction = rng.normal(size=(2, 12, 3))
-    U /= np.linalg.norm(U)
-    direction -= np.vdot(U, direction) * U
-    point, h = cvkt_descent.evaluate(problem, U), 1e-6
-    ahead, behind = (cvkt_descent.evaluate(problem, U + e * direction).value for e in (h, -h))
-    gradient = cvkt_descent.gradient(problem, point)
-    assert np.vdot(gradient, direction) == pytest.approx((ahead - behind) / (2 * h), rel=1e-6)
-    assert point.value == pytest.approx(alignment(K, U, Psi), rel=1e-10)
-    assert np.vdot(gradient, U) == pytest.approx(0, abs=1e-12)
-
-
-def test_descent_stays_on_the_sphere_and_never_loses_alignment(rng):
-    Psi, K = random_features(rng)
-    run = cvkt_descent.steepest(cvkt_descent.Problem.of(Psi, K), 4, rng, n_iter=100)
-    assert (np.diff(run.trace) >= 0).all()
-    assert run.trace[-1] > run.trace[0] + 0.1
-    assert np.linalg.norm(run.state.U) == pytest.approx(1, rel=1e-12)
-
-
-def test_descent_returns_the_observed_range_and_mean():
-    kv = random_problem()
-    cvkt = CVKT(solver="descent", n_landmarks=0.5, rank=0.5, n_iter=30)
-    done = cvkt.fit_transform(kv)
-    for name in kv.names:
-        other = np.delete(kv.observed, kv.names.index(name), axis=1).any(axis=1)
-        K, seen = done.block(name)[np.ix_(other, other)], kv.block(name)
-        assert np.ptp(K) == pytest.approx(np.ptp(seen), rel=1e-10)
-        assert K.mean() == pytest.approx(seen.mean(), rel=1e-10)
-        assert len(cvkt.objective_[name]) == 30
-    kept = CVKT(solver="descent", n_landmarks=0.5, rank=0.5, n_iter=30, keep_observed=True)
-    kept = kept.fit_transform(kv)
-    seen = kv.observed[:, 1]
-    np.testing.assert_array_equal(kept.block("view1")[np.ix_(seen, seen)], kv.block("view1"))
-    np.testing.assert_array_equal(kept.block("view1")[~seen], done.block("view1")[~seen])
-
-
-def test_descent_chooses_landmarks_and_rank_that_complete_hidden_rows_best():
-    """Of two sets of features, one noise and one the kernel's own, it takes the second."""
-    rng = np.random.default_rng(0)
-    own = rng.normal(size=(40, 4))
-    features = {0.2: rng.normal(size=(40, 6)), 0.4: own @ rng.normal(size=(4, 6))}
-    design = cvkt_descent.Design(None, 0.5, 50)
-    assert cvkt_descent.choose(features, own @ own.T, design, rng) == (0.4, 0.5)
-    kv = random_problem(24, 3)
-    done = CVKT(solver="descent", n_iter=5).fit_transform(kv)
-    assert np.isfinite(done.to_dense()).all()
-
-
-# ---------------------------------------------------------------------------------- what is promised
 
 
 def test_a_constant_diagonal_is_kept_by_completed_samples():
@@ -322,18 +158,6 @@ def test_overwriting_smooths_the_observed_block_and_keeps_what_cannot_be_transfe
         np.testing.assert_allclose(K[pair], kept.block(name)[pair], atol=1e-10)
 
 
-def test_views_that_say_nothing_get_a_large_penalty_and_the_mean():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3, 60, 5))
-    K = np.exp(-((X[:, :, None] - X[:, None]) ** 2).sum(axis=3) / 10)
-    keep = missingness.mcar((60, 3), 0.3, random_state=0)
-    kv = KernelViews.from_dense(K, observed=keep)
-    cvkt = CVKT()
-    error = metrics.are(K, cvkt.fit_transform(kv), keep)
-    assert (cvkt.ridge_ >= 10).all()
-    assert error < 1.02 * metrics.are(K, MeanFill().fit_transform(kv), keep)
-
-
 def test_beats_the_mean_on_data_that_share_structure_and_rounds_help():
     data = datasets.make_multiview(120, 5, n_shared=3, noise=0.1, private_scale=0.2, random_state=0)
     keep = missingness.mcar(data.kernels, 0.6, random_state=0)
@@ -344,9 +168,6 @@ def test_beats_the_mean_on_data_that_share_structure_and_rounds_help():
     )
     assert once < 0.7 * mean
     assert often < 0.9 * once
-
-
-# --------------------------------------------------------------------------------------- new samples
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -393,9 +214,6 @@ def test_new_samples_without_any_view_become_the_mean():
     assert done.diagonal("view0")[4] == pytest.approx(1)
 
 
-# ---------------------------------------------------------------------------------------- what comes in
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -423,24 +241,6 @@ def test_kernels_that_are_not_positive_semidefinite_are_refused():
         CVKT().fit(KernelViews.from_dense(K))
 
 
-def test_landmarks_are_drawn_at_random():
-    kv = random_problem()
-    one, other = (CVKT(n_landmarks=5, random_state=s).fit_transform(kv).to_dense() for s in (0, 1))
-    assert np.abs(one - other).max() > 1e-3
-
-
-# --------------------------------------------------------------------------- the paper's own kernels
-
-
-def published(data_folder, name, level):
-    data = datasets.load_benchmark(name, data_folder)
-    keep = data.extra["masks"][level]
-    return data.kernels, keep, data.kernels.hide(keep)
-
-
-DIGITS = "cvkt_digits200_kernels"
-
-
 @pytest.mark.parametrize(
     ("level", "are", "are_6", "ca", "paper"),
     [(0, 0.10, 0.09, 0.0015, 0.148), (2, 0.13, 0.11, 0.005, 0.167), (4, 0.165, 0.145, 0.010, 0.197)],
@@ -456,13 +256,6 @@ def test_digits_are_completed_better_than_published(data_folder, level, are, are
         for name in kv.names:
             w, seen = np.linalg.eigvalsh(done.block(name)), kv.block(name).astype(np.float64)
             assert w[0] >= min(np.linalg.eigvalsh(seen)[0], 0) - 1e-10 * w[-1]
-
-
-@pytest.mark.parametrize(("level", "paper"), [(0, 0.148), (2, 0.167), (4, 0.197)])
-def test_descent_reproduces_the_published_digits(data_folder, level, paper):
-    truth, keep, kv = published(data_folder, DIGITS, level)
-    descent = CVKT(solver="descent", n_landmarks=0.4, rank=0.2)
-    assert metrics.are(truth, descent.fit_transform(kv), keep) == pytest.approx(paper, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -502,12 +295,3 @@ def test_new_digits_are_completed_nearly_as_well_as_training_digits(data_folder,
         return np.mean([r[~seen].mean() for r, seen in zip(relative, keep[new].T, strict=True)])
 
     assert error(rows) <= error(together) + 0.02
-
-
-# ------------------------------------------------------------------------------ nothing hangs by a hair
-
-
-def test_of_penalties_that_are_as_good_the_largest_is_taken(rng):
-    Y = np.linalg.qr(rng.normal(size=(20, 4)))[0]
-    Y -= Y.mean(axis=0)
-    assert cvkt_ridge.choose_ridge(Y, np.sum(Y * Y, axis=0), np.zeros((20, 3))) == cvkt_ridge.GRID[-1]

@@ -1,4 +1,4 @@
-import warnings
+"""..."""
 
 import numpy as np
 import pytest
@@ -14,46 +14,11 @@ from absentia import (
     metrics,
     missingness,
 )
-from absentia.core._operators import Dense
-from absentia.methods.completion.mkmc import _covariance as covariance
-from absentia.methods.completion.mkmc import _rank as rank
 from conftest import random_kernels, random_problem
-from reference import mkmc as slow
+from mkmc_problems import MODELS, fixed
 
-MODELS = ["full", "pca", "fa"]
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
-
-
-def fixed(model, iterations=50, **options):
-    options = {"algorithm": "paper", **options}
-    return MKMC(model, n_components=6, tol=0, max_iter=iterations, **options)
-
-
-# ----------------------------------------------------------------------------------------- identity
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(("seed", "absent"), [(0, 0.2), (1, 0.35), (2, 0.5)])
-def test_agrees_with_the_papers_line_by_line(model, seed, absent):
-    kv = random_problem(60, 4, absent, seed)
-    K, M, trace = slow.mkmc(np.nan_to_num(kv.to_dense()), kv.observed, model, q=6)
-    mkmc = fixed(model)
-    done = mkmc.fit_transform(kv).to_dense()
-    np.testing.assert_allclose(done, K, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(mkmc.model_.to_dense(), M, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(mkmc.objective_, trace, rtol=1e-11)
-
-
-def test_the_start_is_the_stabilised_zero_imputed_mean():
-    kv = random_problem(30, 3)
-    K, M, _ = slow.mkmc(np.nan_to_num(kv.to_dense()), kv.observed, "fa", q=6, iterations=1)
-    mkmc = fixed("fa", 1)
-    np.testing.assert_allclose(mkmc.fit_transform(kv).to_dense(), K, rtol=1e-10)
-    np.testing.assert_allclose(mkmc.model_.to_dense(), M, rtol=1e-10)
-
-
-# ---------------------------------------------------------------------------------------------- laws
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -70,17 +35,6 @@ def test_the_result_is_positive_definite(model):
     for seed in range(3):
         K = fixed(model).fit_transform(random_problem(40, 4, 0.5, seed)).to_dense()
         assert np.linalg.eigvalsh(K).min() > 1e-6
-
-
-@pytest.mark.parametrize("model", ["pca", "fa", pytest.param("full", marks=pytest.mark.slow)])
-def test_a_step_at_the_optimum_stays_there(model):
-    """Certificate: with the objective flat, one more iteration hardly moves the model."""
-    kv = random_problem(40, 4, 0.3)
-    options = {"n_components": 4, "algorithm": "paper"}
-    mkmc = MKMC(model, tol=1e-11, max_iter=20_000, **options).fit(kv)
-    assert mkmc.converged_
-    longer = MKMC(model, tol=0, max_iter=mkmc.n_iter_ + 1, **options).fit(kv)
-    np.testing.assert_allclose(longer.model_.to_dense(), mkmc.model_.to_dense(), atol=1e-5)
 
 
 def test_every_model_beats_the_baselines_on_data_that_share_structure():
@@ -107,9 +61,6 @@ def test_recovers_the_model_it_was_drawn_from():
     scale = np.trace(truth) / n
     error = np.linalg.norm(mkmc.model_.to_dense() * scale - truth) / np.linalg.norm(truth)
     assert error < 3 * np.sqrt(n / (n_views * per_view))
-
-
-# ---------------------------------------------------------------------------------------------- traps
 
 
 def test_views_on_different_scales_are_brought_together():
@@ -163,27 +114,6 @@ def test_without_a_prior_a_singular_model_is_explained():
     kv = KernelViews.from_dense(K, observed=np.array([[1, 1]] * 4 + [[1, 0], [0, 1]]))
     with pytest.raises(ValueError, match="singular with prior=0; raise the prior"):
         MKMC("full", prior=0.0, algorithm="paper").fit(kv)
-
-
-def test_the_floor_under_noise_variances_holds():
-    """A kernel of rank one is all factor and no noise: without the floor psi and sigma^2 are zero."""
-    x = np.random.default_rng(0).normal(size=12)
-    S = Dense(np.outer(x, x))
-    assert covariance.ppca(S, 2).d.min() == covariance.NOISE_FLOOR
-    M = covariance.FactorAnalysis(2).m_step(S, covariance.ppca(S, 2))
-    assert M.d.min() >= covariance.NOISE_FLOOR
-
-
-def test_noise_variances_never_reach_zero():
-    """Heywood: one sample is an exact copy of the factor."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 1)) @ rng.normal(size=(1, 50)) + 0.1 * rng.normal(size=(20, 50))
-    X[0] = X[1:].mean(0)
-    K = np.array([X @ X.T, 2 * X @ X.T])
-    keep = missingness.mcar((20, 2), 0.1, random_state=0)
-    mkmc = MKMC("fa", n_components=5, prior=0.0, tol=0, max_iter=400).fit(KernelViews.from_dense(K, keep))
-    assert mkmc.model_.d.min() >= covariance.NOISE_FLOOR
-    assert np.isfinite(mkmc.objective_).all()
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -274,94 +204,6 @@ def test_different_orders_of_samples_end_at_the_same_optimum():
         assert one.objective_[-1] == pytest.approx(other.objective_[-1], rel=1e-5)
 
 
-# ------------------------------------------------------------------------------ choice of components
-
-
-def test_counting_rules_by_hand():
-    S = np.diag([4.0, 2.0, 0.9, 0.05, 0.05])
-    assert rank.count_components(S, "gk") == 2  # mean 1.4
-    assert rank.count_components(S / 2, "gk") == 2
-    assert rank.count_components(S, "kaiser") == 2
-    assert rank.count_components(S * 2, "kaiser") == 3
-    assert rank.count_components(np.eye(3), "gk") == 1  # at least one
-
-
-def test_components_are_counted_on_the_zero_filled_mean_whatever_the_scale():
-    K = random_kernels(80, 5, seed=3)
-    kv = KernelViews.from_dense(K, observed=missingness.mcar((80, 5), 0.4, random_state=0))
-    q = MKMC("pca", max_iter=1, tol=0).fit(kv).n_components_
-    values = np.linalg.eigvalsh(np.nan_to_num(kv.to_dense()).mean(0))
-    assert q == (values > values.mean()).sum()
-    rescaled = KernelViews.from_dense(100 * kv.to_dense(), observed=kv.observed)
-    assert MKMC("pca", max_iter=1, tol=0).fit(rescaled).n_components_ == q
-    kaiser = MKMC("pca", n_components="kaiser", max_iter=1, tol=0)
-    assert kaiser.fit(kv).n_components_ == kaiser.fit(rescaled).n_components_ == (values > 1).sum()
-
-
-def test_without_rescaling_kaiser_depends_on_the_scale_and_views_keep_theirs():
-    kv = random_problem(60, 4, 0.3)
-    small = KernelViews.from_dense(0.2 * kv.to_dense(), observed=kv.observed)
-    options = {"n_components": "kaiser", "rescale": False, "max_iter": 1, "tol": 0}
-    counted = [MKMC("pca", **options).fit(x) for x in (kv, small)]
-    values = np.linalg.eigvalsh(np.nan_to_num(kv.to_dense()).mean(0))
-    assert [x.n_components_ for x in counted] == [(values > 1).sum(), (values > 5).sum()]
-    np.testing.assert_array_equal(counted[1].view_scales_, 1.0)
-
-
-def test_eigenvalues_that_are_all_alike_are_not_counted_by_rounding():
-    noise = 1e-14 * np.random.default_rng(0).standard_normal((30, 30))
-    for sign in (1, -1):
-        S = np.eye(30) + sign * (noise + noise.T)
-        assert rank.count_components(S, "gk") == rank.count_components(S, "kaiser") == 1
-
-
-@pytest.mark.parametrize("model", ["pca", "fa"])
-def test_more_components_than_views_share_are_warned_of(model):
-    """Views with strong factors of their own, as in clinical data: the model follows those."""
-    data = datasets.make_multiview(
-        80, 4, n_shared=1, n_private=8, private_scale=2.0, noise=0.5, random_state=0
-    )
-    keep = missingness.mcar(data.kernels, 0.4, random_state=0)
-    kv = data.kernels.hide(keep)
-    with pytest.warns(UserWarning, match=r"hidden for a check.*worse.*n_components='heldout'"):
-        done = MKMC(model).fit_transform(kv)
-    mean = MeanFill("blocks").fit_transform(kv)
-    assert metrics.are(data.kernels, done, keep) > metrics.are(data.kernels, mean, keep)  # as it says
-
-
-@pytest.mark.parametrize("model", ["pca", "fa"])
-def test_no_warning_where_views_share_what_they_show(model):
-    data = datasets.make_multiview(80, 4, n_shared=3, noise=0.1, private_scale=0.2, random_state=0)
-    kv = data.kernels.hide(missingness.mcar(data.kernels, 0.3, random_state=0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        MKMC(model).fit(kv)
-        MKMC(model).fit(ViewKernels().fit_transform(datasets.load_digit_views(n_samples=60).views))
-
-
-def test_the_warning_fires_on_the_leukaemia_data_and_not_on_mfeat(data_folder, mfeat):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AbsenceWarning)
-        views = datasets.load_benchmark("cll_mofaCLL", data_folder).views
-        full = ViewKernels().fit_transform(views)
-        kv = full.hide(missingness.mcar(full, 0.3, random_state=0))
-        with pytest.warns(UserWarning, match=r"hidden for a check.*'heldout'"):
-            MKMC().fit(kv)
-        kv = ViewKernels().fit_transform(mfeat.views[np.arange(0, 2000, 10)])
-        warnings.simplefilter("error")
-        MKMC().fit(kv.hide(missingness.mcar(kv, 0.3, random_state=0)))
-
-
-def test_heldout_without_a_view_to_spare_says_so():
-    keep = np.zeros((24, 3), bool)
-    keep[:8, 0] = keep[8:16, 1] = keep[16:, 2] = True
-    kv = KernelViews.from_dense(random_kernels(24, 3), observed=keep)
-    with pytest.warns(AbsenceWarning) as caught:
-        mkmc = MKMC(n_components="heldout").fit(kv)
-    assert any("nothing can be hidden to choose by" in str(w.message) for w in caught)
-    assert mkmc.heldout_curve_ == {}
-
-
 @pytest.mark.parametrize("model", ["pca", "fa"])
 @pytest.mark.parametrize("width", [2, 5])
 def test_single_precision_takes_factors_of_low_rank(model, width):
@@ -381,26 +223,6 @@ def test_the_same_draws_come_again_without_a_seed():
     mkmc = MKMC("pca", n_components=3).fit(random_problem())
     one, other = (next(iter(mkmc.sample())).to_dense() for _ in range(2))
     np.testing.assert_array_equal(one, other)
-
-
-def test_kaiser_is_offered_and_full_has_no_components():
-    kv = random_problem()
-    assert MKMC("fa", n_components="kaiser", max_iter=1, tol=0).fit(kv).n_components_ >= 1
-    assert MKMC("full", max_iter=1, tol=0).fit(kv).n_components_ is None
-
-
-def test_ppca_is_the_best_of_its_family():
-    S = Dense(np.cov(np.random.default_rng(0).normal(size=(8, 40)) * np.arange(1, 9)[:, None]))
-    M = covariance.ppca(S, 3)
-    best = M.logdet() + M.trace_solve(S)
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        W = M.W + 0.1 * rng.normal(size=M.W.shape)
-        other = type(M)(W, M.d * np.exp(0.1 * rng.normal()))
-        assert other.logdet() + other.trace_solve(S) >= best
-
-
-# ------------------------------------------------------------------------------ parameters, reporting
 
 
 def test_stopping_at_max_iter_warns_and_is_recorded():
@@ -457,7 +279,6 @@ def test_a_kernel_of_zeros_is_named():
 
 def test_quality_on_mfeat(mfeat):
     """Half of the cells hidden, 400 digits: far better than the mean, as the papers claim."""
-    from absentia import ViewKernels
 
     index = np.arange(0, 2000, 5)
     truth = ViewKernels().fit_transform(mfeat.views[index])

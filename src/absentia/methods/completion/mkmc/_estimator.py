@@ -60,26 +60,20 @@ Departures from the papers
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from absentia.core import (
     Array,
     Callback,
-    Descent,
     Iterative,
     LowRankPlusDiagonal,
     NonNegative,
-    NotPositiveDefiniteError,
     Operator,
-    PDOperator,
     Point,
     RandomState,
-    Sloped,
-    Solution,
     Status,
     Whole,
     generator,
@@ -92,26 +86,12 @@ from absentia.data import AbsenceWarning, KernelViews, ordering
 from absentia.methods.completion._fill import MeanFill
 from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._placement import Frame, Place, Placing
-from absentia.methods.completion.mkmc import _fast, _foldin, _full, _paper, _rank
-from absentia.methods.completion.mkmc._covariance import PCA, Covariance, FactorAnalysis, Full
+from absentia.methods.completion.mkmc import _fast, _foldin, _full, _rank
 from absentia.methods.completion.mkmc._draws import draw
-from absentia.methods.completion.mkmc._fast import EqualNoise, Noise, OwnNoise, Problem, Seen
-from absentia.methods.completion.mkmc._views import (
-    by_factors,
-    in_memory,
-    merged,
-    papers_problem,
-    seen_by,
-    view_scales,
-    visible,
-)
+from absentia.methods.completion.mkmc._fast import Problem, Seen
+from absentia.methods.completion.mkmc._solving import Solver
+from absentia.methods.completion.mkmc._views import in_memory, seen_by, view_scales
 
-#: Up to so many samples the best of three starts is taken: the objective has several minima.
-SMALL = 500
-#: One of them is where the papers' algorithm is after so many iterations.
-HEAD_START = 5
-#: From so many on, the first part of a fit is run in single precision, which costs half.
-LARGE = 2000
 #: Up to so many samples it is checked whether the components are too many, with so many steps at most.
 CHECKED, CHECK_STEPS = 5000, 30
 #: So many ranks in a row that bring nothing end the search for one.
@@ -224,7 +204,9 @@ class MKMC(Iterative, Placing):
         self._train, self._numbers = X, inverse(ordering(X).among(seen))
         views = [view for view in self._seen(X, seen) if len(view.v)]
         self.n_components_ = None if self.covariance == "full" else self._rank(views, len(seen))
-        model = self._fit_model(views, len(seen))
+        solved = self._solver().solve(views, len(seen), self.n_components_)
+        self._record(solved.solution)
+        model, self.n_evaluations_ = solved.model, solved.n_evaluations
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[seen])
         counted = self.covariance != "full" and self.n_components != "heldout"
@@ -235,100 +217,27 @@ class MKMC(Iterative, Placing):
             self._latents = self._latents_of(X, self.model_)
             self._frames, self._places = self._placed(X, self.model_, self._latents)
 
-    def _seen(self, X: KernelViews, samples: Array) -> list[Seen]:
-        return seen_by(X, self.view_scales_, samples, self.dtype)
-
-    def _fit_model(self, views: list[Seen], size: int) -> PDOperator:
-        try:
-            return self._solve(views, size)
-        except NotPositiveDefiniteError as error:
-            raise ValueError(
-                f"the model became singular with prior={self.prior:g}; raise the prior "
-                "(1e-3 is the usual value), or look for kernels that are nearly singular"
-            ) from error
-
-    def _solve(self, views: list[Seen], size: int) -> PDOperator:
-        options: dict[str, Any] = {
-            "tol": self._tolerance(),
-            "max_iter": self.max_iter,
-            "callback": self.callback,
-        }
-        if self.algorithm == "paper":
-            paper = papers_problem(views, size, float(self.prior), np.dtype(self.dtype))
-            slow = _paper.solve_paper(paper, self._family(), **options)
-            self._record(slow)
-            self.n_evaluations_ = slow.n_iter
-            return slow.state.model
-        solution: Solution[Descent[Sloped]]
-        if self.covariance == "full":
-            problem = Problem.of(merged(views), size, float(self.prior), self.dtype)
-            solution = _full.solve_full(problem, **options)
-            model: PDOperator = _full.as_operator(problem, solution.state.at.point)
-        else:
-            problem, solution = self._best_solution(views, size, options)
-            model = _fast.as_operator(problem, solution.state.at.point)
-        self._record(solution)
-        self.n_evaluations_ = solution.state.n_evaluations
-        return model
-
-    def _best_solution(
-        self, views: list[Seen], size: int, options: dict[str, Any]
-    ) -> tuple[Problem, Solution[Descent[Sloped]]]:
-        """Descend from the start; small problems from several, large ones at first in single precision."""
-        noise, problem = self._noise(), Problem.of(merged(views), size, float(self.prior), self.dtype)
-        if size <= SMALL:
-            return problem, self._best_of_starts(problem, self._starts(problem, views), options)
-        if size < LARGE or problem.dtype == np.float32 or not self.tol or by_factors(problem):
-            return problem, _fast.solve_fast(problem, noise, self._start(problem), **options)
-        single = problem.in_single_precision()
-        rough = {**options, "tol": max(options["tol"], 3e-6)}
-        before = _fast.solve_fast(single, noise, self._start(single), **rough).state
-        return problem, _fast.solve_fast(problem, noise, before.at.point, **options, before=before)
-
-    def _start(self, problem: Problem, rescale: bool = True) -> Point:
-        assert self.n_components_ is not None
-        return _fast.start(
-            problem,
-            self._noise(),
-            self.n_components_,
-            generator(self.random_state),
-            rescale=rescale,
-            numbers=self._numbers,
+    def _solver(self) -> Solver:
+        return Solver(
+            self.covariance,
+            self.algorithm,
+            float(self.prior),
+            self.dtype,
+            self._tolerance(),
+            int(self.max_iter),
+            self.random_state,
+            self._numbers,
+            self.callback,
         )
-
-    def _starts(self, problem: Problem, views: list[Seen]) -> Iterator[Point]:
-        yield self._start(problem)
-        yield self._start(problem, rescale=False)
-        paper = papers_problem(views, problem.size, problem.eps, problem.dtype)
-        with suppress(NotPositiveDefiniteError):  # nearly singular kernels without a prior
-            model = _paper.solve_paper(paper, self._family(), tol=0, max_iter=HEAD_START).state.model
-            assert isinstance(model, LowRankPlusDiagonal)
-            yield _fast.as_point(problem, self._noise(), model)
-
-    def _best_of_starts(
-        self, problem: Problem, starts: Iterator[Point], options: dict[str, Any]
-    ) -> Solution[Descent[Sloped]]:
-        runs = []
-        for first in starts:
-            runs.append(_fast.solve_fast(problem, self._noise(), first, **options))
-            if runs[-1].status is Status.STOPPED:
-                break
-        ends = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
-        return runs[least(ends)]
-
-    def _family(self) -> Covariance:
-        if self.n_components_ is None:
-            return Full()
-        return PCA(self.n_components_) if self.covariance == "pca" else FactorAnalysis(self.n_components_)
-
-    def _noise(self) -> Noise:
-        return EqualNoise() if self.covariance == "pca" else OwnNoise()
 
     def _tolerance(self) -> float:
         if self.dtype == "float32" and 0 < self.tol < 1e-6:
             warn(f"tol={self.tol:g} is finer than float32 can tell; 1e-6 is used instead")
             return 1e-6
         return float(self.tol)
+
+    def _seen(self, X: KernelViews, samples: Array) -> list[Seen]:
+        return seen_by(X, self.view_scales_, samples, self.dtype)
 
     # ----------------------------------------------------------------------- number of components
 
@@ -357,13 +266,11 @@ class MKMC(Iterative, Placing):
                 AbsenceWarning,
             )
             return self._counted(views, size, "gk")
-        problem, point = self._part_problem(trial.part), None
+        problem, solver, point = self._part_problem(trial.part), self._solver(), None
 
         def complete(q: int) -> KernelViews:
             nonlocal point
-            rng = generator(self.random_state)
-            first = _fast.widened(problem, self._noise(), point, q, rng, self._numbers)
-            point = self._descended(problem, first, tol=max(self.tol, 1e-5), max_iter=self.max_iter)
+            point = solver.widened(problem, point, q, tol=max(self.tol, 1e-5), max_iter=self.max_iter)
             return self._completed_part(trial.part, problem, point)
 
         self.heldout_curve_ = trial.curve(_rank.path(size), complete, PATIENCE)
@@ -371,20 +278,18 @@ class MKMC(Iterative, Placing):
 
     def _warn_of_excess(self, X: KernelViews) -> None:
         """Warn if observed cells, hidden for once, are completed worse than by their mean."""
-        trial = Trial.of(X, self.random_state)
-        if not trial.n_hidden:
+        trial, q = Trial.of(X, self.random_state), self.n_components_
+        if not trial.n_hidden or q is None:
             return
         problem = self._part_problem(trial.part)
-        point = self._descended(
-            problem, self._start(problem), tol=max(self.tol, 1e-4), max_iter=CHECK_STEPS
-        )
+        point = self._solver().widened(problem, None, q, tol=max(self.tol, 1e-4), max_iter=CHECK_STEPS)
         error = trial.error(self._completed_part(trial.part, problem, point))
         mean = trial.error(MeanFill("blocks").fit_transform(trial.part))
         if error > mean:
             warn(
-                f"with {self.n_components_} components {trial.n_hidden} observed cells, hidden for a check,"
-                f" are completed worse (relative error {error:.2g}) than by the mean ({mean:.2g}): the "
-                "model fits what views do not share; try n_components='heldout', or fewer"
+                f"with {q} components {trial.n_hidden} observed cells, hidden for a check, are completed "
+                f"worse (relative error {error:.2g}) than by the mean ({mean:.2g}): the model fits what "
+                "views do not share; try n_components='heldout', or fewer"
             )
 
     def _part_problem(self, part: KernelViews) -> Problem:
@@ -392,15 +297,11 @@ class MKMC(Iterative, Placing):
         views = [view for view in self._seen(part, seen) if len(view.v)]
         return Problem.of(views, len(seen), float(self.prior), self.dtype)
 
-    def _descended(self, problem: Problem, first: Point, **options: Any) -> Point:
-        return _fast.solve_fast(problem, self._noise(), first, **options).state.at.point
-
     def _completed_part(self, part: KernelViews, problem: Problem, point: Point) -> KernelViews:
         """Kernels of which some cells are hidden, completed under the model of a point."""
         model = _fast.as_operator(problem, point).pad(np.flatnonzero(self.groups_ >= 0), len(part))
-        return part.completed(
-            self._assembled(part, *self._placed(part, model, self._latents_of(part, model)))
-        )
+        frames, places = self._placed(part, model, self._latents_of(part, model))
+        return part.completed(self._assembled(part, frames, places))
 
     # ------------------------------------------------------------------------- completed kernels
 
@@ -443,50 +344,14 @@ class MKMC(Iterative, Placing):
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         if isinstance(self.model_, LowRankPlusDiagonal):
             return super()._fill(X)
-        kernels = {}
-        for name, scale, view in zip(
-            X.names, self.view_scales_, self._seen(X, np.arange(len(X))), strict=True
-        ):
-            known = visible(view, len(X))
-            Q_vh, Q_hh = _paper.impute(known, self.model_, self.model_.principal(view.v))
-            K = np.empty(X.shape)
-            K[np.ix_(view.v, view.v)] = X.block(name)
-            K[np.ix_(view.v, known.h)] = scale * Q_vh
-            K[np.ix_(known.h, view.v)] = scale * Q_vh.T
-            K[np.ix_(known.h, known.h)] = scale * Q_hh
-            kernels[name] = K
-        return kernels
+        return _full.filled(X, self._seen(X, np.arange(len(X))), self.view_scales_, self.model_)
 
     def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
-        """A new sample is a combination of the training samples, see :func:`_foldin.combine`."""
         if isinstance(self.model_, LowRankPlusDiagonal):
             return super()._fill_rows(X)
-        trained = self._fill(self._train)
+        trained, views = self._fill(self._train), self._seen(self._train, np.arange(len(self._train)))
         Q = [np.asarray(trained[name]) / s for name, s in zip(X.names, self.view_scales_, strict=True)]
-        q, own = self._completed_visible_rows(X)
-        rows, values = _foldin.combine(Q, q, own, X.observed, self.model_, float(self.prior))
-        blocks, diagonals = {}, {}
-        for k, (name, scale) in enumerate(zip(X.names, self.view_scales_, strict=True)):
-            blocks[name], diagonals[name] = scale * rows[k], scale * values[k]
-            blocks[name][np.ix_(X.observed[:, k], X.column_observed[:, k])] = X.block(name)
-            diagonals[name][X.observed[:, k]] = X.diagonal(name)
-        return blocks, diagonals
-
-    def _completed_visible_rows(self, X: KernelViews) -> tuple[list[Array], Array]:
-        """Rows of the views a new sample has, completed over all training samples (unit mean diagonal)."""
-        everyone = np.arange(len(self._train))
-        rows, own = [], np.zeros((len(X), X.n_views))
-        for k, view in enumerate(self._seen(self._train, everyone)):
-            name, scale, present = X.names[k], self.view_scales_[k], X.observed[:, k]
-            h = np.setdiff1d(everyone, view.v)
-            full = np.zeros(X.shape)
-            known = X.block(name) / scale
-            A = self.model_.principal(view.v).solve(self.model_.block(view.v, h))
-            full[np.ix_(present, view.v)] = known
-            full[np.ix_(present, h)] = known @ A
-            rows.append(full)
-            own[present, k] = X.diagonal(name) / scale
-        return rows, own
+        return _full.filled_rows(X, views, self.view_scales_, self.model_, Q, float(self.prior))
 
     # -------------------------------------------------------------------------------- uncertainty
 

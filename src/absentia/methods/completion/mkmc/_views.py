@@ -74,10 +74,6 @@ def in_memory(X: KernelViews) -> bool:
 
 def papers_problem(views: Sequence[Seen], size: int, eps: float, dtype: np.dtype[Any]) -> _paper.Problem:
     """The same problem as the papers' algorithm wants it: every kernel an array, hidden samples listed."""
-    return _paper.Problem([visible(view, size) for view in views], size, eps, dtype)
-
-
-def visible(view: Seen, size: int) -> _paper.Visible:
-    """A view as the papers see it."""
-    hidden = np.setdiff1d(np.arange(size), view.v)
-    return _paper.Visible(Dense(view.Q.to_dense()), view.v, hidden)
+    everyone = np.arange(size)
+    seen = [_paper.Visible(Dense(v.Q.to_dense()), v.v, np.setdiff1d(everyone, v.v)) for v in views]
+    return _paper.Problem(seen, size, eps, dtype)

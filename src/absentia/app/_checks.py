@@ -35,16 +35,6 @@ def check_threads(value: int | None) -> None:
     check_whole("--threads", value, 1, MOST_THREADS)
 
 
-def components_of(text: str | None) -> int | str | None:
-    """``--components``: a number of one or more, or the name of a way to choose it."""
-    try:
-        number = int(text or "")
-    except ValueError:
-        return text
-    check_whole("--components", number)
-    return number
-
-
 def price_of(text: str) -> float | None:
     """``--C``: a positive number, or None to choose it by cross-validation."""
     if text == "cv":

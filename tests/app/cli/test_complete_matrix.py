@@ -1,4 +1,4 @@
-"""absentia complete --method pma, from files to files."""
+"""``absentia complete --method pma``, from files to files."""
 
 import csv
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from absentia import PMAImputer, io
-from absentia.app.cli import _matrix as cli_matrix
-from absentia.app.cli._matrix import choose_hidden, complete, rmse
+from absentia.app.cli import _complete_matrix as cli_matrix
+from absentia.app.cli._complete_matrix import choose_hidden, complete, rmse
 from absentia.files import _tables as tables
 from absentia.files._tables import Matrix
 from command import refused, run, run_process

@@ -1,4 +1,4 @@
-"""``absentia complete --method pma``: one matrix with missing entries, from a file to files."""
+"""One matrix with missing entries, from a file to files: ``absentia complete --method pma``."""
 
 from __future__ import annotations
 
@@ -11,22 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.app._terminal import out, step_bar, warnings_kept
-from absentia.core import warn
-
-# isort: split
-from rich.markup import escape
-
-import absentia
-from absentia import core as linalg
-from absentia import files as io
-from absentia import files as tables
+from absentia import files
 from absentia.app import _endings as endings
-from absentia.app._calls import check_ending, check_outputs, check_report
-from absentia.core import Array, at_most
+from absentia.app._checks import check_ending, check_outputs, check_report
+from absentia.app._terminal import step_bar, warnings_kept
+from absentia.app.cli._words import made_with, parameters_in_words, say, say_where
+from absentia.core import Array, at_most, extreme_eigenvalues, warn
 from absentia.data import AbsenceWarning, shown
 from absentia.files import Matrix
-from absentia.methods.catalogue import find
+from absentia.methods.catalogue import Entry
 from absentia.methods.matrix import MANY, PMAImputer, RowKernel
 
 if TYPE_CHECKING:
@@ -37,55 +30,34 @@ HIDDEN = 0.1  # share of the observed entries that the check hides
 FEWEST_HIDDEN = 10  # with fewer there is no check
 
 
-def refuse_matrix(file: Path, method: str) -> None:
-    """Say what to do with a matrix that came to a method for views."""
-    if tables.holds_matrix(file):
-        raise ValueError(
-            f"{file}: this is one matrix, and {method} completes the kernels of views; complete it with "
-            f"--method {METHOD}, or give an .npz file with K or view_<name>"
-        )
-
-
-def complete_matrix(
+def run(
     file: Path,
     output: Path,
+    entry: Entry,
+    options: dict[str, Any],
     *,
     std: Path | None,
     report: Path | None,
     threads: int | None,
-    options: dict[str, Any],
-    others: dict[str, Any],
 ) -> None:
-    """Complete a matrix and write it, its standard deviations and, if asked, a report.
-
-    `options` are parameters of the imputer, `others` those of other methods; what is None was not given.
-    """
-    for name, value in others.items():
-        if value is not None:
-            flag = "--" + name.removeprefix("n_").replace("_", "-")
-            raise ValueError(f"{flag} does not apply to method {METHOD!r}")
+    """Complete a matrix and write it, its standard deviations and, if asked, a report."""
     beside = _places(file, output, std, report)
     endings.ledger.expect(output, beside, report)
-    matrix = tables.read_matrix(file)
-    given = {name: value for name, value in options.items() if value is not None}
+    matrix = files.read_matrix(file)
     with at_most(threads, max(matrix.X.shape)), warnings_kept() as remarks:
         _warn(file, matrix)
-        done, held = _run(matrix, given, report is not None)
+        done, held = _run(matrix, options, report is not None)
         _check_finite(file, done)
     html = None
     if report is not None:
         from absentia.app import report as reporting
 
-        html = reporting.render_matrix(matrix_story(file, matrix, done, held, given, remarks))
+        html = reporting.render_matrix(matrix_story(file, entry, matrix, done, held, options, remarks))
     _write(output, beside, matrix, done)
     if html is not None and report is not None:
         reporting.save(html, report)
     _say(matrix, done, held)
-    out.print(f"[bold]completed matrix[/]: {escape(str(output))}", soft_wrap=True)
-    if beside is not None:
-        out.print(f"[bold]standard deviations[/]: {escape(str(beside))}", soft_wrap=True)
-    if report is not None:
-        out.print(f"[bold]report[/]: {escape(str(report))}", soft_wrap=True)
+    say_where(completed_matrix=output, standard_deviations=beside, report=report)
 
 
 # --------------------------------------------------------------------------------------- before the work
@@ -266,8 +238,8 @@ def choose_hidden(observed: Array, rng: np.random.Generator) -> Array:
 
 def _write(output: Path, beside: Path | None, matrix: Matrix, done: Completion) -> None:
     if beside is not None:
-        tables.write_csv(output, matrix, done.X)
-        tables.write_csv(beside, matrix, done.std)
+        files.write_csv(output, matrix, done.X)
+        files.write_csv(beside, matrix, done.std)
         return
     arrays = {
         "X": done.X,
@@ -277,7 +249,7 @@ def _write(output: Path, beside: Path | None, matrix: Matrix, done: Completion) 
         "column_names": matrix.column_names,
         "method": METHOD,
     }
-    io.write_arrays(output, arrays)
+    files.write_arrays(output, arrays)
 
 
 def _check_finite(file: Path, done: Completion) -> None:
@@ -295,23 +267,20 @@ def _say(matrix: Matrix, done: Completion, held: HeldOut | None) -> None:
     steps = f"; {status} ({done.imputer.n_iter_} iterations)" if done.imputer is not None and status else ""
     if done.rows:
         steps += f"; row kernel {done.rows}"
-    out.print(
-        f"{METHOD}: {n} rows, {m} columns, {missing} entries missing ({missing / (n * m):.1%}){steps}",
-        soft_wrap=True,
-    )
+    say(f"{METHOD}: {n} rows, {m} columns, {missing} entries missing ({missing / (n * m):.1%}){steps}")
     if held is not None:
         unit = np.nanstd(matrix.X, axis=0)
         unit = np.where(unit > 0, unit, 1.0)[held.column]
         own, mean = (rmse(x / unit, held.truth / unit) for x in (held.predicted, held.baseline))
-        out.print(
+        say(
             f"{len(held.truth)} observed entries hidden and predicted: RMSE {own:.3f}, of column means "
-            f"{mean:.3f} (in standard deviations of the columns)",
-            soft_wrap=True,
+            f"{mean:.3f} (in standard deviations of the columns)"
         )
 
 
 def matrix_story(
     file: Path,
+    entry: Entry,
     matrix: Matrix,
     done: Completion,
     held: HeldOut | None,
@@ -329,10 +298,10 @@ def matrix_story(
         )
     facts = {
         "file": str(file),
-        "method": f"{METHOD}: {find(METHOD, 'matrix').when}",
-        "parameters": ", ".join(f"{name}={value!r}" for name, value in options.items()) or "as they are",
+        "method": f"{entry.name}: {entry.when}",
+        "parameters": parameters_in_words(options),
         "random choices": "seed 0",
-        "made with": f"absentia {absentia.__version__}, NumPy {np.__version__}",
+        "made with": made_with(),
     }
     return MatrixStory(
         title=f"{file.name}, completed",
@@ -357,7 +326,7 @@ def estimated(matrix: Matrix, done: Completion) -> dict[str, str]:
     model = done.imputer.model_
     along = float(model.rows.diagonal().mean() * np.diagonal(model.C).mean())
     across = float(np.diagonal(model.N).mean())
-    noise = max(linalg.extreme_eigenvalues(model.N)[0], 0.0)
+    noise = max(extreme_eigenvalues(model.N)[0], 0.0)
     whole = along + across
     columns = f"estimated ({m} × {m})"
     if matrix.column_kernel is not None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from absentia import io
+from absentia.app import _terminal as terminal
 from absentia.app import report
 from absentia.app.cli import _main as cli
 from command import Result, refused, run
@@ -228,7 +229,7 @@ def test_a_signal_while_a_file_is_written_leaves_none(folder, monkeypatch, heard
 
 
 def test_both_files_there_is_said_too(folder, monkeypatch, heard):
-    monkeypatch.setattr(cli.out, "print", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(terminal.out, "print", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     one_sentence(run(*COMPLETE, cwd=folder), 130, "interrupted; o.npz and r.html were written")
 
 
@@ -271,8 +272,8 @@ def start():  # a process that runs the command, once it has begun
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        run = cli.app
-        cli.app = lambda *a, **k: os.write(writing, b"x") and run(*a, **k)
+        build = cli.command_line
+        cli.command_line = lambda verb: os.write(writing, b"x") and build(verb)
         try:
             cli.main(sys.argv[2:])
         except SystemExit as leaving:

@@ -1,0 +1,89 @@
+"""``absentia complete``: fill the missing rows and columns of kernels, or the entries of a matrix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from absentia.app._checks import check_threads
+from absentia.app._terminal import out
+from absentia.app.cli import _complete_kernels, _complete_matrix
+from absentia.app.cli._flags import List, Threads, method_table, with_flags
+
+# isort: split
+from cyclopts import Parameter
+
+from absentia.kernels import KERNELS
+from absentia.methods.catalogue import find, offered
+
+METHODS = offered("completer", "matrix")
+
+FILE = Parameter(
+    name="FILE",
+    help="An .npz file with kernels (K) or features (`view_<name>`), from which kernels are computed. For "
+    "pma a CSV file (first line: column names; first field: row id; empty, NA or NaN: missing) or an .npz "
+    "file with X and optionally row_ids, column_names, row_kernel, column_kernel.",
+)
+OUTPUT = Parameter(
+    name=["--output", "-o"],
+    help="The .npz file to write: K, mask, ids, names, and mask_before, who had been observed. For pma a "
+    ".csv file, or an .npz file with X, std and observed.",
+)
+KERNEL = Parameter(help=f"For feature views: {', '.join(KERNELS)}; rbf if none is given.")
+REPAIR = Parameter(
+    help="Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues."
+)
+STD = Parameter(
+    help="The .csv file for standard deviations (pma); by default OUT with the ending .std.csv."
+)
+
+
+@with_flags(METHODS.values())
+def complete(
+    file: Annotated[Path | None, FILE] = None,
+    /,
+    *,
+    output: Annotated[Path | None, OUTPUT] = None,
+    method: Annotated[str, Parameter(help="How to complete; see --list.")] = "mkmc-pca",
+    kernel: Annotated[str | None, KERNEL] = None,
+    repair: Annotated[Literal["clip", "shift"] | None, REPAIR] = None,
+    std: Annotated[Path | None, STD] = None,
+    report: Annotated[Path | None, Parameter(help="Also write an HTML report here.")] = None,
+    threads: Threads = None,
+    list_methods: List = False,
+    flags: dict[str, str],
+) -> None:
+    """Fill the missing rows and columns of kernels, or the missing entries of a matrix (--method pma).
+
+    Example: absentia complete patients.npz -o completed.npz --method mkmc-pca --report report.html
+
+    Example: absentia complete table.csv -o completed.csv --method pma --report report.html
+
+    Ctrl-C once stops after the current iteration and writes what is there; twice, or once with pma, writes
+    nothing.
+    """
+    if list_methods:
+        out.print(method_table(METHODS))
+        return
+    if file is None or output is None:
+        raise ValueError(
+            "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
+        )
+    check_threads(threads)
+    entry = find(method, "completer", "matrix")
+    options = entry.read(flags)
+    if entry.family == "matrix":
+        _refuse(method, {"--kernel": kernel, "--repair": repair})
+        _complete_matrix.run(file, output, entry, options, std=std, report=report, threads=threads)
+    else:
+        _refuse(method, {"--std": std})
+        chosen = kernel or "rbf"
+        call = _complete_kernels.Call(file, output, entry, options, chosen, repair, report, threads)
+        _complete_kernels.run(call)
+
+
+def _refuse(method: str, given: dict[str, Any]) -> None:
+    """Refuse what means nothing for a method."""
+    for flag, value in given.items():
+        if value is not None:
+            raise ValueError(f"{flag} does not apply to method {method!r}")

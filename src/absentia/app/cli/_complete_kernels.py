@@ -1,0 +1,142 @@
+"""Kernels of several views, from a file to files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from absentia import files
+from absentia.app import _endings as endings
+from absentia.app._checks import check_ending, check_outputs, check_report
+from absentia.app._terminal import iteration_bar, stop_on_interrupt, warnings_kept
+from absentia.app.cli._words import concerns, made_with, parameters_in_words, say, say_where
+from absentia.core import Iterative, Progress, at_most, check_name
+from absentia.data import KernelViews, Views
+from absentia.kernels import KERNELS, ViewKernels
+from absentia.methods.catalogue import Entry
+from absentia.methods.completion import Completer
+
+if TYPE_CHECKING:
+    from absentia.app.report import CompletionStory
+
+ROWS = 256  # of a kernel are looked at together
+
+
+@dataclass(frozen=True)
+class Call:
+    """What was asked for."""
+
+    file: Path
+    output: Path
+    entry: Entry
+    options: Mapping[str, Any]
+    kernel: str
+    repair: Literal["clip", "shift"] | None
+    report: Path | None
+    threads: int | None
+
+
+def run(call: Call) -> None:
+    """Complete kernels and write them and, if asked, a report."""
+    completer = call.entry.make(**call.options)
+    check_name("kernel", call.kernel, KERNELS)
+    refuse_matrix(call.file, call.entry.name)
+    check_ending(call.output, "the output", ".npz")
+    check_outputs([call.file], [call.output, call.report])
+    check_report(call.report)
+    endings.ledger.expect(call.output, call.report)
+    data = files.read(call.file)
+    with at_most(call.threads, len(data)), warnings_kept() as remarks:
+        kernels = as_kernels(data, call.kernel, call.repair)
+        completed = run_completer(completer, kernels, call.entry.name)
+        check_finite(call, completed)
+        _write(call, completer, kernels, completed)
+        if call.report is not None:
+            from absentia.app import report
+
+            report.write(completion_story(call, completer, kernels, completed, remarks), call.report)
+    if isinstance(completer, Iterative):
+        say(f"{call.entry.name}: {completer.status_} ({completer.n_iter_} iterations)")
+    say_where(completed_kernels=call.output, report=call.report)
+
+
+def refuse_matrix(file: Path, method: str) -> None:
+    """Say what to do with a matrix that came to a method for views."""
+    if files.holds_matrix(file):
+        raise ValueError(
+            f"{file}: this is one matrix, and {method} completes the kernels of views; complete it with "
+            "--method pma, or give an .npz file with K or view_<name>"
+        )
+
+
+def as_kernels(
+    data: Views | KernelViews, kernel: str, repair: Literal["clip", "shift"] | None
+) -> KernelViews:
+    """Kernels, computed from features if these came."""
+    kernels = ViewKernels(kernel).fit_transform(data) if isinstance(data, Views) else data
+    return kernels.repair(repair) if repair else kernels
+
+
+def check_finite(call: Call, completed: KernelViews) -> None:
+    """Refuse to write kernels with values that are none; some rows at a time."""
+    everyone = np.arange(len(completed))
+    for name in completed.names:
+        parts = np.array_split(everyone, max(1, len(everyone) // ROWS))
+        if not all(np.isfinite(completed.operator(name).block(rows, everyone)).all() for rows in parts):
+            raise ValueError(
+                f"{call.file}: view {name!r}, completed with {call.entry.name}, has values that are not "
+                "finite; scale the kernels (to a mean diagonal of 1, for example), or choose another method"
+            )
+
+
+def _write(call: Call, completer: Completer, kernels: KernelViews, completed: KernelViews) -> None:
+    extra: dict[str, Any] = {"mask_before": kernels.observed, "method": call.entry.name}
+    if isinstance(completer, Iterative):
+        extra["objective"] = completer.objective_
+    files.write(call.output, completed, **extra)
+
+
+def run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
+    """Complete, showing iterations; the first Ctrl-C stops at the current iteration."""
+    if not isinstance(completer, Iterative):
+        return completer.fit_transform(kernels)
+    with iteration_bar() as start, stop_on_interrupt() as stopped:
+        show = start(method)
+
+        def callback(progress: Progress) -> bool:
+            show(progress)
+            return stopped()
+
+        return completer.set_params(callback=callback).fit_transform(kernels)
+
+
+def completion_story(
+    call: Call,
+    completer: Completer,
+    kernels: KernelViews,
+    completed: KernelViews,
+    remarks: Sequence[str],
+) -> CompletionStory:
+    """What the report of one completion shows."""
+    from absentia.app.report import CompletionStory
+
+    method = call.entry.name
+    return CompletionStory(
+        title=f"{call.file.name}, completed",
+        summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
+        f"filled with {method}. What was observed is unchanged.",
+        before=kernels,
+        after={method: completed},
+        traces={method: completer.objective_} if isinstance(completer, Iterative) else {},
+        warnings=list(dict.fromkeys([*concerns(kernels), *remarks])),
+        facts={
+            "file": str(call.file),
+            "method": f"{method}: {call.entry.when}",
+            "parameters": parameters_in_words(completer.get_params()),
+            "made with": made_with(),
+        },
+    )

@@ -1,0 +1,145 @@
+"""``absentia predict``: from a model and new samples to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+from absentia.app import _endings as endings
+from absentia.app._checks import check_ending, check_outputs, check_threads
+from absentia.app._terminal import MaybeWhole, step_bar
+from absentia.app.cli._words import say, say_where
+
+# isort: split
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from absentia.data import KernelViews, Views
+    from absentia.methods.models import Model
+
+NO_VIEW = "no usable view: prior returned"
+DISAGREE = "probability favours another class"
+BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are classified
+MOST_ROWS = 4096
+
+
+def predict(
+    model: Annotated[Path, Parameter(name="MODEL")],
+    new: Annotated[Path, Parameter(name="NEW")],
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    threads: MaybeWhole = None,
+) -> None:
+    """Classify new samples from the views they have and write a table.
+
+    Example: absentia predict model.npz new.npz -o predicted.csv
+
+    Columns: id, predicted, `probability=<class>` (or score, without probabilities), `view=<name>` (1 = had
+    it), flag (empty if there is nothing to say).  An id or a class that a spreadsheet would take for a
+    formula (= + - @ first) stands behind an apostrophe.
+
+    Parameters
+    ----------
+    model
+        A model written by absentia fit.
+    new
+        An .npz file with the features of the new samples (views they all lack may be left out), or, for a
+        model of kernels, K (views x new x training samples) with ids and column_ids.
+    output
+        The .csv file to write.
+    threads
+        BLAS threads; by default one if the model holds up to 1000 samples, and every core beyond.
+    """
+    check_threads(threads)
+    check_ending(output, "the output", ".csv")
+    check_outputs([model, new], [output])
+    endings.ledger.expect(output)
+    from absentia import files
+    from absentia.core import at_most
+    from absentia.methods import models
+
+    fitted = models.load(model)
+    if not isinstance(fitted, models.Model):
+        raise ValueError(
+            f"{model}: holds a {type(fitted).__name__}, which is no model of classes; make one with "
+            "absentia fit"
+        )
+    data = files.read_new(new)
+    with at_most(threads, len(fitted.classifier.ids_)):
+        try:
+            flagged = write_predictions(output, fitted, data)
+        except ValueError as error:
+            raise ValueError(f"{new}: {error}") from error
+    say(f"{len(data)} samples classified, {flagged} flagged")
+    say_where(predictions=output)
+
+
+def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:
+    """Classify block after block into a table, whole or not at all; how many samples are flagged.
+
+    In memory are one block's kernels against the training samples, whatever the number of samples.
+    """
+    from absentia import files
+
+    flagged, rows = 0, block_rows(model)
+    steps = max(1, -(-len(data) // rows))
+
+    def save(file: BinaryIO) -> None:
+        nonlocal flagged
+        file.writelines(files.csv_rows([prediction_header(model)]))
+        with step_bar("predict", steps) as tick:
+            for start in range(0, len(data), rows):
+                lines = list(prediction_lines(model, model.rows(data[start : start + rows])))
+                file.writelines(files.csv_rows(lines))
+                flagged += sum(bool(line[-1]) for line in lines)
+                tick()
+
+    files.write_whole(output, save)
+    return flagged
+
+
+def block_rows(model: Model) -> int:
+    """How many samples at a time: as many as fill :data:`BLOCK_BYTES` with kernels of every view."""
+    one = 8 * max(1, len(model.classifier.ids_)) * max(1, len(model.names))
+    return min(max(BLOCK_BYTES // one, 1), MOST_ROWS)
+
+
+def prediction_header(model: Model) -> list[str]:
+    """The first line of the table of predictions."""
+    classes = model.classes.tolist()
+    if getattr(model.classifier, "probability", False):
+        numbers = [f"probability={label}" for label in classes]
+    else:
+        numbers = [f"score={label}" for label in (classes if len(classes) > 2 else classes[1:])]
+    return ["id", "predicted", *numbers, *(f"view={name}" for name in model.names), "flag"]
+
+
+def prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[Any]]:
+    """The lines of these samples in the table of predictions."""
+    import numpy as np
+
+    from absentia.methods.models import check_scores
+
+    classifier, chances = model.classifier, getattr(model.classifier, "probability", False)
+    with np.errstate(all="ignore"):  # what is not finite is refused below
+        scores = classifier.decision_function(rows).reshape(len(rows), -1)
+        check_scores(rows, scores)
+        numbers = classifier.predict_proba(rows) if chances else scores
+        check_scores(rows, numbers)
+        predicted, blind = classifier.predict(rows), classifier.unusable(rows)
+    had = _had(model, rows)
+    for i, sample in enumerate(rows.ids.tolist()):
+        flag = NO_VIEW if blind[i] else ""
+        if chances and not blind[i]:
+            best = model.classes[numbers[i].argmax()]
+            flag = DISAGREE if best != predicted[i] else ""
+        shares = [f"{x:.6g}" for x in numbers[i]]
+        yield [str(sample), str(predicted[i]), *shares, *had[i], flag]
+
+
+def _had(model: Model, rows: Views | KernelViews) -> list[list[int]]:
+    """Who has which of the model's views, as 0 and 1."""
+    columns = [rows.names.index(name) if name in rows.names else None for name in model.names]
+    return [[0 if c is None else int(row[c]) for c in columns] for row in rows.observed]

@@ -1,0 +1,73 @@
+"""Tables and sentences that several verbs say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from absentia.app._terminal import out
+
+# isort: split
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from absentia.data import KernelViews
+
+
+def say(sentence: str) -> None:
+    """A line on standard output, not wrapped."""
+    out.print(sentence, soft_wrap=True)
+
+
+def say_where(**places: Path | None) -> None:
+    """Where files are, those that were written."""
+    for what, path in places.items():
+        if path is not None:
+            say(f"[bold]{what.replace('_', ' ')}[/]: {escape(str(path))}")
+
+
+def made_with() -> str:
+    """What a report was made with."""
+    import numpy as np
+
+    import absentia
+
+    return f"absentia {absentia.__version__}, NumPy {np.__version__}"
+
+
+def parameters_in_words(parameters: Mapping[str, Any]) -> str:
+    given = {name: value for name, value in parameters.items() if name != "callback"}
+    return ", ".join(f"{name}={value!r}" for name, value in given.items()) or "as they are"
+
+
+def indefinite_sentences(kernels: KernelViews, advice: str) -> list[str]:
+    """A sentence for every kernel that is not positive semidefinite."""
+    found = {name: kernels.indefinite(name) for name in kernels.names}
+    return [
+        f"view {name!r}: the kernel is not positive semidefinite (eigenvalues from {ends[0]:.4g} to "
+        f"{ends[1]:.4g}); {advice}"
+        for name, ends in found.items()
+        if ends is not None
+    ]
+
+
+def concerns(data: Any) -> list[str]:
+    """What is worth a warning: absence as the constructors see it, and kernels that are not kernels."""
+    import warnings
+
+    from absentia.data import KernelViews
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data.warn_of_absence()
+    sentences = [str(warning.message) for warning in caught]
+    if isinstance(data, KernelViews):
+        return sentences + indefinite_sentences(data, "complete it with --repair clip or --repair shift")
+    if any(data.missing_values.values()):
+        counts = ", ".join(f"{name} {count}" for name, count in data.missing_values.items() if count)
+        sentences.append(
+            f"values missing inside observed samples ({counts}); kernels take the feature's mean"
+        )
+    return sentences

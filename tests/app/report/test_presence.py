@@ -1,0 +1,57 @@
+"""Who has which view, as strips and patterns."""
+
+import re
+
+import numpy as np
+import pytest
+
+from absentia.app.report import render
+from absentia.app.report._presence import TOP_PATTERNS, presence, runs
+from stories import make_story
+
+pytest.importorskip("jinja2")
+
+
+def test_strips_are_sorted_and_count():
+    observed = np.array([[0, 1], [1, 0], [1, 1], [1, 0], [0, 0]], dtype=bool)
+    kernels = np.zeros((2, 5, 5))
+    story = make_story(
+        names=["a", "b"], observed=observed, before=kernels, after={"m": kernels}, truth=None
+    )
+    shown = presence(story)
+    assert [s.path for s in shown.strips] == ["M0 0h3v1h-3z", "M0 0h1v1h-1zM3 0h1v1h-1z"]
+    assert [s.count for s in shown.strips] == ["3 of 5", "2 of 5"]
+    assert [s.share for s in shown.strips] == ["60.0%", "40.0%"]
+    assert [s.title for s in shown.segments] == [
+        "all 2 views: 1 sample (20.0%)",
+        "1 of 2 views: 3 samples (60.0%)",
+        "0 of 2 views: 1 sample (20.0%)",
+    ]
+    assert shown.patterns[0].words == "only a"
+    assert {p.words for p in shown.patterns} == {"every view", "only a", "only b", "no view at all"}
+    assert 'd="M0 0h1v1h-1zM3 0h1v1h-1z"' in render(story)
+
+
+def test_runs_cover_what_is_seen_and_nothing_else():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        seen = rng.random(50) > 0.5
+        drawn = np.zeros(50, dtype=bool)
+        for a, width in re.findall(r"M(\d+) 0h(\d+)v", runs(seen)):
+            drawn[int(a) : int(a) + int(width)] = True
+        np.testing.assert_array_equal(drawn, seen)
+
+
+def test_many_patterns_are_summed_up():
+    n_views = 11
+    codes = np.concatenate([np.arange(1, 1101), [2047] * 5])
+    observed = (codes[:, None] >> np.arange(n_views) & 1).astype(bool)
+    n = len(observed)
+    kernels = np.broadcast_to(0.0, (n_views, n, n))
+    story = make_story(
+        names=[f"v{i}" for i in range(n_views)], observed=observed, before=kernels, after={},
+        truth=None, scores=(), traces={},
+    )  # fmt: skip
+    text = render(story)
+    assert "and 1\u202f093 more patterns, with 1\u202f093 samples between them" in text
+    assert text.count('<svg class="dots"') == TOP_PATTERNS

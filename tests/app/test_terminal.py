@@ -1,0 +1,68 @@
+"""The terminal: interrupts and markup."""
+
+import signal
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from absentia import io
+from absentia.app import _terminal as terminal
+from absentia.app.cli import _complete_kernels
+from command import run
+from conftest import random_problem
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def test_one_interrupt_stops_after_the_iteration_and_writes(kernels, tmp_path, monkeypatch):
+    """A real signal, in the middle of an endless completion."""
+    seen = []
+
+    @contextmanager
+    def bar():
+        def show(progress):
+            seen.append(progress.iteration)
+            if progress.iteration == 5:
+                signal.raise_signal(signal.SIGINT)
+
+        yield lambda name: show
+
+    monkeypatch.setattr(_complete_kernels, "iteration_bar", bar)
+    flags = ["--method", "mkmc-full", "--tol", "0", "--max-iter", "1000000"]
+    result = run("complete", kernels, "-o", "out.npz", *flags, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "stopping after this iteration" in result.stderr
+    assert "stopped early" in result.stdout
+    assert max(seen) <= 6
+    assert io.read(tmp_path / "out.npz").observed.all()
+
+
+def test_a_second_interrupt_gives_up_and_writes_nothing(tmp_path, monkeypatch):
+    with terminal.stop_on_interrupt() as stopped:
+        assert not stopped()
+        signal.raise_signal(signal.SIGINT)
+        assert stopped()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_complete_kernels, "run_completer", interrupted)
+    io.write(tmp_path / "k.npz", random_problem(10, 2))
+    result = run("complete", "k.npz", "-o", "o.npz", cwd=tmp_path)
+    assert result.returncode == 130
+    assert "nothing was written" in result.stderr
+    assert not (tmp_path / "o.npz").exists()
+
+
+def test_markup_in_names_is_shown_not_obeyed(tmp_path):
+    np.savez(tmp_path / "v.npz", **{"view_[bold]x[/bold]": np.ones((2, 1))})
+    result = run("inspect", "v.npz", cwd=tmp_path)
+    assert "[bold]x[/bold]" in result.stdout
+    np.savez(tmp_path / "w.npz", **{"view_a\x1b[31m\nb": np.ones((2, 1))})
+    assert "\x1b" not in run("inspect", "w.npz", cwd=tmp_path).stdout

@@ -1,0 +1,13 @@
+"""Digits as samples with absent views, text ids and few classes."""
+
+import numpy as np
+
+from absentia import Views, datasets, missingness
+
+
+def digit_views(n=240, absent=0.3, n_classes=3, seed=0):
+    """Digits 0, 1, ... as `n` samples in random order with text ids, views absent, and their classes."""
+    views, y = datasets.load_digit_views(return_X_y=True)
+    chosen = np.random.default_rng(seed).permutation(np.flatnonzero(y < n_classes))[:n]
+    tables = views[chosen].hide(missingness.mcar((n, views.n_views), absent, random_state=seed)).to_dict()
+    return Views.from_dict(tables, ids=np.array([f"d{i}" for i in chosen])), y[chosen]

@@ -1,0 +1,157 @@
+"""How many components: counting rules, hiding, and the warning of too many."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from absentia import (
+    MKMC,
+    AbsenceWarning,
+    KernelViews,
+    MeanFill,
+    ViewKernels,
+    datasets,
+    metrics,
+    missingness,
+)
+from absentia.methods.completion.mkmc import _rank as rank
+from conftest import random_kernels, random_problem
+
+# where so many components are too many is a matter of tests of their own
+pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
+
+
+def test_counting_by_inertia_equals_counting_eigenvalues():
+    rng = np.random.default_rng(0)
+    for n in (5, 30, 61):
+        A = rng.normal(size=(n, n))
+        S = (A + A.T) / 2
+        values = np.linalg.eigvalsh(S)
+        for threshold in (-1.0, 0.0, 0.3, 2.0):
+            assert rank.count_above(S, threshold) == (values > threshold).sum()
+
+
+def test_heldout_finds_the_rank_of_data_that_have_one():
+    rng = np.random.default_rng(0)
+    n, q = 120, 5
+    W = rng.normal(size=(n, q))
+    K = []
+    for _ in range(5):
+        X = np.hstack([W @ rng.normal(size=(q, 60)), 0.3 * rng.normal(size=(n, 60))])
+        K.append(X @ X.T / 60)
+    kv = KernelViews.from_dense(K, observed=missingness.mcar((n, 5), 0.2, random_state=0))
+    mkmc = MKMC("pca", n_components="heldout").fit(kv)
+    assert 4 <= mkmc.n_components_ <= 8
+    assert mkmc.heldout_curve_[mkmc.n_components_] == min(mkmc.heldout_curve_.values())
+    assert list(mkmc.heldout_curve_) == sorted(mkmc.heldout_curve_)
+
+
+def test_a_rank_that_fits_what_views_do_not_share_is_warned_of():
+    """Three shared factors among many of each view's own: twenty components are far too many."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(400, 3))
+    keep = missingness.fixed_per_view((400, 5), 0.3, random_state=0)
+    factors = {
+        f"v{k}": (np.flatnonzero(o), np.hstack([shared[o], 1.5 * rng.normal(size=(o.sum(), 6))]))
+        for k, o in enumerate(keep.T)
+    }
+    kv = KernelViews.from_factors(factors)
+    with pytest.warns(UserWarning, match=r"20 components .* try n_components='heldout'"):
+        MKMC("pca", n_components=20, tol=1e-4).fit(kv)
+    assert MKMC("pca", n_components="heldout", tol=1e-4).fit(kv).n_components_ <= 5
+
+
+# where so many components are too many is a matter of tests of their own
+pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
+
+
+def test_counting_rules_by_hand():
+    S = np.diag([4.0, 2.0, 0.9, 0.05, 0.05])
+    assert rank.count_components(S, "gk") == 2  # mean 1.4
+    assert rank.count_components(S / 2, "gk") == 2
+    assert rank.count_components(S, "kaiser") == 2
+    assert rank.count_components(S * 2, "kaiser") == 3
+    assert rank.count_components(np.eye(3), "gk") == 1  # at least one
+
+
+def test_components_are_counted_on_the_zero_filled_mean_whatever_the_scale():
+    K = random_kernels(80, 5, seed=3)
+    kv = KernelViews.from_dense(K, observed=missingness.mcar((80, 5), 0.4, random_state=0))
+    q = MKMC("pca", max_iter=1, tol=0).fit(kv).n_components_
+    values = np.linalg.eigvalsh(np.nan_to_num(kv.to_dense()).mean(0))
+    assert q == (values > values.mean()).sum()
+    rescaled = KernelViews.from_dense(100 * kv.to_dense(), observed=kv.observed)
+    assert MKMC("pca", max_iter=1, tol=0).fit(rescaled).n_components_ == q
+    kaiser = MKMC("pca", n_components="kaiser", max_iter=1, tol=0)
+    assert kaiser.fit(kv).n_components_ == kaiser.fit(rescaled).n_components_ == (values > 1).sum()
+
+
+def test_without_rescaling_kaiser_depends_on_the_scale_and_views_keep_theirs():
+    kv = random_problem(60, 4, 0.3)
+    small = KernelViews.from_dense(0.2 * kv.to_dense(), observed=kv.observed)
+    options = {"n_components": "kaiser", "rescale": False, "max_iter": 1, "tol": 0}
+    counted = [MKMC("pca", **options).fit(x) for x in (kv, small)]
+    values = np.linalg.eigvalsh(np.nan_to_num(kv.to_dense()).mean(0))
+    assert [x.n_components_ for x in counted] == [(values > 1).sum(), (values > 5).sum()]
+    np.testing.assert_array_equal(counted[1].view_scales_, 1.0)
+
+
+def test_eigenvalues_that_are_all_alike_are_not_counted_by_rounding():
+    noise = 1e-14 * np.random.default_rng(0).standard_normal((30, 30))
+    for sign in (1, -1):
+        S = np.eye(30) + sign * (noise + noise.T)
+        assert rank.count_components(S, "gk") == rank.count_components(S, "kaiser") == 1
+
+
+@pytest.mark.parametrize("model", ["pca", "fa"])
+def test_more_components_than_views_share_are_warned_of(model):
+    """Views with strong factors of their own, as in clinical data: the model follows those."""
+    data = datasets.make_multiview(
+        80, 4, n_shared=1, n_private=8, private_scale=2.0, noise=0.5, random_state=0
+    )
+    keep = missingness.mcar(data.kernels, 0.4, random_state=0)
+    kv = data.kernels.hide(keep)
+    with pytest.warns(UserWarning, match=r"hidden for a check.*worse.*n_components='heldout'"):
+        done = MKMC(model).fit_transform(kv)
+    mean = MeanFill("blocks").fit_transform(kv)
+    assert metrics.are(data.kernels, done, keep) > metrics.are(data.kernels, mean, keep)  # as it says
+
+
+@pytest.mark.parametrize("model", ["pca", "fa"])
+def test_no_warning_where_views_share_what_they_show(model):
+    data = datasets.make_multiview(80, 4, n_shared=3, noise=0.1, private_scale=0.2, random_state=0)
+    kv = data.kernels.hide(missingness.mcar(data.kernels, 0.3, random_state=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MKMC(model).fit(kv)
+        MKMC(model).fit(ViewKernels().fit_transform(datasets.load_digit_views(n_samples=60).views))
+
+
+def test_the_warning_fires_on_the_leukaemia_data_and_not_on_mfeat(data_folder, mfeat):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AbsenceWarning)
+        views = datasets.load_benchmark("cll_mofaCLL", data_folder).views
+        full = ViewKernels().fit_transform(views)
+        kv = full.hide(missingness.mcar(full, 0.3, random_state=0))
+        with pytest.warns(UserWarning, match=r"hidden for a check.*'heldout'"):
+            MKMC().fit(kv)
+        kv = ViewKernels().fit_transform(mfeat.views[np.arange(0, 2000, 10)])
+        warnings.simplefilter("error")
+        MKMC().fit(kv.hide(missingness.mcar(kv, 0.3, random_state=0)))
+
+
+def test_heldout_without_a_view_to_spare_says_so():
+    keep = np.zeros((24, 3), bool)
+    keep[:8, 0] = keep[8:16, 1] = keep[16:, 2] = True
+    kv = KernelViews.from_dense(random_kernels(24, 3), observed=keep)
+    with pytest.warns(AbsenceWarning) as caught:
+        mkmc = MKMC(n_components="heldout").fit(kv)
+    assert any("nothing can be hidden to choose by" in str(w.message) for w in caught)
+    assert mkmc.heldout_curve_ == {}
+
+
+def test_kaiser_is_offered_and_full_has_no_components():
+    kv = random_problem()
+    assert MKMC("fa", n_components="kaiser", max_iter=1, tol=0).fit(kv).n_components_ >= 1
+    assert MKMC("full", max_iter=1, tol=0).fit(kv).n_components_ is None

@@ -1,0 +1,33 @@
+"""Problems and points of multi-view kernel completion, for its tests."""
+
+import numpy as np
+
+from absentia.methods.completion.mkc._combine import Approximate, Heterogeneous
+from absentia.methods.completion.mkc._coordinates import Coordinates
+from absentia.methods.completion.mkc._free import Free
+from absentia.methods.completion.mkc._problem import Problem
+from conftest import random_problem
+
+VARIANTS = ["ht", "app", "sdp"]
+
+
+MODELS = {"ht": Heterogeneous, "app": Approximate, "sdp": Free}
+
+
+OPTIONS = [{}, {"center": False}, {"between": "observed"}, {"center": False, "between": "observed"}]
+
+
+def small_problem(n=14, n_views=3, seed=0, center=True, **options):
+    kv = random_problem(n, n_views, seed=seed)
+    frames = [Coordinates.of(kv.block(name), center) for name in kv.names]
+    return Problem([f.C for f in frames], kv.observed, 1.3, 0.7, 0.01, **options)
+
+
+def random_point(model, seed=0):
+    rng = np.random.default_rng(seed)
+    return tuple(x + 0.1 * rng.standard_normal(x.shape) * (x != 0) for x in model.start())
+
+
+def halves(kv, n_train=45):
+    train, new = np.arange(n_train), np.arange(n_train, len(kv))
+    return kv[np.ix_(train, train)], kv[np.ix_(new, train)]

@@ -1,0 +1,41 @@
+"""Problems and points of mutual kernel matrix completion, for its tests."""
+
+import numpy as np
+
+from absentia import (
+    MKMC,
+)
+from absentia.methods.completion.mkmc import _fast as mkmc_fast
+
+MODELS = ["full", "pca", "fa"]
+
+
+NOISE = {"pca": mkmc_fast.EqualNoise(), "fa": mkmc_fast.OwnNoise()}
+
+
+def problem_of(kv, eps=1e-3, dtype="float64"):
+    seen = [
+        mkmc_fast.Seen(kv.operator(n).astype(dtype), np.flatnonzero(o))
+        for n, o in zip(kv.names, kv.observed.T, strict=True)
+    ]
+    return mkmc_fast.Problem.of(seen, len(kv), eps, dtype)
+
+
+def random_point(n, q, model, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, q)), rng.normal(size=1 if model == "pca" else n)
+
+
+def placed(problem, point):
+    """A point given in the samples' own order, in the problem's."""
+    return tuple(x if len(x) == 1 else x[problem.order] for x in point)
+
+
+def em_step(found):
+    """Where the preconditioned gradient leads: the EM step."""
+    return tuple(x - y for x, y in zip(found.point, found.precondition(found.gradient), strict=True))
+
+
+def fixed(model, iterations=50, **options):
+    options = {"algorithm": "paper", **options}
+    return MKMC(model, n_components=6, tol=0, max_iter=iterations, **options)

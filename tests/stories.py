@@ -1,0 +1,68 @@
+"""Stories for the pages of the report."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+
+from absentia.app.report import CompletionStory
+from absentia.data import KernelViews, Presence
+
+PIL_Image = pytest.importorskip("PIL.Image")
+
+
+def hide(kernels, observed):
+    before = kernels.copy()
+    for v in range(len(kernels)):
+        before[v][~observed[:, v]] = np.nan
+        before[v][:, ~observed[:, v]] = np.nan
+    return before
+
+
+def views_of(kernels, names, observed=None):
+    """Arrays (views, n, n) as kernels, over everybody or those observed."""
+    n = kernels.shape[1]
+    observed = np.ones((n, len(names)), dtype=bool) if observed is None else observed
+    blocks = {
+        name: K if seen.all() else K[np.ix_(seen, seen)]
+        for name, K, seen in zip(names, kernels, observed.T, strict=True)
+    }
+    return KernelViews.within(Presence(np.arange(n), tuple(names), observed), blocks)
+
+
+def make_story(n=24, n_views=3, n_methods=2, rate=0.3, seed=0, **changes):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_views, n, 4))
+    truth = X @ X.transpose(0, 2, 1)
+    observed = rng.random((n, n_views)) > rate
+    before = hide(truth, observed)
+    methods = [f"method {m}" for m in range(n_methods)]
+    after = {m: np.where(np.isnan(before), i * 0.1, before) for i, m in enumerate(methods)}
+    values = {
+        "title": "A title",
+        "summary": "A summary.",
+        "before": before,
+        "after": after,
+        "truth": truth,
+        "traces": {methods[0]: 3 + 0.5 ** np.arange(12)} if methods else {},
+        "scores": [
+            {"method": m, "ARE": 0.3 - 0.1 * i, "accuracy": 0.9 - 0.1 * i, "seconds": 1.0 + i}
+            for i, m in enumerate(methods)
+        ],
+        "facts": {"seed": "0"},
+    }
+    names = changes.pop("names", [f"view {v}" for v in range(n_views)])
+    observed = changes.pop("observed", observed)
+    values |= changes
+    values["before"] = views_of(values["before"], names, observed)
+    values["after"] = {method: views_of(K, names) for method, K in values["after"].items()}
+    values["truth"] = None if values["truth"] is None else views_of(values["truth"], names)
+    return CompletionStory(**values)
+
+
+def decode(uri):
+    data = base64.b64decode(uri.removeprefix("data:image/png;base64,"), validate=True)
+    image = PIL_Image.open(io.BytesIO(data))
+    image.load()
+    return image

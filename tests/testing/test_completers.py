@@ -1,0 +1,112 @@
+"""The laws of completers can be broken, and say by whom."""
+
+from dataclasses import KW_ONLY
+
+import numpy as np
+import pytest
+
+from absentia import ZeroFill, testing
+from absentia.core import Dense, Share, method
+from absentia.methods.completion import Frame, Place, Placing
+from absentia.testing import COMPLETER_LAWS, check_completer
+
+
+@method
+class HalfFill(Placing):
+    """An absent sample lies part of the way from the origin to the mean: a completer of a few lines.
+
+    Parameters
+    ----------
+    share : float, default 0.5
+        How far.
+    """
+
+    share: Share = 0.5
+
+    def _learn(self, X):
+        self._frames = []
+        for name in X.names:
+            m = X.operator(name).shape[0]
+            self._frames.append(Frame.of(X.operator(name), np.full((m, 1), 1 / max(m, 1))))
+        self._places = self._place(X)
+
+    def _place(self, X):
+        return [Place(np.full((n, 1), self.share), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
+
+
+def test_a_completer_of_a_few_lines_obeys_all_laws():
+    check_completer(HalfFill())
+    check_completer(HalfFill(0.25))
+
+
+@method
+class Spoiled(HalfFill):
+    """One that breaks a law of choice.
+
+    Parameters
+    ----------
+    share : float
+        As in :class:`HalfFill`.
+    how : str
+        Which law.
+    """
+
+    _: KW_ONLY
+    how: str = ""
+
+    def fit(self, X, y=None):
+        if self.how == "parameter":
+            self.share = 0.1
+        return super().fit(X)
+
+    def _fill(self, X):
+        filled = {name: np.array(K.to_dense()) for name, K in super()._fill(X).items()}
+        if self.how == "observed":
+            filled = {name: K * (1 + 1e-12) for name, K in filled.items()}
+        elif self.how == "definite":
+            filled = {
+                name: K - np.diag(K.diagonal() * ~has)
+                for (name, K), has in zip(filled.items(), X.observed.T, strict=True)
+            }
+        elif self.how == "order":
+            filled = {
+                name: K + self._ramp(K, has)
+                for (name, K), has in zip(filled.items(), X.observed.T, strict=True)
+            }
+        elif self.how == "scale":
+            filled = {
+                name: K + np.diag(0.1 * ~has)
+                for (name, K), has in zip(filled.items(), X.observed.T, strict=True)
+            }
+        return {name: Dense(K) for name, K in filled.items()}
+
+    def _ramp(self, K, has):
+        return np.diag(np.arange(len(K)) * ~has * 1e-3)
+
+
+BROKEN = {
+    "observed": "observed values are untouched to the bit",
+    "definite": "the result is symmetric and positive semidefinite",
+    "order": "permuting samples permutes the result",
+    "scale": "scaling a view scales its result and no other",
+    "parameter": "fitting overwrites no parameter",
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_law_that_is_broken_is_named(how):
+    with pytest.raises(AssertionError, match=f"Spoiled breaks a law, {BROKEN[how]}"):
+        check_completer(Spoiled(how=how))
+
+
+def test_laws_that_are_not_meant_can_be_left_out():
+    law = BROKEN["order"].replace(" ", "_")
+    scale = BROKEN["scale"].replace(" ", "_")
+    check_completer(Spoiled(how="order"), without=[law, scale])
+    with pytest.raises(ValueError, match="there is no law 'gravity'"):
+        check_completer(ZeroFill(), without=["gravity"])
+
+
+def test_every_law_is_a_sentence():
+    for laws in (COMPLETER_LAWS, testing.OPERATOR_LAWS):
+        assert all(len(name.split("_")) > 2 for name in laws)
