@@ -11,6 +11,7 @@ import numpy as np
 LONGEST_HEADER = 10_000
 
 _ENTRY = re.compile(r"\s*(['\"])(\w+)\1\s*:\s*('[^'\\]*'|\"[^\"\\]*\"|True|False|\([\d,\sL]*\))\s*(?:,|$)")
+_SHAPE = re.compile(r"\((?:\s*\d{1,20}L?\s*,)*(?:\s*\d{1,20}L?)?\s*\)")  # long whole numbers are Python 2's
 _TYPE = re.compile(r"[<>|=]?(?:[biufc]\d{1,2}|[SU]\d{1,9}|[mM]8(?:\[\w{1,12}\])?)")
 
 
@@ -65,8 +66,8 @@ def _parsed(text: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
     known = place == len(inside) and _TYPE.fullmatch(kind)
     if not known or found.get("fortran_order") not in ("True", "False"):
         raise ValueError(f"is not plain numbers or texts but {text.strip()[:80]}")
-    sizes = tuple(int(n.rstrip("L")) for n in shape.strip("()").replace(" ", "").split(",") if n)
-    if not shape.startswith("(") or len(sizes) > 32 or max(sizes, default=0) > 1 << 62:
+    sizes = tuple(int(n) for n in re.findall(r"\d+", shape)) if _SHAPE.fullmatch(shape) else None
+    if sizes is None or len(sizes) > 32 or max(sizes, default=0) > 1 << 62:
         raise ValueError(f"has the shape {shape[:40]!r}, which is none")
     try:
         return np.dtype(kind), sizes, found["fortran_order"] == "True"
