@@ -286,18 +286,6 @@ class KernelViews(Presence):
         columns = observed if self.square else self.column_observed
         return replace(part, observed=observed, column_observed=columns)
 
-    def select(self, names: Sequence[str]) -> Self:
-        """The same samples with only the views named."""
-        columns = [self._column(name) for name in names]
-        return replace(
-            self,
-            names=check_names(names),
-            observed=frozen(self.observed[:, columns]),
-            column_observed=frozen(self.column_observed[:, columns]),
-            _operators={name: self._operators[name] for name in names},
-            _diagonals={name: self._diagonals[name] for name in names},
-        )
-
     def repair(self, how: Literal["clip", "shift"] = "clip") -> Self:
         """Make every kernel positive semidefinite, leaving those that already are.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -132,12 +132,24 @@ class Presence:
         places = {name: np.flatnonzero(stays[present]) for name, present, stays in pairs}
         return frozen(self.observed & kept), places
 
+    def select(self, names: Sequence[str]) -> Self:
+        """The same samples with only the views named."""
+        columns = [self._column(name) for name in names]
+        changes: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, Mapping):  # by view
+                changes[one.name] = {name: value[name] for name in names}
+            elif one.name.endswith("observed"):
+                changes[one.name] = frozen(value[:, columns])
+        return replace(self, names=check_names(names), **changes)
+
     def patterns(self) -> tuple[Array, Array]:
         """Distinct rows of `observed` and their counts, most frequent first."""
         return patterns(self.observed)
 
     def components(self) -> Array:
-        """Connected components of co-observation, see ``_presence.components``."""
+        """Connected components of co-observation, see ``_gaps.components``."""
         return components(self.observed)
 
     def _size_of(self, name: str) -> str:

@@ -221,17 +221,6 @@ class Views(Presence):
     def _taken(self, places: Mapping[str, Array]) -> dict[str, Any]:
         return {name: _freeze_block(self._blocks[name][rows]) for name, rows in places.items()}
 
-    def select(self, names: Sequence[str]) -> Self:
-        """The same samples with only the views named."""
-        columns = [self._column(name) for name in names]
-        return replace(
-            self,
-            names=check_names(names),
-            observed=frozen(self.observed[:, columns]),
-            _blocks={name: self._blocks[name] for name in names},
-            _features={name: self._features[name] for name in names},
-        )
-
     def to_dict(self) -> dict[str, Array]:
         """``{name: (n_samples, n_features)}`` with NaN rows where absent; sparse views become dense."""
         everyone = np.arange(self.n_samples)
