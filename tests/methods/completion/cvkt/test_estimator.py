@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.core._operators import Completed
+from absentia.core._completed import Completed
 from absentia.methods.completion.cvkt import _descent as cvkt_descent
 from absentia.methods.completion.cvkt import _ridge as cvkt_ridge
 from alignment import alignment, closed_form, random_features

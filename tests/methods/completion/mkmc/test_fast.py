@@ -17,7 +17,8 @@ from absentia import (
     metrics,
     missingness,
 )
-from absentia.core._operators import Completed, Dense, Gram
+from absentia.core._completed import Completed
+from absentia.core._operators import Dense, Gram
 from absentia.methods.completion.mkmc import _fast as mkmc_fast
 from absentia.methods.completion.mkmc import _full as mkmc_full
 from absentia.methods.completion.mkmc import _rank as rank
