@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -58,8 +57,8 @@ def make_multiview(
     shared = rng.standard_normal((n_samples, n_shared))
     drawn = [_drawn(rng, shared, n_private, width, private_scale, noise) for width in widths]
     rank = np.argsort(np.argsort(shared[:, 0])) if n_shared else rng.permutation(n_samples)
-    truth = {"private": [one.own for one in drawn], "loadings": [(one.A, one.B) for one in drawn]}
-    views = Views.from_dict({f"view{v}": one.table for v, one in enumerate(drawn)})
+    truth = {"private": [own for _, _, own, _ in drawn], "loadings": [(A, B) for A, B, *_ in drawn]}
+    views = Views.from_dict({f"view{v}": table for v, (*_, table) in enumerate(drawn)})
     kernels = ViewKernels(kernel).fit_transform(views)
     return Bunch(views=views, kernels=kernels, target=rank * n_classes // n_samples, shared=shared, **truth)
 
@@ -71,20 +70,12 @@ def _widths(n_features: int | Sequence[int], n_views: int) -> list[int]:
     return widths
 
 
-class _Drawn(NamedTuple):
-    """One view: its loadings, its private factors and its values."""
-
-    A: Array
-    B: Array
-    own: Array
-    table: Array
-
-
 def _drawn(
     rng: np.random.Generator, shared: Array, n_private: int, width: int, private_scale: float, noise: float
-) -> _Drawn:
+) -> tuple[Array, Array, Array, Array]:
+    """One view: its loadings, its private factors and its values."""
     n, n_shared = shared.shape
     A = rng.standard_normal((n_shared, width)) / np.sqrt(max(n_shared, 1))
     B = rng.standard_normal((n_private, width)) / np.sqrt(max(n_private, 1))
     own, error = rng.standard_normal((n, n_private)), rng.standard_normal((n, width))
-    return _Drawn(A, B, own, shared @ A + private_scale * own @ B + noise * error)
+    return A, B, own, shared @ A + private_scale * own @ B + noise * error

@@ -8,6 +8,7 @@ with a file is a :class:`FileError`, one sentence that names it.
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +32,7 @@ LONGEST_NAME = 1_000
 LARGEST_DIRECTORY = 4 << 20  # bytes that a zip file's table of contents may take
 INFLATION = 1032  # no deflated byte can become more
 CHUNK = 1 << 20
+_HALF = re.compile("[\ud800-\udfff]")  # of a pair of characters, which other programs do not take alone
 
 
 @contextmanager
@@ -105,13 +107,11 @@ def _check_entry(info: zipfile.ZipInfo) -> None:
 
 
 def _fill(into: memoryview, stream: IO[bytes]) -> None:
-    place = 0
-    while place < len(into):
+    for place in range(0, len(into), CHUNK):
         part = stream.read(min(CHUNK, len(into) - place))
-        if not part:
+        if len(part) < min(CHUNK, len(into) - place):
             raise ValueError("is damaged: it ends too early")
-        into[place : place + len(part)] = part
-        place += len(part)
+        into[place : place + CHUNK] = part
 
 
 def _as_declared(raw: Array, header: Header) -> Array:
@@ -215,11 +215,9 @@ class Pieces(NamedTuple):
 
 def write_arrays(path: PathLike, arrays: Mapping[str, Any]) -> Path:
     """Write arrays, or their :class:`Pieces`, to ``.npz``, whole or not at all; never as pickles."""
-    plain = {_writable_key(path, key): _writable(path, key, value) for key, value in arrays.items()}
+    plain = {key: _writable(path, key, value) for key, value in arrays.items()}
     if len(plain) > MOST_MEMBERS:
-        raise FileError(
-            f"{path}: {len(plain)} arrays are more than the {MOST_MEMBERS} that one file can hold"
-        )
+        raise FileError(f"{path}: {len(plain)} arrays, of which a file can hold {MOST_MEMBERS} at most")
 
     def save(file: BinaryIO) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -247,16 +245,12 @@ def raw(array: Array) -> memoryview:
     return flat.view(np.uint8).data if flat.nbytes else memoryview(b"")
 
 
-def _writable_key(path: PathLike, key: str) -> str:
-    if not key or "\0" in key or len(key) > LONGEST_NAME - 4 or not _is_text(key):
+def _writable(path: PathLike, key: str, value: Any) -> Array | Pieces:
+    if not key or "\0" in key or len(key) > LONGEST_NAME - 4 or _HALF.search(key):
         raise FileError(
             f"{path}: an array cannot be named {key[:80]!r} in a file; give 1 to {LONGEST_NAME - 4} "
             "characters of text"
         )
-    return key
-
-
-def _writable(path: PathLike, key: str, value: Any) -> Array | Pieces:
     if isinstance(value, Pieces):
         return value
     array = np.asarray(value)
@@ -265,15 +259,6 @@ def _writable(path: PathLike, key: str, value: Any) -> Array | Pieces:
             f"{path}: {key!r} holds {array.dtype}, which only a pickle could store and nothing here would "
             "read back; give numbers or texts"
         )
-    if array.dtype.kind == "U" and not all(_is_text(x) for x in array.ravel().tolist()):
+    if array.dtype.kind == "U" and any(map(_HALF.search, array.ravel().tolist())):
         raise FileError(f"{path}: {key!r} holds texts with characters that there are not; mend them")
     return array
-
-
-def _is_text(text: str) -> bool:
-    """Whether a text is one that other programs take too: no halves of surrogate pairs."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

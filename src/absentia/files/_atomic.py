@@ -16,7 +16,7 @@ import socket
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -106,24 +106,17 @@ def _host() -> str:
 
 def _remove_stale(place: Path) -> None:
     """Remove temporary files of `place` whose writer is gone, or that are older than a day."""
-    prefix = _prefix(place)
-    for name in _names(place.parent):
-        found = re.fullmatch(r"([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}\.part", name.removeprefix(prefix))
-        if found is None or not name.startswith(prefix):
-            continue
-        stale = place.with_name(name)
+    ours = re.compile(re.escape(_prefix(place)) + r"([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}\.part")
+    names: list[str] = []
+    with suppress(OSError):  # a folder that may be written to but not listed
+        names = os.listdir(place.parent)
+    for found in filter(None, map(ours.fullmatch, names)):
+        stale = place.with_name(found[0])
         with suppress(OSError):  # another process has removed it, or may and we may not
             status = os.lstat(stale)
             gone = found[1] == _host() and not _runs(int(found[2]))
             if stat.S_ISREG(status.st_mode) and (gone or time.time() - status.st_mtime > DAY):
                 stale.unlink()
-
-
-def _names(folder: Path) -> Iterable[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:  # a folder that may be written to but not listed
-        return []
 
 
 def _runs(pid: int) -> bool:

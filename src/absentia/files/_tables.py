@@ -182,12 +182,8 @@ def _value(cell: str, row: str, column: str) -> float:
         ) from None
 
 
-def csv_text(matrix: Matrix, values: Array) -> bytes:
-    """`values` as a table like the one that was read; what was observed to the last digit."""
-    return b"".join(csv_rows(_table(matrix, values)))
-
-
 def _table(matrix: Matrix, values: Array) -> Iterator[list[Any]]:
+    """`values` as a table like the one that was read; what was observed to the last digit."""
     yield [matrix.corner, *matrix.column_names.tolist()]
     observed = matrix.observed
     for name, row, seen in zip(matrix.row_ids.tolist(), values, observed, strict=True):
