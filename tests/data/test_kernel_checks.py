@@ -41,6 +41,16 @@ def test_what_is_wrong_is_named_in_arrays_and_in_chunks(hold, A, sentence):
         check_kernel("a", hold(A), IDS)
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_whichever_row_is_looked_at_the_samples_are_named_in_one_order(sign):
+    """In one row two values are off, and one of them more: in chunks that row is looked at."""
+    A = changed(3, 1, 9.0)
+    A[3, 0] += sign
+    for hold in (Dense, chunked):
+        with pytest.raises(ValueError, match=r"k\('q', 's'\) = .* but k\('s', 'q'\) = 9"):
+            check_kernel("a", hold(A), IDS)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rounding_is_forgiven_and_more_is_not(dtype):
     A = (1000 * kernel()).astype(dtype)
