@@ -117,6 +117,14 @@ class KernelViews(Presence):
         chunks, a product with one random vector from either side, finds values that are not finite,
         negative diagonals and, unless differences cancel by chance, asymmetry.  That such a kernel
         is positive semidefinite is taken on trust.
+
+        Parameters
+        ----------
+        blocks : mapping of str to (ids, array)
+            The ids of a view's own samples, and their kernel, a row and a column for each.
+        align : {"union", "intersection", "strict"}
+            Keep every sample of any view, only those of all views, or demand that all views have the
+            same samples.
         """
         return cls._aligned(blocks, align, factors=False)
 
@@ -133,6 +141,15 @@ class KernelViews(Presence):
         ``copy=False`` keeps a reference to the arrays, which may be memory-mapped, when no
         reordering is needed.  Dask and zarr arrays are never copied; one pass over their chunks, for
         the diagonal, finds values that are not finite.
+
+        Parameters
+        ----------
+        factors : mapping of str to (ids, array)
+            The ids of a view's own samples, and their factors, a row for each.
+        align : {"union", "intersection", "strict"}
+            As in :meth:`from_blocks`.
+        copy : bool
+            Whether later changes of the arrays must not show.
         """
         return cls._aligned(factors, align, factors=True, copy=copy)
 

