@@ -62,10 +62,8 @@ class Target:
         self.folder = tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
         self.counts = {"inputs": 0, "taken": 0, "crashes": 0, "hangs": 0, "largest": 0}
         self.kept = set()
-        for (
-            reader,
-            files,
-        ) in self.seeds.items():  # every reader once: what they import is no allocation of theirs
+        # every reader once: what they import is no allocation of theirs
+        for reader, files in self.seeds.items():
             for data in files:
                 self._read(reader, data)
         self.counts["largest"] = 0
@@ -170,8 +168,9 @@ def guided_run(target, options):
     for k, reader in enumerate(target.readers):
         for i, data in enumerate(target.seeds[reader]):
             (folder / f"{k}-{i}").write_bytes(bytes([k]) + data)
-    for name in ("files", "io", "tables", "models", "labels", "rows", "views", "kernelviews", "presence"):
-        _instrument(atheris, sys.modules[f"absentia.{name}"])
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("absentia.files.", "absentia.data.", "absentia.methods.models")):
+            _instrument(atheris, module)
     arguments = [sys.argv[0], f"-seed={options.seed + 1}", "-max_len=100000", "-rss_limit_mb=0",
                  "-timeout=0", "-len_control=0", f"-runs={options.inputs * 2}",
                  f"-max_total_time={options.seconds}", "-print_final_stats=0", "-verbosity=0",

@@ -43,7 +43,7 @@ def _predicted(path):
 
 def _completed(path):
     matrix = tables.read_matrix(path)
-    tables.csv_text(matrix, matrix.X)
+    b"".join(tables.csv_rows(tables._table(matrix, matrix.X)))
     return matrix
 
 

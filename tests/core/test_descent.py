@@ -2,16 +2,7 @@
 
 import numpy as np
 
-from absentia.core._descent import (
-    Descent,
-    Evaluated,
-    Sloped,
-    accelerate,
-    descend,
-    dot,
-    plus,
-    quasi_newton,
-)
+from absentia.core._descent import Descent, Evaluated, Sloped, accelerate, descend, dot, plus, quasi_newton
 from absentia.core._loop import Stop
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled, project
+from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
 
 N = 12
 
@@ -42,23 +42,6 @@ def test_products_blocks_and_diagonals_match_the_dense_twin(kind):
     cols = np.array([3, 8, 7])
     check(op.block(PART, cols), twin[np.ix_(PART, cols)])
     check(op.select(PART, cols).to_dense(), twin[np.ix_(PART, cols)])
-
-
-@pytest.mark.parametrize("kind", ["dense", "gram", "scaled gram", "low rank plus diagonal"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_projections_match_the_dense_twin(kind, dtype, monkeypatch):
-    monkeypatch.setattr("absentia.core._operators.CHUNK", 5)
-    op = make(kind).astype(dtype)
-    twin, v = op.to_dense(), np.arange(N) * 2
-    rng = np.random.default_rng(1)
-    F, T = rng.normal(size=(2 * N, 3)).astype(dtype), rng.normal(size=(3, 3))
-    found, total = project(op, F, v), np.ones((2 * N, 3), dtype)
-    found.add(total, v, T)
-    wanted = np.ones((2 * N, 3))
-    wanted[v] += twin @ F[v] @ T
-    tolerance = 1e-10 if dtype == np.float64 else 1e-4
-    np.testing.assert_allclose(found.inner, F[v].T @ twin @ F[v], rtol=tolerance, atol=10 * tolerance)
-    np.testing.assert_allclose(total, wanted, rtol=tolerance, atol=10 * tolerance)
 
 
 @pytest.mark.parametrize("kind", SOLVABLE)

@@ -1,11 +1,12 @@
 import os
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from absentia import metrics
+from absentia import KernelViews, metrics
 from absentia.data.metrics import are, ca_error, frobenius_error, structural_similarity
 from reference.structural_similarity import structural_similarity as slow_structural_similarity
 
@@ -146,6 +147,35 @@ def test_are_asks_an_object_what_was_observed(kernels):
     expected = are(*kernels, observed)
     assert are(*kernels, SimpleNamespace(observed=observed)) == expected
     assert are(*kernels, ~observed) != expected
+
+
+def test_kernels_are_made_arrays_one_view_at_a_time():
+    """Twelve kernels of 200 x 200 would be 4 MB in each of the two stacks."""
+    rng, n = np.random.default_rng(0), 200
+    factors = {f"v{v}": (range(n), rng.normal(size=(n, 2))) for v in range(12)}
+    one, other = (
+        KernelViews.from_factors(factors),
+        KernelViews.from_factors({k: (i, x + 1) for k, (i, x) in factors.items()}),
+    )
+    wanted = [
+        frobenius_error(one.to_dense(), other.to_dense(), average=False),
+        ca_error(one.to_dense(), other.to_dense(), average=False),
+    ]
+    tracemalloc.start()
+    try:
+        found = [frobenius_error(one, other, average=False), ca_error(one, other, average=False)]
+        assert tracemalloc.get_traced_memory()[1] < 8 * n * n * 8
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_kernels_with_gaps_are_refused_by_view():
+    full = KernelViews.from_dense(np.stack([np.eye(9), np.eye(9) + 1]))
+    keep = np.ones((9, 2), bool)
+    keep[4, 1] = False
+    with pytest.raises(ValueError, match="completed: 17 entries of view 1"):
+        ca_error(full, full.hide(keep))
 
 
 @pytest.mark.parametrize("measure", ALL)

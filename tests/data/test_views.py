@@ -357,33 +357,6 @@ def test_a_view_nobody_has_and_a_sample_with_nothing_are_warned_of():
         Views.from_dict({"a": [[1.0], [NAN]]}, ids=["p", "q"])
 
 
-@pytest.mark.parametrize(
-    "ids",
-    [
-        pd.date_range("2020-01-01", periods=3),
-        pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]),
-        [1, "1", 2],
-    ],
-)
-def test_ids_of_any_kind_are_kept_and_aligned(ids):
-    frames = {
-        "a": pd.DataFrame({"p": [1.0, 2.0, 3.0]}, index=ids),
-        "b": pd.DataFrame({"q": [6.0, 5.0]}, index=ids[1:]),
-    }
-    if not isinstance(ids, list):
-        views = Views.from_dict(frames)
-        np.testing.assert_array_equal(views.observed[:, 1], [False, True, True])
-        np.testing.assert_array_equal(views.block("b").ravel(), [6.0, 5.0])
-    assert len(set(Views.from_dict({"a": np.ones((3, 1))}, ids=iter(list(ids))).ids.tolist())) == 3
-
-
-def test_changing_the_ids_given_changes_nothing():
-    ids = np.arange(3)
-    views = Views.from_dict({"a": np.ones((3, 1))}, ids=ids)
-    ids[0] = 99
-    assert views.ids[0] == 0
-
-
 def test_masked_arrays_keep_their_mask():
     X = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, True], [False, True]])
     with pytest.warns(AbsenceWarning, match="no view at all"):
@@ -412,19 +385,3 @@ def test_html_repr_escapes_names():
     assert "&lt;b&gt;" in page
     assert "<b>:" not in page
     assert "2 of 2" in page
-
-
-def test_patterns_are_counted_and_components_found():
-    observed = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 1], [0, 1, 0], [0, 0, 0]], bool)
-    with pytest.warns(AbsenceWarning):
-        views = Views.from_list(list(np.ones((3, 6, 1))), observed=observed)
-    patterns, counts = views.patterns()
-    np.testing.assert_array_equal(patterns[0], [True, False, False])
-    assert counts.tolist() == [2, 1, 1, 1, 1]
-    np.testing.assert_array_equal(views.components(), [1, 1, 0, 0, 0, -1])
-
-
-@pytest.mark.parametrize("ids", [np.array(0.0), 7])
-def test_ids_that_are_no_list_are_named(ids):
-    with pytest.raises(ValueError, match="one id per sample"):
-        Views.from_list([np.ones((3, 2))], ids=ids)

@@ -18,9 +18,7 @@ from hypothesis.extra import numpy as npst
 
 import mutations
 from absentia import KernelViews, Views, io, models
-from absentia.files import _labels as labels
 from absentia.files import _states
-from absentia.files import _tables as tables
 from mutations import READERS, attempt, damaged, place
 
 FAST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
@@ -153,84 +151,6 @@ def test_any_field_of_a_model_may_be_anything(seeds, folder):
 
 
 # ------------------------------------------------------------------------------------------------ tables
-
-cells = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-
-
-@FAST
-@given(cells)
-@example("=1+1")
-@example("'=1+1")
-@example("''-x")
-@example("-1.5")
-@example("'-1.5")
-@example("+1e5")
-@example("-1e")
-@example("@x")
-@example("\t=1")
-@example("\r=1")
-@example("＝1")
-@example("-inf")
-@example("-١")
-def test_no_field_is_a_formula_and_every_one_comes_back(cell):
-    safe = tables.safe_cell(cell)
-    if safe[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        float(safe)
-        assert safe == cell
-        assert safe.isascii()
-    assert tables.plain_cell(safe) == cell
-    assert len(safe) - len(cell) in (0, 1)
-
-
-@FAST
-@given(st.lists(cells.map(str.strip).filter(bool), min_size=5, max_size=5, unique=True), st.integers(0, 99))
-@example(["=a", "'=a", "-1", "'-1", "@"], 0)
-@example(["0", "1", "a\r=b", "0\r0", ":"], 0)
-@example(["a\n=b", 'a"', "a\u2028=b", "a;=b", "a,b"], 0)
-def test_a_table_that_is_written_is_read_as_it_was(tmp_path_factory, names, seed):
-    """Ids and column names of any kind come back, and so does every number."""
-    X = np.random.default_rng(seed).normal(size=(3, 2))
-    matrix = tables.Matrix(X, np.array(names[:3]), np.array(names[3:]))
-    path = tmp_path_factory.mktemp("t") / "t.csv"
-    try:
-        back = tables.read_matrix(tables.write_csv(path, matrix, X))
-    except io.FileError as error:  # NumPy drops zeros at the end of texts, so that two ids may become one
-        assert "\0" in "".join(names)
-        assert "more than once" in str(error) or "is empty" in str(error)  # noqa: PT017
-        return
-    np.testing.assert_array_equal(back.X, X)
-    assert back.row_ids.tolist() == matrix.row_ids.tolist()
-    assert back.column_names.tolist() == matrix.column_names.tolist()
-
-
-def test_no_line_of_a_table_can_begin_inside_a_field():
-    """A carriage return that is not quoted ends the line, and what comes next may be a formula."""
-    matrix = tables.Matrix(np.eye(3), np.array(["a\r=1+1", "b", "c"]), np.array(["x", "y\r@z", "z"]))
-    text = tables.csv_text(matrix, matrix.X)
-    assert b'"a\r=1+1",1,0,0' in text
-    assert b'id,x,"y\r@z",z\n' in text
-
-
-def test_numbers_stay_numbers_and_formulas_do_not(tmp_path):
-    matrix = tables.Matrix(
-        -np.eye(3), np.array(["=cmd|' /C calc'!A0", "-5", "@x"]), np.array(["+a", "b", "-c"])
-    )
-    text = tables.csv_text(matrix, matrix.X).decode()
-    assert text.splitlines() == [
-        "id,'+a,b,'-c",
-        "'=cmd|' /C calc'!A0,-1,-0,-0",
-        "-5,-0,-1,-0",
-        "'@x,-0,-0,-1",
-    ]
-
-
-def test_labels_are_found_by_the_ids_that_we_write(tmp_path):
-    ids = np.array(["=a", "'=a", "-1", "b"])
-    path = tmp_path / "l.csv"
-    rows = [["id", "label"], *([i, f"-{k}x"] for k, i in enumerate(ids.tolist()))]
-    path.write_bytes(b"".join(tables.csv_rows(rows)))
-    assert path.read_text().splitlines()[1:] == ["'=a,'-0x", "''=a,'-1x", "-1,'-2x", "b,'-3x"]
-    assert labels.from_table(path, ids)[0].tolist() == ["-0x", "-1x", "-2x", "-3x"]
 
 
 @FAST

@@ -2,6 +2,7 @@
 
 from absentia.core._choices import CLEAR, TIE, along_path, check_name, clear_cut, least
 from absentia.core._chunked import Chunked, ChunkedGram, as_chunks, is_chunked
+from absentia.core._completed import Completed, Side
 from absentia.core._descent import (
     Accelerated,
     Descent,
@@ -41,18 +42,9 @@ from absentia.core._linalg import (
 )
 from absentia.core._loop import Callback, Progress, Solution, Status, Stop, iterate
 from absentia.core._method import Iterative, Method, method
-from absentia.core._operators import (
-    Completed,
-    Dense,
-    Gram,
-    LowRankPlusDiagonal,
-    Operator,
-    PDOperator,
-    Scaled,
-    Side,
-    project,
-)
+from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
 from absentia.core._parameters import NonNegative, Parameter, Positive, Range, Share, Whole, parameters_of
+from absentia.core._projections import project
 from absentia.core._random import RandomState, generator
 from absentia.core._threads import at_most, suited_to
 from absentia.core._warn import warn

@@ -111,32 +111,22 @@ def _thin(X: Array, chunks: Any) -> Any:
 
 def _times(A: Any, X: Array) -> Any:
     """``A X``, lazily: a product per chunk, summed over the chunks of a row where there are several."""
-    parts = _dask_array().blockwise(
-        _times_block,
-        "ijq",
-        A,
-        "ij",
-        _thin(X, A.chunks[1]),
-        "jq",
-        adjust_chunks={"j": 1},
-        meta=np.empty((0, 0, 0), np.result_type(A.dtype, X.dtype)),
-    )
-    return parts if A.numblocks[1] == 1 else parts.sum(axis=1, keepdims=True, dtype=parts.dtype)
+    return _products(A, X, _times_block, 1, np.result_type(A.dtype, X.dtype))
 
 
 def _crossed(A: Any, X: Array) -> Any:
     """``A' X`` in double precision, lazily."""
+    return _products(A, X, _crossed_block, 0, np.dtype(np.float64))
+
+
+def _products(A: Any, X: Array, product: Any, axis: int, dtype: np.dtype[Any]) -> Any:
+    """A product of every chunk with the rows of `X` that belong to it, summed along an axis of `A`."""
+    along, thin = "ij"[axis], _thin(X, A.chunks[axis])
+    meta = np.empty((0, 0, 0), dtype)
     parts = _dask_array().blockwise(
-        _crossed_block,
-        "ijq",
-        A,
-        "ij",
-        _thin(X, A.chunks[0]),
-        "iq",
-        adjust_chunks={"i": 1},
-        meta=np.empty((0, 0, 0)),
+        product, "ijq", A, "ij", thin, f"{along}q", adjust_chunks={along: 1}, meta=meta
     )
-    return parts if A.numblocks[0] == 1 else parts.sum(axis=0, keepdims=True)
+    return parts if A.numblocks[axis] == 1 else parts.sum(axis=axis, keepdims=True, dtype=dtype)
 
 
 @dataclass(frozen=True)

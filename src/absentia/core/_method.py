@@ -30,9 +30,16 @@ class Method(BaseEstimator):  # type: ignore[misc]
     ``__init__`` that does nothing else; ``fit`` begins with :meth:`_check_parameters`.
     """
 
+    _pairwise = False  # True: learns from kernels, which scikit-learn splits by rows and columns
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         kept(cls)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
+        return tags
 
     def _check_parameters(self) -> None:
         """Every parameter as it was declared, and all of them together."""

@@ -13,19 +13,16 @@ operator                    matrix                  cost of ``op @ (n x q)``
 ``Scaled(op, factor)``      ``factor * op``         as ``op``
 ``LowRankPlusDiagonal``     ``W W' + diag(d)``      ``n q_W q``
 ``Completed``               observed block, else    as the observed block
-                            low rank + diagonal
+(in ``_completed``)         low rank + diagonal
 ==========================  ======================  ===========================
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
-import scipy.sparse
 
 from absentia.core._keeping import kept
 from absentia.core._linalg import (
@@ -35,9 +32,9 @@ from absentia.core._linalg import (
     cholesky_logdet,
     cholesky_solve,
     frozen,
-    symmetrize,
     thin_gram,
 )
+from absentia.core._projections import FactoredProjection, ScaledProjection, chunks, project
 
 
 @runtime_checkable
@@ -188,76 +185,9 @@ class Gram:
     def project(self, F: Array, v: Array) -> FactoredProjection:
         """As :func:`project`, in two passes over the factors by chunks of rows and nothing n x q kept."""
         A = np.zeros((self.right.shape[1], F.shape[1]))
-        for rows in _chunks(len(v)):
+        for rows in chunks(len(v)):
             A += self.right[rows].T @ F[v[rows]]
         return FactoredProjection(self.left, A)
-
-
-CHUNK = 4096
-
-
-def _chunks(n: int) -> Iterator[slice]:
-    return (slice(a, min(a + CHUNK, n)) for a in range(0, n, CHUNK))
-
-
-class Projection(Protocol):
-    """What a kernel does to a thin matrix: ``inner = F' Q F``, and ``Q F`` to be added up somewhere."""
-
-    @property
-    def inner(self) -> Array: ...
-    def add(self, total: Array, v: Array, T: Array) -> None: ...
-
-
-class DirectProjection:
-    """``Q F`` as an array."""
-
-    def __init__(self, F_v: Array, Y: Array) -> None:
-        self.inner, self.Y = thin_gram(F_v, Y), Y
-
-    def add(self, total: Array, v: Array, T: Array) -> None:
-        """``total[v] += (Q F) T``."""
-        total[v] += self.Y @ T.astype(self.Y.dtype, copy=False)
-
-
-class FactoredProjection:
-    """``Q F = left A`` with `A` small."""
-
-    def __init__(self, left: Array, A: Array) -> None:
-        self.left, self.A = left, A
-
-    @property
-    def inner(self) -> Array:
-        return np.asarray(self.A.T @ self.A)
-
-    def add(self, total: Array, v: Array, T: Array) -> None:
-        """``total[v] += (Q F) T``."""
-        H = (self.A @ T).astype(self.left.dtype, copy=False)
-        for rows in _chunks(len(v)):
-            total[v[rows]] += self.left[rows] @ H
-
-
-class ScaledProjection:
-    """A projection of a scaled kernel."""
-
-    def __init__(self, projection: Projection, factor: float) -> None:
-        self.projection, self.factor = projection, factor
-
-    @property
-    def inner(self) -> Array:
-        return self.factor * self.projection.inner
-
-    def add(self, total: Array, v: Array, T: Array) -> None:
-        """``total[v] += (Q F) T``."""
-        self.projection.add(total, v, self.factor * T)
-
-
-def project(Q: Operator, F: Array, v: Array) -> Projection:
-    """The projection of square `Q`, whose samples are the rows `v` of `F`, on the columns of `F`."""
-    own = getattr(Q, "project", None)
-    if own is not None:
-        return own(F, v)
-    F_v = F[v]
-    return DirectProjection(F_v, Q @ F_v)
 
 
 @kept
@@ -309,8 +239,7 @@ class LowRankPlusDiagonal:
     __setstate__ = _restore
 
     def __init__(self, W: Array, d: Array) -> None:
-        self.W = frozen(np.asarray(W))
-        self.d = frozen(np.asarray(d))
+        self.W, self.d = frozen(np.asarray(W)), frozen(np.asarray(d))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -380,105 +309,3 @@ class LowRankPlusDiagonal:
         W, d = np.zeros((size, self.W.shape[1]), self.dtype), np.ones(size, self.dtype)
         W[index], d[index] = self.W, self.d
         return LowRankPlusDiagonal(W, d)
-
-
-@kept
-@dataclass(frozen=True)
-class Side:
-    """Rows (or columns) of a :class:`Completed` kernel: which were observed, and their thin factors.
-
-    ``known`` and ``filled`` are positions; ``G`` belongs to the first, ``W`` to the second.
-    """
-
-    known: Array
-    filled: Array
-    G: Array
-    W: Array
-
-    @property
-    def size(self) -> int:
-        return len(self.known) + len(self.filled)
-
-    def take(self, index: Array) -> tuple[Side, Array]:
-        """The side of the samples `index`, and which of the known samples it has, in their order."""
-        place = np.empty(self.size, dtype=int)
-        place[self.known], place[self.filled] = np.arange(len(self.known)), -1 - np.arange(len(self.filled))
-        place = place[index]
-        kept, filled = place[place >= 0], -1 - place[place < 0]
-        side = Side(np.flatnonzero(place >= 0), np.flatnonzero(place < 0), self.G[kept], self.W[filled])
-        return side, kept
-
-
-@kept
-@final
-class Completed:
-    """A kernel whose observed block is kept as it is and whose rest is low rank plus diagonal.
-
-    With v the observed and h the filled samples: ``Q`` on (v, v), ``G W'`` on (v, h), its transpose on
-    (h, v), ``W E W' + diag(d)`` on (h, h).  Rows and columns may be different samples; ``own`` is the
-    sparse matrix of the diagonal's entries, where a row and a column are the same filled sample.
-    """
-
-    def __init__(self, Q: Operator, rows: Side, columns: Side, E: Array, own: Any) -> None:
-        self.Q, self.rows, self.columns, self.E, self.own = Q, rows, columns, E, own
-
-    @classmethod
-    def square(cls, Q: Operator, v: Array, h: Array, G: Array, W: Array, E: Array, d: Array) -> Completed:
-        side = Side(v, h, G, W)
-        diagonal = np.zeros(side.size)
-        diagonal[h] = d
-        return cls(Q, side, side, E, scipy.sparse.dia_array((diagonal[None], [0]), shape=(side.size,) * 2))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.rows.size, self.columns.size
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        return self.Q.dtype
-
-    def __matmul__(self, X: Array) -> Array:
-        r, c = self.rows, self.columns
-        X_known, inner = X[c.known], c.W.T @ X[c.filled]
-        result = np.asarray(self.own @ X)
-        result[r.known] += self.Q @ X_known + r.G @ inner
-        result[r.filled] += r.W @ (c.G.T @ X_known + self.E @ inner)
-        return result
-
-    def diagonal(self) -> Array:
-        if self.rows is not self.columns:
-            return np.diagonal(self.to_dense())
-        diagonal = np.array(self.own.diagonal())
-        diagonal[self.rows.known] = self.Q.diagonal()
-        diagonal[self.rows.filled] += np.einsum("ij,ij->i", self.rows.W @ self.E, self.rows.W)
-        return diagonal
-
-    def block(self, rows: Array, cols: Array) -> Array:
-        return self.select(rows, cols).to_dense()
-
-    def select(self, rows: Array, cols: Array) -> Completed:
-        r, kept_rows = self.rows.take(rows)
-        same = self.rows is self.columns and np.array_equal(rows, cols)
-        c, kept_columns = (r, kept_rows) if same else self.columns.take(cols)
-        own = scipy.sparse.csr_array(self.own)[rows][:, cols]
-        return Completed(self.Q.select(kept_rows, kept_columns), r, c, self.E, own)
-
-    def astype(self, dtype: Any) -> Completed:
-        return (
-            self
-            if self.dtype == dtype
-            else Completed(self.Q.astype(dtype), self.rows, self.columns, self.E, self.own)
-        )
-
-    def to_dense(self) -> Array:
-        r, c = self.rows, self.columns
-        dense = np.asarray(self.own.toarray(), dtype=np.float64)
-        dense[np.ix_(r.known, c.filled)] = r.G @ c.W.T
-        if r is c:  # the transpose to the bit
-            dense[np.ix_(r.filled, c.known)] = dense[np.ix_(r.known, c.filled)].T
-            dense[np.ix_(r.filled, c.filled)] += symmetrize(r.W @ self.E @ c.W.T)
-        else:
-            dense[np.ix_(r.filled, c.known)] = r.W @ c.G.T
-            dense[np.ix_(r.filled, c.filled)] += r.W @ self.E @ c.W.T
-        dense[np.ix_(r.known, c.known)] = self.Q.to_dense()
-        return dense

@@ -1,17 +1,11 @@
 """What flows: samples, views, who has which."""
 
 from absentia.data._gaps import AbsenceWarning, shown, strangers, warn_of_strangers
+from absentia.data._ids import as_ids, check_unique, repeated
 from absentia.data._kernel_checks import check_kernel
 from absentia.data._kernelviews import KernelViews, check_kernels
-from absentia.data._order import Ordering, ordered, ordering
-from absentia.data._presence import (
-    Presence,
-    as_ids,
-    check_names,
-    check_observed,
-    check_unique,
-    default_names,
-)
+from absentia.data._order import Ordering, ordered, ordering, rounded
+from absentia.data._presence import Presence, check_names, check_observed, default_names
 from absentia.data._views import Views
 
 __all__ = [
@@ -29,6 +23,8 @@ __all__ = [
     "default_names",
     "ordered",
     "ordering",
+    "repeated",
+    "rounded",
     "shown",
     "strangers",
     "warn_of_strangers",

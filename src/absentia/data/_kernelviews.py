@@ -14,35 +14,17 @@ from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
-import scipy.sparse
 
 from absentia import core as linalg
-from absentia.core import (
-    Array,
-    Chunked,
-    ChunkedGram,
-    Dense,
-    Gram,
-    Operator,
-    as_chunks,
-    frozen,
-    is_chunked,
-    kept,
-    warn,
-)
-from absentia.data._gaps import shown
+from absentia.core import Array, Chunked, ChunkedGram, Dense, Gram, Operator, frozen, kept, warn
+from absentia.data._ids import Align, align_ids, as_ids, check_unique, holders
 from absentia.data._kernel_checks import check_kernel
+from absentia.data._kernel_input import all_frames, as_part, framed_blocks, named_kernels, presence
 from absentia.data._presence import (
-    Align,
     Presence,
-    align_ids,
-    as_ids,
     as_index,
-    as_table,
     check_names,
     check_observed,
-    check_unique,
-    default_names,
     positions,
     refrozen,
     row_key,
@@ -112,32 +94,18 @@ class KernelViews(Presence):
             Sample ids (default 0, 1, ...) and view names (default ``view0``, ``view1``, ... or
             the keys of the dict).
         """
-        if _all_frames(K):
+        if all_frames(K):
             if observed is not None or ids is not None:
                 raise ValueError("ids and observed go with arrays; data frames carry their own index")
-            return cls.from_blocks(_framed_blocks(K, names))
-        kernels, names = _named_kernels(K, names)
-        n = kernels[0].shape[0]
-        for name, kernel in zip(names, kernels, strict=True):
-            if kernel.ndim != 2 or kernel.shape != (n, n):
-                raise ValueError(
-                    f"view {name!r}: kernel has shape {kernel.shape}, wanted ({n}, {n}): "
-                    "all kernels square and over the same samples; "
-                    "for kernels over different samples use KernelViews.from_blocks"
-                )
-        sample_ids = as_ids(ids, n)
-        if observed is None:
-            mask = np.column_stack([~np.isnan(kernel).all(axis=1) for kernel in kernels])
-            for name, kernel, seen in zip(names, kernels, mask.T, strict=True):
-                _check_columns(name, kernel, seen, sample_ids)
-        else:
-            mask = check_observed(observed, n, len(names))
-        check_unique(sample_ids, "ids")
-        blocks = {
-            name: np.array(kernel[np.ix_(seen, seen)])
-            for name, kernel, seen in zip(names, kernels, mask.T, strict=True)
-        }
-        return cls._square(sample_ids, names, mask, {k: Dense(b) for k, b in blocks.items()})
+            return cls.from_blocks(framed_blocks(K, names))
+        kernels = named_kernels(K, names)
+        n = len(next(iter(kernels.values())))
+        own = as_ids(ids, n)
+        mask = presence(kernels, own) if observed is None else check_observed(observed, n, len(kernels))
+        check_unique(own, "ids")
+        seen = zip(kernels.items(), mask.T, strict=True)
+        blocks = {name: Dense(kernel[np.ix_(has, has)]) for (name, kernel), has in seen}
+        return cls._square(Presence(own, tuple(kernels), mask), blocks)
 
     @classmethod
     def from_blocks(
@@ -149,21 +117,16 @@ class KernelViews(Presence):
         chunks, a product with one random vector from either side, finds values that are not finite,
         negative diagonals and, unless differences cancel by chance, asymmetry.  That such a kernel
         is positive semidefinite is taken on trust.
+
+        Parameters
+        ----------
+        blocks : mapping of str to (ids, array)
+            The ids of a view's own samples, and their kernel, a row and a column for each.
+        align : {"union", "intersection", "strict"}
+            Keep every sample of any view, only those of all views, or demand that all views have the
+            same samples.
         """
-        names = check_names(list(blocks))
-        operators: dict[str, Operator] = {}
-        own_ids = []
-        for name, (ids, values) in zip(names, blocks.values(), strict=True):
-            kernel = as_chunks(name, values) if is_chunked(values) else np.array(_dense(name, values))
-            ids = as_ids(ids, _length(ids), f"view {name!r}")
-            if kernel.shape != (len(ids), len(ids)):
-                raise ValueError(
-                    f"view {name!r}: kernel has shape {kernel.shape} but {len(ids)} ids are given; "
-                    "pass the kernel over observed samples only, or use KernelViews.from_dense"
-                )
-            own_ids.append(ids)
-            operators[name] = Chunked(kernel) if is_chunked(kernel) else Dense(kernel)
-        return cls._from_operators(names, own_ids, operators, align)
+        return cls._aligned(blocks, align, factors=False)
 
     @classmethod
     def from_factors(
@@ -178,62 +141,46 @@ class KernelViews(Presence):
         ``copy=False`` keeps a reference to the arrays, which may be memory-mapped, when no
         reordering is needed.  Dask and zarr arrays are never copied; one pass over their chunks, for
         the diagonal, finds values that are not finite.
+
+        Parameters
+        ----------
+        factors : mapping of str to (ids, array)
+            The ids of a view's own samples, and their factors, a row for each.
+        align : {"union", "intersection", "strict"}
+            As in :meth:`from_blocks`.
+        copy : bool
+            Whether later changes of the arrays must not show.
         """
-        names = check_names(list(factors))
+        return cls._aligned(factors, align, factors=True, copy=copy)
+
+    @classmethod
+    def _aligned(cls, given: Mapping[str, tuple[Any, Any]], align: Align, **options: bool) -> Self:
+        """From each view's own ids and kernel or factors."""
+        names = check_names(list(given))
+        parts = [as_part(name, *one, **options) for name, one in zip(names, given.values(), strict=True)]
+        ids, rows = align_ids(names, [part.ids for part in parts], align)
         operators: dict[str, Operator] = {}
-        own_ids = []
-        for name, (ids, values) in zip(names, factors.values(), strict=True):
-            Phi = as_chunks(name, values) if is_chunked(values) else _dense(name, values)
-            Phi = np.array(Phi) if copy and not is_chunked(Phi) else Phi
-            ids = as_ids(ids, _length(ids), f"view {name!r}")
-            if Phi.ndim != 2 or len(Phi) != len(ids):
-                raise ValueError(
-                    f"view {name!r}: factors have shape {Phi.shape} but {len(ids)} ids are given; "
-                    "one row per observed sample is wanted"
-                )
-            own_ids.append(ids)
-            operators[name] = ChunkedGram(Phi) if is_chunked(Phi) else Gram(Phi)
-        return cls._from_operators(names, own_ids, operators, align)
+        for name, (own, operator), row in zip(names, parts, rows, strict=True):
+            _, order = holders(row, len(own))
+            operators[name] = operator if order is None else operator.select(order, order)
+        mask = np.column_stack([row >= 0 for row in rows])
+        return cls._square(Presence(ids, names, mask), operators)
 
     @classmethod
-    def _from_operators(
-        cls,
-        names: tuple[str, ...],
-        own_ids: Sequence[Array],
-        operators: Mapping[str, Operator],
-        align: Align,
-    ) -> Self:
-        ids, rows = align_ids(names, own_ids, align)
-        mask = np.column_stack([r >= 0 for r in rows])
-        ordered: dict[str, Operator] = {}
-        for name, r in zip(names, rows, strict=True):
-            order = r[r >= 0]
-            operator = operators[name]
-            in_order = len(order) == operator.shape[0] and bool((np.diff(order) == 1).all())
-            ordered[name] = operator if in_order else operator.select(order, order)
-        return cls._square(frozen(ids), names, mask, ordered)
-
-    @classmethod
-    def _square(
-        cls,
-        ids: Array,
-        names: tuple[str, ...],
-        observed: Array,
-        operators: Mapping[str, Operator],
-    ) -> Self:
+    def _square(cls, samples: Presence, operators: Mapping[str, Operator]) -> Self:
         """Validate and build: the one door for kernels from outside."""
-        if not len(ids):
+        if not len(samples):
             raise ValueError("no sample is left; at least one is wanted")
-        for v, name in enumerate(names):
-            check_kernel(name, operators[name], ids[observed[:, v]])
-        result = cls.within(Presence(ids, names, observed), operators)
+        for name, present in zip(samples.names, samples.observed.T, strict=True):
+            check_kernel(name, operators[name], samples.ids[present])
+        result = cls.within(samples, operators)
         result.warn_of_absence()
         return result
 
     @classmethod
     def within(cls, samples: Presence, kernels: Mapping[str, Array | Operator]) -> Self:
         """Kernels of `samples` among themselves, from valid parts (nothing is checked again)."""
-        operators = {n: k if isinstance(k, Operator) else Dense(k) for n, k in kernels.items()}
+        operators = _as_operators(kernels)
         diagonals = {name: frozen(np.asarray(op.diagonal())) for name, op in operators.items()}
         ids, observed = frozen(samples.ids), frozen(samples.observed)
         return cls(ids, samples.names, observed, ids, observed, True, operators, diagonals)
@@ -251,17 +198,9 @@ class KernelViews(Presence):
         ``blocks[name]`` has one row per row sample and one column per column sample that has the
         view; ``diagonals[name]`` holds the row samples' own kernel values.
         """
-        operators = {n: b if isinstance(b, Operator) else Dense(b) for n, b in blocks.items()}
-        return cls(
-            rows.ids,
-            columns.names,
-            rows.observed,
-            columns.ids,
-            columns.observed,
-            False,
-            operators,
-            {name: frozen(np.asarray(d)) for name, d in diagonals.items()},
-        )
+        own = {name: frozen(np.asarray(values)) for name, values in diagonals.items()}
+        sides = (rows.ids, columns.names, rows.observed, columns.ids, columns.observed)
+        return cls(*sides, False, _as_operators(blocks), own)
 
     def completed(self, kernels: Mapping[str, Array | Operator]) -> Self:
         """The same samples and views with everything observed: `kernels` over all samples."""
@@ -324,23 +263,24 @@ class KernelViews(Presence):
 
     def __getitem__(self, key: Any) -> Self:
         rows, cols = self._row_and_column_index(key)
-        operators: dict[str, Operator] = {}
-        diagonals: dict[str, Array] = {}
-        for v, name in enumerate(self.names):
-            r = positions(self.observed[:, v], rows)
-            c = positions(self.column_observed[:, v], cols)
-            operators[name] = self._operators[name].select(r, c)
-            diagonals[name] = frozen(self._diagonals[name][r])
+        columns = Presence(self.column_ids, self.names, self.column_observed)
         return replace(
-            self,
+            self._part(self._places(rows), columns._places(cols)),
             ids=frozen(self.ids[rows]),
             observed=frozen(self.observed[rows]),
             column_ids=frozen(self.column_ids[cols]),
             column_observed=frozen(self.column_observed[cols]),
             square=self.square and np.array_equal(rows, cols),
-            _operators=operators,
-            _diagonals=diagonals,
         )
+
+    def _part(self, rows: Mapping[str, Array], cols: Mapping[str, Array] | None) -> Self:
+        """Other operators and diagonals: those of rows and columns (None: all) of each view's block."""
+        operators, diagonals = {}, {}
+        for name, operator in self._operators.items():
+            c = np.arange(operator.shape[1]) if cols is None else cols[name]
+            operators[name] = operator.select(rows[name], c)
+            diagonals[name] = frozen(self._diagonals[name][rows[name]])
+        return replace(self, _operators=operators, _diagonals=diagonals)
 
     def _row_and_column_index(self, key: Any) -> tuple[Array, Array]:
         key = row_key(key)
@@ -358,34 +298,10 @@ class KernelViews(Presence):
 
     def hide(self, keep: Any) -> Self:
         """The same samples with the views that `keep` marks False taken away (rows; columns if square)."""
-        keep = check_observed(keep, self.n_samples, self.n_views)
-        observed = self.observed & keep
-        operators: dict[str, Operator] = {}
-        diagonals: dict[str, Array] = {}
-        for v, name in enumerate(self.names):
-            r = np.flatnonzero(keep[self.observed[:, v], v])
-            c = r if self.square else np.arange(self._operators[name].shape[1])
-            operators[name] = self._operators[name].select(r, c)
-            diagonals[name] = frozen(self._diagonals[name][r])
-        return replace(
-            self,
-            observed=frozen(observed),
-            column_observed=frozen(observed) if self.square else self.column_observed,
-            _operators=operators,
-            _diagonals=diagonals,
-        )
-
-    def select(self, names: Sequence[str]) -> Self:
-        """The same samples with only the views named."""
-        columns = [self._column(name) for name in names]
-        return replace(
-            self,
-            names=check_names(names),
-            observed=frozen(self.observed[:, columns]),
-            column_observed=frozen(self.column_observed[:, columns]),
-            _operators={name: self._operators[name] for name in names},
-            _diagonals={name: self._diagonals[name] for name in names},
-        )
+        observed, places = self._without(keep)
+        part = self._part(places, places if self.square else None)
+        columns = observed if self.square else self.column_observed
+        return replace(part, observed=observed, column_observed=columns)
 
     def repair(self, how: Literal["clip", "shift"] = "clip") -> Self:
         """Make every kernel positive semidefinite, leaving those that already are.
@@ -421,6 +337,17 @@ class KernelViews(Presence):
                 f"{self.shape[0]} rows against {self.shape[1]} columns"
             )
 
+    def padded(self, name: str, rows: Array) -> Array:
+        """A view's kernel between the samples at positions `rows` and all columns, NaN where absent."""
+        v, operator = self._column(name), self.operator(name)
+        present, columns = self.observed[:, v], self.column_observed[:, v]
+        inside = positions(present, rows)
+        full = np.full((len(rows), self.shape[1]), np.nan)
+        whole = np.array_equal(inside, np.arange(operator.shape[0]))
+        values = operator.to_dense() if whole else operator.block(inside, np.arange(operator.shape[1]))
+        full[np.ix_(present[rows], columns)] = values
+        return full
+
     def to_dense(self) -> Array:
         """``(n_views, n_rows, n_columns)`` with NaN where absent; meant for small n."""
         dense = np.full((self.n_views, *self.shape), np.nan)
@@ -443,6 +370,10 @@ class KernelViews(Presence):
         self.__dict__.update(refrozen(state))
 
 
+def _as_operators(kernels: Mapping[str, Array | Operator]) -> dict[str, Operator]:
+    return {name: K if isinstance(K, Operator) else Dense(K) for name, K in kernels.items()}
+
+
 def _warn_of_size(name: str, operator: Operator) -> None:
     rows, columns = operator.shape
     size = rows * columns * operator.dtype.itemsize
@@ -453,66 +384,6 @@ def _warn_of_size(name: str, operator: Operator) -> None:
             "method that works with factors (MKMC, CVKT(n_landmarks=...)), or fewer samples",
             DenseWarning,
         )
-
-
-def _named_kernels(K: Any, names: Sequence[str] | None) -> tuple[list[Array], tuple[str, ...]]:
-    if isinstance(K, Mapping):
-        names = list(K) if names is None else names
-        K = list(K.values())
-    kernels = list(K)
-    if not kernels:
-        raise ValueError("no kernel given; at least one is wanted")
-    if np.ndim(kernels[0]) != 2:
-        raise ValueError(
-            f"K has shape {np.shape(K)}; wanted (n_views, n, n), or a list or dict of (n, n) kernels"
-        )
-    names = default_names(len(kernels)) if names is None else names
-    if len(names) != len(kernels):
-        raise ValueError(f"{len(names)} names for {len(kernels)} kernels; one per view is wanted")
-    names = check_names(names)
-    return [_dense(name, kernel) for name, kernel in zip(names, kernels, strict=True)], names
-
-
-def _dense(name: str, kernel: Any) -> Array:
-    table = as_table(name, kernel)
-    return table.toarray() if scipy.sparse.issparse(table) else table
-
-
-def _all_frames(K: Any) -> bool:
-    tables = list(K.values()) if isinstance(K, Mapping) else K
-    return isinstance(tables, list | tuple) and bool(tables) and all(hasattr(t, "iloc") for t in tables)
-
-
-def _framed_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, Any]]:
-    """Kernels in data frames over the samples that are not NaN, columns in the order of the index."""
-    tables = K if isinstance(K, Mapping) else dict(zip(names or default_names(len(K)), K, strict=True))
-    blocks = {}
-    for name, frame in tables.items():
-        if set(frame.columns) != set(frame.index) or len(frame.columns) != len(frame.index):
-            raise ValueError(f"view {name!r}: rows and columns of the data frame are not the same samples")
-        frame = frame.loc[:, list(frame.index)]
-        there = ~frame.isna().all(axis=1)
-        kept = frame.loc[there, there.to_numpy()]
-        blocks[name] = (kept.index, kept.to_numpy())
-    return blocks
-
-
-def _check_columns(name: str, kernel: Array, seen: Array, ids: Array) -> None:
-    """A sample whose row is NaN must be NaN in its column too."""
-    stray = ~np.isnan(kernel[:, ~seen])
-    if stray.any():
-        i, j = np.argwhere(stray)[0]
-        raise ValueError(
-            f"view {name!r}: sample {shown(ids[~seen][j])} is NaN in its whole row but not in its column "
-            f"(sample {shown(ids[i])}); a sample that lacks the view must be NaN in both"
-        )
-
-
-def _length(ids: Any) -> int:
-    try:
-        return len(ids)
-    except TypeError:
-        raise TypeError(f"sample ids must be a sequence, not {type(ids).__name__}") from None
 
 
 def check_kernels(X: Any) -> KernelViews:

@@ -57,9 +57,9 @@ def ordering(X: KernelViews) -> Ordering:
 
 def ordered(X: Presence, sizes: Array) -> Ordering:
     """The order by `sizes`, samples x views and not negative; ties by id and by name."""
-    samples = np.argsort(_rounded(sizes.sum(axis=1))[by_id := _by_id(X.ids)], kind="stable")
+    samples = np.argsort(rounded(sizes.sum(axis=1))[by_id := _by_id(X.ids)], kind="stable")
     by_name = np.argsort(np.array(X.names), kind="stable")
-    views = np.argsort(_rounded(sizes.sum(axis=0))[by_name], kind="stable")
+    views = np.argsort(rounded(sizes.sum(axis=0))[by_name], kind="stable")
     return Ordering(by_id[samples], by_name[views])
 
 
@@ -77,7 +77,8 @@ def _row_squares(operator: Operator, scale: float) -> Array:
     return np.asarray(operator.diagonal() / scale, dtype=np.float64) ** 2
 
 
-def _rounded(sizes: Array) -> Array:
+def rounded(sizes: Array) -> Array:
+    """Sizes relative to the largest, to so many digits that rounding does not show."""
     largest = float(sizes.max(initial=0.0))
     return np.round(sizes / largest, DIGITS) if 0 < largest < np.inf else np.zeros(len(sizes))
 

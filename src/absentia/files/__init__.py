@@ -1,16 +1,8 @@
 """Files in and out.  Nothing is ever unpickled, and output appears whole or not at all."""
 
-from absentia.files._archive import (
-    FileError,
-    Member,
-    archive,
-    keys,
-    one_line,
-    read_arrays,
-    reading,
-    write_arrays,
-    write_whole,
-)
+from absentia.files._archive import read_arrays, write_arrays
+from absentia.files._atomic import write_whole
+from absentia.files._errors import FileError, one_line, reading
 from absentia.files._labels import read_labels
 from absentia.files._npz import from_arrays, is_data, read, write
 from absentia.files._rows import against, read_new
@@ -20,14 +12,11 @@ from absentia.files._tables import Matrix, csv_rows, holds_matrix, read_matrix, 
 __all__ = [
     "FileError",
     "Matrix",
-    "Member",
     "against",
-    "archive",
     "csv_rows",
     "from_arrays",
     "holds_matrix",
     "is_data",
-    "keys",
     "one_line",
     "read",
     "read_arrays",

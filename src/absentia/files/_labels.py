@@ -9,9 +9,11 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import shown
-from absentia.files._archive import archive, reading, there
+from absentia.files._archive import archive
+from absentia.files._errors import reading
 from absentia.files._npz import is_data
-from absentia.files._tables import read_rows
+from absentia.files._opening import there
+from absentia.files._tables import read_table
 
 
 def read_labels(source: str, file: Path, ids: Array) -> tuple[Array, Array]:
@@ -80,15 +82,12 @@ def from_table(path: Path, ids: Array) -> tuple[Array, Array]:
 
 def _table(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    with read_rows(path, "a table of labels") as rows:
-        header = next(rows, (0, []))[1]
+    with read_table(path, "a table of labels") as (header, rows):
         if header.count("id") != 1 or header.count("label") != 1:
             came = ", ".join(cell[:20] for cell in header[:6]) or "empty"
             raise ValueError(f"the first line must name the columns id and label; it is {came}")
         a, b = header.index("id"), header.index("label")
         for number, line in rows:
-            if len(line) != len(header):
-                raise ValueError(f"line {number} has {len(line)} fields, the first line {len(header)}")
             if line[a] in found:
                 raise ValueError(f"sample {shown(line[a][:80])} has more than one line, e.g. line {number}")
             found[line[a]] = line[b]

@@ -14,13 +14,13 @@ Keys
     ``view_names`` is read as ``names``.
 
 Other keys are left alone.  Nothing is ever unpickled.  How files are opened and written, and how much
-memory one may take, is in ``_archive``.
+memory one may take, is in ``_archive``.  Data are written some rows at a time: kernels that are held as
+factors are never made whole.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,34 +28,14 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views, check_unique
-from absentia.files._archive import (
-    FileError,
-    archive,
-    keys,
-    read_arrays,
-    reading,
-    write_arrays,
-    write_whole,
-)
+from absentia.files._archive import Pieces, archive, write_arrays
+from absentia.files._errors import PathLike, reading
 
 MOST_VIEWS = 1_000
-
-__all__ = [
-    "FileError",
-    "archive",
-    "from_arrays",
-    "is_data",
-    "keys",
-    "read",
-    "read_arrays",
-    "reading",
-    "write",
-    "write_arrays",
-    "write_whole",
-]
+PIECE = 8 << 20  # bytes of what is made to be written
 
 
-def read(path: str | os.PathLike[str]) -> Views | KernelViews:
+def read(path: PathLike) -> Views | KernelViews:
     """Read :class:`Views` (keys ``view_<name>``) or :class:`KernelViews` (key ``K``) from ``.npz``."""
     with reading(path):
         with archive(path) as members:
@@ -66,7 +46,7 @@ def read(path: str | os.PathLike[str]) -> Views | KernelViews:
         return from_arrays(arrays)
 
 
-def write(path: str | os.PathLike[str], data: Views | KernelViews, **extra: Any) -> Path:
+def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
     """Write Views or square KernelViews to ``.npz``; `extra` arrays go in beside them."""
     return write_arrays(path, {**_to_arrays(data), **extra})
 
@@ -74,25 +54,22 @@ def write(path: str | os.PathLike[str], data: Views | KernelViews, **extra: Any)
 def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
     """Views or KernelViews from arrays under the keys of the module's docstring."""
     views = {key.removeprefix("view_"): a for key, a in arrays.items() if _is_view(key)}
-    names = arrays.get("names", arrays.get("view_names"))
-    ids, mask = checked_ids(arrays.get("ids")), checked_mask(arrays.get("mask"))
     if "K" in arrays and views:
         raise ValueError("holds both 'K' and 'view_...' keys; keep one of the two")
     if "K" in arrays:
         K = arrays["K"]
         if K.ndim != 3:
             raise ValueError(f"'K' has shape {K.shape}; wanted (views, samples, samples)")
-        check_counts(K.shape[0], K.shape[1], names, ids)
-        return KernelViews.from_dense(K, mask, ids, None if names is None else checked_texts(names))
+        ids, mask, names = beside(arrays, *K.shape[:2])
+        return KernelViews.from_dense(K, mask, ids, names)
     if not views:
         raise ValueError(f"holds {_neither(sorted(arrays))}")
     first = next(iter(views.values()))
-    check_counts(len(views), first.shape[0] if first.ndim else 0, names, ids)
+    ids, mask, names = beside(arrays, len(views), first.shape[0] if first.ndim else 0)
     if names is not None:
-        order = checked_texts(names)
-        if sorted(order) != sorted(views):
-            raise ValueError(f"'names' lists {order} but the views are {sorted(views)}")
-        views = {name: views[name] for name in order}
+        if sorted(names) != sorted(views):
+            raise ValueError(f"'names' lists {names} but the views are {sorted(views)}")
+        views = {name: views[name] for name in names}
     return Views.from_dict(views, ids=ids, observed=mask)
 
 
@@ -103,21 +80,28 @@ def _neither(held: list[str]) -> str:
     )
 
 
-def checked_texts(names: Array) -> list[str]:
-    """Names of views out of a file."""
-    if names.ndim != 1 or names.dtype.kind != "U":
-        raise ValueError(f"'names' must be a list of texts; it is {names.dtype} of shape {names.shape}")
-    return [str(name) for name in names]
-
-
-def check_counts(n_views: int, n: int, names: Array | None, ids: Array | None) -> None:
-    """Refuse lists of the wrong length before anything is made of their items."""
+def beside(
+    arrays: Mapping[str, Array], n_views: int, n: int
+) -> tuple[Array | None, Array | None, list[str] | None]:
+    """Ids, mask and names of `n` samples and `n_views` views out of a file, None where it has none."""
+    names, ids = arrays.get("names", arrays.get("view_names")), checked_ids(arrays.get("ids"))
+    # lists of the wrong length are refused before anything is made of their items
     if n_views > MOST_VIEWS:
         raise ValueError(f"holds {n_views} views; at most {MOST_VIEWS} are taken")
     if names is not None and names.ndim == 1 and len(names) != n_views:
         raise ValueError(f"{len(names)} names for {n_views} kernels or views; one per view is wanted")
     if ids is not None and len(ids) != n:
         raise ValueError(f"ids: {len(ids)} ids for {n} samples; one id per sample is wanted")
+    mask = arrays.get("mask")
+    if mask is not None and mask.dtype.kind not in "biuf":
+        raise ValueError(f"'mask' holds {mask.dtype}; True (present) and False (absent) are wanted")
+    return ids, mask, None if names is None else _texts(names)
+
+
+def _texts(names: Array) -> list[str]:
+    if names.ndim != 1 or names.dtype.kind != "U":
+        raise ValueError(f"'names' must be a list of texts; it is {names.dtype} of shape {names.shape}")
+    return [str(name) for name in names]
 
 
 def checked_ids(ids: Array | None, what: str = "ids") -> Array | None:
@@ -135,13 +119,6 @@ def checked_ids(ids: Array | None, what: str = "ids") -> Array | None:
     return ids
 
 
-def checked_mask(mask: Array | None) -> Array | None:
-    """Who has which view, out of a file; its shape is checked by who uses it."""
-    if mask is not None and mask.dtype.kind not in "biuf":
-        raise ValueError(f"'mask' holds {mask.dtype}; True (present) and False (absent) are wanted")
-    return mask
-
-
 def _is_view(key: str) -> bool:
     return key.startswith("view_") and key not in ("view_names", "view_")
 
@@ -151,16 +128,31 @@ def is_data(key: str) -> bool:
     return key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
 
 
-def _to_arrays(data: Views | KernelViews) -> dict[str, Array]:
+def _to_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
     check_unique(data.ids, "ids")
     for name in data.names:
         if not name or "\0" in name or name == "names":
             raise ValueError(f"a view named {name!r} cannot be written to .npz; rename it")
+    common: dict[str, Array | Pieces]
     common = {"mask": data.observed, "ids": _plain(data.ids), "names": np.array(data.names)}
     if isinstance(data, KernelViews):
         data.demand_square()
-        return {"K": data.to_dense(), **common}
-    return {**{f"view_{name}": block for name, block in data.to_dict().items()}, **common}
+        rows = (one for name in data.names for one in _pieces(data, name, 8 * len(data)))
+        return {"K": Pieces(np.dtype(float), (data.n_views, *data.shape), rows), **common}
+    return {f"view_{name}": _view(data, name) for name in data.names} | common
+
+
+def _view(data: Views, name: str) -> Pieces:
+    block = data.block(name)
+    width = block.shape[1]
+    return Pieces(block.dtype, (len(data), width), _pieces(data, name, width * block.dtype.itemsize))
+
+
+def _pieces(data: Views | KernelViews, name: str, row: int) -> Iterator[Array]:
+    """Rows of a view, each of so many bytes, some at a time."""
+    step = max(PIECE // row, 1)
+    for start in range(0, len(data), step):
+        yield data.padded(name, np.arange(start, min(start + step, len(data))))
 
 
 def _plain(ids: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,8 +18,9 @@ from absentia.data import (
     default_names,
     shown,
 )
-from absentia.files._archive import read_arrays, reading
-from absentia.files._npz import check_counts, checked_ids, checked_mask, checked_texts, from_arrays, is_data
+from absentia.files._archive import read_arrays
+from absentia.files._errors import PathLike, reading
+from absentia.files._npz import beside, checked_ids, from_arrays, is_data
 
 
 def against(data: KernelViews, training: Presence) -> KernelViews:
@@ -57,7 +57,7 @@ def against(data: KernelViews, training: Presence) -> KernelViews:
     return KernelViews.between(Presence(data.ids, training.names, rows), known, blocks, diagonals)
 
 
-def read_new(path: str | os.PathLike[str]) -> Views | KernelViews:
+def read_new(path: PathLike) -> Views | KernelViews:
     """New samples: features or square kernels as ``_npz.read`` takes them, or rows of kernels.
 
     Rows have the keys ``K`` (views x new samples x training samples, NaN where absent), ``column_ids`` (the
@@ -82,14 +82,12 @@ def _kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
         raise ValueError(f"'K' is {K.dtype} of shape {K.shape}; wanted views x new x training samples")
     K = K.astype(np.float64)
     V, n, m = K.shape
-    given, own = arrays.get("names", arrays.get("view_names")), checked_ids(arrays.get("ids"))
-    check_counts(V, n, given, own)
+    own, mask, given = beside(arrays, V, n)
     ids = as_ids(own, n)
     column_ids = as_ids(checked_ids(arrays["column_ids"], "column_ids"), m, "column_ids")
     check_unique(ids, "ids")
     check_unique(column_ids, "column_ids")
-    names = check_names(default_names(V) if given is None else checked_texts(given))
-    mask = checked_mask(arrays.get("mask"))
+    names = check_names(default_names(V) if given is None else given)
     rows = check_observed(~np.isnan(K).all(axis=2).T if mask is None else mask, n, V)
     columns = np.zeros((m, V), bool)
     blocks, diagonals = {}, {}

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,13 +25,14 @@ import numpy as np
 import sklearn
 
 from absentia.core import Array, Packed
-from absentia.files._archive import FileError, archive, one_line, write_arrays
+from absentia.files._archive import archive, raw, write_arrays
+from absentia.files._errors import FileError, PathLike, one_line
 
 FORMAT, VERSION = "absentia model", 2
 LONGEST_DESCRIPTION = 64_000_000
 
 
-def write_state(path: str | os.PathLike[str], state: Packed, about: Mapping[str, Any]) -> Path:
+def write_state(path: PathLike, state: Packed, about: Mapping[str, Any]) -> Path:
     """Write a model's state, whole or not at all."""
     described = {
         "format": FORMAT,
@@ -45,7 +45,7 @@ def write_state(path: str | os.PathLike[str], state: Packed, about: Mapping[str,
     return write_arrays(path, {"model": json.dumps(described, allow_nan=False), **state.arrays})
 
 
-def read_state(path: str | os.PathLike[str]) -> tuple[Packed, dict[str, Any]]:
+def read_state(path: PathLike) -> tuple[Packed, dict[str, Any]]:
     """The state of a model and what is said about it; a :class:`FileError` says what is wrong."""
     with archive(path) as members:
         if "model" not in members:
@@ -86,5 +86,5 @@ def _checksum(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
     for key in sorted(arrays):
         array = arrays[key]
         found.update(f"{key} {array.dtype.str} {array.shape}".encode())
-        found.update(array.tobytes())
+        found.update(raw(array))
     return found.hexdigest()

@@ -20,7 +20,6 @@ import csv
 import math
 import re
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,9 +29,12 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array, indefinite
-from absentia.data import shown
-from absentia.files._archive import FileError, archive, keys, reading, text_lines, write_whole
+from absentia.data import repeated, shown
+from absentia.files._archive import archive, keys
+from absentia.files._atomic import write_whole
+from absentia.files._errors import FileError, reading
 from absentia.files._npz import is_data
+from absentia.files._opening import text_lines
 
 MISSING = ("", "na", "nan")
 KEYS = ("X", "row_ids", "column_names", "row_kernel", "column_kernel")
@@ -117,10 +119,24 @@ def _field(value: Any) -> str:
 
 
 @contextmanager
-def read_rows(path: Path, wanted: str) -> Iterator[Iterator[tuple[int, list[str]]]]:
-    """Lines of a table that hold something, with their numbers, one at a time; no spaces around fields."""
+def read_table(path: Path, wanted: str) -> Iterator[tuple[list[str], Iterator[tuple[int, list[str]]]]]:
+    """The first line of a table that holds something, and the others with their numbers, one at a time.
+
+    No fields have spaces around them, and every line has as many as the first.
+    """
     with text_lines(path, wanted) as lines:
-        yield _rows(csv.reader(lines, strict=True))
+        rows = _rows(csv.reader(lines, strict=True))
+        header = next(rows, (0, []))[1]
+        yield header, _as_wide(rows, len(header))
+
+
+def _as_wide(rows: Iterator[tuple[int, list[str]]], width: int) -> Iterator[tuple[int, list[str]]]:
+    for number, line in rows:
+        if len(line) != width:
+            raise ValueError(
+                f"line {number} has {len(line)} fields, the first line {width} (the column of ids is one)"
+            )
+        yield number, line
 
 
 def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
@@ -137,29 +153,19 @@ def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
 
 
 def _from_csv(path: Path) -> Matrix:
-    with read_rows(path, "a .csv file") as rows:
-        header = next(rows, (0, []))[1]
+    with read_table(path, "a .csv file") as (header, rows):
         if not header:
             raise ValueError("the file is empty")
         if len(header) < 2:
             raise ValueError("the first line has one field; columns are to be separated by commas")
         ids, values = [], array("d")
         for number, line in rows:
-            _check_line(number, line, len(header))
+            if not line[0]:
+                raise ValueError(f"line {number}: the first field, the row's id, is empty")
             ids.append(line[0])
             values.extend(_value(c, line[0], name) for c, name in zip(line[1:], header[1:], strict=True))
     X = np.array(values).reshape(len(ids), len(header) - 1)
     return Matrix(X, np.array(ids, dtype=str), np.array(header[1:]), corner=header[0])
-
-
-def _check_line(number: int, line: Sequence[str], width: int) -> None:
-    if len(line) != width:
-        raise ValueError(
-            f"line {number} has {len(line)} fields, the first line {width} (which names the column of ids "
-            "too)"
-        )
-    if not line[0]:
-        raise ValueError(f"line {number}: the first field, the row's id, is empty")
 
 
 def _value(cell: str, row: str, column: str) -> float:
@@ -176,12 +182,8 @@ def _value(cell: str, row: str, column: str) -> float:
         ) from None
 
 
-def csv_text(matrix: Matrix, values: Array) -> bytes:
-    """`values` as a table like the one that was read; what was observed to the last digit."""
-    return b"".join(csv_rows(_table(matrix, values)))
-
-
 def _table(matrix: Matrix, values: Array) -> Iterator[list[Any]]:
+    """`values` as a table like the one that was read; what was observed to the last digit."""
     yield [matrix.corner, *matrix.column_names.tolist()]
     observed = matrix.observed
     for name, row, seen in zip(matrix.row_ids.tolist(), values, observed, strict=True):
@@ -288,8 +290,7 @@ def _check(matrix: Matrix) -> None:
 
 
 def _once(names: Sequence[str | int], what: str) -> None:
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
+    if twice := repeated(names):
         raise ValueError(
-            f"{len(repeated)} {what}(s) appear more than once, e.g. {shown(repeated[0])}; give each its own"
+            f"{len(twice)} {what}(s) appear more than once, e.g. {shown(twice[0])}; give each its own"
         )

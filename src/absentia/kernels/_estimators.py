@@ -8,7 +8,7 @@ that takes ``kernel="precomputed"``; an absent view counts as zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, fields, replace
 from typing import Any, Literal, Self
 
@@ -111,22 +111,22 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
     n_landmarks: Whole = 200
     random_state: RandomState = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+    @property
+    def _pairwise(self) -> bool:  # type: ignore[override]
+        return bool(self.kernel == "precomputed")
 
     def fit(self, X: Views | KernelViews, y: Any = None) -> Self:
         """Learn scales, widths, centring and normalisation from the observed training rows."""
-        self._fit(X)
+        for _ in self._fit(X):  # kernels of one view after the other, none of them kept
+            pass
         return self
 
     def fit_transform(self, X: Views | KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
         """Fit, and return the square kernels of the training samples."""
-        raw = self._fit(X)
-        kernels: dict[str, Array | Operator] = {n: Gram(factors.Phi) for n, factors in self._maps.items()}
-        for name, found in raw.items():
-            kernels[name] = symmetrize(self._finish[name](*found)[0])
+        kernels: dict[str, Array | Operator] = {}
+        for name, raw in self._fit(X):
+            kernels[name] = symmetrize(self._finish[name](*raw)[0])
+        kernels |= {name: Gram(factors.Phi) for name, factors in self._maps.items()}
         return KernelViews.within(self._train, {name: kernels[name] for name in X.names})
 
     def transform(self, X: Views | KernelViews) -> KernelViews:
@@ -176,8 +176,8 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
         ids = self.ids_[samples]
         return altered(self, ids_=ids, _train=Presence(ids, self.names_in_, had), **parts)
 
-    def _fit(self, X: Views | KernelViews) -> dict[str, tuple[Array, Array]]:
-        """Learn everything; the raw training kernels and their diagonals are handed back, not kept."""
+    def _fit(self, X: Views | KernelViews) -> Iterator[tuple[str, tuple[Array, Array]]]:
+        """Learn view by view; each one's raw training kernel and its diagonal are handed on, not kept."""
         self._check_parameters()
         _check_input(X, self.kernel)
         _check_somebody(X)
@@ -185,25 +185,27 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
         X.warn_of_absence()
         self._raw: dict[str, FeatureKernel | ColumnKernel] = {}
         self._maps: dict[str, FactorMap] = {}
+        self._finish: dict[str, Finish] = {}
         # one seed for all views: what is drawn for a view does not depend on those before it
         seed = int(generator(self.random_state).integers(2**31))
-        raw = {}
         if isinstance(X, KernelViews):
             X.demand_square()
-            raw = {name: (X.block(name), X.diagonal(name)) for name in X.names}
-        else:
-            for v, name in enumerate(X.names):
-                view = self._raw[name] = _fitted(X, name, X.ids[X.observed[:, v]], options[name])
+        for v, name in enumerate(X.names):
+            if isinstance(X, KernelViews):
+                raw = X.block(name), X.diagonal(name)
+            else:
+                ids = X.ids[X.observed[:, v]]
+                view = self._raw[name] = _fitted(X, name, ids, options[name])
                 if options[name].approx and isinstance(view, FeatureKernel):
                     self._maps[name] = FactorMap(view, X.block(name).dtype, seed)
                     continue
-                raw[name] = view.train()
-                check_kernel(name, Dense(raw[name][0]), X.ids[X.observed[:, v]])
-        self._finish = {name: Finish(name, *raw[name], options[name]) for name in raw}
+                raw = view.train()
+                check_kernel(name, Dense(raw[0]), ids)
+            self._finish[name] = Finish(name, *raw, options[name])
+            yield name, raw
         self._train = Presence(X.ids, X.names, X.observed)
         self.names_in_, self.ids_ = X.names, X.ids
         self.gamma_ = {name: view.gamma for name, view in self._raw.items()}
-        return raw
 
     def _new(self, X: Views | KernelViews, name: str, ids: Array) -> tuple[Array, Array]:
         if isinstance(X, KernelViews):
@@ -302,10 +304,7 @@ class CombineKernels(TransformerMixin, Method):  # type: ignore[misc]
     _: KW_ONLY
     normalize: Literal["cosine"] | None = "cosine"
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = True
-        return tags
+    _pairwise = True
 
     def fit(self, X: KernelViews, y: Any = None) -> Self:
         """Learn the training samples' own combined kernel values."""
@@ -331,7 +330,9 @@ class CombineKernels(TransformerMixin, Method):  # type: ignore[misc]
             combined[seen] += self.weights_[v] * X.block(name)
         if self.normalize is None:
             return combined
-        return combined * inverse_root(self._diagonal(X))[:, None] * self._column_root[None, :]
+        combined *= inverse_root(self._diagonal(X))[:, None]
+        combined *= self._column_root[None, :]
+        return combined
 
     def _diagonal(self, X: KernelViews) -> Array:
         diagonal = np.zeros(len(X))

@@ -18,7 +18,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import pairwise
 
 from absentia.core import Array, altered, generator, inverse_root, kept, symmetrize, warn
-from absentia.data import AbsenceWarning
+from absentia.data import AbsenceWarning, rounded
 
 # --------------------------------------------------------------------------------- kernel functions
 
@@ -374,9 +374,8 @@ class _Nystrom:
 
 
 def _by_length(X: Any) -> Array:
-    """Rows from the shortest to the longest, to nine digits: an order that is the data's own."""
-    squares = squared_norms(X)
-    return np.argsort(np.round(squares / (squares.max(initial=0.0) or 1.0), 9), kind="stable")
+    """Rows from the shortest to the longest: an order that is the data's own."""
+    return np.argsort(rounded(squared_norms(X)), kind="stable")
 
 
 @kept

@@ -14,7 +14,8 @@ from absentia import (
     datasets,
     missingness,
 )
-from absentia.core._operators import Completed, Gram
+from absentia.core._completed import Completed
+from absentia.core._operators import Gram
 from absentia.methods.completion.mkmc import _fast as mkmc_fast
 from conftest import random_problem
 from mkmc_problems import MODELS, NOISE, placed, problem_of, random_point

@@ -1,0 +1,115 @@
+"""Kernels of which a part was observed and the rest is low rank plus diagonal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse
+
+from absentia.core._keeping import kept
+from absentia.core._linalg import Array, symmetrize
+from absentia.core._operators import Operator
+from absentia.core._projections import chunks
+
+
+@kept
+@dataclass(frozen=True)
+class Side:
+    """Rows (or columns) of a :class:`Completed` kernel: which were observed, and their thin factors.
+
+    ``known`` and ``filled`` are positions; ``G`` belongs to the first, ``W`` to the second.
+    """
+
+    known: Array
+    filled: Array
+    G: Array
+    W: Array
+
+    @property
+    def size(self) -> int:
+        return len(self.known) + len(self.filled)
+
+    def take(self, index: Array) -> tuple[Side, Array]:
+        """The side of the samples `index`, and which of the known samples it has, in their order."""
+        place = np.empty(self.size, dtype=int)
+        place[self.known], place[self.filled] = np.arange(len(self.known)), -1 - np.arange(len(self.filled))
+        place = place[index]
+        kept, filled = place[place >= 0], -1 - place[place < 0]
+        side = Side(np.flatnonzero(place >= 0), np.flatnonzero(place < 0), self.G[kept], self.W[filled])
+        return side, kept
+
+
+@kept
+@final
+class Completed:
+    """A kernel whose observed block is kept as it is and whose rest is low rank plus diagonal.
+
+    With v the observed and h the filled samples: ``Q`` on (v, v), ``G W'`` on (v, h), its transpose on
+    (h, v), ``W E W' + diag(d)`` on (h, h).  Rows and columns may be different samples; ``own`` is the
+    sparse matrix of the diagonal's entries, where a row and a column are the same filled sample.
+    """
+
+    def __init__(self, Q: Operator, rows: Side, columns: Side, E: Array, own: Any) -> None:
+        self.Q, self.rows, self.columns, self.E, self.own = Q, rows, columns, E, own
+
+    @classmethod
+    def square(cls, Q: Operator, v: Array, h: Array, G: Array, W: Array, E: Array, d: Array) -> Completed:
+        side = Side(v, h, G, W)
+        diagonal = np.zeros(side.size)
+        diagonal[h] = d
+        return cls(Q, side, side, E, scipy.sparse.dia_array((diagonal[None], [0]), shape=(side.size,) * 2))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.size, self.columns.size
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.Q.dtype
+
+    def __matmul__(self, X: Array) -> Array:
+        r, c = self.rows, self.columns
+        X_known, inner = X[c.known], c.W.T @ X[c.filled]
+        result = np.asarray(self.own @ X)
+        result[r.known] += self.Q @ X_known + r.G @ inner
+        result[r.filled] += r.W @ (c.G.T @ X_known + self.E @ inner)
+        return result
+
+    def diagonal(self) -> Array:
+        if self.rows is not self.columns:
+            along = (np.arange(part.start, part.stop) for part in chunks(min(self.shape)))
+            return np.concatenate([np.zeros(0), *(np.diagonal(self.block(i, i)) for i in along)])
+        diagonal = np.array(self.own.diagonal())
+        diagonal[self.rows.known] = self.Q.diagonal()
+        diagonal[self.rows.filled] += np.einsum("ij,ij->i", self.rows.W @ self.E, self.rows.W)
+        return diagonal
+
+    def block(self, rows: Array, cols: Array) -> Array:
+        return self.select(rows, cols).to_dense()
+
+    def select(self, rows: Array, cols: Array) -> Completed:
+        r, kept_rows = self.rows.take(rows)
+        same = self.rows is self.columns and np.array_equal(rows, cols)
+        c, kept_columns = (r, kept_rows) if same else self.columns.take(cols)
+        own = scipy.sparse.csr_array(self.own)[rows][:, cols]
+        return Completed(self.Q.select(kept_rows, kept_columns), r, c, self.E, own)
+
+    def astype(self, dtype: Any) -> Completed:
+        if self.dtype == dtype:
+            return self
+        return Completed(self.Q.astype(dtype), self.rows, self.columns, self.E, self.own)
+
+    def to_dense(self) -> Array:
+        r, c = self.rows, self.columns
+        dense = np.asarray(self.own.toarray(), dtype=np.float64)
+        dense[np.ix_(r.known, c.filled)] = r.G @ c.W.T
+        if r is c:  # the transpose to the bit
+            dense[np.ix_(r.filled, c.known)] = dense[np.ix_(r.known, c.filled)].T
+            dense[np.ix_(r.filled, c.filled)] += symmetrize(r.W @ self.E @ c.W.T)
+        else:
+            dense[np.ix_(r.filled, c.known)] = r.W @ c.G.T
+            dense[np.ix_(r.filled, c.filled)] += r.W @ self.E @ c.W.T
+        dense[np.ix_(r.known, c.known)] = self.Q.to_dense()
+        return dense
