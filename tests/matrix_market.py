@@ -106,3 +106,20 @@ LABELLERS = {
     "iblr": IBLR(7),
     "svm": PartialLabelSVM(),
 }
+
+#: Those that scikit-learn's own checks are run on.
+CHECKED = [  # a tolerance that labels without any structure reach too
+    PMAImputer(tol=0.02),
+    PMAImputer(row_kernel="estimate", tol=0.02),
+    PMF(2),
+    PMARegressor(gamma="median", tol=0.02),
+    PMARegressor("precomputed", tol=0.02),
+    PMAClassifier(gamma="median", tol=0.02),
+    PMAClassifier("precomputed", tol=0.02),
+    MatrixLMC(gamma="median", tol=0.02),
+    LabelGP(gamma="median", tol=0.02),
+    MLKNN(3),
+    IBLR(3),
+    PartialLabelSVM(),
+    PartialLabelSVM(kernel="precomputed"),
+]

@@ -105,7 +105,14 @@ def test_a_column_kernel_that_is_given_switches_standardizing_off():
     _, X = mixed_units()
     auto = PMAImputer(row_kernel="none", col_kernel=np.diag(np.nanvar(X, axis=0))).fit(X)
     np.testing.assert_array_equal(auto.scale_, np.ones(6))
-    np.testing.assert_array_equal(PMAImputer(row_kernel="none").fit(X).scale_, np.nanstd(X, axis=0))
+    np.testing.assert_allclose(PMAImputer(row_kernel="none").fit(X).scale_, np.nanstd(X, axis=0))
+
+
+def test_the_scale_does_not_depend_on_the_order_of_rows_to_the_bit():
+    _, X = mixed_units(500)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(500)
+        np.testing.assert_array_equal(column_scale(X[order]), column_scale(X))
 
 
 def test_constant_columns_have_a_scale():

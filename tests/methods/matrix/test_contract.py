@@ -5,22 +5,12 @@ import pytest
 import threadpoolctl
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from absentia import (
-    IBLR,
-    MLKNN,
-    PMF,
-    LabelGP,
-    MatrixLMC,
-    PartialLabelSVM,
-    PMAClassifier,
-    PMAImputer,
-    PMARegressor,
-    PMATensorImputer,
-)
+from absentia import PMATensorImputer
 from absentia.methods import matrix
 from absentia.methods.matrix import _estimate as estimate
 from absentia.methods.matrix import _mean as mean
 from matrix_market import (
+    CHECKED,
     IMPUTERS,
     REGRESSORS,
     WITH_ROWS,
@@ -31,22 +21,6 @@ from matrix_market import (
     random_tensor,
     takes_kernel,
 )
-
-CHECKED = [  # a tolerance that labels without any structure reach too
-    PMAImputer(tol=0.02),
-    PMAImputer(row_kernel="estimate", tol=0.02),
-    PMF(2),
-    PMARegressor(gamma="median", tol=0.02),
-    PMARegressor("precomputed", tol=0.02),
-    PMAClassifier(gamma="median", tol=0.02),
-    PMAClassifier("precomputed", tol=0.02),
-    MatrixLMC(gamma="median", tol=0.02),
-    LabelGP(gamma="median", tol=0.02),
-    MLKNN(3),
-    IBLR(3),
-    PartialLabelSVM(),
-    PartialLabelSVM(kernel="precomputed"),
-]
 
 
 def expected_failures(estimator):

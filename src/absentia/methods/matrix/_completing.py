@@ -45,6 +45,7 @@ Key = TypeVar("Key")
 
 def column_scale(X: Array) -> Array:
     """Standard deviations of the columns; next to nothing for a constant one, and 1 if that is zero."""
+    X = np.sort(X, axis=0)  # sums in one order: the scale is the same, to the bit, in whichever rows came
     scale = np.maximum(np.nanstd(X, axis=0), LEAST_SCALE * np.nanmax(np.abs(X), axis=0))
     return np.where(scale > 0, scale, 1.0)
 

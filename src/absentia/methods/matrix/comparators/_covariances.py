@@ -56,20 +56,18 @@ class LabelGP(_Estimated):
 
     Parameters
     ----------
+    kernel, gamma, inference, n_landmarks, shrinkage, nugget, center, discard, n_samples
+        As in :class:`PMAClassifier`.
+    tol, max_iter, random_state
+        As in :class:`PMAClassifier`.
     col_kernel, amplitude, label_covariance
         Have no place in it, and cannot be given.
-    kernel, gamma, inference, n_landmarks, shrinkage, nugget, center
-        As in :class:`PMAClassifier`.
-    discard, n_samples, tol, max_iter, random_state
-        As in :class:`PMAClassifier`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> X = np.linspace(0, 1, 20)[:, None]
-    >>> Y = np.hstack([X > 0.5, X < 0.5]).astype(float)
-    >>> LabelGP(random_state=0).fit(X, Y).predict([[0.9]])
-    array([[1., 0.]])
+    >>> X = [[0.0], [0.1], [0.2], [0.7], [0.8], [0.9]]
+    >>> LabelGP(random_state=0).fit(X, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]).predict([[0.85]])
+    array([1.])
     """
 
     def _check(self) -> None:

@@ -102,7 +102,7 @@ class MLKNN(_Neighbours):
     smooth : float, default 1.0
         Pseudo-counts added to each count: 1 is Laplace's rule.
     discard : bool, default False
-        Learn only from samples with every label known.
+        Learn from samples with every label known, and from no others.
 
     Examples
     --------
@@ -141,20 +141,17 @@ class IBLR(_Neighbours):
 
     Parameters
     ----------
-    n_neighbors : int, default 10
-        How many neighbours are looked at.
+    n_neighbors, discard
+        As in :class:`MLKNN`.
     C : float, default 1.0
         Inverse strength of an L2 penalty.  The paper has none: the penalty is a departure of ours, without
         which labels that can be separated have no finite fit.
-    discard : bool, default False
-        Learn only from samples with every label known.
 
     Examples
     --------
     >>> X = np.linspace(0, 1, 40)[:, None]
-    >>> Y = np.hstack([X > 0.5, X < 0.5]).astype(float)
-    >>> IBLR(5).fit(X, Y).predict([[0.9]])
-    array([[1., 0.]])
+    >>> IBLR(5).fit(X, X[:, 0] > 0.5).predict([[0.9], [0.1]])
+    array([1., 0.])
     """
 
     _: KW_ONLY
