@@ -12,8 +12,8 @@ import common
 import numpy as np
 import scipy.linalg
 
-from absentia.methods.matrix import _inference as inference
 from absentia.methods.matrix._estimate import squared_distances
+from absentia.methods.matrix._mean import complete
 from absentia.methods.matrix._model import Addition, RowKernel
 
 
@@ -44,7 +44,7 @@ def main() -> None:
     arguments = common.parser(__doc__).parse_args()
     n, m = (150, 6) if arguments.quick else (593, 6)
     K1, K2, model, X, observed = problem(n, m)
-    fast = lambda: inference.complete(model, X, observed, tol=1e-5)  # noqa: E731
+    fast = lambda: complete(model, X, observed, tol=1e-5)  # noqa: E731
     exact = dense(K1, K2, X, observed)
     gone = ~observed
     error = float(np.linalg.norm((fast() - exact)[gone]) / np.linalg.norm(exact[gone]))

@@ -7,9 +7,10 @@ import pytest
 
 from absentia import PMAImputer, io
 from absentia.app.cli import _complete_matrix as cli_matrix
-from absentia.app.cli._complete_matrix import choose_hidden, complete, rmse
 from absentia.files import _tables as tables
 from absentia.files._tables import Matrix
+from absentia.methods.matrix import _imputer, hold_out
+from absentia.methods.matrix._completing import rmse
 from command import refused, run, run_process
 from conftest import random_problem
 
@@ -99,6 +100,21 @@ def test_npz_in_npz_out_is_what_the_imputer_says(tmp_path):
         np.testing.assert_array_equal(file["row_ids"], np.arange(20))
 
 
+@pytest.mark.parametrize("missing", [0.2, 0.5])
+def test_the_command_and_the_imputer_give_the_same_numbers(tmp_path, missing):
+    _, X = gappy(60, 6, missing)
+    np.savez(tmp_path / "m.npz", X=X)
+    result = run("complete", "m.npz", "-o", "o.npz", *PMA, "--report", "r.html", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    imputer = PMAImputer()
+    with np.load(tmp_path / "o.npz", allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["X"], imputer.fit_transform(X))
+        np.testing.assert_array_equal(file["std"], imputer.predict(return_std=True)[1])
+    assert f"row kernel {imputer.rows_}" in result.stdout
+    assert "RMSE {:.3f}, of column means {:.3f}".format(*hold_out(imputer, X).errors()) in result.stdout
+    assert f"{imputer.log_marginal_likelihood_:.1f} for" in (tmp_path / "r.html").read_text()
+
+
 def test_a_column_kernel_alone_is_used_in_the_units_of_the_matrix(tmp_path):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((5, 2)) * 10
@@ -115,34 +131,6 @@ def test_a_column_kernel_alone_is_used_in_the_units_of_the_matrix(tmp_path):
     assert "as given, in the units of the matrix" in (tmp_path / "r.html").read_text()
 
 
-def test_units_of_the_columns_do_not_matter():
-    _, X = gappy()
-    names = np.arange(5)
-    units = np.array([1e-3, 1.0, 5.0, 1e4, 2.0])
-    one = complete(Matrix(X, np.arange(40), names), X, {}, likelihood=True)
-    two = complete(Matrix(X * units, np.arange(40), names), X * units, {}, likelihood=True)
-    np.testing.assert_allclose(two.X, one.X * units, rtol=1e-6)
-    np.testing.assert_allclose(two.std, one.std * units, rtol=1e-6)
-    # densities of the observed entries change with their units
-    moved = ((~np.isnan(X)) * np.log(units)).sum()
-    assert two.loglik == pytest.approx(one.loglik - moved, rel=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore:PMAImputer reached max_iter")
-def test_unrelated_rows_get_no_row_kernel_and_related_ones_do():
-    rng = np.random.default_rng(0)
-    columns = rng.standard_normal((6, 6))
-    loose = rng.standard_normal((60, 6)) @ columns  # many rows, all alone
-    t = np.arange(10)
-    curves = np.linalg.cholesky(np.exp(-((t[:, None] - t) ** 2) / 18) + 1e-6 * np.eye(10))
-    tight = curves @ rng.standard_normal((10, 80))  # few rows, neighbours alike, columns of their own
-    for X, start in ((loose, "none"), (tight, "estimated")):
-        X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-        done = complete(Matrix(X, np.arange(len(X)), np.arange(X.shape[1])), X, {"max_iter": 60})
-        assert done.rows.startswith(start), done.rows
-        assert "hidden entries" in done.rows
-
-
 def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part():
     rng = np.random.default_rng(0)
     t = np.arange(150) / 40
@@ -152,7 +140,7 @@ def test_a_smooth_row_kernel_of_low_numerical_rank_keeps_its_part():
     X = X + 0.3 * rng.standard_normal(X.shape)
     gaps = np.where(rng.random(X.shape) < 0.04, np.nan, X)
     matrix = Matrix(gaps, np.arange(150), np.arange(8), row_kernel=K)
-    done = complete(matrix, gaps, {})
+    done, _ = cli_matrix._run("pma", PMAImputer(row_kernel=K), matrix, check=False)
     assert "it carries" in cli_matrix.estimated(matrix, done)["Row kernel"]  # not zero
     assert rmse(done.X[np.isnan(gaps)], X[np.isnan(gaps)]) < 0.5
 
@@ -168,15 +156,6 @@ def test_the_report_judges_on_hidden_entries(tmp_path):
         float(w) for w in result.stdout.split("RMSE ")[-1].split(" (in")[0].split(", of column means ")
     )
     assert own < mean
-
-
-def test_what_is_hidden_is_observed_and_every_column_keeps_two():
-    observed = np.random.default_rng(0).random((200, 4)) < 0.5
-    observed[:, 0] = np.arange(200) < 2
-    hidden = choose_hidden(observed, np.random.default_rng(0))
-    assert not (hidden & ~observed).any()
-    assert not hidden[:, 0].any()
-    assert hidden.sum() == pytest.approx(0.1 * observed.sum(), abs=3)
 
 
 def test_nothing_missing_is_copied_through(tmp_path):
@@ -222,7 +201,7 @@ def test_a_column_that_never_varies_is_warned_of(tmp_path):
 
 
 def test_more_rows_than_a_kernel_can_be_estimated_for_are_taken_as_unrelated(tmp_path, monkeypatch):
-    monkeypatch.setattr(cli_matrix, "MANY", 30)
+    monkeypatch.setattr(_imputer, "MANY", 30)
     write_table(tmp_path / "t.csv", gappy()[1])
     result = run("complete", "t.csv", "-o", "o.csv", *PMA, cwd=tmp_path)
     assert result.returncode == 0, result.stderr

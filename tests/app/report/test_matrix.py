@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from absentia.app.report import HeldOut, MatrixStory, render_matrix
+from absentia.app.report import MatrixStory, render_matrix
 from absentia.app.report._matrix import _block_sentence, _starts, block_means, matrix_maps
+from absentia.methods.matrix import HeldOut
 from pages import NASTY, Page, row_cells
 
 pytest.importorskip("jinja2")
@@ -25,6 +26,7 @@ def make_story(n=30, m=4, missing=0.2, seed=0, own=0.5, spread=0.5, n_hidden=100
         hidden + own * rng.standard_normal(n_hidden) * unit,
         np.zeros(n_hidden),
         spread * unit,
+        unit,
     )
     values = {
         "title": "A title",

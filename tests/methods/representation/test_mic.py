@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from absentia import MIC, AbsenceWarning, KernelViews, Views, datasets, missingness
+from absentia import MIC, AbsenceWarning, KernelViews, Views, datasets, missingness, models
 from absentia.methods.representation import _mic as module
 from reference import mic as reference
 
@@ -195,6 +195,16 @@ def test_clone_pickle_and_seeds(digits):
     assert not np.array_equal(mic.set_params(random_state=4).fit_transform(digits[0]), found)
 
 
+def test_a_model_that_comes_back_represents_the_same(digits, tmp_path):
+    views, _ = digits
+    mic = MIC(4, scale="minmax", tol=1e-3, callback=lambda progress: None).fit(views[:90])
+    back = models.load(models.save(mic, tmp_path / "m.npz"))
+    np.testing.assert_array_equal(back.transform(views[90:]), mic.transform(views[90:]))
+    np.testing.assert_array_equal(back.representation_, mic.representation_)
+    np.testing.assert_array_equal(back.objective_, mic.objective_)
+    assert back.names_in_ == mic.names_in_
+
+
 # ------------------------------------------------------------------------------- what comes in
 
 
@@ -280,13 +290,17 @@ def test_a_view_nobody_has_is_left_out(rng):
 def test_what_is_wrong_is_named(rng):
     views, _ = planted(rng)
     for parameters, message in (
-        ({"n_components": 0}, "n_components=0"),
+        ({"n_components": 0}, "n_components must be a whole number of 1 or more, not 0"),
         ({"scale": "std"}, "'minmax' or None, not 'std'"),
         ({"alpha": [1.0]}, "alpha: 1 numbers for 3 views"),
-        ({"alpha": 0.0}, "positive numbers"),
+        ({"alpha": 0.0}, "alpha must be a number above 0, .* not 0.0"),
+        ({"alpha": [1.0, 0.0, 1.0]}, "positive numbers"),
+        ({"alpha": "auto"}, "alpha must be .* or a Mapping, not 'auto'"),
         ({"beta": {"v0": 1.0}}, "beta: one number per view"),
-        ({"beta": -1.0}, "non-negative numbers"),
-        ({"max_iter": 0}, "max_iter=0"),
+        ({"beta": -1.0}, "beta must be a number of 0 or more, .* not -1.0"),
+        ({"beta": (-1.0, 1.0, 1.0)}, "non-negative numbers"),
+        ({"max_iter": 0}, "max_iter must be a whole number of 1 or more, not 0"),
+        ({"tol": -1.0}, "tol must be a number of 0 or more, not -1.0"),
     ):
         with pytest.raises(ValueError, match=message):
             MIC(**parameters).fit(views)

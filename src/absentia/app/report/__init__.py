@@ -8,7 +8,6 @@ A page is a pure function of plain data (:class:`CompletionStory`, :class:`Matri
 
 from absentia.app.report._classification import ClassificationStory as ClassificationStory
 from absentia.app.report._classification import render_classification as render_classification
-from absentia.app.report._matrix import HeldOut as HeldOut
 from absentia.app.report._matrix import MatrixStory as MatrixStory
 from absentia.app.report._matrix import render_matrix as render_matrix
 from absentia.app.report._page import render as render
@@ -20,7 +19,6 @@ from absentia.app.report._story import CompletionStory as CompletionStory
 __all__ = [
     "ClassificationStory",
     "CompletionStory",
-    "HeldOut",
     "MatrixStory",
     "render",
     "render_classification",

@@ -25,29 +25,12 @@ from absentia.app.report._heatmaps import (
 from absentia.app.report._page import Number, page, require
 from absentia.app.report._text import number, percent, plural, shortened
 from absentia.core import Array
+from absentia.methods.matrix import HeldOut
 
 FEW = 10  # hidden entries below which a column's error says little
 MOST_COLUMNS = 40
 WITHIN = 2.0  # standard deviations
 NORMAL = math.erf(WITHIN / math.sqrt(2))  # share of a normal distribution within them
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Observed entries that were hidden and predicted: one element each, in the matrix's units.
-
-    Parameters
-    ----------
-    column : (k,) int
-    truth, predicted, baseline, std : (k,)
-        What was hidden, what the method and the column's mean say, and the method's standard deviation.
-    """
-
-    column: Array
-    truth: Array
-    predicted: Array
-    baseline: Array
-    std: Array
 
 
 @dataclass(frozen=True, eq=False)

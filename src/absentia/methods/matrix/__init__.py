@@ -1,15 +1,21 @@
-"""Matrices with missing entries, labels or targets."""
+"""Matrices with missing entries, labels or targets.
 
-from absentia.methods.matrix._comparators import IBLR, MLKNN, PMF, LabelGP, MatrixLMC, PartialLabelSVM
-from absentia.methods.matrix._model import RowKernel
-from absentia.methods.matrix._pma import MANY, PMAClassifier, PMAImputer, PMARegressor
+A. Agovic, A. Banerjee and S. Chatterjee, "Probabilistic matrix addition", ICML 2011, and what it is
+compared with.
+"""
+
+from absentia.methods.matrix._classifier import PMAClassifier
+from absentia.methods.matrix._completing import HeldOut, hold_out
+from absentia.methods.matrix._imputer import PMAImputer
+from absentia.methods.matrix._regressor import PMARegressor
 from absentia.methods.matrix._tensor import PMATensorImputer
+from absentia.methods.matrix.comparators import IBLR, MLKNN, PMF, LabelGP, MatrixLMC, PartialLabelSVM
 
 __all__ = [
     "IBLR",
-    "MANY",
     "MLKNN",
     "PMF",
+    "HeldOut",
     "LabelGP",
     "MatrixLMC",
     "PMAClassifier",
@@ -17,5 +23,5 @@ __all__ = [
     "PMARegressor",
     "PMATensorImputer",
     "PartialLabelSVM",
-    "RowKernel",
+    "hold_out",
 ]

@@ -1,54 +1,25 @@
-"""What comes in is checked once, at the door: tables, kernels, parameters; a sentence for each mistake."""
+"""What comes in is checked once, at the door: tables and kernels; a sentence for each mistake."""
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Sequence
-from typing import Any
+from abc import ABC
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, indefinite, symmetrize
 
-# ------------------------------------------------------------------------------------------ parameters
+if TYPE_CHECKING:
+    Kernel: TypeAlias = Any
+else:
 
+    class Kernel(ABC):  # noqa: B024
+        """A parameter that is a covariance: arrays, frames, nested lists; not a word."""
 
-def check_whole(name: str, value: Any, least: int = 1) -> None:
-    """A whole number from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, not {value!r}")
-
-
-def check_number(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf) -> None:
-    """A finite number, greater than `above` and no less than `least`."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        number = float(value)
-        if math.isfinite(number) and number > above and number >= least:
-            return
-    bound = f" greater than {above:g}" if above > -math.inf else f" from {least:g} on" * (least > -math.inf)
-    raise ValueError(f"{name} must be a finite number{bound}, not {value!r}")
-
-
-def check_word(name: str, value: Any, words: Sequence[str]) -> None:
-    """One of `words`."""
-    if not isinstance(value, str) or value not in words:
-        *first, last = (repr(word) for word in words)
-        raise ValueError(f"{name} must be {', '.join(first)}{' or ' if first else ''}{last}, not {value!r}")
-
-
-def check_flags(**flags: Any) -> None:
-    """True or False."""
-    for name, value in flags.items():
-        if not isinstance(value, (bool, np.bool_)):
-            raise ValueError(f"{name} must be True or False, not {value!r}")
-
-
-def check_stopping(estimator: Any) -> None:
-    """`tol` and `max_iter` of an estimator that iterates."""
-    check_number("tol", estimator.tol, least=0.0)
-    check_whole("max_iter", estimator.max_iter)
+        @classmethod
+        def __subclasshook__(cls, other):
+            return not issubclass(other, str) and (hasattr(other, "__array__") or hasattr(other, "__len__"))
 
 
 # ---------------------------------------------------------------------------------------------- tables
@@ -62,6 +33,17 @@ def read_table(estimator: Any, X: Any, *, fit: bool, gaps: bool = False) -> Arra
     finite: Any = "allow-nan" if gaps else True
     X = validate_data(estimator, X, reset=fit, dtype=np.float64, ensure_all_finite=finite, copy=True)
     return np.asarray(X)
+
+
+def read_samples(estimator: Any, X: Any) -> Array:
+    """Samples to fit: features or, for ``kernel="precomputed"``, the kernel between samples."""
+    table = read_table(estimator, X, fit=True)
+    if estimator.kernel != "precomputed":
+        return table
+    if table.shape[0] != table.shape[1]:
+        raise ValueError(f"kernel='precomputed' wants a square kernel to fit, not {table.shape}")
+    _check_alike("the kernel", X)
+    return check_kernel(table, "the kernel")
 
 
 def read_gaps(estimator: Any, X: Any) -> Array:
@@ -110,7 +92,7 @@ def check_names(one: str, names: Array | None, other: str, others: Array | None,
 
 def read_kernel(K: Any, name: str, n: int, names: Array | None = None, instead: str = "") -> Array:
     """A covariance between n things: symmetric, positive semidefinite, of their names if it has any."""
-    check_names(f"the rows of {name}", names_of(K, 0), "its columns", names_of(K, 1), "K.loc[K.columns]")
+    _check_alike(name, K)
     check_names(
         f"the columns of {name}", names_of(K, 1), "what it is the kernel of", names, "K.loc[names, names]"
     )
@@ -118,6 +100,11 @@ def read_kernel(K: Any, name: str, n: int, names: Array | None = None, instead: 
     if K.shape != (n, n):
         raise ValueError(f"{name} has shape {K.shape}; {(n, n)} is wanted{instead}")
     return check_kernel(K, name)
+
+
+def _check_alike(name: str, K: Any) -> None:
+    """A kernel's rows have the names of its columns."""
+    check_names(f"the rows of {name}", names_of(K, 0), "its columns", names_of(K, 1), "K.loc[K.columns]")
 
 
 def check_kernel(K: Array, name: str) -> Array:

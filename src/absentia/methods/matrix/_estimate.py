@@ -7,7 +7,7 @@ E-step keeps the posterior covariance,
 .. math:: N = E[G'G \mid X_o] / n, \quad C = E[F'K^+F \mid X_o] / r, \quad K_1 = E[FF' \mid X_o] / m,
 
 so that the marginal likelihood of the observed entries rises.  Given the full X, both expectations are
-closed in the eigenbases; what the missing entries add comes from their :func:`~.inference.spread`, exact
+closed in the eigenbases; what the missing entries add comes from their :func:`~._spread.spread`, exact
 when there are few, a few posterior draws of fixed noise when there are many.
 
 Estimated kernels are shrunk as by an inverse-Wishart prior of `shrinkage` pseudo-observations at their
@@ -29,8 +29,10 @@ import scipy.linalg
 import scipy.optimize
 
 from absentia.core import Array, Solution, Stop, iterate, least, squared_distances, symmetrize
-from absentia.methods.matrix._inference import SMALL, complete, log_marginal, posterior
+from absentia.methods.matrix._likelihood import log_marginal
+from absentia.methods.matrix._mean import complete, few
 from absentia.methods.matrix._model import Addition, RowKernel, apply_rows
+from absentia.methods.matrix._spread import posterior
 
 #: Up to this many missing entries, the E-step has their whole covariance instead of draws.
 EXACT = 150
@@ -244,8 +246,8 @@ def choose_gamma(
         if what.any:
             model = em(begin, Xs, seen, what, tol=3e-3, max_iter=40, seed=seed).state.model
         latest.append(model)
-        few = int((~seen).sum()) <= SMALL
-        lml = log_marginal(model, Xs, seen, None if few else np.random.default_rng(seed), tol=1e-4)
+        probes = None if few(seen) else np.random.default_rng(seed)
+        lml = log_marginal(model, Xs, seen, probes, tol=1e-4)
         tried[np.exp(log_gamma) * unit] = lml, model
         return -lml
 

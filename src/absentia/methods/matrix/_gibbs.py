@@ -17,8 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.core import Array
-from absentia.methods.matrix._inference import complete, conditionals, deviations, missing_given_rows
+from absentia.methods.matrix._mean import complete
+from absentia.methods.matrix._mode import conditionals, missing_given_rows
 from absentia.methods.matrix._model import Addition, across, apply_rows
+from absentia.methods.matrix._spread import deviations
 
 
 @dataclass(frozen=True)

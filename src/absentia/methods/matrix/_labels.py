@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from absentia.core import TIE, Array
 from absentia.methods.matrix._checks import check_columns, check_names, names_of, read_table
+from absentia.methods.matrix._order import canonical
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,6 @@ class Labels:
     classes: Array
     vector: bool
     names: Array | None = None
-
-    @property
-    def observed(self) -> Array:
-        return ~np.isnan(self.signs)
 
 
 def read_targets(Y: Any, X: Any, n: int, estimator: Any) -> Targets:
@@ -77,12 +74,19 @@ def read_labels(Y: Any, X: Any, n: int, estimator: Any) -> Labels:
     return Labels(signs, classes, targets.vector, targets.names)
 
 
-def kept(labels: Labels, discard: bool) -> Array:
-    """Indices of the samples to learn from: all, or those with every label known."""
-    rows = np.flatnonzero(labels.observed.all(axis=1)) if discard else np.arange(len(labels.signs))
+def to_learn_from(Y: Array, discard: bool) -> Array:
+    """Indices of the samples to learn from: all, or those with every label or target known."""
+    rows = np.flatnonzero(~np.isnan(Y).any(axis=1)) if discard else np.arange(len(Y))
     if not len(rows):
-        raise ValueError("discard=True leaves no sample: every one has an unknown label")
+        raise ValueError("discard=True leaves no sample: every one has an unknown label or target")
     return rows
+
+
+def sample_order(X: Array, signs: Array) -> tuple[Array, Array]:
+    """The order of ``_order`` of samples and of features."""
+    sizes = len(X), signs.shape[1], X.shape[1]
+    rows, _, features = canonical(sizes, [(X, (0, 2)), (signs, (0, 1))])
+    return rows, features
 
 
 def read_truth(Y: Any, X: Any, names: Array | None, shape: tuple[int, ...]) -> Array:

@@ -31,8 +31,10 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, symmetrize
+from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, kept, symmetrize
 
+#: Beyond this many rows a row kernel is neither estimated nor, unless asked for, formed.
+MANY = 4000
 #: Up to so many columns a matrix is thin.
 THIN = 16
 #: Eigenvalues of a row kernel far below this share of the largest are rounding.  Nothing is cut there: what
@@ -41,6 +43,7 @@ THIN = 16
 ROUNDING = 1e-10
 
 
+@kept
 @dataclass(frozen=True)
 class RowKernel:
     """``K = U diag(l) U'`` with orthonormal columns in `U` (n, r) and positive `l` (r,)."""
@@ -139,6 +142,7 @@ def across(S: Array, X: Array) -> Array:
     return S if X.ndim == 2 else S[:, None, :]
 
 
+@kept
 @dataclass(frozen=True)
 class Addition:
     """The Gaussian on matrices with covariance ``C (x) K + N (x) I``; see the module.

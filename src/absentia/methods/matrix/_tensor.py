@@ -1,37 +1,42 @@
 r"""Addition over three modes: ``X = F + G + H`` with a covariance along each mode of a tensor.
 
-The model of ``_model`` with one more term: entries (i, j, k) of F vary with i as N(0,
-K1), independently over j and k, and likewise G with j (K2) and H with k (K3). With ``K_a = U_a diag(l_a)
-U_a'`` the covariance has eigenvalues ``l1_i + l2_j + l3_k`` in the product of the three bases: everything
-is exact there, at the cost of three small products.
+The model of ``_model`` with one more term: entries (i, j, k) of F vary with i as N(0, K1), independently
+over j and k, and likewise G with j (K2) and H with k (K3).  With ``K_a = U_a diag(l_a) U_a'`` the
+covariance has eigenvalues ``l1_i + l2_j + l3_k`` in the product of the three bases: everything is exact
+there, at the cost of three small products.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from absentia.core import (
     Array,
     NotPositiveDefiniteError,
+    RandomState,
+    Whole,
     cholesky,
     cholesky_logdet,
     cholesky_solve,
-    generator,
     inverse,
+    kept,
+    method,
     symmetrize,
 )
-from absentia.methods.matrix import _checks as checks
-from absentia.methods.matrix._inference import DEAR, SMALL, conjugate_gradients
+from absentia.methods.matrix._base import Completing
+from absentia.methods.matrix._checks import read_kernel
+from absentia.methods.matrix._mean import DEAR, conjugate_gradients, few
 from absentia.methods.matrix._order import canonical
 
 
+@kept
 class TensorAddition:
     """The Gaussian on tensors whose covariance is the Kronecker sum of one kernel per mode.
 
@@ -105,8 +110,7 @@ class TensorAddition:
 
     def is_small(self, observed: Array) -> bool:
         """Whether a matrix over the missing entries is formed and factorised."""
-        missing = int((~observed).sum())
-        return missing <= SMALL and missing**2 * self.d.size <= DEAR
+        return few(observed) and int((~observed).sum()) ** 2 * self.d.size <= DEAR
 
     def _solved(self, known: Array, observed: Array) -> Array:
         """``P_mm x_m = -P_mo x_o`` by a Cholesky factor, and one step of iterative refinement."""
@@ -138,19 +142,20 @@ class TensorAddition:
         return self.loglik(full) - 0.5 * inside + 0.5 * n * math.log(2 * math.pi)
 
 
-class PMATensorImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@method
+class PMATensorImputer(Completing):
     """Complete a tensor of three modes with a kernel along each.
 
     Parameters
     ----------
     kernels : sequence of three arrays
-        Covariance along each mode; one of them needs a nugget.
+        Covariance along each mode (n1, n1), (n2, n2) and (n3, n3); one of them needs a nugget.
     n_samples : int, default 200
         Draws behind the standard deviations where more than 1000 entries are missing.
     center : bool, default True
         Remove the mean of the observed entries.
     random_state : int, Generator, RandomState or None, default None
-        See ``_random``; None is the fixed seed 0.
+        Of draws.  None: the fixed seed 0.
 
     Examples
     --------
@@ -163,18 +168,15 @@ class PMATensorImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     3.0
     """
 
-    def __init__(
-        self, kernels: Any, *, n_samples: int = 200, center: bool = True, random_state: Any = None
-    ) -> None:
-        self.kernels = kernels
-        self.n_samples = n_samples
-        self.center = center
-        self.random_state = random_state
+    kernels: Any
+    _: KW_ONLY
+    n_samples: Whole = 200
+    center: bool = True
+    random_state: RandomState = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Complete X (n1, n2, n3), NaN where missing."""
-        checks.check_whole("n_samples", self.n_samples)
-        checks.check_flags(center=self.center)
+        self._start_afresh()
         X = _tensor(X)
         shapes = [np.shape(K) for K in self.kernels]
         if shapes != [(n, n) for n in X.shape]:
@@ -182,12 +184,11 @@ class PMATensorImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has shape {X.shape}, the kernels {shapes}; pass one square kernel per mode"
             )
         kernels = [
-            checks.read_kernel(K, f"kernels[{a}]", n)
+            read_kernel(K, f"kernels[{a}]", n)
             for a, (K, n) in enumerate(zip(self.kernels, X.shape, strict=True))
         ]
         if np.isnan(X).all():
             raise ValueError("X has no observed entry")
-        self._seed = int(generator(self.random_state).integers(2**31))
         self.mean_ = float(X[~np.isnan(X)].mean()) if self.center else 0.0
         self.model_ = TensorAddition(kernels)
         modes = [(K, (a, a)) for a, K in enumerate(kernels)]
@@ -212,10 +213,6 @@ class PMATensorImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         full = self._back(self._model.complete(*self._centred(X))) + self.mean_
         return np.where(np.isnan(X), full, X)
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
-        """The completed tensor."""
-        return self.fit(X).completed_.copy()
-
     def transform(self, X: Any) -> Array:
         """Another tensor over the same modes, completed with the same kernels."""
         check_is_fitted(self, "completed_")
@@ -236,7 +233,7 @@ class PMATensorImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _std(self, X: Array) -> Array:
         _, seen = self._centred(X)
         std = np.zeros(seen.shape)
-        if (~seen).sum() <= SMALL:
+        if few(seen):
             std[~seen] = np.sqrt(np.diagonal(np.linalg.inv(self._model.missing_precision(seen))))
         else:
             std = np.sqrt((self._deviations(seen, self.n_samples) ** 2).mean(axis=0))
@@ -244,13 +241,13 @@ class PMATensorImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _deviations(self, seen: Array, n: int) -> Array:
         """Posterior deviations in the order of the fit (Matheron's rule), zero where observed."""
-        prior = self._model.draw(np.random.default_rng(self._seed), n)
+        prior = self._model.draw(self._rng(), n)
         return prior - self._model.complete(prior, seen, tol=1e-6)
 
     def sample(self, n_samples: int = 1) -> Array:
         """Independent draws of the completed tensor from the posterior (Matheron's rule)."""
         check_is_fitted(self, "completed_")
-        checks.check_whole("n_samples", n_samples)
+        self._check_draws(n_samples)
         _, seen = self._centred(self._X)
         return self.completed_ + self._back(self._deviations(seen, n_samples))
 

@@ -43,17 +43,34 @@ Departures from the paper
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Iterative, RandomState, Stop, generator, iterate
+from absentia.core import (
+    Array,
+    Callback,
+    Iterative,
+    Method,
+    NonNegative,
+    Positive,
+    RandomState,
+    Stop,
+    Whole,
+    generator,
+    iterate,
+    kept,
+    method,
+)
 from absentia.data import Ordering, Presence, Views, ordered, shown
 from absentia.kernels import feature_order
+
+#: Numbers of each view: in their order, or by name.
+ByView = np.ndarray | list[float] | tuple[float, ...] | Mapping[str, float]
 
 TINY = 1e-300
 #: Rounds for new samples; a fixed number, so that a sample does not depend on its companions.
@@ -161,6 +178,7 @@ def start(
 # ----------------------------------------------------------------------------------------- estimator
 
 
+@kept
 @dataclass(frozen=True)
 class Scaling:
     """What was learned of a view's features: their least values, their spans, their means."""
@@ -185,7 +203,8 @@ class Scaling:
         return np.where(np.isnan(X), self.mean, X)
 
 
-class MIC(Iterative, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@method
+class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
     """Multi-incomplete-view factorisation: one non-negative representation of samples that lack views.
 
     Takes :class:`absentia.Views` and gives an array, samples x components, for any classifier or
@@ -230,31 +249,15 @@ class MIC(Iterative, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (60, 5)
     """
 
-    names_in_: tuple[str, ...]
-    ids_: Array
-    representation_: Array
-    components_: dict[str, Array]
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        alpha: Any = 0.01,
-        beta: Any = 0.01,
-        scale: Literal["minmax"] | None = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.beta = beta
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.callback = callback
+    n_components: Whole = 10
+    _: KW_ONLY
+    alpha: Positive | ByView = 0.01
+    beta: NonNegative | ByView = 0.01
+    scale: Literal["minmax"] | None = None
+    tol: NonNegative = 1e-4
+    max_iter: Whole = 1000
+    random_state: RandomState = None
+    callback: Callback | None = None
 
     def fit(self, X: Views, y: Any = None) -> Self:
         """Learn the factors of incomplete training views."""
@@ -287,7 +290,7 @@ class MIC(Iterative, TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Views, y: Any = None, **fit_params: Any) -> Array:
         """Learn, and return the representation of the training samples."""
-        return self.fit(X).representation_
+        return np.asarray(self.fit(X).representation_)
 
     def transform(self, X: Views) -> Array:
         """The representation of new samples, the V of all views held fixed.
@@ -356,16 +359,6 @@ class MIC(Iterative, TransformerMixin, BaseEstimator):  # type: ignore[misc]
             trade = {what: by_view[name] for what, by_view in self._trade_offs.items()}
             parts.append(Part(full, weights**2, **trade))
         return parts
-
-    def _check_parameters(self) -> None:
-        if not (isinstance(self.n_components, int | np.integer) and self.n_components >= 1):
-            raise ValueError(f"n_components={self.n_components!r}; a whole number from 1 on is wanted")
-        if self.scale not in ("minmax", None):
-            raise ValueError(f"scale must be 'minmax' or None, not {self.scale!r}")
-        if not self.tol >= 0 or not self.max_iter >= 1:
-            raise ValueError(
-                f"tol={self.tol}, max_iter={self.max_iter}; at least 0 and at least 1 are wanted"
-            )
 
 
 # ------------------------------------------------------------------------------------- small pieces
