@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from absentia.methods.learning.engine import Box, Polytope, Problem, solve
+from absentia import KernelViews
+from absentia.methods.learning.engine import Box, KernelStack, Polytope, Problem, solve
 from reference import amkl as slow
 from stacks import data, stack_of
 
@@ -28,3 +29,27 @@ def test_single_precision_kernels_stay_single():
     single = solve(Problem(stack, (box,), Polytope.simplex(4)), tol=1e-4)
     double = solve(Problem(stack_of(K, observed), (box,), Polytope.simplex(4)), tol=1e-6)
     assert single.state.objective == pytest.approx(double.state.objective, rel=2e-4)
+
+
+def test_another_order_of_the_samples_is_that_of_dense_kernels(rng):
+    K, observed, _ = data(20, 3)
+    order = rng.permutation(20)
+    kernels = KernelViews.from_dense(K, observed=observed)
+    plain, moved = KernelStack.of(kernels), KernelStack.of(kernels, order)
+    eta = np.array([1.0, 0.5, 2.0])
+    np.testing.assert_allclose(moved.combined(eta), plain.combined(eta)[np.ix_(order, order)], rtol=1e-13)
+    assert all((np.diff(index) > 0).all() for index in moved.index)
+
+
+def test_a_part_of_the_samples_is_a_part_of_the_sums():
+    K, observed, _ = data(20, 3)
+    some = np.array([1, 4, 5, 11, 19])
+    stack = stack_of(K, observed)
+    eta = np.array([1.0, 0.5, 2.0])
+    part = stack.restricted(some)
+    np.testing.assert_array_equal(part.combined(eta), stack.combined(eta)[np.ix_(some, some)])
+    wanted = np.flatnonzero(observed[:, [0, 2]].any(axis=1))
+    np.testing.assert_array_equal(stack.reached(np.array([True, False, True])), wanted)
+    np.testing.assert_array_equal(
+        stack.largest(), [k[s][:, s].diagonal().max() for k, s in zip(K, observed.T, strict=True)]
+    )
