@@ -29,3 +29,9 @@ def problem(seed, scale, absent=0.25):
 
 def distances(v):
     return ((v[:, None] - v[None]) ** 2).sum(-1)
+
+
+def halves(kernels, n=120):
+    """Every other sample to learn from, the others against these, and where they stand."""
+    a, b = np.arange(0, n, 2), np.arange(1, n, 2)
+    return kernels[np.ix_(a, a)], kernels[np.ix_(b, a)], a, b

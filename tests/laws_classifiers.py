@@ -53,6 +53,17 @@ def kinds(classifier):
     return [kind for kind in LAWS if has[kind]]
 
 
+def cases(classifiers, *wanted):
+    """Every pair of a classifier's name and a law of the wanted kinds that it has to obey, by a name of its own."""
+    return {
+        f"{name}-{law.__name__.removeprefix('law_')}": (name, law)
+        for name, classifier in classifiers.items()
+        for kind in kinds(classifier)
+        if kind in wanted
+        for law in LAWS[kind]
+    }
+
+
 # ------------------------------------------------------------------------------------------------ tools
 
 

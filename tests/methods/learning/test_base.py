@@ -10,16 +10,10 @@ from absentia.methods.learning._base import FAINT, mixed, trust
 from market import CLASSIFIERS
 from nearest import NearestMean, Widest
 
-CASES = [
-    pytest.param(name, law, id=f"{name}-{law.__name__.removeprefix('law_')}")
-    for name, classifier in CLASSIFIERS.items()
-    for kind in ("every", "chances")
-    if kind in laws.kinds(classifier)
-    for law in laws.LAWS[kind]
-]
+CASES = laws.cases(CLASSIFIERS, "every", "chances")
 
 
-@pytest.mark.parametrize(("name", "law"), CASES)
+@pytest.mark.parametrize(("name", "law"), CASES.values(), ids=CASES)
 def test_every_classifier_obeys(name, law):
     law(CLASSIFIERS[name])
 

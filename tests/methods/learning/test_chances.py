@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_predict
 
-import laws_classifiers as laws
 from absentia import (
     AbsentMKLClassifier,
     AverageKernelSVC,
@@ -18,11 +17,6 @@ from absentia.methods.learning import folds
 from absentia.methods.learning._chances import IsotonicChances, SigmoidChances, _held_out_scores
 from absentia.methods.learning._labels import check_labels
 from nearest import NearestMean
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    return laws.digit_kernels(120), laws.digits(120)[1]
 
 
 @pytest.mark.parametrize("probability", [True, "isotonic"])
@@ -92,14 +86,16 @@ def test_isotonic_chances_of_nothing_at_all_are_equal():
 
 def test_held_out_scores_are_of_fits_that_have_not_seen_the_samples(kernels):
     X, y = kernels
-    labels, rows = check_labels(X, y % 3), np.random.default_rng(0).permutation(120)[:100]
+    weight = 0.5 + np.arange(120) % 4
+    labels, rows = check_labels(X, y % 3, weight), np.random.default_rng(0).permutation(120)[:100]
     classifier = AverageKernelSVC(probability=True)
     scores, fair = _held_out_scores(classifier, X, labels, rows)
     assert fair.all()
     for a, b in folds(np.arange(100), y[rows] % 3, 5):
         learned_from, held = rows[a], rows[b]
         assert not set(learned_from) & set(held)
-        other = AverageKernelSVC().fit(X[np.ix_(learned_from, learned_from)], y[learned_from] % 3)
+        part, own = X[np.ix_(learned_from, learned_from)], weight[learned_from]
+        other = AverageKernelSVC().fit(part, y[learned_from] % 3, sample_weight=own)
         np.testing.assert_array_equal(scores[b], other.decision_function(X[np.ix_(held, learned_from)]))
 
 

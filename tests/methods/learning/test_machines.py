@@ -23,20 +23,14 @@ from absentia import (
     missingness,
 )
 from absentia.methods.learning.engine import DUST, Box
-from gapped import features, problem
+from gapped import features, halves, problem
 from market import CLASSIFIERS
 from reference import amkl as slow
 
-CASES = [
-    pytest.param(name, law, id=f"{name}-{law.__name__.removeprefix('law_')}")
-    for name, classifier in CLASSIFIERS.items()
-    for kind in ("iterative", "machine")
-    if kind in laws.kinds(classifier)
-    for law in laws.LAWS[kind]
-]
+CASES = laws.cases(CLASSIFIERS, "iterative", "machine")
 
 
-@pytest.mark.parametrize(("name", "law"), CASES)
+@pytest.mark.parametrize(("name", "law"), CASES.values(), ids=CASES)
 def test_machines_obey_the_laws_of_their_kind(name, law):
     law(CLASSIFIERS[name])
 
@@ -77,16 +71,6 @@ SEVEN = {
 @pytest.fixture(params=SEVEN)
 def classifier(request):
     return clone(SEVEN[request.param])
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    return laws.digit_kernels(120), laws.digits(120)[1]
-
-
-def halves(kernels, n=120):
-    a, b = np.arange(0, n, 2), np.arange(1, n, 2)
-    return kernels[np.ix_(a, a)], kernels[np.ix_(b, a)], a, b
 
 
 def test_two_classes(classifier, kernels):

@@ -5,7 +5,6 @@ import pytest
 from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 
-import laws_classifiers as laws
 from absentia import (
     MKMC,
     AbsentMKLClassifier,
@@ -19,11 +18,6 @@ from absentia import (
     datasets,
     missingness,
 )
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    return laws.digit_kernels(120), laws.digits(120)[1]
 
 
 def test_bad_input_is_explained(kernels):

@@ -187,10 +187,10 @@ class AverageKernelSVC(KernelClassifier):
     normalize : {"rows", None}, default None
         ``"rows"``: divide by the root of the weight of the views that each of two samples has, so that
         samples with few views are as long as others.
-    lam : float, default 0.1
-        Only ``"margin"``: from 0 (nearest points of the classes) to 1 (their means).
     tol : float, default 1e-3
         Relative duality gap at which to stop.
+    lam : float, default 0.1
+        Only ``"margin"``: from 0 (nearest points of the classes) to 1 (their means).
     class_weight : dict, "balanced" or None
         Factor on C by class.
     probability : bool, "sigmoid" or "isotonic", default False

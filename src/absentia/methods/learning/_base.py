@@ -84,11 +84,8 @@ def warn_of_empty(X: Presence) -> None:
     """Name a sample without any view, if there is one."""
     empty = ~X.observed.any(axis=1)
     if empty.any():
-        example = shown(X.ids[np.argmax(empty)])
-        warn(
-            f"{empty.sum()} sample(s) without any view, e.g. {example}, take no part in training",
-            AbsenceWarning,
-        )
+        who = f"{empty.sum()} sample(s) without any view, e.g. {shown(X.ids[np.argmax(empty)])},"
+        warn(f"{who} take no part in training", AbsenceWarning)
 
 
 class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]

@@ -14,10 +14,7 @@ class Kernels:
     """Square :class:`KernelViews` to learn from; then rows of new samples against the training samples."""
 
     pairwise = True
-
-    def check(self, X: Any) -> Any:
-        """What can be learned from."""
-        return check_kernels(X)
+    check = staticmethod(check_kernels)
 
     def check_rows(self, X: Any, learner: Any) -> Any:
         """New samples that go with those that `learner` has learned from."""

@@ -164,21 +164,17 @@ class KernelMachine(Iterative, Learner):
     def weight_table(self) -> Any:
         """The weights by view name: a pandas Series or DataFrame, or without pandas a dict."""
         check_is_fitted(self, "weights_")
-        columns = self._machine_names()
-        if find_spec("pandas") is not None:
-            import pandas as pd
+        views, weights = list(self.names_in_), self.weights_.T
+        classes = None if weights.ndim == 1 else self.classes_.tolist()
+        if find_spec("pandas") is None:
+            rows = weights.tolist()
+            rows = rows if classes is None else [dict(zip(classes, row, strict=True)) for row in rows]
+            return dict(zip(views, rows, strict=True))
+        import pandas as pd
 
-            if columns is None:
-                return pd.Series(self.weights_, index=list(self.names_in_), name="weight")
-            return pd.DataFrame(self.weights_.T, index=list(self.names_in_), columns=list(columns))
-        weights = self.weights_.T
-        if columns is None:
-            return dict(zip(self.names_in_, weights.tolist(), strict=True))
-        rows = [dict(zip(columns, row, strict=True)) for row in weights.tolist()]
-        return dict(zip(self.names_in_, rows, strict=True))
-
-    def _machine_names(self) -> Sequence[Any] | None:
-        return None
+        if classes is None:
+            return pd.Series(weights, index=views, name="weight")
+        return pd.DataFrame(weights, index=views, columns=classes)
 
 
 class KernelClassifier(Classifier, KernelMachine):
@@ -207,6 +203,3 @@ class KernelClassifier(Classifier, KernelMachine):
         if len(self.classes_) > 2:
             return (scores - self.bias_) / tau + self.bias_
         return scores / tau if self._own_margins else scores
-
-    def _machine_names(self) -> Sequence[Any] | None:
-        return None if len(self.classes_) == 2 else self.classes_.tolist()

@@ -6,18 +6,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import laws_classifiers as laws
-from absentia import AbsenceWarning, AbsentMKLClassifier, MKLClassifier, ViewKernels, datasets, missingness
-from gapped import problem
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    return laws.digit_kernels(120), laws.digits(120)[1]
-
-
-def halves(kernels, n=120):
-    a, b = np.arange(0, n, 2), np.arange(1, n, 2)
-    return kernels[np.ix_(a, a)], kernels[np.ix_(b, a)], a, b
+from absentia import AbsenceWarning, AbsentMKLClassifier, MKLClassifier, ViewKernels, datasets
+from gapped import halves, problem
 
 
 def test_absent_machines_score_in_units_of_the_own_margin(kernels):
@@ -69,13 +59,6 @@ def test_with_equally_many_views_each_penalized_is_zero_filling_with_another_c(k
     raw, wanted = penalized._raw_scores(kv)[some, 0], zero.decision_function(kv)[some]
     np.testing.assert_allclose(raw / tau, wanted, atol=1e-4)
     np.testing.assert_array_equal(penalized.decision_function(kv)[~some], zero.decision_function(kv)[~some])
-
-
-@pytest.fixture(scope="module")
-def complete():
-    views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    mask = missingness.fixed_per_sample(views, 2, random_state=0)
-    return ViewKernels().fit_transform(views), mask, y < 5
 
 
 def test_the_papers_forms_want_complete_kernels_and_a_mask(complete):

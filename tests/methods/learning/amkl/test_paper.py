@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
-from absentia import AbsenceWarning, AbsentMKLClassifier, ViewKernels, datasets, missingness
-
-
-@pytest.fixture(scope="module")
-def complete():
-    views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    mask = missingness.fixed_per_sample(views, 2, random_state=0)
-    return ViewKernels().fit_transform(views), mask, y < 5
+from absentia import AbsenceWarning, AbsentMKLClassifier
+from absentia.methods.learning._labels import check_labels
 
 
 def test_the_papers_convex_form_is_its_equation(complete):
@@ -46,3 +40,14 @@ def test_the_papers_penalized_form_never_rises(complete):
     scores = machine.decision_function(kv[:5])
     by_hand = np.tensordot(np.ones(6), kv.to_dense(), 1)[:5] @ machine.dual_coef_[0] + machine.bias_[0]
     np.testing.assert_allclose(scores, by_hand, rtol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::absentia.data._presence.AbsenceWarning")
+def test_held_out_fits_of_the_papers_forms_have_their_own_part_of_the_mask(complete):
+    kv, mask, y = complete
+    machine = AbsentMKLClassifier(paper_form=True, probability=True).fit(kv, y, observed=mask)
+    labels, rows = check_labels(kv, y), np.arange(1, 60, 2)
+    other = machine._fit_again(kv, labels, rows)
+    by_hand = AbsentMKLClassifier(paper_form=True).fit(kv[np.ix_(rows, rows)], y[rows], observed=mask[rows])
+    np.testing.assert_array_equal(other.dual_coef_, by_hand.dual_coef_)
+    np.testing.assert_allclose(machine.predict_proba(kv).sum(axis=1), 1)

@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-import laws_classifiers as laws
 from absentia import AbsentMKLClassifier, KernelViews
 from absentia.methods.learning.amkl._shares import closest_tau, margin_share, penalty
 from gapped import distances, problem
 from reference import amkl as slow
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    return laws.digit_kernels(120), laws.digits(120)[1]
 
 
 def test_tau_by_equation_23_is_the_nearest_allowed():

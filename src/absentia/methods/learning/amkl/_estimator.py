@@ -71,9 +71,8 @@ from absentia.methods.learning.amkl._shares import iterative, observed_share, pe
 from absentia.methods.learning.engine import Box, Polytope
 
 
-def convex(training: Training, constraint: str) -> Polytope:
-    """Where C-AMKL's weights may be: every sample's views, or the average sample's."""
-    rows = training.rows
+def convex(rows: Array, constraint: str) -> Polytope:
+    """Where C-AMKL's weights may be: bounded for the views in every row, or in the average row."""
     return Polytope.of_rows(rows) if constraint == "rows" else Polytope(rows.mean(axis=0)[None])
 
 
@@ -210,10 +209,10 @@ class AbsentMKLClassifier(KernelClassifier):
         if self.formulation == "iterative":
             return [iterative(training, y, self.tau_min, **options) for y in signs]
         if self.formulation == "convex":
-            self._warn_of_complete_rows(training)
+            self._warn_of_complete_rows(training.rows)
             tau = np.ones(len(training.bound))
             boxes = [Box.classification(y, training.bound) for y in signs]
-            region = convex(training, self.constraint)
+            region = convex(training.rows, self.constraint)
         else:
             tau = np.maximum(observed_share(training), self.tau_min)
             boxes = [penalized(training, y, self.lam, tau) for y in signs]
@@ -240,8 +239,7 @@ class AbsentMKLClassifier(KernelClassifier):
         gamma = energy / np.where(total > 0, total, 1.0)
         return gamma[0] if self.weights_.ndim == 1 else gamma
 
-    def _warn_of_complete_rows(self, training: Training) -> None:
-        rows = training.rows
+    def _warn_of_complete_rows(self, rows: Array) -> None:
         complete = rows.all(axis=1)
         if self.constraint == "rows" and complete.any() and not complete.all():
             warn(
@@ -257,8 +255,8 @@ class AbsentMKLClassifier(KernelClassifier):
         mask = self._mask[np.ix_(training.order, self._views)]
         complete = Complete(training.stack, mask, y, training.bound)
         if self.formulation == "convex":
-            masked = Training(training.stack, complete.observed, training.bound, training.order)
-            return paper_convex(complete, convex(masked, self.constraint), tol=self.tol)
+            region = convex(mask[training.bound > 0], self.constraint)
+            return paper_convex(complete, region, tol=self.tol)
         return paper_penalized(complete, self.lam, tol=self.tol, max_iter=self.max_iter)
 
     def _raw_scores(self, X: KernelViews) -> Array:

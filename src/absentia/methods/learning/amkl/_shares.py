@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from absentia.core import Array
 from absentia.methods.learning._machines import Learned, Training, learned
 from absentia.methods.learning._rounds import Round, in_rounds
-from absentia.methods.learning.engine import Box, Machine, Point, Polytope, Problem, solve
+from absentia.methods.learning.engine import Box, Polytope, Problem, solve
 
 
 def margin_share(observed: Array, norms: Array, tau_min: float) -> Array:
@@ -51,49 +52,55 @@ def penalized(training: Training, y: Array, lam: float, tau: Array) -> Box:
     return Box.classification(y, training.bound / (Lambda * tau), tau)
 
 
-class Solved(NamedTuple):
-    """What a round found: the machine as it is kept, and the point that the next round starts from."""
+def in_turn(
+    training: Training,
+    box: Callable[[Array], Box],
+    share: Callable[[Array, Learned], Array],
+    factor: Callable[[Array], float] = lambda tau: 1.0,
+    *,
+    tol: float,
+    **options: Any,
+) -> Learned:
+    """Weights on a simplex and the machine in ``box(tau)``, then tau as their `share`, from ``tau = 1``."""
+    region = Polytope.simplex(len(training.stack))
 
-    machine: Learned
-    point: Point
+    def step(tau: Array, last: Learned | None) -> Round[Learned]:
+        warm = last.solution.state.point if last else None
+        eta, z = (warm.eta, warm.coefficients) if warm else (None, None)
+        solution = solve(Problem(training.stack, (box(tau),), region), tol=tol, eta=eta, z=z)
+        machine = learned(solution)[0]._replace(tau=tau)
+        return Round(share(tau, machine), factor(tau) * solution.state.objective, machine)
 
-    @property
-    def own(self) -> Machine:
-        return self.point.machines[0]
-
-
-def solved(training: Training, box: Box, tau: Array, last: Solved | None, tol: float) -> Solved:
-    """Weights on a simplex and their machine for given tau, from where the round before ended."""
-    problem = Problem(training.stack, (box,), Polytope.simplex(len(training.stack)))
-    eta, z = (last.point.eta, last.point.coefficients) if last else (None, None)
-    solution = solve(problem, tol=tol, eta=eta, z=z)
-    return Solved(learned(solution)[0]._replace(tau=tau), solution.state.point)
+    machine, rounds = in_rounds(step, len(training.bound), tol=tol, **options)
+    return machine._replace(solution=rounds)
 
 
-def iterative(training: Training, y: Array, tau_min: float, *, tol: float, **options: Any) -> Learned:
+def iterative(training: Training, y: Array, tau_min: float, **options: Any) -> Learned:
     """Algorithm 1: machine and weights for given tau, then tau for given machine."""
-
-    def step(tau: Array, last: Solved | None) -> Round[Solved]:
-        found = solved(training, Box.classification(y, training.bound / tau, tau), tau, last, tol)
-        following = margin_share(training.observed, found.machine.norms, tau_min)
-        return Round(following, found.point.primal, found)
-
-    found, rounds = in_rounds(step, len(y), tol=tol, **options)
-    return found.machine._replace(solution=rounds)
+    return in_turn(
+        training,
+        lambda tau: Box.classification(y, training.bound / tau, tau),
+        lambda _, machine: margin_share(training.observed, machine.norms, tau_min),
+        **options,
+    )
 
 
-def two_steps(training: Training, y: Array, lam: float, *, tol: float, **options: Any) -> Learned:
-    """Eq. 18 for given tau, then tau by eq. 23, from ``tau = 1``: on what is observed.
+def two_steps(training: Training, y: Array, lam: float, **options: Any) -> Learned:
+    """Eq. 18 for given tau, then tau by eq. 23: on what is observed.
 
     No floor under tau is needed: it is never below the lesser of o and the tau before.
     """
-    o = observed_share(training)
+    o, rows, counts = observed_share(training), training.rows, training.bound > 0
 
-    def step(tau: Array, last: Solved | None) -> Round[Solved]:
-        found = solved(training, penalized(training, y, lam, tau), tau, last, tol)
-        u = y * (found.own.scores + found.own.bias)
-        Lambda = penalty(training.rows, tau[training.bound > 0], lam)
-        return Round(closest_tau(o, u, reached(u, tau)), Lambda * found.point.primal, found)
+    def share(tau: Array, machine: Learned) -> Array:
+        own = machine.solution.state.point.machines[0]
+        u = y * (own.scores + own.bias)
+        return closest_tau(o, u, reached(u, tau))
 
-    found, rounds = in_rounds(step, len(y), tol=tol, **options)
-    return found.machine._replace(solution=rounds)
+    return in_turn(
+        training,
+        lambda tau: penalized(training, y, lam, tau),
+        share,
+        lambda tau: penalty(rows, tau[counts], lam),
+        **options,
+    )

@@ -3,15 +3,7 @@
 from absentia.methods.learning.engine._newton import lifted_cholesky
 from absentia.methods.learning.engine._norms import NormBall
 from absentia.methods.learning.engine._polytope import Polytope
-from absentia.methods.learning.engine._problem import (
-    DUST,
-    GAP,
-    Point,
-    Problem,
-    Region,
-    relative_gap,
-    without_dust,
-)
+from absentia.methods.learning.engine._problem import DUST, GAP, Problem, Region, relative_gap, without_dust
 from absentia.methods.learning.engine._solver import solve
 from absentia.methods.learning.engine._stack import KernelStack
 from absentia.methods.learning.engine._state import State
@@ -24,7 +16,6 @@ __all__ = [
     "KernelStack",
     "Machine",
     "NormBall",
-    "Point",
     "Polytope",
     "Problem",
     "Region",
