@@ -583,6 +583,12 @@ def law_the_order_of_samples_changes_no_chance(classifier):
 def law_without_probability_there_is_no_predict_proba(classifier):
     X, y = data(classifier)
     assert not hasattr(clone(classifier).set_params(probability=False).fit(X, y < 5), "predict_proba")
+    with refused(NotFittedError, "not fitted"):
+        clone(classifier).set_params(probability=True).predict_proba(X)
+    again = clone(classifier).set_params(probability=True).fit(X, y < 5)
+    again.set_params(probability=False).fit(X, y % 3)  # the chances of the first fit are gone
+    with refused(NotFittedError, "was fitted without probability; fit it again"):
+        again.set_params(probability=True).predict_proba(X)
     with refused(ValueError, "probability must be True or False, 'sigmoid' or 'isotonic', not 'platt'"):
         clone(classifier).set_params(probability="platt").fit(X, y < 5)
 

@@ -14,8 +14,9 @@ from absentia import (
     missingness,
 )
 from absentia.methods.learning import folds
-from absentia.methods.learning._chances import IsotonicChances, SigmoidChances, _held_out_scores
+from absentia.methods.learning._chances import IsotonicChances, SigmoidChances, _held_out_scores, calibrated
 from absentia.methods.learning._labels import check_labels
+from absentia.methods.learning._order import own_order
 from nearest import NearestMean
 
 
@@ -109,3 +110,17 @@ def test_a_sample_that_a_fold_could_not_use_is_no_evidence():
     rows = np.arange(40)
     _, fair = _held_out_scores(NearestMean(probability=True), kernels, check_labels(kernels, y), rows)
     np.testing.assert_array_equal(fair, rows > 0)
+
+
+@pytest.mark.parametrize("how", ["sigmoid", "isotonic"])
+def test_samples_count_in_the_calibration_as_they_weigh(kernels, how):
+    X, y = kernels
+    labels = check_labels(X, y < 5, np.where(y < 5, 5.0, 1.0) * (np.arange(120) > 2))
+    classifier = NearestMean(probability=how)
+    rows = own_order(X, labels.codes, labels.weight)[1]
+    rows = rows[labels.weight[rows] > 0]
+    scores, _ = _held_out_scores(classifier, X, labels, rows)
+    kind = {"sigmoid": SigmoidChances, "isotonic": IsotonicChances}[how]
+    by_hand = kind(scores, labels.codes[rows], labels.weight[rows])
+    line = np.linspace(-0.1, 0.1, 5)[:, None]
+    np.testing.assert_array_equal(calibrated(classifier, X, labels).predict(line), by_hand.predict(line))

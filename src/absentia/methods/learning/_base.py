@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -123,8 +124,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         with suited_to(len(X)):
             self._learn(X, labels.codes, weight)
             self._remember(X)
-            if getattr(self, "probability", False):
-                self._chances = calibrated(self, X, labels)
+            self._chances = calibrated(self, X, labels) if self._offers_chances() else None
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -145,10 +145,15 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
-    @available_if(lambda self: bool(getattr(self, "probability", False)))  # type: ignore[untyped-decorator]
+    def _offers_chances(self) -> bool:
+        return bool(getattr(self, "probability", False))
+
+    @available_if(_offers_chances)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Chances of the classes, calibrated on held-out scores; frequencies where no view is usable."""
         scores = self.decision_function(X).reshape(len(X), -1)
+        if self._chances is None:
+            raise NotFittedError(f"{type(self).__name__} was fitted without probability; fit it again")
         reach = self._reach(X).max(axis=1, keepdims=True)
         return mixed(reach, self._chances.predict(scores), self._prior)
 

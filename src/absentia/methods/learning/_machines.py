@@ -91,15 +91,7 @@ def learn(
 class KernelMachine(Iterative, Learner):
     """Base of what learns weights of kernels and a machine on their sum."""
 
-    weights_: Array
-    bias_: Array
-    dual_coef_: Array
-    support_: Array
-    usable_: Array
-    gap_: float
-
     C: float
-    tol: float
 
     def _training(self, X: KernelViews, y: Array, weight: Array) -> Training:
         """Everything in an order of its own, without views that nobody has."""

@@ -64,9 +64,8 @@ class State:
 def start(problem: Problem, eta: Array | None = None, z: Starts = None) -> State:
     """A first state, from given weights and coefficients if there are any."""
     point = evaluate(problem, problem.region.middle() if eta is None else eta, 1e-2, z)
-    return State(
-        point, point.lower, np.zeros(len(point.eta), dtype=bool), (point.cut,), Candidate.of(point)
-    )
+    shy = np.zeros(len(point.eta), dtype=bool)
+    return State(point, point.lower, shy, (point.cut,), Candidate.of(point))
 
 
 def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any) -> State:
