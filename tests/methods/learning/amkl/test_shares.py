@@ -83,3 +83,18 @@ def test_two_steps_never_raise_the_objective_and_may_end_elsewhere():
         assert (np.diff(machine.objective_) <= 1e-5 * machine.objective_[0]).all()
         ended.append(np.abs(machine.tau_ - kernels.observed.mean(axis=1)).max() < 1e-3)
     assert not all(ended)
+
+
+def test_two_steps_report_the_objective_of_equation_18():
+    kernels, y = problem(0, 1.0)
+    options = {"C": 0.3, "lam": 2.0, "two_step": True, "tol": 1e-6, "max_iter": 50}
+    machine = AbsentMKLClassifier("penalized", **options).fit(kernels, y)
+    K, z, tau = np.nan_to_num(kernels.to_dense()), machine.dual_coef_[0], machine.tau_
+    Lambda = 1 + 2.0 * ((tau[:, None] - kernels.observed) ** 2).sum(axis=1).mean()
+    squares = sum(
+        eta * z @ k @ z for eta, k in zip(machine.weights_, K, strict=True)
+    )  # sum |w_p|^2 / eta_p
+    margins = np.where(y, 1.0, -1.0) * machine._raw_scores(kernels)[:, 0]
+    value = Lambda * squares / 2 + 0.3 * np.maximum(0, 1 - margins / tau).sum()
+    assert machine.objective_[-1] == pytest.approx(value, rel=1e-9)
+    assert Lambda > 1.1
