@@ -1,146 +1,35 @@
-"""Laws of classifiers on incomplete data: plain functions that take an unfitted one and raise if it breaks them.
+"""Laws of all classifiers on incomplete data: plain functions that take an unfitted one and raise if it breaks them.
 
-``LAWS["every"]`` holds for all; ``"chances"`` for those with a parameter ``probability``; ``"iterative"`` for
-those that say how they ended; ``"machine"`` for kernel machines.  Data are made inside; nothing of pytest
-is needed.
+Data are made inside; nothing of pytest is needed.
 """
 
 import pickle
-import re
 import tempfile
-import warnings
-from contextlib import contextmanager
-from functools import cache, wraps
 from pathlib import Path
 
 import numpy as np
 import threadpoolctl
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 
-from absentia import AbsenceWarning, KernelViews, ViewKernels, Views, datasets, missingness, models
-from absentia.methods.base import Iterative, parameters_of
-from absentia.methods.learning import KernelClassifier
-
-N = 60
-LAWS = {"every": [], "chances": [], "iterative": [], "machine": []}
-
-
-def law(kind):
-    """Enrol a law; rounds without a guarantee to converge say so, which is no fault."""
-
-    def enrol(check):
-        @wraps(check)
-        def quietly(classifier):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                check(clone(classifier))
-
-        LAWS[kind].append(quietly)
-        return quietly
-
-    return enrol
-
-
-def kinds(classifier):
-    """The kinds of laws that a classifier has to obey."""
-    chances = "probability" in classifier.get_params()
-    iterative, machine = isinstance(classifier, Iterative), isinstance(classifier, KernelClassifier)
-    has = {"every": True, "chances": chances, "iterative": iterative, "machine": machine}
-    return [kind for kind in LAWS if has[kind]]
-
-
-def cases(classifiers, *wanted):
-    """Every pair of a classifier's name and a law of the wanted kinds that it has to obey, by a name of its own."""
-    return {
-        f"{name}-{law.__name__.removeprefix('law_')}": (name, law)
-        for name, classifier in classifiers.items()
-        for kind in kinds(classifier)
-        if kind in wanted
-        for law in LAWS[kind]
-    }
-
-
-# ------------------------------------------------------------------------------------------------ tools
-
-
-@cache
-def digits(n=N):
-    """Views with nobody complete, and the digits."""
-    views, y = datasets.load_digit_views(n_samples=n, return_X_y=True)
-    return views.hide(missingness.fixed_per_sample(views, 3, random_state=0)), y
-
-
-@cache
-def digit_kernels(n=N):
-    return ViewKernels().fit_transform(digits(n)[0])
-
-
-def takes_kernels(estimator):
-    return get_tags(estimator).input_tags.pairwise
-
-
-def data(estimator, n=N):
-    """What it takes, kernels or features, and labels."""
-    return (digit_kernels(n) if takes_kernels(estimator) else digits(n)[0]), digits(n)[1]
-
-
-def subset(X, rows, columns=None):
-    """Samples `rows`; of kernels, against the samples `columns`."""
-    square = hasattr(X, "column_ids")
-    return X[np.ix_(rows, rows if columns is None else columns)] if square else X[rows]
-
-
-def exact(classifier):
-    """The same method, solved so far that only rounding is left to differ."""
-    has = classifier.get_params()
-    wanted = {"tol": 1e-8, "max_iter": 200}
-    return clone(classifier).set_params(**{name: value for name, value in wanted.items() if name in has})
-
-
-def answers(fitted, X):
-    """Numbers that a fitted estimator gives: chances, scores or targets."""
-    ways = ("predict_proba", "decision_function", "predict")
-    return getattr(fitted, next(way for way in ways if hasattr(fitted, way)))(X)
-
-
-def assert_close(found, wanted, slack):
-    """The same, relative to the largest."""
-    np.testing.assert_allclose(found, wanted, atol=slack * np.abs(wanted).max())
-
-
-@contextmanager
-def refused(kind, sentence):
-    """An error of that kind whose words match."""
-    words = None
-    try:
-        yield
-    except kind as error:
-        words = str(error)
-    assert words is not None, f"no {kind.__name__} came that says {sentence!r}"
-    assert re.search(sentence, words), f"{sentence!r} is not in {words!r}"
-
-
-@contextmanager
-def said(kind, sentence):
-    """A warning of that kind whose words match."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    words = [str(one.message) for one in caught if issubclass(one.category, kind)]
-    assert any(re.search(sentence, word) for word in words), f"{sentence!r} is not in {words}"
-
-
-def without_ids(X):
-    """The same data as if it came for the first time, ids counted from zero."""
-    if hasattr(X, "column_ids"):
-        return KernelViews.from_dense(np.nan_to_num(X.to_dense()), observed=X.observed, names=X.names)
-    tables = zip(X.to_dict().items(), X.observed.T, strict=True)
-    return Views.from_dict({name: np.where(seen[:, None], table, np.nan) for (name, table), seen in tables})
-
+from absentia import AbsenceWarning, ViewKernels, Views, datasets, missingness, models
+from absentia.methods.base import parameters_of
+from laws_tools import (
+    N,
+    answers,
+    assert_close,
+    data,
+    digits,
+    exact,
+    law,
+    refused,
+    said,
+    subset,
+    takes_kernels,
+    without_ids,
+)
 
 # -------------------------------------------------------------------------------- what must not matter
 
@@ -531,136 +420,3 @@ def law_rows_that_do_not_go_with_training_are_refused(classifier):
             fitted.predict(X[np.ix_(some, np.arange(N)[::-1])])
     with refused(ValueError, "were there in training"):
         fitted.predict(X.select(X.names[::-1]))
-
-
-# ----------------------------------------------------------------------------------------------- chances
-
-
-@law("chances")
-def law_chances_are_chances_and_better_than_the_prior(classifier):
-    X, y = data(classifier, 200)
-    train, test = np.arange(0, 200, 2), np.arange(1, 200, 2)
-    for labels, probability in ((y < 5, True), (y % 3, "isotonic")):
-        machine = clone(classifier).set_params(probability=probability)
-        machine.fit(subset(X, train), labels[train])
-        chances = machine.predict_proba(subset(X, test, train))
-        np.testing.assert_allclose(chances.sum(axis=1), 1)
-        assert (chances >= 0).all()
-        own, prior = chances[np.arange(100), labels[test].astype(int)], np.bincount(labels) / 200
-        assert own.mean() > (prior**2).sum() + 0.05  # what the prior gives, on average
-
-
-@law("chances")
-def law_calibration_changes_no_score(classifier):
-    X, y = data(classifier)
-    plain = clone(classifier).set_params(probability=False).fit(X, y < 5)
-    words = clone(classifier).set_params(probability="sigmoid").fit(X, y < 5)
-    np.testing.assert_array_equal(words.decision_function(X), plain.decision_function(X))
-    same = clone(classifier).set_params(probability=True).fit(X, y < 5)
-    np.testing.assert_array_equal(words.predict_proba(X), same.predict_proba(X))
-
-
-@law("chances")
-def law_without_any_view_chances_are_the_frequencies(classifier):
-    X, y = data(classifier)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
-    fitted = classifier.set_params(probability=True).fit(X, y % 3)
-    np.testing.assert_allclose(fitted.predict_proba(nothing), np.tile(np.bincount(y % 3) / N, (N, 1)))
-
-
-@law("chances")
-def law_the_order_of_samples_changes_no_chance(classifier):
-    """Folds are cut by what the samples are; where rounding turns a branch, many fits may move a little."""
-    X, y = data(classifier)
-    order = np.random.default_rng(0).permutation(N)
-    permuted = subset(X, order)
-    machine = clone(classifier).set_params(probability=True)
-    straight, other = clone(machine).fit(X, y % 3), clone(machine).fit(permuted, y[order] % 3)
-    np.testing.assert_allclose(other.predict_proba(permuted), straight.predict_proba(X)[order], atol=1e-5)
-
-
-@law("chances")
-def law_without_probability_there_is_no_predict_proba(classifier):
-    X, y = data(classifier)
-    assert not hasattr(clone(classifier).set_params(probability=False).fit(X, y < 5), "predict_proba")
-    with refused(NotFittedError, "not fitted"):
-        clone(classifier).set_params(probability=True).predict_proba(X)
-    again = clone(classifier).set_params(probability=True).fit(X, y < 5)
-    again.set_params(probability=False).fit(X, y % 3)  # the chances of the first fit are gone
-    with refused(NotFittedError, "was fitted without probability; fit it again"):
-        again.set_params(probability=True).predict_proba(X)
-    with refused(ValueError, "probability must be True or False, 'sigmoid' or 'isotonic', not 'platt'"):
-        clone(classifier).set_params(probability="platt").fit(X, y < 5)
-
-
-@law("chances")
-def law_chances_want_two_samples_of_every_class(classifier):
-    X, _ = data(classifier)
-    with refused(ValueError, "at least two samples with a view of every class"):
-        classifier.set_params(probability=True).fit(X, np.arange(N) == 3)
-
-
-# ------------------------------------------------------------------------------------------- iterative
-
-
-@law("iterative")
-def law_how_it_ended_is_said(classifier):
-    X, y = data(classifier)
-    classifier.fit(X, y < 5)
-    assert classifier.n_iter_ >= 1
-    assert len(classifier.objective_) == classifier.n_iter_
-    assert np.isfinite(classifier.objective_).all()
-    assert isinstance(classifier.status_, str)
-    assert classifier.converged_ == classifier.status_.startswith("converged")
-
-
-@law("iterative")
-def law_a_callback_sees_every_step_and_can_stop(classifier):
-    if "callback" not in classifier.get_params():
-        return
-    X, y = data(classifier)
-    seen = []
-    fitted = clone(classifier).set_params(callback=seen.append).fit(X, y < 5)
-    assert [one.iteration for one in seen] == list(range(1, fitted.n_iter_ + 1))
-    np.testing.assert_array_equal([one.objective for one in seen], fitted.objective_)
-    stopped = exact(classifier).set_params(callback=lambda progress: True).fit(X, y < 5)
-    assert stopped.n_iter_ == 1
-    assert "callback" in stopped.status_
-    assert not stopped.converged_
-
-
-# --------------------------------------------------------------------------------------- kernel machines
-
-
-@law("machine")
-def law_what_a_machine_learned_is_said(classifier):
-    X, y = data(classifier)
-    classifier.fit(X, y < 5)
-    assert classifier.weights_.shape == (6,)
-    assert (classifier.weights_ >= 0).all()
-    assert classifier.gap_ <= classifier.tol
-    assert set(classifier.support_) == set(np.flatnonzero(classifier.dual_coef_[0]))
-    np.testing.assert_array_equal(classifier.usable_, ~classifier.unusable(X))
-    assert list(classifier.weight_table().keys()) == list(X.names)
-    classifier.fit(X, y % 3)
-    assert classifier.weights_.shape == (3, 6)
-    assert classifier._reach(X).shape == (N, 3)
-    assert len(classifier.objective_) == 3
-    assert list(classifier.weight_table().columns) == [0, 1, 2]
-
-
-@law("machine")
-def law_a_machine_rests_on_what_it_carries(classifier):
-    """Training samples without a coefficient, and views without a weight, can be left out."""
-    X, y = data(classifier)
-    fitted = classifier.fit(X, y < 5)
-    rests = fitted.carried()
-    assert not rests[:, fitted.weights_ == 0].any()
-    some = np.flatnonzero(rests.any(axis=1))
-    np.testing.assert_array_equal(some, np.intersect1d(some, fitted.support_))
-    small = fitted.restricted(some)
-    rows = subset(X, np.arange(N), some)
-    np.testing.assert_array_equal(small.ids_, X.ids[some])
-    assert small.n_features_in_ == len(some)
-    assert_close(small.decision_function(rows), fitted.decision_function(X), 1e-12)
-    assert fitted.n_features_in_ == N

@@ -2,14 +2,14 @@
 
 import pytest
 
-import laws_classifiers as laws
+import laws_tools
 from absentia import ViewKernels, datasets, missingness
 
 
 @pytest.fixture(scope="session")
 def kernels():
     """Kernels of 120 digits with three of six views each, and their labels."""
-    return laws.digit_kernels(120), laws.digits(120)[1]
+    return laws_tools.digit_kernels(120), laws_tools.digits(120)[1]
 
 
 @pytest.fixture(scope="session")

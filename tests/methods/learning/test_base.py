@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 import laws_classifiers as laws
+import laws_of_kinds
+import laws_tools
 from absentia.methods import learning
 from absentia.methods.catalogue import Entry, find, offered
 from absentia.methods.learning._base import FAINT, mixed, trust
 from market import CLASSIFIERS
 from nearest import NearestMean, Widest
 
-CASES = laws.cases(CLASSIFIERS, "every", "chances")
+CASES = laws_tools.cases(CLASSIFIERS, "every", "chances")
 
 
 @pytest.mark.parametrize(("name", "law"), CASES.values(), ids=CASES)
@@ -35,26 +37,27 @@ def test_a_law_can_fail():
         laws.law_permuting_samples_permutes_the_answers,
         laws.law_without_any_view_there_is_the_prior,
         laws.law_a_sample_without_any_view_is_named_flagged_and_changes_nothing,
-        laws.law_without_any_view_chances_are_the_frequencies,
+        laws_of_kinds.law_without_any_view_chances_are_the_frequencies,
     ):
         with pytest.raises(AssertionError):
             law(Forgetful())
 
 
 def test_every_kind_of_law_has_someone_to_obey_it():
-    obeyed = {kind for classifier in CLASSIFIERS.values() for kind in laws.kinds(classifier)}
-    assert obeyed == set(laws.LAWS)
-    assert laws.kinds(NearestMean()) == ["every", "chances"]
-    enrolled = {law.__name__ for kind in laws.LAWS.values() for law in kind}
-    assert enrolled == {name for name in vars(laws) if name.startswith("law_")}
+    obeyed = {kind for classifier in CLASSIFIERS.values() for kind in laws_tools.kinds(classifier)}
+    assert obeyed == set(laws_tools.LAWS)
+    assert laws_tools.kinds(NearestMean()) == ["every", "chances"]
+    enrolled = {law.__name__ for kind in laws_tools.LAWS.values() for law in kind}
+    written = {*vars(laws), *vars(laws_of_kinds)}
+    assert enrolled == {name for name in written if name.startswith("law_")}
 
 
 def test_the_nearest_mean_is_the_one_of_the_equation():
-    kernels, y = laws.digit_kernels(), laws.digits()[1] % 3
+    kernels, y = laws_tools.digit_kernels(), laws_tools.digits()[1] % 3
     fitted = NearestMean().fit(kernels, y)
     K = kernels.to_dense()
-    near = np.zeros((laws.N, 3))
-    for t in range(laws.N):
+    near = np.zeros((laws_tools.N, 3))
+    for t in range(laws_tools.N):
         for k in range(3):
             values = []
             for v in np.flatnonzero(kernels.observed[t]):
@@ -67,7 +70,7 @@ def test_the_nearest_mean_is_the_one_of_the_equation():
 
 def test_features_without_a_single_parameter_will_do():
     """No weights of classes, no chances: the base asks for nothing."""
-    views, y = laws.digits()
+    views, y = laws_tools.digits()
     fitted = Widest().fit(views, y < 5)
     assert set(fitted.predict(views).tolist()) <= {True, False}
     assert fitted.n_features_in_ == sum(views.block(name).shape[1] for name in views.names)
@@ -77,7 +80,7 @@ def test_features_without_a_single_parameter_will_do():
 
 
 def test_a_view_that_training_has_not_seen_reaches_nothing():
-    views, y = laws.digits()
+    views, y = laws_tools.digits()
     keep = np.ones(views.observed.shape, bool)
     keep[:30, 5] = False
     fitted = Widest().fit(views.hide(keep)[:30], y[:30] < 5)
@@ -106,8 +109,8 @@ def test_every_classifier_is_to_be_had_by_name_with_chances(name):
     options = entry.read({"--C": "0.1", "--probability": "isotonic"})
     classifier = entry.make(**options)
     assert classifier.get_params().items() >= {**entry.fixed, **options}.items()
-    X, y = laws.data(classifier)
-    assert entry.takes == ("kernels" if laws.takes_kernels(classifier) else "features")
+    X, y = laws_tools.data(classifier)
+    assert entry.takes == ("kernels" if laws_tools.takes_kernels(classifier) else "features")
     chances = classifier.fit(X, y < 5).predict_proba(X)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     with pytest.raises(ValueError, match="--C is a number above 0, not '-1'"):
@@ -119,7 +122,9 @@ def test_an_entry_for_any_class_of_the_base_is_honoured(monkeypatch):
     monkeypatch.setattr(learning, "NearestMean", NearestMean, raising=False)
     assert set(entry.parameters()) == {"--probability"}
     made = entry.make(**entry.read({"--probability": "yes"}))
-    assert made.fit(laws.digit_kernels(), laws.digits()[1]).predict_proba(laws.digit_kernels()).shape == (
+    assert made.fit(laws_tools.digit_kernels(), laws_tools.digits()[1]).predict_proba(
+        laws_tools.digit_kernels()
+    ).shape == (
         60,
         10,
     )

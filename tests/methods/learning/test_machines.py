@@ -10,6 +10,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 import laws_classifiers as laws
+import laws_tools
 from absentia import (
     AbsenceWarning,
     AbsentMKLClassifier,
@@ -27,7 +28,7 @@ from gapped import features, halves, problem
 from market import CLASSIFIERS
 from reference import amkl as slow
 
-CASES = laws.cases(CLASSIFIERS, "iterative", "machine")
+CASES = laws_tools.cases(CLASSIFIERS, "iterative", "machine")
 
 
 @pytest.mark.parametrize(("name", "law"), CASES.values(), ids=CASES)
@@ -175,7 +176,7 @@ def test_a_sample_of_weight_zero_might_as_well_not_be_there(kernels):
 
 def with_gaps():
     """Six samples lack everything, the last view is observed for nobody, and rows to predict with gaps."""
-    views, y = laws.digits(120)
+    views, y = laws_tools.digits(120)
     keep = views.observed.copy()
     keep[:6] = False
     keep[:, 5] = False

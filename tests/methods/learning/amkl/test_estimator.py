@@ -5,7 +5,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-import laws_classifiers as laws
+import laws_tools
 from absentia import AbsenceWarning, AbsentMKLClassifier, MKLClassifier, ViewKernels, datasets
 from gapped import halves, problem
 
@@ -22,7 +22,7 @@ def test_absent_machines_score_in_units_of_the_own_margin(kernels):
 
 
 def test_in_a_pipeline_and_a_search_on_views():
-    views, y = laws.digits(120)
+    views, y = laws_tools.digits(120)
     pipeline = make_pipeline(ViewKernels(), AbsentMKLClassifier(constraint="mean"))
     grid = {"absentmklclassifier__C": [0.1, 10.0], "viewkernels__kernel": ["rbf", "linear"]}
     search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(views, y)
@@ -31,7 +31,7 @@ def test_in_a_pipeline_and_a_search_on_views():
 
 
 def test_one_complete_sample_makes_the_convex_form_zero_filling():
-    views, y = laws.digits(120)
+    views, y = laws_tools.digits(120)
     full, _ = datasets.load_digit_views(n_samples=120, return_X_y=True)
     keep = views.observed.copy()
     keep[7] = True
