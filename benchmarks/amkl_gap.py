@@ -17,8 +17,10 @@ import numpy as np
 import svg
 
 from absentia.methods.learning.engine._polytope import Polytope
-from absentia.methods.learning.engine._solver import Problem, evaluate, solve, start
+from absentia.methods.learning.engine._problem import Problem, evaluate
+from absentia.methods.learning.engine._solver import solve
 from absentia.methods.learning.engine._stack import KernelStack
+from absentia.methods.learning.engine._state import start
 from absentia.methods.learning.engine._svm import Box
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#c65d00", "#767676"

@@ -22,7 +22,8 @@ import numpy as np
 
 from absentia import KernelViews
 from absentia.methods.learning.engine._polytope import Polytope, maximal_rows
-from absentia.methods.learning.engine._solver import Problem, solve
+from absentia.methods.learning.engine._problem import Problem
+from absentia.methods.learning.engine._solver import solve
 from absentia.methods.learning.engine._stack import KernelStack
 from absentia.methods.learning.engine._svm import Box
 

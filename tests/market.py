@@ -14,6 +14,7 @@ from absentia import (
     SVTFill,
     ZeroFill,
 )
+from nearest import NearestMean
 
 # every completer, quick enough to be fitted a hundred times
 COMPLETERS = {
@@ -61,4 +62,5 @@ CLASSIFIERS = {
     "alignment": AverageKernelSVC("alignment"),
     "margin": AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     "mmaf": MMAFClassifier(0.01, max_iter=50),
+    "nearest mean": NearestMean(),  # no method of the package: what the base does for the smallest one
 }

@@ -1,30 +1,12 @@
-"""Average kernels, cheap weights, absent features, and completion before multiple kernel learning."""
+"""Average kernels and cheap weights."""
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import cross_val_score, train_test_split
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from absentia import (
-    MKMC,
-    AbsenceWarning,
-    AverageKernelSVC,
-    EMFill,
-    KernelViews,
-    MeanFill,
-    MKLClassifier,
-    MMAFClassifier,
-    SVTFill,
-    ViewKernels,
-    Views,
-    datasets,
-    missingness,
-)
+from absentia import AverageKernelSVC, KernelViews, ViewKernels, datasets, missingness
 from absentia.methods.learning import _average as baselines
-from absentia.methods.learning._mmaf import mmaf
-from absentia.methods.learning.engine._stack import KernelStack
+from absentia.methods.learning.engine import KernelStack
 from reference import kernel_weights
 
 
@@ -37,9 +19,6 @@ def problem():
 
 def dense(kernels):
     return np.nan_to_num(kernels.to_dense())
-
-
-# -------------------------------------------------------------------------------- the average kernel
 
 
 @pytest.mark.parametrize("normalize", [None, "rows"])
@@ -147,99 +126,3 @@ def test_bad_parameters_are_explained(problem):
     for bad in (AverageKernelSVC("best"), AverageKernelSVC(normalize="cosine"), AverageKernelSVC(lam=0)):
         with pytest.raises(ValueError, match="must be"):
             bad.fit(kv, y < 5)
-
-
-# ----------------------------------------------------------------------------------- absent features
-
-
-def gaps(rng, n=90, d=6, absent=0.3):
-    X = rng.standard_normal((n, d))
-    y = X @ np.array([2.0, -1.0, 1.0, 0, 0, 0]) + 0.3 * rng.standard_normal(n) > 0
-    present = missingness.mcar((n, d), absent, random_state=1)
-    return X, present, y
-
-
-def test_with_nothing_absent_mmaf_is_the_linear_machine(rng):
-    X, _, y = gaps(rng)
-    ours = MMAFClassifier(C=0.5, standardize=False, tol=1e-8).fit(Views.from_list([X]), y)
-    usual = SVC(C=0.5, kernel="linear", tol=1e-8).fit(X, y)
-    np.testing.assert_allclose(ours.coef_, usual.coef_, atol=1e-4)
-    assert ours.n_iter_ == 2  # the second round changes nothing
-
-
-def test_mmaf_reaches_a_fixed_point_of_its_two_steps(rng):
-    X, present, y = gaps(rng)
-    X, signs = np.where(present, X, 0.0), np.where(y, 1.0, -1.0)
-    done = mmaf(X, present, signs, np.full(90, 1.0), 0.01, tol=1e-9, max_iter=500).state
-    assert done.w is not None
-    margins = kernel_weights.margins_of_own_features(X, present, signs, done.w, done.machine.bias)
-    free = (np.abs(done.machine.z) > 1e-6) & (np.abs(done.machine.z) < (1 - 1e-6) / done.s)
-    assert free.sum() >= 3
-    # support vectors off their bounds lie exactly at the margin 1 / |w|, measured in their own features
-    np.testing.assert_allclose(margins[free] * np.linalg.norm(done.w), 1.0, atol=1e-3)
-
-
-def test_nan_inside_a_row_and_an_absent_view_are_both_absent_features(rng):
-    X, present, y = gaps(rng)
-    gapped = np.where(present, X, np.nan)
-    as_values = MMAFClassifier().fit(Views.from_dict({"all": gapped}), y)
-    as_views = MMAFClassifier().fit(Views.from_dict({f"f{j}": gapped[:, [j]] for j in range(6)}), y)
-    np.testing.assert_allclose(as_values.coef_, as_views.coef_, atol=1e-12)
-
-
-def test_mmaf_learns_scales_from_training_samples_that_have_the_feature(rng):
-    X, present, y = gaps(rng)
-    stretched = np.where(present, X * [1, 10, 100, 1, 1, 1] + 5, np.nan)
-    plain = MMAFClassifier().fit(Views.from_dict({"x": np.where(present, X, np.nan)}), y)
-    other = MMAFClassifier().fit(Views.from_dict({"x": stretched}), y)
-    np.testing.assert_allclose(plain.coef_, other.coef_, atol=1e-8)
-
-
-def test_mmaf_says_when_its_rounds_ran_out_and_what_it_wants(rng, problem):
-    views, kv, y = problem
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
-        MMAFClassifier(max_iter=1).fit(views, y < 5)
-    with pytest.raises(TypeError, match="Views are wanted, not KernelViews"):
-        MMAFClassifier().fit(kv, y < 5)
-    with pytest.raises(ValueError, match="tau_min"):
-        MMAFClassifier(tau_min=0).fit(views, y < 5)
-    fitted = MMAFClassifier(C=0.01).fit(views, y < 5)
-    with pytest.raises(ValueError, match="were there in training"):
-        fitted.predict(views.select(views.names[:2]))
-
-
-def test_mmaf_has_the_prior_for_samples_without_features(problem):
-    views, _, y = problem
-    keep = np.ones((80, 6), bool)
-    keep[:4] = False
-    gone = views.hide(keep)
-    with pytest.warns(AbsenceWarning, match="take no part in training"):
-        fitted = MMAFClassifier(C=0.01).fit(gone, np.where(y < 4, "a", "b"))
-    np.testing.assert_array_equal(fitted.unusable(gone), np.arange(80) < 4)
-    assert (fitted.predict(gone)[:4] == "b").all()
-
-
-# ------------------------------------------------------------------------ completion, then learning
-
-
-@pytest.mark.parametrize(
-    "fill", [MeanFill("blocks"), EMFill(3, ridge=0.1), SVTFill(0.1), MKMC(n_components=3)]
-)
-def test_completers_before_multiple_kernel_learning(problem, fill):
-    views, _, y = problem
-    pipeline = make_pipeline(ViewKernels(), fill, MKLClassifier(norm=2))
-    scores = cross_val_score(pipeline, views, y < 5, cv=3, error_score="raise")
-    assert scores.mean() > 0.7
-
-
-def test_new_samples_with_absent_views_are_completed_before_prediction(problem):
-    views, _, y = problem
-    train, test, y_train, _ = train_test_split(views, y < 5, random_state=0)
-    assert not test.observed.all()
-    pipeline = make_pipeline(ViewKernels(), MeanFill("blocks"), MKLClassifier()).fit(train, y_train)
-    scores = pipeline.decision_function(test)
-    assert np.isfinite(scores).all()
-    # what the completer hands on has everything, so nobody is left with the prior
-    rows = pipeline[:-1].transform(test)
-    assert rows.observed.all()
-    assert not pipeline[-1].unusable(rows).any()

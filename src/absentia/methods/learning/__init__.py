@@ -1,7 +1,9 @@
 """Learning from incomplete kernels and features."""
 
 from absentia.methods.learning._average import AverageKernelSVC
-from absentia.methods.learning._machines import IsotonicChances, KernelClassifier, SigmoidChances
+from absentia.methods.learning._base import Classifier
+from absentia.methods.learning._chances import Probability
+from absentia.methods.learning._machines import KernelClassifier
 from absentia.methods.learning._mkl import MKLClassifier, MKLRegressor
 from absentia.methods.learning._mmaf import MMAFClassifier
 from absentia.methods.learning._order import feature_profiles, folds, kernel_profiles, sample_order
@@ -10,12 +12,12 @@ from absentia.methods.learning.amkl import AbsentMKLClassifier
 __all__ = [
     "AbsentMKLClassifier",
     "AverageKernelSVC",
-    "IsotonicChances",
+    "Classifier",
     "KernelClassifier",
     "MKLClassifier",
     "MKLRegressor",
     "MMAFClassifier",
-    "SigmoidChances",
+    "Probability",
     "feature_profiles",
     "folds",
     "kernel_profiles",

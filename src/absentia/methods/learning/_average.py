@@ -29,13 +29,15 @@ finds them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import Array, Solution, Status, Stop, inverse_root
+from absentia.core import Array, Positive, Share, Solution, Status, Stop, inverse_root, method
 from absentia.data import KernelViews
+from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._machines import KernelClassifier, Learned, Training, part_norms
 from absentia.methods.learning.engine import (
     GAP,
@@ -48,7 +50,6 @@ from absentia.methods.learning.engine import (
     without_dust,
 )
 
-WEIGHTS = ("uniform", "alignment", "margin")
 CHUNK = 2**22  # numbers held at a time for the inner products of kernels
 
 
@@ -168,6 +169,7 @@ def ended(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
     return Solution(machine, np.array([machine.primal]), status, Stop(tol, GAP).sentence(status))
 
 
+@method
 class AverageKernelSVC(KernelClassifier):
     """A support vector machine on a weighted average of kernels; an absent view counts as zero.
 
@@ -185,12 +187,14 @@ class AverageKernelSVC(KernelClassifier):
     normalize : {"rows", None}, default None
         ``"rows"``: divide by the root of the weight of the views that each of two samples has, so that
         samples with few views are as long as others.
-    lam : float, default 0.1
-        Only ``"margin"``: from 0 (nearest points of the classes) to 1 (their means).
     tol : float, default 1e-3
         Relative duality gap at which to stop.
-    class_weight, probability
-        As in :class:`MKLClassifier`.
+    lam : float, default 0.1
+        Only ``"margin"``: from 0 (nearest points of the classes) to 1 (their means).
+    class_weight : dict, "balanced" or None
+        Factor on C by class.
+    probability : bool, "sigmoid" or "isotonic", default False
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
 
     Attributes
     ----------
@@ -207,37 +211,21 @@ class AverageKernelSVC(KernelClassifier):
     ((6,), True)
     """
 
-    def __init__(
-        self,
-        weights: str = "uniform",
-        *,
-        C: float = 1.0,
-        normalize: str | None = None,
-        lam: float = 0.1,
-        tol: float = 1e-3,
-        class_weight: Any = None,
-        probability: bool | str = False,
-    ) -> None:
-        self.weights = weights
-        self.C = C
-        self.normalize = normalize
-        self.lam = lam
-        self.tol = tol
-        self.class_weight = class_weight
-        self.probability = probability
+    weights: Literal["uniform", "alignment", "margin"] = "uniform"
+    _: KW_ONLY
+    C: Positive = 1.0
+    normalize: Literal["rows"] | None = None
+    lam: Share = 0.1
+    tol: Positive = 1e-3
+    class_weight: Any = None
+    probability: Probability = False
 
     @property
     def tau_min(self) -> float:  # type: ignore[override]
         """Least share of the margin to divide scores of several classes by: 1, where rows are scaled."""
         return 1.0 if self.normalize == "rows" else 0.2
 
-    def _learn(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
-        if self.weights not in WEIGHTS:
-            raise ValueError(f"weights must be one of {WEIGHTS}, not {self.weights!r}")
-        if self.normalize not in ("rows", None):
-            raise ValueError(f"normalize must be 'rows' or None, not {self.normalize!r}")
-        if not 0 < self.lam <= 1:
-            raise ValueError(f"lam must be above 0 and at most 1, not {self.lam!r}")
+    def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         rows = self.normalize == "rows"
         return [fixed_machine(training, y, self._weigh(training, y), rows, self.tol) for y in signs]
 

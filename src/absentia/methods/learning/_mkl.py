@@ -13,42 +13,37 @@ them, and ``norm=inf`` would be the plain sum.  Solved to a duality gap by
 ``_solver``; weights for ``norm > 1`` are updated in closed form between machines.
 
 Departures: several classes are learned one against the rest over the same kernels, with weights of their
-own or shared; then scores take into account how much of a machine a sample's views can reach (see
-``decision_function``).
+own or shared; then scores take into account how much of a machine a sample's views can reach
+(``KernelClassifier``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import KW_ONLY
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
-from absentia.core import Array, Callback, suited_to
+from absentia.core import Array, Callback, NonNegative, Positive, Range, method, suited_to
 from absentia.data import KernelViews, check_kernels
-from absentia.methods.learning._machines import (
-    KernelClassifier,
-    KernelMachine,
-    Learned,
-    Training,
-    learn,
-    mixed,
-    sample_weights,
-)
+from absentia.methods.learning._base import mixed, warn_of_empty
+from absentia.methods.learning._chances import Probability
+from absentia.methods.learning._labels import sample_weights
+from absentia.methods.learning._machines import KernelClassifier, KernelMachine, Learned, Training, learn
 from absentia.methods.learning.engine import Box, NormBall, Polytope, Region
+
+Norm = Annotated[float, Range(least=1)]
 
 
 def weight_region(m: int, norm: float) -> Region:
     """``{eta >= 0, |eta|_norm <= 1}``."""
-    if not (np.isfinite(norm) and norm >= 1):
-        raise ValueError(
-            f"norm must be a number from 1 on, not {norm!r}; for equal weights use CombineKernels"
-        )
     return Polytope.simplex(m) if norm == 1 else NormBall(m, float(norm))
 
 
+@method
 class MKLClassifier(KernelClassifier):
     """A support vector machine on a sum of kernels with learned weights; an absent view counts as zero.
 
@@ -60,7 +55,8 @@ class MKLClassifier(KernelClassifier):
     C : float, default 1.0
         Price of a training error.
     norm : float, default 1
-        p of the weights' p-norm; 1 selects few views, 2 and more spread the weight.
+        p of the weights' p-norm; 1 selects few views, 2 and more spread the weight.  For equal weights
+        use :class:`AverageKernelSVC`.
     tol : float, default 1e-3
         Relative duality gap at which to stop.
     class_weight : dict, "balanced" or None
@@ -97,32 +93,23 @@ class MKLClassifier(KernelClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        norm: float = 1,
-        tol: float = 1e-3,
-        class_weight: Any = None,
-        probability: bool | str = False,
-        shared_weights: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.C = C
-        self.norm = norm
-        self.tol = tol
-        self.class_weight = class_weight
-        self.probability = probability
-        self.shared_weights = shared_weights
-        self.callback = callback
+    C: Positive = 1.0
+    _: KW_ONLY
+    norm: Norm = 1
+    tol: Positive = 1e-3
+    class_weight: Any = None
+    probability: Probability = False
+    shared_weights: bool = False
+    callback: Callback | None = None
 
-    def _learn(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
+    def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         boxes = [Box.classification(y, training.bound) for y in signs]
         region = weight_region(len(training.stack), self.norm)
         shared = self.shared_weights
         return learn(training, boxes, region, tol=self.tol, shared=shared, callback=self.callback)
 
 
+@method
 class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     """Support vector regression on a sum of kernels with learned weights; an absent view counts as zero.
 
@@ -151,42 +138,37 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        epsilon: float = 0.1,
-        norm: float = 1,
-        tol: float = 1e-3,
-        callback: Callback | None = None,
-    ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.norm = norm
-        self.tol = tol
-        self.callback = callback
+    C: Positive = 1.0
+    _: KW_ONLY
+    epsilon: NonNegative = 0.1
+    norm: Norm = 1
+    tol: Positive = 1e-3
+    callback: Callback | None = None
 
     def fit(self, X: KernelViews, y: Any, sample_weight: Any = None) -> Self:
         """Learn from square kernels of the training samples and their targets."""
+        self._check_parameters()
         X = check_kernels(X)
         if np.iscomplexobj(y):
             raise ValueError("targets are complex numbers; real ones are wanted")
         y = column_or_1d(y).astype(np.float64)
         if len(y) != len(X) or not np.isfinite(y).all():
             raise ValueError(f"one finite target for each of {len(X)} samples is wanted; {len(y)} came")
-        if not self.epsilon >= 0:
-            raise ValueError(f"epsilon must not be negative; got {self.epsilon!r}")
+        if not X.observed.any():
+            raise ValueError("no view is observed for any sample; there is nothing to learn from")
+        warn_of_empty(X)
         weight = sample_weights(sample_weight, len(y))
-        training = self._training(X, y, weight)
         self._prior = float(np.average(y, weights=weight))
+        training = self._training(X, y, weight * X.observed.any(axis=1))
         box = Box.regression(y[training.order], training.bound, self.epsilon)
         region = weight_region(len(training.stack), self.norm)
         with suited_to(len(X)):
             found = learn(training, [box], region, tol=self.tol, callback=self.callback)
         self._keep(X, found, training.order)
+        self._remember(X)
         return self
 
     def predict(self, X: KernelViews) -> Array:
         """Targets of the rows; the mean training target where no view is usable."""
         X = self._check_rows(X)
-        return mixed(self._share(X.observed), self._raw_scores(X), self._prior)[:, 0]
+        return mixed(self._reach(X), self._raw_scores(X), self._prior)[:, 0]

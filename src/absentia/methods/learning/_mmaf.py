@@ -22,17 +22,19 @@ is NaN inside an observed row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import KW_ONLY
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Iterative, Method, Solution, Stop, iterate, warn
-from absentia.data import AbsenceWarning, Views, shown
-from absentia.methods.learning._machines import LabelMixin, mixed, sample_weights
+from absentia.core import Array, Callback, Iterative, Positive, Share, Solution, Whole, method
+from absentia.data import Views
+from absentia.methods.learning._base import Classifier
+from absentia.methods.learning._chances import Probability
+from absentia.methods.learning._labels import one_against_rest
 from absentia.methods.learning._order import sample_order, table_profile
+from absentia.methods.learning._rounds import Round, in_rounds
 from absentia.methods.learning.engine import DUST, Box, Machine, fit_machine
 
 
@@ -44,48 +46,31 @@ def share(present: Array, w: Array, tau_min: float) -> Array:
     return np.maximum(np.sqrt(present @ w**2 / total), tau_min)
 
 
-@dataclass(frozen=True)
-class Round:
-    """After a round: the s it was solved with, the one it leads to, the machine and its normal vector."""
+class Linear(NamedTuple):
+    """A machine, its normal vector, and the shares that it was learned with."""
 
+    machine: Machine
+    w: Array
     s: Array
-    following: Array
-    machine: Machine | None = None
-    w: Array | None = None
-
-    @property
-    def objective(self) -> float:
-        assert self.machine is not None
-        return self.machine.primal
 
 
 def mmaf(
-    X: Array,
-    present: Array,
-    y: Array,
-    bound: Array,
-    tau_min: float,
-    *,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
-) -> Solution[Round]:
+    X: Array, present: Array, y: Array, bound: Array, tau_min: float, tol: float, **options: Any
+) -> tuple[Linear, Solution[Round[Linear]]]:
     """Machine for given s, s for given machine, in turn; `X` is zero where `present` is False."""
     K = np.ascontiguousarray(X @ X.T)
 
-    def step(last: Round) -> Round:
-        s = last.following
-        start = None if last.machine is None else last.machine.z
+    def step(s: Array, last: Linear | None) -> Round[Linear]:
+        start = None if last is None else last.machine.z
         machine = fit_machine(K, Box.classification(y, bound / s, s), tol=tol / 10, start=start)
         w = X.T @ machine.z
-        return Round(s, share(present, w, tau_min), machine, w)
+        return Round(share(present, w, tau_min), machine.primal, Linear(machine, w, s))
 
-    ones = np.ones(len(y))
-    first = Round(ones, ones)
-    return iterate(step, lambda r: r.objective, first, stop=Stop(tol), max_iter=max_iter, callback=callback)
+    return in_rounds(step, len(y), tol=tol, **options)
 
 
-class MMAFClassifier(LabelMixin, Iterative, Method):
+@method
+class MMAFClassifier(Classifier, Iterative):
     """A linear support vector machine with margins measured in the features that each sample has.
 
     Takes :class:`Views`, no kernels: absent views and NaN inside observed rows are absent features.
@@ -104,6 +89,8 @@ class MMAFClassifier(LabelMixin, Iterative, Method):
         Rounds at most.
     class_weight : dict, "balanced" or None
         Factor on C by class.
+    probability : bool, "sigmoid" or "isotonic", default False
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
     callback : callable, optional
         Called with an :class:`absentia.core.Progress` after each round; returning True stops.
 
@@ -122,68 +109,31 @@ class MMAFClassifier(LabelMixin, Iterative, Method):
     (60,)
     """
 
-    names_in_: tuple[str, ...]
+    C: Positive = 1.0
+    _: KW_ONLY
+    standardize: bool = True
+    tau_min: Share = 0.2
+    tol: Positive = 1e-3
+    max_iter: Whole = 20
+    class_weight: Any = None
+    probability: Probability = False
+    callback: Callback | None = None
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        standardize: bool = True,
-        tau_min: float = 0.2,
-        tol: float = 1e-3,
-        max_iter: int = 20,
-        class_weight: Any = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.C = C
-        self.standardize = standardize
-        self.tau_min = tau_min
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.callback = callback
+    _takes = "views"
 
-    def fit(self, X: Views, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the features of the training samples and their labels."""
-        self._check_parameters()
-        X = _check_views(X)
-        y, weight = self._labels(X, y, sample_weight)
-        self.names_in_, self.ids_ = X.names, X.ids
-        self._widths = [X.block(name).shape[1] for name in X.names]
+    def _learn(self, X: Views, y: Array, weight: Array) -> None:
         table = _joined(X)
-        self._learn_scales(table[sample_weights(sample_weight, len(X)) > 0])
+        self._learn_scales(table[weight > 0])
         values, present = self._scaled(table)
-        usable = present.any(axis=1)
-        if not usable.all():
-            warn(
-                f"{(~usable).sum()} sample(s) without any feature, e.g. {shown(X.ids[np.argmin(usable)])}, "
-                "take no part in training",
-                AbsenceWarning,
-            )
-        targets = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
         # in an order of their own, so that the order in which samples come changes nothing
         order = sample_order([table_profile(table)], np.ones((len(y), 1), dtype=bool), y, weight)
-        values, present, y, bound = (
-            values[order],
-            present[order],
-            y[order],
-            (self.C * weight * usable)[order],
-        )
-        found = [
-            mmaf(values, present, np.where(y == t, 1.0, -1.0), bound, self.tau_min, **options)
-            for t in targets
-        ]
-        self.n_features_in_ = values.shape[1]
-        self._keep(found)
-        return self
-
-    def _check_parameters(self) -> None:
-        if not self.C > 0 or not self.tol > 0 or not 0 < self.tau_min <= 1 or self.max_iter < 1:
-            raise ValueError(
-                "C and tol must be positive, 0 < tau_min <= 1 and max_iter >= 1; got "
-                f"C={self.C!r}, tol={self.tol!r}, tau_min={self.tau_min!r}, max_iter={self.max_iter!r}"
-            )
+        values, present, bound = values[order], present[order], (self.C * weight)[order]
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        signs = one_against_rest(y[order], len(self.classes_))
+        found = [mmaf(values, present, one, bound, self.tau_min, **options) for one in signs]
+        self.coef_ = np.array([one.w for one, _ in found])
+        self.bias_ = np.array([one.machine.bias for one, _ in found])
+        self._record(max((end for _, end in found), key=lambda s: (not s.converged, s.n_iter)))
 
     def _learn_scales(self, table: Array) -> None:
         seen = ~np.isnan(table)
@@ -199,51 +149,18 @@ class MMAFClassifier(LabelMixin, Iterative, Method):
         present = ~np.isnan(table)
         return np.where(present, (table - self._mean) / self._scale, 0.0), present
 
-    def _keep(self, found: list[Solution[Round]]) -> None:
-        rounds = [one.state for one in found]
-        self.coef_ = np.array([r.w for r in rounds])
-        self.bias_ = np.array([r.machine.bias for r in rounds if r.machine is not None])
-        self._record(max(found, key=lambda s: (not s.converged, s.n_iter)))
-
-    def decision_function(self, X: Views) -> Array:
-        """Scores of `X` in units of each sample's own margin; see :class:`AbsentMKLClassifier`."""
-        values, present = self._scaled(self._table(X))
-        scores, two = values @ self.coef_.T, len(self.classes_) == 2
+    def _score(self, X: Views) -> Array:
+        """In units of each sample's own margin; see :class:`AbsentMKLClassifier`."""
+        values, present = self._scaled(_joined(X))
         tau = np.column_stack([share(present, w, self.tau_min) for w in self.coef_])
-        scores = (scores + self.bias_) / tau if two else scores / tau + self.bias_
-        prior = 2 * (self._prior[1:] if two else self._prior) - 1
-        scores = mixed(self._reached(present), scores, prior)
-        return scores[:, 0] if two else scores
+        scores = values @ self.coef_.T
+        return (scores + self.bias_) / tau if len(self.classes_) == 2 else scores / tau + self.bias_
 
-    def unusable(self, X: Views) -> Array:
-        """Which samples have no feature with a coefficient, so that only the prior can be said of them."""
-        return np.asarray(~(self._reached(~np.isnan(self._table(X))) > 0).any(axis=1))
-
-    def _reached(self, present: Array) -> Array:
+    def _reach(self, X: Views) -> Array:
         """Share of each machine's normal vector in the features that are there; 0 where it is rounding."""
         total = np.linalg.norm(self.coef_, axis=1)
-        share = np.sqrt(present @ self.coef_.T**2) / np.where(total > 0, total, 1.0)
-        return np.where(share > DUST, share, 0.0)
-
-    def _table(self, X: Any) -> Array:
-        check_is_fitted(self, "coef_")
-        X = _check_views(X)
-        widths = [X.block(name).shape[1] for name in X.names]
-        if X.names != self.names_in_ or widths != self._widths:
-            came, wanted = (
-                dict(zip(n, w, strict=True)) for n, w in ((X.names, widths), (self.names_in_, self._widths))
-            )
-            raise ValueError(f"views and numbers of features {came} came, {wanted} were there in training")
-        return _joined(X)
-
-
-def _check_views(X: Any) -> Views:
-    if not isinstance(X, Views):
-        raise TypeError(
-            f"Views are wanted, not {type(X).__name__}: features, Views.from_dict({{'name': table, ...}}), "
-            "with NaN where absent; for kernels use AbsentMKLClassifier"
-        )
-    return X
+        reach = np.sqrt(~np.isnan(_joined(X)) @ self.coef_.T**2) / np.where(total > 0, total, 1.0)
+        return np.where(reach > DUST, reach, 0.0)
 
 
 def _joined(X: Views) -> Array:

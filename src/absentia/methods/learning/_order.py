@@ -18,6 +18,7 @@ from absentia.core import Array, RandomState, generator
 from absentia.data import KernelViews, Views
 
 DIGITS = 9
+COPIED = 2**30  # bytes of kernels that are brought into an order of their own at most
 
 
 def kernel_profiles(X: KernelViews) -> list[Array]:
@@ -52,6 +53,19 @@ def _digits(columns: Array, unit: float) -> Array:
     size = np.abs(columns).max(axis=0, initial=0.0)
     size = np.maximum(size, np.abs([unit, unit * len(columns), 0.0]))
     return np.asarray(np.round(columns / np.where(size > 0, size, 1.0), DIGITS) + 0.0)
+
+
+def own_order(X: KernelViews | Views, *labels: Array) -> tuple[Array, Array]:
+    """Positions of the views that someone has, and of the samples, in an order of their own.
+
+    Beyond :data:`COPIED` bytes of kernels, which that would copy, they stay as they came.
+    """
+    counts = X.observed.sum(axis=0)
+    if isinstance(X, KernelViews) and 8 * float((counts.astype(np.float64) ** 2).sum()) > COPIED:
+        return np.flatnonzero(counts), np.arange(len(X))
+    profiles = kernel_profiles(X) if isinstance(X, KernelViews) else feature_profiles(X)
+    views = view_order(profiles)
+    return views[counts[views] > 0], sample_order(profiles, X.observed, *labels)
 
 
 def view_order(profiles: Sequence[Array]) -> Array:

@@ -5,6 +5,7 @@ import pytest
 from sklearn.svm import SVC, SVR
 
 from absentia.methods.learning.engine._svm import Box, fit_machine, product
+from reference import amkl
 from reference import svm as slow
 
 
@@ -148,3 +149,17 @@ def test_few_steps_are_reported_honestly():
     machine = fit_machine(K, box, tol=1e-9, max_steps=5)
     assert machine.n_steps == 5
     assert machine.gap > 1e-9 * machine.primal
+
+
+def test_what_a_machine_says_of_itself_holds_for_its_own_coefficients():
+    """Scores are those of the coefficients, not those carried along from pair to pair."""
+    rng = np.random.default_rng(0)
+    X = 1e5 * rng.standard_normal((60, 8))
+    K, y = X @ X.T, np.where(rng.random(60) > 0.5, 1.0, -1.0)
+    box = Box.classification(y, np.ones(60))
+    machine = fit_machine(K, box, tol=1e-3, max_steps=2000)
+    np.testing.assert_allclose(
+        machine.scores, K @ machine.z, rtol=1e-10, atol=1e-10 * np.abs(machine.scores).max()
+    )
+    gap = amkl.duality_gap(K[None], np.ones(1), machine.z, machine.bias, *box, free=False)
+    assert gap * machine.primal <= machine.gap + 1e-9 * machine.primal

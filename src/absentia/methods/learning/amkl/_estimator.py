@@ -56,145 +56,27 @@ Departures from the paper, and why:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import KW_ONLY
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Solution, Stop, iterate, warn
+from absentia.core import Array, Callback, NonNegative, Positive, Share, Whole, method, warn
 from absentia.data import AbsenceWarning, KernelViews, check_kernels, check_observed
-from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn, learned
+from absentia.methods.learning._chances import Probability
+from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn
 from absentia.methods.learning.amkl._paper import Complete, paper_convex, paper_penalized
-from absentia.methods.learning.engine import Box, Polytope, Problem, State, solve
+from absentia.methods.learning.amkl._shares import iterative, observed_share, penalized, two_steps
+from absentia.methods.learning.engine import Box, Polytope
 
 
-def margin_share(observed: Array, norms: Array, tau_min: float) -> Array:
-    """Eq. 8: the share of ``sum_p |w_p|`` in each sample's views, at least `tau_min`."""
-    total = float(norms.sum())
-    share = observed @ norms / total if total > 0 else np.ones(len(observed))
-    return np.maximum(share, tau_min)
-
-
-def closest_tau(o: Array, u: Array, v: Array) -> Array:
-    """Eq. 23: the tau nearest `o` with ``v tau <= u``, each sample for itself.
-
-    With ``v = min(u / tau, 1)`` of the tau before: `o` for whoever is on the right side, the tau before for
-    whoever is not.  On which side a sample on the boundary lies is rounding; it counts as right.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        limit = u / v
-    return np.where(v > 0, np.minimum(o, limit), np.where(v < 0, np.maximum(o, limit), o))
-
-
-def reached(u: Array, tau: Array) -> Array:
-    """``v = 1 - xi`` of samples with margins `u`; zero where one lies on the boundary but for rounding."""
-    return np.where(np.abs(u) <= 1e-9 * tau, 0.0, np.minimum(u / tau, 1.0))
-
-
-def penalty(observed: Array, tau: Array, lam: float) -> float:
-    """``Lambda = 1 + (lambda / n) sum_i sum_p (tau_i - s_ip)^2``."""
-    return 1.0 + lam * float(((tau[:, None] - observed) ** 2).sum(axis=1).mean())
-
-
-# ------------------------------------------------------------------------------------ the three methods
-
-
-def convex(training: Training, constraint: str) -> Polytope:
-    """Where C-AMKL's weights may be: every sample's views, or the average sample's."""
-    rows = training.rows
+def convex(rows: Array, constraint: str) -> Polytope:
+    """Where C-AMKL's weights may be: bounded for the views in every row, or in the average row."""
     return Polytope.of_rows(rows) if constraint == "rows" else Polytope(rows.mean(axis=0)[None])
 
 
-@dataclass(frozen=True)
-class Round:
-    """After a round of I-AMKL: the tau it was solved with, the one it leads to, and its solution."""
-
-    tau: Array
-    following: Array
-    solution: Solution[State] | None = None
-    machine: Learned | None = None
-
-    @property
-    def objective(self) -> float:
-        assert self.solution is not None
-        return self.solution.state.objective
-
-
-def iterative(
-    training: Training, y: Array, tau_min: float, *, tol: float, max_iter: int, callback: Callback | None
-) -> Learned:
-    """Algorithm 1: machine and weights for given tau, then tau for given machine."""
-    region = Polytope.simplex(len(training.stack))
-
-    def step(last: Round) -> Round:
-        tau = last.following
-        problem = Problem(training.stack, (Box.classification(y, training.bound / tau, tau),), region)
-        warm = last.solution.state.point if last.solution else None
-        eta, z = (warm.eta, warm.coefficients) if warm else (None, None)
-        solution = solve(problem, tol=tol, eta=eta, z=z)
-        machine = learned(problem, solution)[0]
-        machine = machine._replace(tau=tau)
-        return Round(tau, margin_share(training.observed, machine.norms, tau_min), solution, machine)
-
-    ones = np.ones(len(y))
-    rounds = iterate(
-        step, lambda r: r.objective, Round(ones, ones), stop=Stop(tol), max_iter=max_iter, callback=callback
-    )
-    machine = rounds.state.machine
-    assert machine is not None
-    return machine._replace(solution=rounds)
-
-
-def penalized(training: Training, y: Array, lam: float, tau: Array) -> Box:
-    """Eq. 18 with given tau."""
-    Lambda = penalty(training.rows, tau[training.bound > 0], lam)
-    return Box.classification(y, training.bound / (Lambda * tau), tau)
-
-
-def two_steps(
-    training: Training, y: Array, lam: float, *, tol: float, max_iter: int, callback: Callback | None
-) -> Learned:
-    """Eq. 18 for given tau, then tau by eq. 23, from ``tau = 1``: on what is observed.
-
-    No floor under tau is needed: it is never below the lesser of o and the tau before.
-    """
-    region, o = Polytope.simplex(len(training.stack)), observed_share(training)
-
-    def step(last: Round) -> Round:
-        tau = last.following
-        box = penalized(training, y, lam, tau)
-        problem = Problem(training.stack, (box,), region)
-        warm = last.solution.state.point if last.solution else None
-        eta, z = (warm.eta, warm.coefficients) if warm else (None, None)
-        solution = solve(problem, tol=tol, eta=eta, z=z)
-        machine = learned(problem, solution)[0]._replace(tau=tau)
-        own = solution.state.point.machines[0]
-        u = y * (own.scores + own.bias)
-        return Round(tau, closest_tau(o, u, reached(u, tau)), solution, machine)
-
-    def objective(last: Round) -> float:
-        return penalty(training.rows, last.tau[training.bound > 0], lam) * last.objective
-
-    ones = np.ones(len(y))
-    rounds = iterate(
-        step, objective, Round(ones, ones), stop=Stop(tol), max_iter=max_iter, callback=callback
-    )
-    machine = rounds.state.machine
-    assert machine is not None
-    return machine._replace(solution=rounds)
-
-
-def observed_share(training: Training) -> Array:
-    """``o``: the share of all views that each sample has; 1 for samples that take no part."""
-    return np.where(training.bound > 0, training.observed.mean(axis=1), 1.0)
-
-
-# ------------------------------------------------------------------------------------------- estimator
-
-FORMULATIONS = ("convex", "iterative", "penalized")
-
-
+@method
 class AbsentMKLClassifier(KernelClassifier):
     """Multiple kernel learning with margins measured in the views that each sample has.
 
@@ -223,11 +105,18 @@ class AbsentMKLClassifier(KernelClassifier):
         objective from round to round.  (Algorithm 1 watches the largest change of a weight instead.)
     max_iter : int, default 10
         Rounds of ``"iterative"``, and of ``"penalized"`` with `two_step` or in the paper's form.
-    class_weight, probability, shared_weights, callback
-        As in :class:`MKLClassifier`; shared weights only with ``"convex"`` and ``"penalized"``.
+    class_weight : dict, "balanced" or None
+        Factor on C by class.
+    probability : bool, "sigmoid" or "isotonic", default False
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
+    shared_weights : bool, default False
+        With more than two classes, only ``"convex"`` and ``"penalized"``: the same weights for all classes.
     paper_form : bool, default False
         Eqs. 31 and 21 as printed, for reproduction.  They read absent views of training samples, so
         ``fit(complete_kernels, y, observed=mask)`` wants complete kernels and a mask.
+    callback : callable, optional
+        Called with an :class:`absentia.core.Progress` after each step (where there are rounds, after each
+        round); returning True stops.
 
     Attributes
     ----------
@@ -240,6 +129,13 @@ class AbsentMKLClassifier(KernelClassifier):
     tau_ : ndarray of shape (n_samples,), or (n_classes, n_samples) with more than two classes
         The share of the margin that each training sample was learned with; ones with ``"convex"``.
 
+    Notes
+    -----
+    Scores are in units of each sample's own margin.  With tau the share of the margin that its observed
+    views carry (at least `tau_min`), the score is divided by tau for two classes, which leaves its sign
+    alone.  For more, whose machines put their weights on different views, what the views say is divided by
+    tau and the bias is not: as if the absent views agreed with the observed.
+
     Examples
     --------
     >>> from absentia import AbsentMKLClassifier, ViewKernels, datasets, missingness
@@ -251,38 +147,22 @@ class AbsentMKLClassifier(KernelClassifier):
     (3,)
     """
 
-    _own_margins = True
+    formulation: Literal["convex", "iterative", "penalized"] = "convex"
+    _: KW_ONLY
+    C: Positive = 1.0
+    lam: NonNegative = 1.0
+    constraint: Literal["rows", "mean"] = "rows"
+    tau_min: Share = 0.2
+    tol: Positive = 1e-3
+    max_iter: Whole = 10
+    class_weight: Any = None
+    probability: Probability = False
+    shared_weights: bool = False
+    two_step: bool = False
+    paper_form: bool = False
+    callback: Callback | None = None
 
-    def __init__(
-        self,
-        formulation: str = "convex",
-        *,
-        C: float = 1.0,
-        lam: float = 1.0,
-        constraint: str = "rows",
-        tau_min: float = 0.2,
-        tol: float = 1e-3,
-        max_iter: int = 10,
-        class_weight: Any = None,
-        probability: bool | str = False,
-        shared_weights: bool = False,
-        two_step: bool = False,
-        paper_form: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.formulation = formulation
-        self.C = C
-        self.lam = lam
-        self.constraint = constraint
-        self.tau_min = tau_min
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.probability = probability
-        self.shared_weights = shared_weights
-        self.two_step = two_step
-        self.paper_form = paper_form
-        self.callback = callback
+    _own_margins = True
 
     def fit(self, X: KernelViews, y: Any, sample_weight: Any = None, observed: Any = None) -> Self:
         """Learn from square kernels of the training samples and their labels.
@@ -295,16 +175,7 @@ class AbsentMKLClassifier(KernelClassifier):
         self._mask = self._paper_mask(X, observed)
         return super().fit(X, y, sample_weight)
 
-    def _check_parameters(self) -> None:
-        if self.formulation not in FORMULATIONS:
-            raise ValueError(f"formulation must be one of {FORMULATIONS}, not {self.formulation!r}")
-        if self.constraint not in ("rows", "mean"):
-            raise ValueError(f"constraint must be 'rows' or 'mean', not {self.constraint!r}")
-        if not 0 < self.tau_min <= 1 or not self.lam >= 0 or self.max_iter < 1:
-            raise ValueError(
-                "0 < tau_min <= 1, lam >= 0 and max_iter >= 1 are wanted; got "
-                f"tau_min={self.tau_min!r}, lam={self.lam!r}, max_iter={self.max_iter!r}"
-            )
+    def _check(self) -> None:
         if self.formulation == "iterative" and (self.paper_form or self.shared_weights):
             raise ValueError("paper_form and shared_weights do not go with formulation='iterative'")
         if self.shared_weights and (self.paper_form or self.two_step):
@@ -329,7 +200,7 @@ class AbsentMKLClassifier(KernelClassifier):
         )
         return check_observed(observed, len(X), X.n_views)
 
-    def _learn(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
+    def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         if self.paper_form:
             return [self._learn_paper(training, y) for y in signs]
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
@@ -338,10 +209,10 @@ class AbsentMKLClassifier(KernelClassifier):
         if self.formulation == "iterative":
             return [iterative(training, y, self.tau_min, **options) for y in signs]
         if self.formulation == "convex":
-            self._warn_of_complete_rows(training)
+            self._warn_of_complete_rows(training.rows)
             tau = np.ones(len(training.bound))
             boxes = [Box.classification(y, training.bound) for y in signs]
-            region = convex(training, self.constraint)
+            region = convex(training.rows, self.constraint)
         else:
             tau = np.maximum(observed_share(training), self.tau_min)
             boxes = [penalized(training, y, self.lam, tau) for y in signs]
@@ -368,8 +239,7 @@ class AbsentMKLClassifier(KernelClassifier):
         gamma = energy / np.where(total > 0, total, 1.0)
         return gamma[0] if self.weights_.ndim == 1 else gamma
 
-    def _warn_of_complete_rows(self, training: Training) -> None:
-        rows = training.rows
+    def _warn_of_complete_rows(self, rows: Array) -> None:
         complete = rows.all(axis=1)
         if self.constraint == "rows" and complete.any() and not complete.all():
             warn(
@@ -385,11 +255,9 @@ class AbsentMKLClassifier(KernelClassifier):
         mask = self._mask[np.ix_(training.order, self._views)]
         complete = Complete(training.stack, mask, y, training.bound)
         if self.formulation == "convex":
-            masked = Training(training.stack, complete.observed, training.bound, training.order)
-            return paper_convex(complete, convex(masked, self.constraint), tol=self.tol)
-        return paper_penalized(
-            complete, self.lam, closest_tau, reached, penalty, tol=self.tol, max_iter=self.max_iter
-        )
+            region = convex(mask[training.bound > 0], self.constraint)
+            return paper_convex(complete, region, tol=self.tol)
+        return paper_penalized(complete, self.lam, tol=self.tol, max_iter=self.max_iter)
 
     def _raw_scores(self, X: KernelViews) -> Array:
         if not self.paper_form:
@@ -401,6 +269,5 @@ class AbsentMKLClassifier(KernelClassifier):
             scores[X.observed[:, v]] += X.operator(name) @ np.ascontiguousarray(self.dual_coef_.T)
         return scores
 
-    def _refit(self, machine: Any, X: KernelViews, y: Array, weight: Array, rows: Array) -> Any:
-        mask = None if self._mask is None else self._mask[rows]
-        return machine.fit(X[np.ix_(rows, rows)], y[rows], sample_weight=weight[rows], observed=mask)
+    def _fit_options(self, rows: Array) -> dict[str, Any]:
+        return {} if self._mask is None else {"observed": self._mask[rows]}

@@ -17,14 +17,16 @@ doing these in turn converges; linearising in eta gives the gap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from absentia.core import Array, Solution, Stop, iterate
 from absentia.methods.learning._machines import Learned
+from absentia.methods.learning._rounds import Round, in_rounds
+from absentia.methods.learning.amkl._shares import closest_tau, penalty, reached
 from absentia.methods.learning.engine import (
     GAP,
     Box,
@@ -109,7 +111,7 @@ def shared_alpha(
     )
 
 
-def _learned(state: Shared, solution: Solution[object]) -> Learned:
+def _learned(state: Shared, solution: Solution[Any]) -> Learned:
     eta, norms = without_dust(state.eta), without_dust(np.sqrt(state.v))
     return Learned(eta, state.alpha, state.machine.bias, norms, state.gap, solution)
 
@@ -117,45 +119,20 @@ def _learned(state: Shared, solution: Solution[object]) -> Learned:
 def paper_convex(complete: Complete, region: Polytope, *, tol: float) -> Learned:
     """Eq. 31."""
     solution = shared_alpha(complete, region, Box.classification(complete.y, complete.bound), tol=tol)
-    return _learned(solution.state, solution)  # type: ignore[arg-type]
+    return _learned(solution.state, solution)
 
 
-@dataclass(frozen=True)
-class PenalizedRound:
-    """After a round of eq. 21: tau, its Lambda, and the solution for it."""
-
-    following: Array
-    objective: float = np.inf
-    shared: Shared | None = None
-    tau: Array | None = None
-
-
-def paper_penalized(
-    complete: Complete,
-    lam: float,
-    closest_tau: Callable[[Array, Array, Array], Array],
-    reached: Callable[[Array, Array], Array],
-    penalty: Callable[[Array, Array, float], float],
-    *,
-    tol: float,
-    max_iter: int,
-) -> Learned:
+def paper_penalized(complete: Complete, lam: float, *, tol: float, max_iter: int) -> Learned:
     """Eq. 21: alpha and the weights for given tau, then tau by eq. 23, from ``tau = 1``."""
     region = Polytope.simplex(len(complete.stack))
     G, o, counts = complete.masked_sum(), complete.observed.mean(axis=1), complete.bound > 0
 
-    def step(last: PenalizedRound) -> PenalizedRound:
-        tau = last.following
+    def step(tau: Array, last: tuple[Shared, Array] | None) -> Round[tuple[Shared, Array]]:
         Lambda = penalty(complete.observed[counts], tau[counts], lam)
         box = Box.classification(complete.y, complete.bound / (Lambda * tau), tau)
-        warm = last.shared.eta if last.shared else None
-        shared = shared_alpha(complete, region, box, tol=tol, eta=warm).state
+        shared = shared_alpha(complete, region, box, tol=tol, eta=last[0].eta if last else None).state
         u = complete.y * (G @ shared.alpha + shared.machine.bias)
-        following = closest_tau(o, u, reached(u, tau))
-        return PenalizedRound(following, Lambda * shared.machine.primal, shared, tau)
+        return Round(closest_tau(o, u, reached(u, tau)), Lambda * shared.machine.primal, (shared, tau))
 
-    rounds = iterate(
-        step, lambda r: r.objective, PenalizedRound(np.ones(len(o))), stop=Stop(tol), max_iter=max_iter
-    )
-    assert rounds.state.shared is not None
-    return _learned(rounds.state.shared, rounds)._replace(tau=rounds.state.tau)  # type: ignore[arg-type]
+    (shared, tau), rounds = in_rounds(step, len(o), tol=tol, max_iter=max_iter)
+    return _learned(shared, rounds)._replace(tau=tau)

@@ -1,0 +1,76 @@
+"""What is learned from, kernels of the samples or their features, and what differs between the two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from absentia.core import Array
+from absentia.data import KernelViews, Views, check_kernels
+
+
+class Kernels:
+    """Square :class:`KernelViews` to learn from; then rows of new samples against the training samples."""
+
+    pairwise = True
+    check = staticmethod(check_kernels)
+
+    def check_rows(self, X: Any, learner: Any) -> Any:
+        """New samples that go with those that `learner` has learned from."""
+        if not isinstance(X, KernelViews):
+            raise TypeError(
+                f"KernelViews are wanted, not {type(X).__name__}: new samples against the training "
+                "samples, kernel_views[np.ix_(new, train)], or ViewKernels() before this in a Pipeline"
+            )
+        X.demand_columns(learner.names_in_, learner.ids_)
+        return X
+
+    def widths(self, X: Any) -> tuple[int, ...]:
+        """Columns that have to be there again: the training samples."""
+        return (len(X),)
+
+    def part(self, X: Any, rows: Array, columns: Array) -> Any:
+        """The samples `rows` against the samples `columns`."""
+        return X[np.ix_(rows, columns)]
+
+
+class Features:
+    """:class:`Views`, the same for training and new samples."""
+
+    pairwise = False
+
+    def check(self, X: Any) -> Any:
+        """What can be learned from."""
+        if not len(self._views(X)):
+            raise ValueError("there is no sample to learn from")
+        return X
+
+    def check_rows(self, X: Any, learner: Any) -> Any:
+        """New samples that have the views and as many features as those that `learner` has learned from."""
+        X = self._views(X)
+        if (X.names, self.widths(X)) != (learner.names_in_, learner._widths):
+            came = dict(zip(X.names, self.widths(X), strict=True))
+            wanted = dict(zip(learner.names_in_, learner._widths, strict=True))
+            raise ValueError(f"views and numbers of features {came} came, {wanted} were there in training")
+        return X
+
+    def widths(self, X: Any) -> tuple[int, ...]:
+        """Numbers of features, which have to be the same again."""
+        return tuple(X.block(name).shape[1] for name in X.names)
+
+    def part(self, X: Any, rows: Array, columns: Array) -> Any:
+        """The samples `rows`."""
+        return X[rows]
+
+    def _views(self, X: Any) -> Views:
+        if not isinstance(X, Views):
+            raise TypeError(
+                f"Views are wanted, not {type(X).__name__}: features, "
+                "Views.from_dict({'name': table, ...}), with NaN where absent; "
+                "for kernels use AbsentMKLClassifier"
+            )
+        return X
+
+
+INPUTS: dict[str, Kernels | Features] = {"kernels": Kernels(), "views": Features()}

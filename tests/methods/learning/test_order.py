@@ -1,0 +1,71 @@
+"""Orders that the data decide, and folds cut along them."""
+
+import numpy as np
+import pytest
+
+from absentia import ViewKernels, datasets, missingness
+from absentia.methods.learning import _order as orders
+from absentia.methods.learning import folds
+
+
+@pytest.fixture(scope="module")
+def views():
+    views = datasets.load_digit_views(n_samples=50).views
+    return views.hide(missingness.mcar(views, 0.3, random_state=0))
+
+
+@pytest.mark.parametrize("of", ["kernels", "features"])
+def test_the_order_goes_with_the_samples_and_the_views(views, of):
+    X = ViewKernels().fit_transform(views) if of == "kernels" else views
+    y = np.arange(50) % 2
+    turn, moved = np.array([3, 0, 5, 1, 4, 2]), np.random.default_rng(0).permutation(50)
+    names, ids = (X.names, X.ids)
+    by_view, by_sample = orders.own_order(X, y)
+    other = (X[np.ix_(moved, moved)] if of == "kernels" else X[moved]).select([names[v] for v in turn])
+    views_there, samples_there = orders.own_order(other, y[moved])
+    assert [other.names[v] for v in views_there] == [names[v] for v in by_view]
+    np.testing.assert_array_equal(other.ids[samples_there], ids[by_sample])
+
+
+def test_a_view_that_nobody_has_is_left_out(views):
+    keep = np.ones(views.observed.shape, bool)
+    keep[:, 2] = False
+    assert sorted(orders.own_order(views.hide(keep))[0]) == [0, 1, 3, 4, 5]
+
+
+def test_large_kernels_stay_as_they_came(views, monkeypatch):
+    kernels = ViewKernels().fit_transform(views)
+    monkeypatch.setattr(orders, "COPIED", 100)
+    by_view, by_sample = orders.own_order(kernels)
+    np.testing.assert_array_equal(by_view, np.arange(6))
+    np.testing.assert_array_equal(by_sample, np.arange(50))
+
+
+def test_rounding_decides_nothing(views):
+    profiles = orders.feature_profiles(views)
+    noisy = [one * (1 + 1e-12 * np.random.default_rng(0).standard_normal(one.shape)) for one in profiles]
+    rounded = [np.round(one, orders.DIGITS) + 0.0 for one in noisy]
+    np.testing.assert_array_equal(
+        orders.sample_order(rounded, views.observed), orders.sample_order(profiles, views.observed)
+    )
+
+
+def test_labels_tell_apart_samples_that_are_alike():
+    profiles, observed = [np.zeros((4, 3))], np.ones((4, 1), bool)
+    np.testing.assert_array_equal(
+        orders.sample_order(profiles, observed, np.array([1, 0, 1, 0])), [1, 3, 0, 2]
+    )
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_folds_hold_out_everybody_once_with_a_part_of_every_class(seed):
+    rng = np.random.default_rng(0)
+    y, order = np.repeat([0, 1, 2], [20, 11, 5]), rng.permutation(36)[:33]
+    parts = folds(order, y, 5, seed)
+    np.testing.assert_array_equal(np.sort(np.concatenate([held for _, held in parts])), np.sort(order))
+    for learned_from, held in parts:
+        assert not set(learned_from) & set(held)
+        assert set(learned_from) | set(held) == set(order)
+        for label in range(3):
+            share = (y[order] == label).sum() / 5
+            assert np.floor(share) <= (y[held] == label).sum() <= np.ceil(share)

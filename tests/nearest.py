@@ -1,0 +1,71 @@
+"""The smallest classifiers: what a method has to bring, and no more.  They prove the base."""
+
+from typing import Any
+
+import numpy as np
+
+from absentia.core import method
+from absentia.methods.learning import Classifier, Probability
+
+
+@method
+class NearestMean(Classifier):
+    """The class whose mean, in feature space and on average over a sample's views, is nearest.
+
+    Nothing is optimised: no price of errors, no tolerance, no iterations.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Factor on the samples' weights by class.
+    probability : bool, "sigmoid" or "isotonic", default False
+        Offer ``predict_proba``.
+    """
+
+    class_weight: Any = None
+    probability: Probability = False
+
+    def _learn(self, X, y, weight):
+        parts = np.array([weight * (y == k) for k in range(len(self.classes_))])
+        self._means, self._squares = [], []
+        for name, seen in zip(X.names, X.observed.T, strict=True):
+            own = parts * seen
+            mean = own / np.maximum(own.sum(axis=1, keepdims=True), 1e-300)  # the origin, if nobody has it
+            self._means.append(mean)
+            K = X.operator(name) @ np.ascontiguousarray(mean[:, seen].T)
+            self._squares.append(np.einsum("ki,ik->k", mean[:, seen], K))
+
+    def _score(self, X):
+        near = np.zeros((len(X), len(self.classes_)))
+        for v, name in enumerate(X.names):
+            rows, columns = X.observed[:, v], X.column_observed[:, v]
+            # |x - m|^2 = k(x, x) - 2 k(x, m) + k(m, m), of which the first is the same for all classes
+            values = X.operator(name) @ np.ascontiguousarray(self._means[v][:, columns].T)
+            near[rows] += 2 * values - self._squares[v]
+        near /= np.maximum(X.observed.sum(axis=1, keepdims=True), 1)
+        return (
+            near[:, 1:] - near[:, :1]
+            if len(self.classes_) == 2
+            else near - near.mean(axis=1, keepdims=True)
+        )
+
+
+@method
+class Widest(Classifier):
+    """By the share of the first class among samples with as many features: it takes features, and has no parameter."""
+
+    _takes = "views"
+
+    def _learn(self, X, y, weight):
+        self._shares = {
+            n: np.average(y == 0, weights=weight * (counted == n))
+            for counted in [_features(X)]
+            for n in np.unique(counted[weight > 0]).tolist()
+        }
+
+    def _score(self, X):
+        return np.array([[1 - 2 * self._shares.get(n, 0.5)] for n in _features(X).tolist()]).reshape(-1, 1)
+
+
+def _features(X):
+    return X.observed @ np.array([X.block(name).shape[1] for name in X.names])
