@@ -46,6 +46,7 @@ def shown(part: str, quick: bool) -> dict[str, Any]:
 def demo(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) -> None:
     """The table of ``absentia demo``, and the numbers behind it."""
     from absentia.app._demo import run
+
     from absentia.app.cli import _main as cli
     from absentia.core._threads import at_most
 

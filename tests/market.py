@@ -14,6 +14,7 @@ from absentia import (
     SVTFill,
     ZeroFill,
 )
+from absentia.testing import _tools
 from nearest import NearestMean
 
 # every completer, quick enough to be fitted a hundred times
@@ -64,3 +65,14 @@ CLASSIFIERS = {
     "mmaf": MMAFClassifier(0.01, max_iter=50),
     "nearest mean": NearestMean(),  # no method of the package: what the base does for the smallest one
 }
+
+
+def cases(*kinds):
+    """Every pair of a classifier's name and a law of these kinds that it has to obey, by a name of its own."""
+    return {
+        f"{name}-{law.__name__}": (name, law)
+        for name, classifier in CLASSIFIERS.items()
+        for kind in _tools.kinds(classifier)
+        if kind in kinds
+        for law in _tools.LAWS[kind]
+    }

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from absentia import (
-    MKMC,
-)
+from absentia import MKMC
 from absentia.methods.completion.mkmc import _fast as mkmc_fast
 
 MODELS = ["full", "pca", "fa"]

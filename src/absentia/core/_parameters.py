@@ -20,6 +20,7 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -236,10 +237,15 @@ def described(cls: type) -> dict[str, str]:
                 words[name] = f"{words[name]} {line.strip()}".strip()
     for name, text in words.items():
         found = _SEE.match(text)
-        other = getattr(sys.modules[cls.__module__], found[1], None) if found else None
-        if isinstance(other, type):
-            words[name] = described(other).get(name, text)
+        if found:
+            words[name] = described(_named(found[1], cls)).get(name, text)
     return words
+
+
+def _named(name: str, cls: type) -> type:
+    """The class of that name beside `cls`, or among the public ones."""
+    beside = getattr(sys.modules[cls.__module__], name, None)
+    return beside if isinstance(beside, type) else getattr(import_module("absentia"), name)
 
 
 def _section(cls: type) -> list[str]:

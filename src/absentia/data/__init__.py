@@ -7,25 +7,3 @@ from absentia.data._kernelviews import KernelViews, check_kernels
 from absentia.data._order import Ordering, ordered, ordering, rounded
 from absentia.data._presence import Presence, check_names, check_observed, default_names
 from absentia.data._views import Views
-
-__all__ = [
-    "AbsenceWarning",
-    "KernelViews",
-    "Ordering",
-    "Presence",
-    "Views",
-    "as_ids",
-    "check_kernel",
-    "check_kernels",
-    "check_names",
-    "check_observed",
-    "check_unique",
-    "default_names",
-    "ordered",
-    "ordering",
-    "repeated",
-    "rounded",
-    "shown",
-    "strangers",
-    "warn_of_strangers",
-]

@@ -80,11 +80,7 @@ def ca_error(truth: Kernels, completed: Kernels, *, average: bool = True) -> flo
 
 
 def are(
-    truth: Kernels,
-    completed: Kernels,
-    observed: ArrayLike | HasObserved,
-    *,
-    average: bool = True,
+    truth: Kernels, completed: Kernels, observed: ArrayLike | HasObserved, *, average: bool = True
 ) -> float | Floats:
     r"""Average relative error of the rows that were missing (eq. 8, not squared), lower is better.
 
@@ -126,12 +122,7 @@ def frobenius_error(truth: Kernels, completed: Kernels, *, average: bool = True)
 
 
 def structural_similarity(
-    truth: Kernels,
-    completed: Kernels,
-    *,
-    average: bool = True,
-    window: int = 7,
-    data_range: float = 2.0,
+    truth: Kernels, completed: Kernels, *, average: bool = True, window: int = 7, data_range: float = 2.0
 ) -> float | Floats:
     """Structural similarity of kernels seen as images (eq. 10), higher is better, at most 1.
 

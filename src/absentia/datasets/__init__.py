@@ -3,5 +3,3 @@
 from absentia.datasets._benchmarks import BENCHMARKS, data_folder, load_benchmark
 from absentia.datasets._digits import load_digit_views
 from absentia.datasets._made import make_multiview
-
-__all__ = ["BENCHMARKS", "data_folder", "load_benchmark", "load_digit_views", "make_multiview"]

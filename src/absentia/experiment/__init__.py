@@ -2,14 +2,3 @@
 
 from absentia.experiment._completions import Completions, complete_all
 from absentia.experiment._validation import FEWEST, Plan, Validation, check_classes, cross_validate, learn
-
-__all__ = [
-    "FEWEST",
-    "Completions",
-    "Plan",
-    "Validation",
-    "check_classes",
-    "complete_all",
-    "cross_validate",
-    "learn",
-]

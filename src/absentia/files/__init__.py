@@ -8,26 +8,3 @@ from absentia.files._npz import from_arrays, is_data, read, write
 from absentia.files._rows import against, read_new
 from absentia.files._states import read_state, write_state
 from absentia.files._tables import Matrix, csv_rows, holds_matrix, read_matrix, write_csv
-
-__all__ = [
-    "FileError",
-    "Matrix",
-    "against",
-    "csv_rows",
-    "from_arrays",
-    "holds_matrix",
-    "is_data",
-    "one_line",
-    "read",
-    "read_arrays",
-    "read_labels",
-    "read_matrix",
-    "read_new",
-    "read_state",
-    "reading",
-    "write",
-    "write_arrays",
-    "write_csv",
-    "write_state",
-    "write_whole",
-]

@@ -2,5 +2,3 @@
 
 from absentia.kernels._estimators import CombineKernels, ViewKernels
 from absentia.kernels._fitting import KERNELS, feature_order
-
-__all__ = ["KERNELS", "CombineKernels", "ViewKernels", "feature_order"]

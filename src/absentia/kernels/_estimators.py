@@ -33,14 +33,7 @@ from absentia.core import (
     symmetrize,
 )
 from absentia.data import KernelViews, Presence, Views, check_kernel, shown
-from absentia.kernels._fitting import (
-    ColumnKernel,
-    FactorMap,
-    FeatureKernel,
-    Finish,
-    Options,
-    squared_norms,
-)
+from absentia.kernels._fitting import ColumnKernel, FactorMap, FeatureKernel, Finish, Options, squared_norms
 
 
 @method

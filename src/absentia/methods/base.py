@@ -11,15 +11,3 @@ from absentia.core import (
     method,
     parameters_of,
 )
-
-__all__ = [
-    "Iterative",
-    "Method",
-    "NonNegative",
-    "Positive",
-    "Range",
-    "Share",
-    "Whole",
-    "method",
-    "parameters_of",
-]

@@ -13,10 +13,10 @@ from typing import Any
 
 from sklearn.base import clone
 
-from absentia.testing._completers import COMPLETER_LAWS, Law
+from absentia.testing import _classifiers, _kinds
+from absentia.testing._completers import COMPLETER_LAWS
 from absentia.testing._operators import OPERATOR_LAWS
-
-__all__ = ["COMPLETER_LAWS", "OPERATOR_LAWS", "check_completer", "check_operator"]
+from absentia.testing._tools import Law, laws_of
 
 
 def check_completer(completer: Any, *, without: Collection[str] = ()) -> None:
@@ -30,6 +30,21 @@ def check_completer(completer: Any, *, without: Collection[str] = ()) -> None:
         Names of laws (see :data:`COMPLETER_LAWS`) that the method is not meant to obey.
     """
     _check(COMPLETER_LAWS, without, lambda: clone(completer))
+
+
+def check_classifier(classifier: Any, *, without: Collection[str] = ()) -> None:
+    """Hold a classifier to the laws of classifiers that are meant for it, but for those in `without`.
+
+    All have some; those with a parameter ``probability``, those that iterate and kernel machines have more.
+
+    Parameters
+    ----------
+    classifier : estimator derived from :class:`absentia.methods.learning.Classifier`
+        Unfitted; it is cloned for every law.
+    without : collection of str
+        Names of laws that the method is not meant to obey.
+    """
+    _check(laws_of(classifier), without, lambda: clone(classifier))
 
 
 def check_operator(operator: Any, *, without: Collection[str] = ()) -> None:

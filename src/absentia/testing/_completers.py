@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from absentia.core import Array
 from absentia.data import KernelViews, Views, missingness
 from absentia.methods.completion import Completer
 from absentia.testing._problems import REORDERED, noisy, random_kernels, random_problem, refused
+from absentia.testing._tools import by_name
 
-Law = Callable[[Any], None]
 SEEDS = [(0, 0.2), (1, 0.35), (2, 0.5)]
 
 
@@ -201,27 +200,24 @@ def square_kernels_with_another_mask_are_not_taken_for_the_training_ones(complet
         completer.fit(kv).transform(kv.hide(keep))
 
 
-COMPLETER_LAWS: dict[str, Law] = {
-    law.__name__: law
-    for law in (
-        observed_values_are_untouched_to_the_bit,
-        the_result_is_symmetric_and_positive_semidefinite,
-        nothing_missing_changes_nothing,
-        single_precision_blocks_are_kept_to_the_bit,
-        new_rows_keep_what_was_observed_and_are_complete,
-        a_score_is_better_the_less_is_missed,
-        permuting_samples_permutes_the_result,
-        reordering_views_reorders_the_result,
-        rounding_changes_nothing_that_shows,
-        scaling_a_view_scales_its_result_and_no_other,
-        inputs_are_not_changed,
-        fitting_twice_is_fitting_once,
-        fit_then_transform_equals_fit_transform,
-        fitting_overwrites_no_parameter,
-        clones_pickles_and_states_are_lossless,
-        nothing_is_transformed_before_fitting,
-        kernels_beyond_what_numbers_hold_are_refused_by_name,
-        wrong_input_is_named,
-        square_kernels_with_another_mask_are_not_taken_for_the_training_ones,
-    )
-}
+COMPLETER_LAWS = by_name(
+    observed_values_are_untouched_to_the_bit,
+    the_result_is_symmetric_and_positive_semidefinite,
+    nothing_missing_changes_nothing,
+    single_precision_blocks_are_kept_to_the_bit,
+    new_rows_keep_what_was_observed_and_are_complete,
+    a_score_is_better_the_less_is_missed,
+    permuting_samples_permutes_the_result,
+    reordering_views_reorders_the_result,
+    rounding_changes_nothing_that_shows,
+    scaling_a_view_scales_its_result_and_no_other,
+    inputs_are_not_changed,
+    fitting_twice_is_fitting_once,
+    fit_then_transform_equals_fit_transform,
+    fitting_overwrites_no_parameter,
+    clones_pickles_and_states_are_lossless,
+    nothing_is_transformed_before_fitting,
+    kernels_beyond_what_numbers_hold_are_refused_by_name,
+    wrong_input_is_named,
+    square_kernels_with_another_mask_are_not_taken_for_the_training_ones,
+)

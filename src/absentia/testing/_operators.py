@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from absentia.core import Dense, Operator, PDOperator, packed, unpacked
-
-Law = Callable[[Any], None]
+from absentia.testing._tools import by_name
 
 
 def _same(found: Any, wanted: Any) -> None:
@@ -80,14 +78,11 @@ def groups_decouple_and_others_are_padded(operator: Operator) -> None:
     _same(operator.pad(index, n + 3).to_dense(), wanted)
 
 
-OPERATOR_LAWS: dict[str, Law] = {
-    law.__name__: law
-    for law in (
-        products_match_the_dense_twin,
-        diagonals_and_blocks_match_the_dense_twin,
-        other_precision_is_near,
-        it_can_be_kept,
-        solving_matches_the_dense_twin,
-        groups_decouple_and_others_are_padded,
-    )
-}
+OPERATOR_LAWS = by_name(
+    products_match_the_dense_twin,
+    diagonals_and_blocks_match_the_dense_twin,
+    other_precision_is_near,
+    it_can_be_kept,
+    solving_matches_the_dense_twin,
+    groups_decouple_and_others_are_padded,
+)

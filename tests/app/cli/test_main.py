@@ -27,10 +27,7 @@ BAD = [
         ["--components does not apply"],
     ),
     (["complete", "k.npz", "-o", "o.npz", "--kernel", "magic"], ["no kernel 'magic'"]),
-    (
-        ["complete", "k.npz", "-o", "o.npz", "--tol", "-1"],
-        ["--tol is a number of 0 or more, not '-1'"],
-    ),
+    (["complete", "k.npz", "-o", "o.npz", "--tol", "-1"], ["--tol is a number of 0 or more, not '-1'"]),
     (["complete", "k.npz", "-o", "k.npz"], ["different files"]),
     (["complete", "k.npz", "-o", "o.npz", "--report", "k.npz"], ["different files"]),
     (["complete", "k.npz", "-o", "o.npz", "--report", "o.npz"], ["different files"]),

@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from absentia import (
-    EMFill,
-    KernelViews,
-    missingness,
-)
+from absentia import EMFill, KernelViews, missingness
 from absentia.methods.completion import _em as emfill
 from absentia.methods.completion import _regularised as regularised
 from conftest import random_problem

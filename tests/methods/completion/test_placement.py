@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import (
-    AbsenceWarning,
-    EMFill,
-    KernelViews,
-    KNNFill,
-    MeanFill,
-    SVTFill,
-    missingness,
-)
+from absentia import AbsenceWarning, EMFill, KernelViews, KNNFill, MeanFill, SVTFill, missingness
 from conftest import random_problem
 from fillers import FILLERS
 

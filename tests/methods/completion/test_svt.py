@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import (
-    SVTFill,
-)
+from absentia import SVTFill
 from absentia.core import Stop, accelerate
 from absentia.methods.completion import _svt as svt
 from conftest import random_problem

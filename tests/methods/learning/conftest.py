@@ -2,8 +2,8 @@
 
 import pytest
 
-import laws_tools
 from absentia import ViewKernels, datasets, missingness
+from absentia.testing import _tools as laws_tools
 
 
 @pytest.fixture(scope="session")

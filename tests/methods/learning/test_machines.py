@@ -9,8 +9,6 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
-import laws_classifiers as laws
-import laws_tools
 from absentia import (
     AbsenceWarning,
     AbsentMKLClassifier,
@@ -24,11 +22,13 @@ from absentia import (
     missingness,
 )
 from absentia.methods.learning.engine import DUST, Box
+from absentia.testing import _classifiers as laws
+from absentia.testing import _tools as laws_tools
 from gapped import features, halves, problem
-from market import CLASSIFIERS
+from market import CLASSIFIERS, cases
 from reference import amkl as slow
 
-CASES = laws_tools.cases(CLASSIFIERS, "iterative", "machine")
+CASES = cases("iterative", "machine")
 
 
 @pytest.mark.parametrize(("name", "law"), CASES.values(), ids=CASES)
@@ -44,9 +44,9 @@ MORE = {
     "isotonic": AbsentMKLClassifier(constraint="mean", probability="isotonic"),
 }
 ORDER = [
-    laws.law_permuting_samples_permutes_the_answers,
-    laws.law_reordering_views_changes_no_answer,
-    laws.law_threads_change_no_answer,
+    laws.permuting_samples_permutes_the_answers,
+    laws.reordering_views_changes_no_answer,
+    laws.threads_change_no_answer,
 ]
 
 

@@ -242,5 +242,5 @@ def test_every_estimator_is_checked_here():
     checked = {type(model).__name__ for model in CHECKED}
     fitted = {type(make(None)).__name__ for make in WITH_ROWS.values()}
     fitted |= {type(make(None, None)).__name__ for make in IMPUTERS.values()}
-    named = {name for name in matrix.__all__ if hasattr(getattr(matrix, name), "fit")}
+    named = {name for name in vars(matrix) if hasattr(getattr(matrix, name), "fit")}
     assert named - {"PMATensorImputer"} == checked == fitted

@@ -115,11 +115,7 @@ def run_completer(completer: Completer, kernels: KernelViews, method: str) -> Ke
 
 
 def completion_story(
-    call: Call,
-    completer: Completer,
-    kernels: KernelViews,
-    completed: KernelViews,
-    remarks: Sequence[str],
+    call: Call, completer: Completer, kernels: KernelViews, completed: KernelViews, remarks: Sequence[str]
 ) -> CompletionStory:
     """What the report of one completion shows."""
     from absentia.app.report import CompletionStory

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +23,7 @@ class Tick:
     label: str
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     x: float
     y: float
     title: str
@@ -137,12 +137,7 @@ def _line(i: int, name: str, trace: Array, gap: Array, frame: _Frame) -> Line:
 
 def _row(i: int, name: str, trace: Array) -> TraceRow:
     return TraceRow(
-        name,
-        i % N_COLOURS,
-        i // N_COLOURS % 3,
-        number(len(trace)),
-        _precise(trace[0]),
-        _precise(trace[-1]),
+        name, i % N_COLOURS, i // N_COLOURS % 3, number(len(trace)), _precise(trace[0]), _precise(trace[-1])
     )
 
 

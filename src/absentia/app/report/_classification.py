@@ -242,12 +242,7 @@ def _weights(story: ClassificationStory) -> list[Weight]:
     mean = story.weights.mean(axis=0)
     most = float(mean.max()) or 1.0
     return [
-        Weight(
-            name,
-            f"{w:.3f}",
-            round(100 * w / most, 2),
-            percent(int(present.sum()), story.n_samples),
-        )
+        Weight(name, f"{w:.3f}", round(100 * w / most, 2), percent(int(present.sum()), story.n_samples))
         for name, w, present in zip(story.names, mean.tolist(), story.observed.T, strict=True)
     ]
 

@@ -304,11 +304,7 @@ def _truth(view: str, truth: Array, scale: Scale | None) -> Panel:
 
 
 def _errors(
-    view: str,
-    errors: Mapping[str, Array],
-    scale: Scale | None,
-    groups: Sequence[Array],
-    tabs: bool,
+    view: str, errors: Mapping[str, Array], scale: Scale | None, groups: Sequence[Array], tabs: bool
 ) -> Iterator[Panel]:
     for i, (name, means) in enumerate(errors.items()):
         caption, note = f"Error of {name}", f"mean {number(_mean(means, groups))}"

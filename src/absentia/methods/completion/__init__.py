@@ -9,18 +9,3 @@ from absentia.methods.completion._svt import SVTFill
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkc import MKC
 from absentia.methods.completion.mkmc import MKMC
-
-__all__ = [
-    "CVKT",
-    "MKC",
-    "MKMC",
-    "Completer",
-    "EMFill",
-    "Frame",
-    "KNNFill",
-    "MeanFill",
-    "Place",
-    "Placing",
-    "SVTFill",
-    "ZeroFill",
-]

@@ -187,14 +187,8 @@ class SVTFill(Regularised):
     max_rank : int, default 100
         No more directions than that.  Where the solution needs fewer (see ``rank_``) it is a global
         minimum; otherwise the best that was found with so many.
-    tol : float, default 1e-6
-        Stop when the objective's relative change falls below; 0 runs all iterations.
-    max_iter : int, default 500
-        Stop after so many iterations at the latest.
-    random_state : int, Generator, RandomState or None
-        Of what ``"heldout"`` hides.  None: the fixed seed 0.
-    callback : callable, optional
-        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
+    tol, max_iter, random_state, callback
+        As in :class:`EMFill`.
 
     Attributes
     ----------

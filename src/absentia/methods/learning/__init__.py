@@ -8,18 +8,3 @@ from absentia.methods.learning._mkl import MKLClassifier, MKLRegressor
 from absentia.methods.learning._mmaf import MMAFClassifier
 from absentia.methods.learning._order import feature_profiles, folds, kernel_profiles, sample_order
 from absentia.methods.learning.amkl import AbsentMKLClassifier
-
-__all__ = [
-    "AbsentMKLClassifier",
-    "AverageKernelSVC",
-    "Classifier",
-    "KernelClassifier",
-    "MKLClassifier",
-    "MKLRegressor",
-    "MMAFClassifier",
-    "Probability",
-    "feature_profiles",
-    "folds",
-    "kernel_profiles",
-    "sample_order",
-]

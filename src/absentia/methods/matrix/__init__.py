@@ -10,18 +10,3 @@ from absentia.methods.matrix._imputer import PMAImputer
 from absentia.methods.matrix._regressor import PMARegressor
 from absentia.methods.matrix._tensor import PMATensorImputer
 from absentia.methods.matrix.comparators import IBLR, MLKNN, PMF, LabelGP, MatrixLMC, PartialLabelSVM
-
-__all__ = [
-    "IBLR",
-    "MLKNN",
-    "PMF",
-    "HeldOut",
-    "LabelGP",
-    "MatrixLMC",
-    "PMAClassifier",
-    "PMAImputer",
-    "PMARegressor",
-    "PMATensorImputer",
-    "PartialLabelSVM",
-    "hold_out",
-]

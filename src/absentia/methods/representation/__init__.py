@@ -1,5 +1,3 @@
 """One table out of incomplete views."""
 
 from absentia.methods.representation._mic import MIC
-
-__all__ = ["MIC"]

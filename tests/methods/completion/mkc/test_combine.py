@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import (
-    MKC,
-    MeanFill,
-)
+from absentia import MKC, MeanFill
 from absentia.methods.completion.mkc._combine import Heterogeneous, agreed
 from absentia.methods.completion.mkc._problem import best_weights
 from conftest import random_problem

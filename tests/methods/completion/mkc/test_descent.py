@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia import (
-    MKC,
-)
+from absentia import MKC
 from conftest import random_problem
 from mkc_problems import OPTIONS, VARIANTS
 

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import (
-    MKC,
-    KernelViews,
-)
+from absentia import MKC, KernelViews
 from absentia.data._presence import Presence
 from conftest import random_problem
 from mkc_problems import OPTIONS, VARIANTS, halves

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import (
-    MKMC,
-    KernelViews,
-    missingness,
-)
+from absentia import MKMC, KernelViews, missingness
 from absentia.core._operators import Dense
 from absentia.methods.completion.mkmc import _covariance as covariance
 

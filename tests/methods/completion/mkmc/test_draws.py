@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import (
-    MKMC,
-)
+from absentia import MKMC
 from conftest import random_problem
 from mkmc_problems import MODELS
 

@@ -6,14 +6,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from absentia import (
-    MKMC,
-    CombineKernels,
-    KernelViews,
-    ViewKernels,
-    datasets,
-    missingness,
-)
+from absentia import MKMC, CombineKernels, KernelViews, ViewKernels, datasets, missingness
 from absentia.core._completed import Completed
 from absentia.core._operators import Gram
 from absentia.methods.completion.mkmc import _fast as mkmc_fast

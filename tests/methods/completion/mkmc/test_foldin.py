@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import (
-    MKMC,
-    KernelViews,
-    MeanFill,
-    ViewKernels,
-    Views,
-    datasets,
-    missingness,
-)
+from absentia import MKMC, KernelViews, MeanFill, ViewKernels, Views, datasets, missingness
 from mkmc_problems import MODELS
 
 # where so many components are too many is a matter of tests of their own

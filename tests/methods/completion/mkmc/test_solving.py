@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import (
-    MKMC,
-    ViewKernels,
-    metrics,
-    missingness,
-)
+from absentia import MKMC, ViewKernels, metrics, missingness
 from conftest import random_problem
 from mkmc_problems import MODELS
 

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import (
-    KernelViews,
-)
+from absentia import KernelViews
 from absentia.core._operators import Dense
 from absentia.methods.completion.mkmc import _fast as mkmc_fast
 from absentia.methods.completion.mkmc import _full as mkmc_full

@@ -5,8 +5,8 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-import laws_tools
 from absentia import AbsenceWarning, AbsentMKLClassifier, MKLClassifier, ViewKernels, datasets
+from absentia.testing import _tools as laws_tools
 from gapped import halves, problem
 
 

@@ -1,7 +1,3 @@
 """Cross-view kernel transfer."""
 
 from absentia.methods.completion.cvkt._estimator import CVKT
-
-__all__ = [
-    "CVKT",
-]

@@ -67,17 +67,7 @@ from warnings import catch_warnings
 
 from sklearn.base import clone
 
-from absentia.core import (
-    Array,
-    NonNegative,
-    Operator,
-    RandomState,
-    Share,
-    Whole,
-    generator,
-    least,
-    method,
-)
+from absentia.core import Array, NonNegative, Operator, RandomState, Share, Whole, generator, least, method
 from absentia.data import KernelViews, ordering
 from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._placement import Place, Placing

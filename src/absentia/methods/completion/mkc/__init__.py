@@ -1,5 +1,3 @@
 """Multi-view kernel completion."""
 
 from absentia.methods.completion.mkc._estimator import MKC
-
-__all__ = ["MKC"]

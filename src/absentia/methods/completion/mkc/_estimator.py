@@ -148,10 +148,8 @@ class MKC(Iterative, Placing):
         Stop when the objective's relative change stays below for three steps; 0 makes all steps.
     max_iter : int, default 500
         Stop after so many iterations at the latest.
-    random_state : int, Generator, RandomState or None
-        Of what ``"heldout"`` hides.  None: the fixed seed 0.
-    callback : callable, optional
-        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
+    random_state, callback
+        As in :class:`EMFill`.
 
     Attributes
     ----------
@@ -187,9 +185,9 @@ class MKC(Iterative, Placing):
     c3: NonNegative | Literal["heldout"] = 1e-3
     center: bool = True
     between: Literal["all", "observed"] = "all"
+    random_state: RandomState = None
     tol: NonNegative = 1e-4
     max_iter: Whole = 500
-    random_state: RandomState = None
     callback: Callback | None = None
 
     _links = "chained"

@@ -1,7 +1,3 @@
 """Mutual kernel matrix completion."""
 
 from absentia.methods.completion.mkmc._estimator import MKMC
-
-__all__ = [
-    "MKMC",
-]

@@ -11,17 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from absentia.core import (
     Array,
     LowRankPlusDiagonal,
+    PDOperator,
     Stop,
+    by_pattern,
+    cholesky,
+    cholesky_solve,
     iterate,
     kept,
     project,
+    symmetrize,
 )
 from absentia.methods.completion.mkmc._covariance import NOISE_FLOOR
 from absentia.methods.completion.mkmc._fast import Seen, moments
@@ -55,8 +60,7 @@ class Latent:
         return cls(C_inverse, inner, C_inverse + C_inverse @ inner @ C_inverse, F @ C_inverse)
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """New samples in one view: ``a = F' q_t`` and ``k(t, t)``, zero for those that lack the view."""
 
     a: Array
@@ -154,3 +158,38 @@ def _fold_in_chunk(
 
     stop = Stop(tol, "the loadings' relative change", lambda folded: folded.moved)
     return iterate(step, None, Folded(w, d, []), stop=stop, max_iter=max_iter).state
+
+
+# ----------------------------------------------------------------------------- unrestricted models
+
+
+def combine(
+    Q: Sequence[Array], q: Sequence[Array], own: Array, observed: Array, model: PDOperator, eps: float
+) -> tuple[list[Array], list[Array]]:
+    """Rows and own values of new samples under an unrestricted model at its optimum.
+
+    There ``(K + eps) m_t`` is the sum of the sample's completed rows, and a hidden row is
+    ``Q_k M^-1 m_t``.  So the sample is a combination ``a = M^-1 m_t`` of the training samples with
+    ``(sum_visible Q_j + eps I) a = sum_visible q_t``, and a hidden row is ``Q_k a``; its own value
+    ``m_tt - a' M a + a' Q_k a`` follows from the mean m_tt in the same way.
+
+    Parameters
+    ----------
+    Q : completed training kernels;  q : the new samples' completed rows in views they have
+    own : (samples, views) their own kernel values there;  observed : which views they have
+    """
+    a = np.zeros_like(q[0])
+    for pattern, rows in by_pattern(observed):
+        visible = np.flatnonzero(pattern)
+        if len(visible):
+            total = np.sum([Q[j] for j in visible.tolist()], axis=0)
+            total[np.diag_indices_from(total)] += eps
+            right = np.sum([q[j][rows] for j in visible.tolist()], axis=0)
+            a[rows] = cholesky_solve(cholesky(symmetrize(total)), right.T).T
+    explained = np.einsum("ij,ji->i", a, model @ a.T)
+    predicted = np.stack([np.einsum("ij,ij->i", a @ Q_k, a) for Q_k in Q], axis=1)
+    spread = np.where(observed, 0.0, predicted - explained[:, None]).sum(axis=1)
+    m_tt = (own.sum(axis=1) + spread + eps) / (observed.sum(axis=1) + eps)
+    values = np.where(observed, own, (m_tt - explained)[:, None] + predicted)
+    rows_of_views = [np.where(observed[:, k][:, None], q[k], a @ Q[k]) for k in range(len(Q))]
+    return rows_of_views, list(values.T)

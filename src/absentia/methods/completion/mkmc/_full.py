@@ -34,16 +34,14 @@ from absentia.core import (
     Sloped,
     Solution,
     Stop,
-    by_pattern,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
-    cholesky_solve,
     descend,
     symmetrize,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion.mkmc import _paper
+from absentia.methods.completion.mkmc import _foldin, _paper
 from absentia.methods.completion.mkmc._fast import PATIENCE, Problem, Seen
 
 
@@ -142,16 +140,11 @@ def filled(
 
 
 def filled_rows(
-    X: KernelViews,
-    views: Sequence[Seen],
-    scales: Array,
-    model: PDOperator,
-    Q: Sequence[Array],
-    eps: float,
+    X: KernelViews, views: Sequence[Seen], scales: Array, model: PDOperator, Q: Sequence[Array], eps: float
 ) -> tuple[dict[str, Array | Operator], dict[str, Array]]:
     """Rows of new samples, each a combination of the training samples, whose completed kernels are `Q`."""
     q, own = _visible_rows(X, views, scales, model)
-    rows, values = combine(Q, q, own, X.observed, model, eps)
+    rows, values = _foldin.combine(Q, q, own, X.observed, model, eps)
     blocks: dict[str, Array | Operator] = {}
     diagonals: dict[str, Array] = {}
     for k, (name, scale) in enumerate(zip(X.names, scales, strict=True)):
@@ -176,35 +169,3 @@ def _visible_rows(
         rows.append(full)
         own[present, k] = X.diagonal(name) / scale
     return rows, own
-
-
-def combine(
-    Q: Sequence[Array], q: Sequence[Array], own: Array, observed: Array, model: PDOperator, eps: float
-) -> tuple[list[Array], list[Array]]:
-    """Rows and own values of new samples under an unrestricted model at its optimum.
-
-    There ``(K + eps) m_t`` is the sum of the sample's completed rows, and a hidden row is
-    ``Q_k M^-1 m_t``.  So the sample is a combination ``a = M^-1 m_t`` of the training samples with
-    ``(sum_visible Q_j + eps I) a = sum_visible q_t``, and a hidden row is ``Q_k a``; its own value
-    ``m_tt - a' M a + a' Q_k a`` follows from the mean m_tt in the same way.
-
-    Parameters
-    ----------
-    Q : completed training kernels;  q : the new samples' completed rows in views they have
-    own : (samples, views) their own kernel values there;  observed : which views they have
-    """
-    a = np.zeros_like(q[0])
-    for pattern, rows in by_pattern(observed):
-        visible = np.flatnonzero(pattern)
-        if len(visible):
-            total = np.sum([Q[j] for j in visible.tolist()], axis=0)
-            total[np.diag_indices_from(total)] += eps
-            right = np.sum([q[j][rows] for j in visible.tolist()], axis=0)
-            a[rows] = cholesky_solve(cholesky(symmetrize(total)), right.T).T
-    explained = np.einsum("ij,ji->i", a, model @ a.T)
-    predicted = np.stack([np.einsum("ij,ij->i", a @ Q_k, a) for Q_k in Q], axis=1)
-    spread = np.where(observed, 0.0, predicted - explained[:, None]).sum(axis=1)
-    m_tt = (own.sum(axis=1) + spread + eps) / (observed.sum(axis=1) + eps)
-    values = np.where(observed, own, (m_tt - explained)[:, None] + predicted)
-    rows_of_views = [np.where(observed[:, k][:, None], q[k], a @ Q[k]) for k in range(len(Q))]
-    return rows_of_views, list(values.T)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from absentia.core import Array, Callback, Dense, PDOperator, Solution, Stop, it
 from absentia.methods.completion.mkmc._covariance import Covariance
 
 
-@dataclass(frozen=True)
-class Visible:
+class Visible(NamedTuple):
     """One view's observed kernel, and which samples it sees and hides."""
 
     Q: Dense
@@ -107,12 +106,7 @@ def objective(problem: Problem, state: State) -> float:
 
 
 def solve_paper(
-    problem: Problem,
-    covariance: Covariance,
-    *,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
+    problem: Problem, covariance: Covariance, *, tol: float, max_iter: int, callback: Callback | None = None
 ) -> Solution[State]:
     """The papers' algorithm: zero-imputed start, then imputation and model update in turn."""
     S0 = stabilised(zero_imputed_mean(problem), problem)

@@ -1,7 +1,3 @@
 """Absent multiple kernel learning."""
 
 from absentia.methods.learning.amkl._estimator import AbsentMKLClassifier
-
-__all__ = [
-    "AbsentMKLClassifier",
-]

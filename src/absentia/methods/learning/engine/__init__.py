@@ -8,22 +8,3 @@ from absentia.methods.learning.engine._solver import solve
 from absentia.methods.learning.engine._stack import KernelStack
 from absentia.methods.learning.engine._state import State
 from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, rounding
-
-__all__ = [
-    "DUST",
-    "GAP",
-    "Box",
-    "KernelStack",
-    "Machine",
-    "NormBall",
-    "Polytope",
-    "Problem",
-    "Region",
-    "State",
-    "fit_machine",
-    "lifted_cholesky",
-    "relative_gap",
-    "rounding",
-    "solve",
-    "without_dust",
-]

@@ -156,12 +156,7 @@ class Machine(NamedTuple):
 
 
 def fit_machine(
-    K: Array,
-    box: Box,
-    *,
-    tol: float,
-    start: Array | None = None,
-    max_steps: int | None = None,
+    K: Array, box: Box, *, tol: float, start: Array | None = None, max_steps: int | None = None
 ) -> Machine:
     """Solve the dual until primal and dual differ by at most `tol` times the primal.
 

@@ -9,5 +9,3 @@ from absentia.methods.matrix.comparators._covariances import LabelGP, MatrixLMC
 from absentia.methods.matrix.comparators._factors import PMF
 from absentia.methods.matrix.comparators._machines import PartialLabelSVM
 from absentia.methods.matrix.comparators._neighbours import IBLR, MLKNN
-
-__all__ = ["IBLR", "MLKNN", "PMF", "LabelGP", "MatrixLMC", "PartialLabelSVM"]

@@ -1,11 +1,14 @@
-"""Laws of all classifiers on incomplete data: plain functions that take an unfitted one and raise if it breaks them.
+"""Laws of all classifiers on incomplete data: functions of an unfitted one that raise if it breaks them.
 
 Data are made inside; nothing of pytest is needed.
 """
 
+from __future__ import annotations
+
 import pickle
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import threadpoolctl
@@ -16,7 +19,7 @@ from sklearn.pipeline import Pipeline
 
 from absentia import AbsenceWarning, ViewKernels, Views, datasets, missingness, models
 from absentia.methods.base import parameters_of
-from laws_tools import (
+from absentia.testing._tools import (
     N,
     answers,
     assert_close,
@@ -35,7 +38,7 @@ from laws_tools import (
 
 
 @law("every")
-def law_permuting_samples_permutes_the_answers(anyone):
+def permuting_samples_permutes_the_answers(anyone: Any) -> None:
     """At its own tolerance: what is learned from is brought into an order of its own first."""
     X, y = data(anyone)
     order = np.random.default_rng(0).permutation(N)
@@ -51,7 +54,7 @@ def law_permuting_samples_permutes_the_answers(anyone):
 
 
 @law("every")
-def law_reordering_views_changes_no_answer(anyone):
+def reordering_views_changes_no_answer(anyone: Any) -> None:
     X, y = data(anyone)
     turned = X.select([X.names[v] for v in (3, 0, 5, 1, 4, 2)])
     straight, other = clone(anyone).fit(X, y < 5), clone(anyone).fit(turned, y < 5)
@@ -61,7 +64,7 @@ def law_reordering_views_changes_no_answer(anyone):
 
 
 @law("every")
-def law_threads_change_no_answer(anyone):
+def threads_change_no_answer(anyone: Any) -> None:
     """BLAS adds up in another order with two threads, once matrices are large enough for it to use them."""
     X, y = data(anyone, 240)
     found = []
@@ -72,7 +75,7 @@ def law_threads_change_no_answer(anyone):
 
 
 @law("every")
-def law_names_of_classes_do_not_matter_but_their_order_turns_the_sign(classifier):
+def names_of_classes_do_not_matter_but_their_order_turns_the_sign(classifier: Any) -> None:
     X, y = data(classifier)
     truth = exact(classifier).fit(X, y < 5)
     words = exact(classifier).fit(X, np.where(y < 5, "yes", "no"))
@@ -84,7 +87,7 @@ def law_names_of_classes_do_not_matter_but_their_order_turns_the_sign(classifier
 
 
 @law("every")
-def law_names_of_several_classes_do_not_matter(classifier):
+def names_of_several_classes_do_not_matter(classifier: Any) -> None:
     X, y = data(classifier)
     names = np.array(["c", "a", "b"])
     by_number = clone(classifier).fit(X, y % 3)
@@ -95,7 +98,7 @@ def law_names_of_several_classes_do_not_matter(classifier):
 
 
 @law("every")
-def law_inputs_are_left_as_they_were(classifier):
+def inputs_are_left_as_they_were(classifier: Any) -> None:
     X, y = data(classifier)
     before, labels = pickle.dumps(X), y % 2
     kept = labels.copy()
@@ -105,7 +108,7 @@ def law_inputs_are_left_as_they_were(classifier):
 
 
 @law("every")
-def law_repeating_a_fit_repeats_it_to_the_bit(classifier):
+def repeating_a_fit_repeats_it_to_the_bit(classifier: Any) -> None:
     X, y = data(classifier)
     one = clone(classifier).fit(X, y < 5).decision_function(X)
     np.testing.assert_array_equal(one, clone(classifier).fit(X, y < 5).decision_function(X))
@@ -115,7 +118,7 @@ def law_repeating_a_fit_repeats_it_to_the_bit(classifier):
 
 
 @law("every")
-def law_clone_pickle_and_parameters_round_trip(classifier):
+def clone_pickle_and_parameters_round_trip(classifier: Any) -> None:
     X, y = data(classifier)
     given = classifier.get_params()
     assert is_classifier(classifier)
@@ -129,7 +132,7 @@ def law_clone_pickle_and_parameters_round_trip(classifier):
 
 
 @law("every")
-def law_what_is_saved_comes_back(classifier):
+def what_is_saved_comes_back(classifier: Any) -> None:
     """With chances, if it has them: to the bit, as plain data and from a file."""
     X, y = data(classifier)
     if "probability" in classifier.get_params():
@@ -146,7 +149,7 @@ def law_what_is_saved_comes_back(classifier):
 
 
 @law("every")
-def law_who_was_there_is_said(classifier):
+def who_was_there_is_said(classifier: Any) -> None:
     X, y = data(classifier)
     classifier.fit(X, y < 5)
     assert classifier.classes_.tolist() == [False, True]
@@ -157,7 +160,7 @@ def law_who_was_there_is_said(classifier):
 
 
 @law("every")
-def law_in_a_pipeline_on_views(classifier):
+def in_a_pipeline_on_views(classifier: Any) -> None:
     views, y = digits()
     steps = [("kernels", ViewKernels())] if takes_kernels(classifier) else []
     pipeline = Pipeline([*steps, ("classifier", classifier)])
@@ -166,7 +169,7 @@ def law_in_a_pipeline_on_views(classifier):
 
 
 @law("every")
-def law_a_search_over_c(classifier):
+def a_search_over_c(classifier: Any) -> None:
     if "C" not in classifier.get_params():
         return
     X, y = data(classifier)
@@ -176,7 +179,7 @@ def law_a_search_over_c(classifier):
 
 
 @law("every")
-def law_what_is_not_fitted_says_so(classifier):
+def what_is_not_fitted_says_so(classifier: Any) -> None:
     X, _ = data(classifier)
     for way in ("predict", "decision_function", "unusable"):
         with refused(NotFittedError, "not fitted"):
@@ -184,7 +187,7 @@ def law_what_is_not_fitted_says_so(classifier):
 
 
 @law("every")
-def law_no_rows_get_no_answers(classifier):
+def no_rows_get_no_answers(classifier: Any) -> None:
     X, y = data(classifier)
     nobody = np.zeros(0, int)
     for labels, shape in ((y < 5, (0,)), (y % 3, (0, 3))):
@@ -211,18 +214,24 @@ BAD_LABELS = {
 
 
 @law("every")
-def law_labels_that_are_none_are_refused(classifier):
+def labels_that_are_none_are_refused(classifier: Any) -> None:
     X, _ = data(classifier)
     for labels, sentence in BAD_LABELS.values():
         with refused(ValueError, sentence):
             clone(classifier).fit(X, labels)
 
 
-KINDS = {str: ["no", "yes"], bool: [False, True], float: [0.0, 1.0], object: ["a", "b"], np.int8: [3, 7]}
+KINDS: dict[Any, list[Any]] = {
+    str: ["no", "yes"],
+    bool: [False, True],
+    float: [0.0, 1.0],
+    object: ["a", "b"],
+    np.int8: [3, 7],
+}
 
 
 @law("every")
-def law_labels_of_any_kind_come_back(classifier):
+def labels_of_any_kind_come_back(classifier: Any) -> None:
     X, y = data(classifier)
     for kind, names in KINDS.items():
         labels = np.array(names, dtype=kind)[(y < 5).astype(int)]
@@ -236,7 +245,7 @@ def law_labels_of_any_kind_come_back(classifier):
 
 
 @law("every")
-def law_sample_weights_that_make_no_sense_are_refused(classifier):
+def sample_weights_that_make_no_sense_are_refused(classifier: Any) -> None:
     X, y = data(classifier)
     one = np.ones(N)
     for weight in (-one, one[1:], 0 * one, np.nan * one, np.inf * one, one[:, None]):
@@ -245,7 +254,7 @@ def law_sample_weights_that_make_no_sense_are_refused(classifier):
 
 
 @law("every")
-def law_weights_of_one_are_no_weights_and_the_second_fit_forgets_the_first(classifier):
+def weights_of_one_are_no_weights_and_the_second_fit_forgets_the_first(classifier: Any) -> None:
     X, y = data(classifier)
     plain = clone(classifier).fit(X, y < 5).decision_function(X)
     weighed = clone(classifier).fit(X, y < 5, sample_weight=np.ones(N))
@@ -255,7 +264,7 @@ def law_weights_of_one_are_no_weights_and_the_second_fit_forgets_the_first(class
 
 
 @law("every")
-def law_a_sample_of_weight_zero_might_as_well_not_be_there(classifier):
+def a_sample_of_weight_zero_might_as_well_not_be_there(classifier: Any) -> None:
     """Not even if nobody else has its class."""
     X, y = data(classifier)
     keep = np.arange(N) >= 15
@@ -269,7 +278,7 @@ def law_a_sample_of_weight_zero_might_as_well_not_be_there(classifier):
 
 
 @law("every")
-def law_weights_of_classes_are_weights_of_their_samples(classifier):
+def weights_of_classes_are_weights_of_their_samples(classifier: Any) -> None:
     """But for the prior, which is how frequent the classes are, not how much their errors cost."""
     if "class_weight" not in classifier.get_params():
         return
@@ -288,11 +297,11 @@ def law_weights_of_classes_are_weights_of_their_samples(classifier):
 
 
 @law("every")
-def law_a_sample_without_any_view_is_named_flagged_and_changes_nothing(classifier):
+def a_sample_without_any_view_is_named_flagged_and_changes_nothing(classifier: Any) -> None:
     views, y = digits()
     keep = np.ones(views.observed.shape, bool)
     keep[[0, 7]] = False
-    X = views.hide(keep)
+    X: Any = views.hide(keep)
     if takes_kernels(classifier):
         with said(AbsenceWarning, "no view at all"):
             X = ViewKernels().fit_transform(X)
@@ -309,15 +318,15 @@ def law_a_sample_without_any_view_is_named_flagged_and_changes_nothing(classifie
 
 
 @law("every")
-def law_a_class_without_a_view_is_refused(classifier):
+def a_class_without_a_view_is_refused(classifier: Any) -> None:
     X, y = data(classifier)
     with refused(ValueError, r"the class\(es\) \[0, 1\] of \[0, 1, 2\]; .* each with a view somewhere"):
         classifier.fit(X.hide(np.repeat(y[:, None] != 3, 6, axis=1)), np.where(y == 3, 2, y % 2))
 
 
 @law("every")
-def law_what_is_absent_is_never_read(classifier):
-    """Hidden cells of training and test samples turned to nonsense before they are hidden: the same bits."""
+def what_is_absent_is_never_read(classifier: Any) -> None:
+    """Hidden cells turned to nonsense before they are hidden, in training and beyond: the same bits."""
     views, y = datasets.load_digit_views(n_samples=N, return_X_y=True)
     keep = missingness.fixed_per_sample(views, 3, random_state=0)
     tables = zip(views.to_dict().items(), keep.T, strict=True)
@@ -326,7 +335,8 @@ def law_what_is_absent_is_never_read(classifier):
     scores = []
     for source in (views, Views.from_dict(nonsense)):
         hidden, fitted = source.hide(keep), clone(classifier)
-        learned_from, asked = hidden[train], hidden[test]
+        learned_from: Any = hidden[train]
+        asked: Any = hidden[test]
         if takes_kernels(classifier):
             kernels = ViewKernels()
             learned_from, asked = kernels.fit_transform(learned_from), kernels.transform(asked)
@@ -335,12 +345,13 @@ def law_what_is_absent_is_never_read(classifier):
 
 
 @law("every")
-def law_a_view_that_nobody_has_changes_nothing(classifier):
+def a_view_that_nobody_has_changes_nothing(classifier: Any) -> None:
     views, y = digits()
     keep = np.ones(views.observed.shape, bool)
     keep[:, 5] = False
     assert (views.observed & keep).any(axis=1).all()
-    gone, without = views.hide(keep), views.select(views.names[:5])
+    gone: Any = views.hide(keep)
+    without: Any = views.select(views.names[:5])
     if takes_kernels(classifier):
         with said(AbsenceWarning, "view"):
             gone = ViewKernels().fit_transform(gone)
@@ -350,7 +361,7 @@ def law_a_view_that_nobody_has_changes_nothing(classifier):
 
 
 @law("every")
-def law_rows_to_predict_may_lack_views_that_training_had(classifier):
+def rows_to_predict_may_lack_views_that_training_had(classifier: Any) -> None:
     X, y = data(classifier)
     a, b = np.arange(0, N, 2), np.arange(1, N, 2)
     fitted = classifier.fit(subset(X, a), y[a] < 5)
@@ -367,7 +378,7 @@ def law_rows_to_predict_may_lack_views_that_training_had(classifier):
 
 
 @law("every")
-def law_without_any_view_there_is_the_prior(classifier):
+def without_any_view_there_is_the_prior(classifier: Any) -> None:
     X, y = data(classifier)
     nothing = X.hide(np.zeros(X.observed.shape, bool))
     for labels, weight in ((y < 4, None), (y % 3, None), (y % 3, 1.0 + y)):
@@ -386,7 +397,7 @@ def law_without_any_view_there_is_the_prior(classifier):
 
 
 @law("every")
-def law_parameters_that_make_no_sense_are_refused_by_name(classifier):
+def parameters_that_make_no_sense_are_refused_by_name(classifier: Any) -> None:
     X, y = data(classifier)
     for name, parameter in parameters_of(classifier).items():
         if parameter.wanted != "anything":
@@ -398,7 +409,7 @@ def law_parameters_that_make_no_sense_are_refused_by_name(classifier):
 
 
 @law("every")
-def law_what_came_is_named_and_what_is_wanted(classifier):
+def what_came_is_named_and_what_is_wanted(classifier: Any) -> None:
     X, y = data(classifier)
     with refused(TypeError, r"Views are wanted, not ndarray"):
         classifier.fit(np.eye(3), [0, 1, 1])
@@ -409,7 +420,7 @@ def law_what_came_is_named_and_what_is_wanted(classifier):
 
 
 @law("every")
-def law_rows_that_do_not_go_with_training_are_refused(classifier):
+def rows_that_do_not_go_with_training_are_refused(classifier: Any) -> None:
     X, y = data(classifier)
     fitted = classifier.fit(X, y < 5)
     if takes_kernels(classifier):

@@ -1,16 +1,20 @@
 """Laws of classifiers that have chances, of those that iterate, and of kernel machines."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from laws_tools import N, assert_close, data, exact, law, refused, subset
+from absentia.testing._tools import N, assert_close, data, exact, law, refused, subset
 
 # ----------------------------------------------------------------------------------------------- chances
 
 
 @law("chances")
-def law_chances_are_chances_and_better_than_the_prior(classifier):
+def chances_are_chances_and_better_than_the_prior(classifier: Any) -> None:
     X, y = data(classifier, 200)
     train, test = np.arange(0, 200, 2), np.arange(1, 200, 2)
     for labels, probability in ((y < 5, True), (y % 3, "isotonic")):
@@ -24,7 +28,7 @@ def law_chances_are_chances_and_better_than_the_prior(classifier):
 
 
 @law("chances")
-def law_calibration_changes_no_score(classifier):
+def calibration_changes_no_score(classifier: Any) -> None:
     X, y = data(classifier)
     plain = clone(classifier).set_params(probability=False).fit(X, y < 5)
     words = clone(classifier).set_params(probability="sigmoid").fit(X, y < 5)
@@ -34,7 +38,7 @@ def law_calibration_changes_no_score(classifier):
 
 
 @law("chances")
-def law_without_any_view_chances_are_the_frequencies(classifier):
+def without_any_view_chances_are_the_frequencies(classifier: Any) -> None:
     X, y = data(classifier)
     nothing = X.hide(np.zeros(X.observed.shape, bool))
     fitted = classifier.set_params(probability=True).fit(X, y % 3)
@@ -42,7 +46,7 @@ def law_without_any_view_chances_are_the_frequencies(classifier):
 
 
 @law("chances")
-def law_the_order_of_samples_changes_no_chance(classifier):
+def the_order_of_samples_changes_no_chance(classifier: Any) -> None:
     """Folds are cut by what the samples are; where rounding turns a branch, many fits may move a little."""
     X, y = data(classifier)
     order = np.random.default_rng(0).permutation(N)
@@ -53,7 +57,7 @@ def law_the_order_of_samples_changes_no_chance(classifier):
 
 
 @law("chances")
-def law_without_probability_there_is_no_predict_proba(classifier):
+def without_probability_there_is_no_predict_proba(classifier: Any) -> None:
     X, y = data(classifier)
     assert not hasattr(clone(classifier).set_params(probability=False).fit(X, y < 5), "predict_proba")
     with refused(NotFittedError, "not fitted"):
@@ -67,7 +71,7 @@ def law_without_probability_there_is_no_predict_proba(classifier):
 
 
 @law("chances")
-def law_chances_want_two_samples_of_every_class(classifier):
+def chances_want_two_samples_of_every_class(classifier: Any) -> None:
     X, _ = data(classifier)
     with refused(ValueError, "at least two samples with a view of every class"):
         classifier.set_params(probability=True).fit(X, np.arange(N) == 3)
@@ -77,7 +81,7 @@ def law_chances_want_two_samples_of_every_class(classifier):
 
 
 @law("iterative")
-def law_how_it_ended_is_said(classifier):
+def how_it_ended_is_said(classifier: Any) -> None:
     X, y = data(classifier)
     classifier.fit(X, y < 5)
     assert classifier.n_iter_ >= 1
@@ -88,11 +92,11 @@ def law_how_it_ended_is_said(classifier):
 
 
 @law("iterative")
-def law_a_callback_sees_every_step_and_can_stop(classifier):
+def a_callback_sees_every_step_and_can_stop(classifier: Any) -> None:
     if "callback" not in classifier.get_params():
         return
     X, y = data(classifier)
-    seen = []
+    seen: list[Any] = []
     fitted = clone(classifier).set_params(callback=seen.append).fit(X, y < 5)
     assert [one.iteration for one in seen] == list(range(1, fitted.n_iter_ + 1))
     np.testing.assert_array_equal([one.objective for one in seen], fitted.objective_)
@@ -106,7 +110,7 @@ def law_a_callback_sees_every_step_and_can_stop(classifier):
 
 
 @law("machine")
-def law_what_a_machine_learned_is_said(classifier):
+def what_a_machine_learned_is_said(classifier: Any) -> None:
     X, y = data(classifier)
     classifier.fit(X, y < 5)
     assert classifier.weights_.shape == (6,)
@@ -123,7 +127,7 @@ def law_what_a_machine_learned_is_said(classifier):
 
 
 @law("machine")
-def law_a_machine_rests_on_what_it_carries(classifier):
+def a_machine_rests_on_what_it_carries(classifier: Any) -> None:
     """Training samples without a coefficient, and views without a weight, can be left out."""
     X, y = data(classifier)
     fitted = classifier.fit(X, y < 5)

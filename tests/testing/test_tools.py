@@ -1,0 +1,49 @@
+"""The tools of laws: they let pass what is right, and nothing else."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from absentia import MKLClassifier, MMAFClassifier
+from absentia.testing._tools import (
+    assert_close,
+    data,
+    exact,
+    refused,
+    said,
+    subset,
+    takes_kernels,
+    without_ids,
+)
+
+
+def test_data_are_what_a_classifier_takes():
+    assert takes_kernels(MKLClassifier())
+    kernels, y = data(MKLClassifier())
+    assert kernels.shape == (60, 60)
+    assert subset(kernels, np.arange(5), np.arange(7)).shape == (5, 7)
+    views, _ = data(MMAFClassifier())
+    assert views.shape == (60, 6)
+    assert not views.observed.all(axis=1).any()
+    assert len(y) == len(subset(views, np.arange(60)))
+    np.testing.assert_array_equal(without_ids(kernels).observed, kernels.observed)
+
+
+def test_exact_sets_only_what_there_is():
+    assert exact(MKLClassifier(C=3)).get_params()["tol"] == 1e-8
+    assert exact(MKLClassifier(C=3)).C == 3
+
+
+def test_what_is_not_close_not_refused_or_not_said_is_found_out():
+    assert_close(np.array([1.0, 1e3]), np.array([1.0 + 1e-7, 1e3]), 1e-9)
+    with pytest.raises(AssertionError):
+        assert_close(np.array([1.0]), np.array([1.1]), 1e-9)
+    with pytest.raises(AssertionError, match="no ValueError came"), refused(ValueError, "x"):
+        pass
+    with pytest.raises(AssertionError, match="is not in 'y'"), refused(ValueError, "x"):
+        raise ValueError("y")
+    with said(UserWarning, "hello"):
+        warnings.warn("hello there", stacklevel=1)
+    with pytest.raises(AssertionError), said(UserWarning, "hello"):
+        pass
