@@ -3,8 +3,6 @@
 A command that is to fail fails at once and in one sentence, not after the work.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence

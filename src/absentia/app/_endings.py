@@ -4,8 +4,6 @@
 by signal n.  The sentence also says which of the files that were to be written are there.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Choices that rounding does not make, and names that are near one another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import TypeVar

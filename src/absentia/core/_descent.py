@@ -4,8 +4,6 @@
 :func:`quasi_newton` does so in fewer evaluations.  :func:`accelerate` and :func:`descend` run them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Gaussian conditioning: some variables given the others, from a covariance or from its inverse."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

@@ -1,7 +1,5 @@
 """Positions: permutations undone, and rows that have the same pattern."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

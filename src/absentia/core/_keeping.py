@@ -6,8 +6,6 @@ and some of scikit-learn's, by name.  Nothing that a file says is imported or ca
 computed on demand (``cached_property``) are left out and computed again; functions cannot be kept.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

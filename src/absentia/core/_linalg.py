@@ -3,8 +3,6 @@
 Nothing here knows of views, samples or absence.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ EM, alternating minimisation, descent and conjugate gradients all run through :f
 what it measures and the sentence that the user reads.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

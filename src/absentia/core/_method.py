@@ -1,7 +1,5 @@
 """What every estimator shares: parameters declared once and checked, fitted models as plain data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar, dataclass_transform
 

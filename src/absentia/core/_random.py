@@ -14,8 +14,6 @@ an integer, or anything else that :func:`numpy.random.default_rng` takes as a se
 NumPy's global state is never read and never moved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ eigendecomposition of 500 x 500 took 13 times as long with two threads as with o
 times.  Up to :data:`SMALL` samples there is one thread, therefore, unless the user has decided.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

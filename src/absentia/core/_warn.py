@@ -1,7 +1,5 @@
 """Warnings that point at the user's own line, wherever in the package they are given."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """What who lacks which view means: patterns, groups that nothing links, samples strange to a view."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ids of samples: of any kind, each once, and lined up between views."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Is this a kernel?  Cheap checks, with a sentence that names the view and the samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

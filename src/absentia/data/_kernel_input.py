@@ -1,7 +1,5 @@
 """Kernels as they come: arrays, data frames, blocks over the samples that have a view, factors, chunks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -6,8 +6,6 @@ samples that have it, as an operator, and takes ``np.ix_`` so that scikit-learn 
 The ``from_...`` constructors validate; slices of a valid object are trusted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -7,8 +7,6 @@ skipped: no known positive label for one-error, coverage and average precision; 
 ranking loss.  Tied scores count against, as in scikit-learn.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

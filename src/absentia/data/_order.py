@@ -11,8 +11,6 @@ what samples differ in; those that agree (samples that are alike, kernels withou
 id, and views by name.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Who has which view: ids, names and the boolean matrix ``observed`` that both data structures share."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace

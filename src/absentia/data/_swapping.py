@@ -4,8 +4,6 @@ Every cell has a *wish* to be hidden, and the largest wishes come true.  Where t
 its smallest wish is withdrawn and the next largest wish elsewhere comes true instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Tables of numbers as they come: data frames, arrays, sparse matrices, masked arrays, lists of lists."""
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -8,8 +8,6 @@ that have it, sample ids, and ``observed`` (samples x views, True = present).  I
 The ``from_...`` constructors validate; slices of a valid object are trusted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self

@@ -10,8 +10,6 @@ truth and what is measured against it must be complete.  Each measure is one num
 view at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol

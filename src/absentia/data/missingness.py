@@ -10,8 +10,6 @@ Inside, every cell gets a random number, its *wish* to be hidden, and the larges
 ``_swapping`` says.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Public benchmark sets, from the folder that the environment variable ``ABSENTIA_DATA`` names."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """scikit-learn's bundled digits, described in six ways."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, overload
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Made-up data: views from shared and private factors, with the truth beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How well methods complete what was hidden: all on the same kernels, scored against the truth."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence

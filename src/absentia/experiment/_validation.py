@@ -7,8 +7,6 @@ zero (:class:`absentia.CombineKernels`, its C chosen in the same way), and the m
 Folds are cut by what the samples are, not by where they stand: the order of the samples changes none of it.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,9 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, shown
+from absentia.data import KernelViews, Views, feature_profiles, folds, kernel_profiles, sample_order, shown
 from absentia.kernels import CombineKernels, ViewKernels
-from absentia.methods.learning import feature_profiles, folds, kernel_profiles, sample_order
 from absentia.methods.models import Model
 
 GRID = (0.1, 1.0, 10.0, 100.0)

@@ -5,8 +5,6 @@ what reading it will need against a ceiling (``_memory``), before anything is al
 with a file is a :class:`FileError`, one sentence that names it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import zipfile

@@ -6,8 +6,6 @@ what it points to is written.  Temporary files that a killed process has left ar
 is next written.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

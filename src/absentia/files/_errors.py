@@ -1,7 +1,5 @@
 """What is wrong with a file, in one sentence that names it."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What an array in a file says of itself: its type, shape and order, of which nothing is evaluated."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import IO, Any, NamedTuple

@@ -1,7 +1,5 @@
 """Labels of samples, from an array inside a data file or from a table of ids and labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

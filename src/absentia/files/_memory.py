@@ -6,8 +6,6 @@ zeros compress a thousandfold.)  The environment variable ``ABSENTIA_MAX_BYTES``
 sets another ceiling.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

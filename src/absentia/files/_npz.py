@@ -18,8 +18,6 @@ memory one may take, is in ``_archive``.  Data are written some rows at a time: 
 factors are never made whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Only regular files are opened, through symbolic links too; folders, pipes and devices are refused."""
 
-from __future__ import annotations
-
 import io
 import os
 import stat

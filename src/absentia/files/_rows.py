@@ -1,7 +1,5 @@
 """Kernels of new samples against training samples: out of a file, and in the training samples' order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

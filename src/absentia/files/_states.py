@@ -13,8 +13,6 @@ A file that was damaged or changed is refused by its checksum.  What the tree ma
 it is ever imported or called, is in :func:`absentia.core.unpacked`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

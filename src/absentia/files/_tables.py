@@ -14,8 +14,6 @@ strangers' files) are written with an apostrophe before them, unless they are pl
 are found as they were.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -6,8 +6,6 @@ applied to new ones.  :class:`CombineKernels` adds the kernels up into one matri
 that takes ``kernel="precomputed"``; an absent view counts as zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, fields, replace
 from typing import Any, Literal, Self

@@ -3,8 +3,6 @@
 The pieces of :class:`absentia.ViewKernels`; each is learned on the training samples of one view.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The command line, its flags, the demo, the documentation and the tests of laws r
 entry here; its class is loaded when it is first needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial

@@ -6,8 +6,6 @@ Each check runs every law and raises an :class:`AssertionError` that names the f
 >>> testing.check_completer(MeanFill())
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Data are made inside; nothing of pytest is needed.
 """
 
-from __future__ import annotations
-
 import pickle
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Laws that every completer obeys, whatever its method."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Laws of classifiers that have chances, of those that iterate, and of kernel machines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

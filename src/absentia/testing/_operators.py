@@ -1,7 +1,5 @@
 """Laws that every operator obeys: it is its dense twin."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

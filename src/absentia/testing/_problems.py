@@ -1,7 +1,5 @@
 """Small problems that laws are tried on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -4,8 +4,6 @@
 ``"iterative"`` for those that say how they ended; ``"machine"`` for kernel machines.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Iterator

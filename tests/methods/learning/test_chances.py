@@ -13,10 +13,10 @@ from absentia import (
     datasets,
     missingness,
 )
+from absentia.data._profiles import own_order
 from absentia.methods.learning import folds
 from absentia.methods.learning._chances import IsotonicChances, SigmoidChances, _held_out_scores, calibrated
 from absentia.methods.learning._labels import check_labels
-from absentia.methods.learning._order import own_order
 from nearest import NearestMean
 
 

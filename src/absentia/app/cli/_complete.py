@@ -1,7 +1,5 @@
 """``absentia complete``: fill the missing rows and columns of kernels, or the entries of a matrix."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 

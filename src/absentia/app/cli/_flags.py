@@ -1,7 +1,5 @@
 """Parameters of methods as flags: made from what they declare, read as the chosen method has them."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping

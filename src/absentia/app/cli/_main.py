@@ -6,8 +6,6 @@ Exit codes: 0 fine, 2 bad usage or bad input, 1 out of memory, disk full or a de
 signal n (130: Ctrl-C); what is not 0 comes with one sentence on standard error (``app._endings``).
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Sequence

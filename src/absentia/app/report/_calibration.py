@@ -1,7 +1,5 @@
 """Are probabilities kept?  Geometry of a chart, drawn by the template."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The page about a classification: how often it is right, for whom, which views count, how sure it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

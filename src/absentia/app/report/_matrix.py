@@ -1,7 +1,5 @@
 """The page about one completed matrix: what was missing, what was filled in, how sure, how well it does."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

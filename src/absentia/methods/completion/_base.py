@@ -1,7 +1,5 @@
 """What all completers share: checking what comes in, remembering who was there, saying how well it went."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Filling without learning: what every other completer has to beat."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

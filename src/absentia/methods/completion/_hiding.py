@@ -5,8 +5,6 @@ samples or views.  What is completed is compared with what was hidden: relative 
 hidden rows, against the samples that were kept and among themselves, mean over views.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

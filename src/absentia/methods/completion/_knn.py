@@ -18,8 +18,6 @@ sample is one of its neighbours, drawn at random by weight.  Without it (``sprea
 of the means themselves, which lie closer to the origin than the samples do.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 from warnings import catch_warnings

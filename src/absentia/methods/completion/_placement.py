@@ -16,8 +16,6 @@ samples and their own values are then the same few lines for all methods, and op
 n x n is formed from kernels that are given by factors.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Completers whose one strength of regularisation is given, or chosen by hiding: what EM and SVT share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -6,5 +6,4 @@ from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._machines import KernelClassifier
 from absentia.methods.learning._mkl import MKLClassifier, MKLRegressor
 from absentia.methods.learning._mmaf import MMAFClassifier
-from absentia.methods.learning._order import feature_profiles, folds, kernel_profiles, sample_order
 from absentia.methods.learning.amkl import AbsentMKLClassifier

@@ -26,8 +26,6 @@ one in each class, are the hard-margin machine on ``(1 - lam) K + lam I`` up to 
 finds them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Any, Literal

@@ -10,8 +10,6 @@ are.  Up to there scores are continuous: where a sample's views reach less than 
 (:data:`FAINT`), the score is that part the classifier's, the rest the prior's.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, Literal, Self
 

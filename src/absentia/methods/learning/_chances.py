@@ -11,9 +11,8 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from absentia.core import Array, kept
-from absentia.data import AbsenceWarning, KernelViews, Views
+from absentia.data import AbsenceWarning, KernelViews, Views, folds, own_order
 from absentia.methods.learning._labels import Labels
-from absentia.methods.learning._order import folds, own_order
 
 FOLDS = 5
 

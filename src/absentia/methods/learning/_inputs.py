@@ -1,7 +1,5 @@
 """What is learned from, kernels of the samples or their features, and what differs between the two."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Labels and weights of samples: checked, and as the numbers that classifiers learn from."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

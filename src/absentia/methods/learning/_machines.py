@@ -10,8 +10,6 @@ processors and numbers of threads, moves scores by some 1e-9 as a rule; where it
 chances, which take many fits, may move by 1e-5.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +20,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Callback, Iterative, Solution, altered
-from absentia.data import KernelViews
+from absentia.data import KernelViews, own_order
 from absentia.methods.learning._base import Classifier, Learner
 from absentia.methods.learning._labels import one_against_rest
-from absentia.methods.learning._order import own_order
 from absentia.methods.learning.engine import Box, KernelStack, Problem, Region, State, solve, without_dust
 
 

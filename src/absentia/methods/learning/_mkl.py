@@ -17,8 +17,6 @@ own or shared; then scores take into account how much of a machine a sample's vi
 (``KernelClassifier``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Annotated, Any, Self

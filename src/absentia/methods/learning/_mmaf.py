@@ -20,8 +20,6 @@ Several classes are learned one against the rest.  Features of a view that a sam
 is NaN inside an observed row.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
@@ -29,11 +27,10 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, Callback, Iterative, Positive, Share, Solution, Whole, method
-from absentia.data import Views
+from absentia.data import Views, sample_order, table_profile
 from absentia.methods.learning._base import Classifier
 from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._labels import one_against_rest
-from absentia.methods.learning._order import sample_order, table_profile
 from absentia.methods.learning._rounds import Round, in_rounds
 from absentia.methods.learning.engine import DUST, Box, Machine, fit_machine
 

@@ -1,7 +1,5 @@
 """Margins measured in what each sample has: a machine for given shares, shares for the machine, in turn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar

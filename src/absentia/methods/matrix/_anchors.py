@@ -3,8 +3,6 @@
 Samples are features under an RBF kernel, or come as rows of a kernel.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

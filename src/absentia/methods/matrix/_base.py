@@ -1,7 +1,5 @@
 """What the estimators share: completing, samples with a kernel between them, kernels estimated by EM."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Literal, TypeVar

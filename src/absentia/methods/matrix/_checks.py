@@ -1,7 +1,5 @@
 """What comes in is checked once, at the door: tables and kernels; a sentence for each mistake."""
 
-from __future__ import annotations
-
 from abc import ABC
 from typing import TYPE_CHECKING, Any, TypeAlias
 

@@ -5,8 +5,6 @@ instead of truncated log-odds (which are a multiple of them); an optional label 
 row part.
 """
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

@@ -18,8 +18,6 @@ columns it can follow noise, and completions are then worse than with rows unrel
 estimated is a choice of that kind.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -30,8 +28,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.core import Array, least, warn
-from absentia.data import AbsenceWarning
-from absentia.methods.matrix._order import canonical
+from absentia.data import AbsenceWarning, canonical
 
 #: So much of what is observed is hidden.
 HIDDEN = 0.1

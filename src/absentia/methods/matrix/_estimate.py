@@ -19,8 +19,6 @@ The width of an RBF row kernel is found by marginal likelihood (:func:`choose_ga
 estimated at each width, on a sample of rows if there are many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

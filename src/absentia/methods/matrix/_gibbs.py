@@ -10,8 +10,6 @@ Smooth row kernels make neighbouring entries of F nearly equal, and a single-sit
 blocks do not.  Several chains run together, as one product.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

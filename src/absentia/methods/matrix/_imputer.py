@@ -21,7 +21,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Whole, inverse, kept, method, suited_to, warn
-from absentia.data import AbsenceWarning
+from absentia.data import AbsenceWarning, Table, canonical
 from absentia.methods.matrix import _checks as checks
 from absentia.methods.matrix._base import Additive, Completing
 from absentia.methods.matrix._checks import Kernel
@@ -33,7 +33,6 @@ from absentia.methods.matrix._likelihood import log_marginal
 from absentia.methods.matrix._mean import few
 from absentia.methods.matrix._mode import conditionals, missing_given_rows
 from absentia.methods.matrix._model import MANY, Addition, RowKernel
-from absentia.methods.matrix._order import Table, canonical
 from absentia.methods.matrix._spread import draws, variance
 
 

@@ -7,8 +7,6 @@ Departures from the paper: its "exact" inference flattens the matrix and factori
 here nothing of that size is formed.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

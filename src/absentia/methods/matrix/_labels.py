@@ -1,7 +1,5 @@
 """Labels of which some are unknown: reading them, and what all multi-label classifiers share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +8,8 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from absentia.core import TIE, Array
+from absentia.data import canonical
 from absentia.methods.matrix._checks import check_columns, check_names, names_of, read_table
-from absentia.methods.matrix._order import canonical
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ r"""The marginal likelihood of the observed entries under ``_model.Addition``, a
   holds either all (exact) or a sample (unbiased).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ Departures from the paper: eq. 17 runs along the row, as the model has it (the p
 columns), and all missing entries of a row are updated at once.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

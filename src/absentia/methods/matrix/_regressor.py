@@ -1,7 +1,5 @@
 """Targets of which some are unknown, by probabilistic matrix addition."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import Any, Self
 

@@ -7,14 +7,13 @@ through what is missing in training.
 Samples, labels and features are put in the order of ``_order`` before anything else, and back at the end.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, replace
 from typing import Literal
 
 import numpy as np
 
 from absentia.core import Array, Positive, Whole, generator, inverse, method, warn
+from absentia.data import Table, canonical
 from absentia.methods.matrix import _estimate as estimate
 from absentia.methods.matrix._anchors import anchored, median_gamma
 from absentia.methods.matrix._base import Additive, OfSamples
@@ -23,7 +22,6 @@ from absentia.methods.matrix._given import Given, fixed_amplitude, read_column_k
 from absentia.methods.matrix._inference import infer
 from absentia.methods.matrix._mean import is_small
 from absentia.methods.matrix._model import Addition, RowKernel
-from absentia.methods.matrix._order import Table, canonical
 from absentia.methods.matrix._spread import spread
 
 #: Up to this many numbers, predictions keep how unknown training labels move them.

@@ -5,8 +5,6 @@ mean it is an independent draw from the posterior.  Where few entries are missin
 holds that covariance exactly.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

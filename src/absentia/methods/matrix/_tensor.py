@@ -6,8 +6,6 @@ covariance has eigenvalues ``l1_i + l2_j + l3_k`` in the product of the three ba
 there, at the cost of three small products.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
@@ -30,10 +28,10 @@ from absentia.core import (
     method,
     symmetrize,
 )
+from absentia.data import canonical
 from absentia.methods.matrix._base import Completing
 from absentia.methods.matrix._checks import read_kernel
 from absentia.methods.matrix._mean import DEAR, conjugate_gradients, few
-from absentia.methods.matrix._order import canonical
 
 
 @kept

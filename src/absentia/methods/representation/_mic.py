@@ -40,8 +40,6 @@ Departures from the paper
 * The paper's updates are the square roots of these factors: shorter steps on a looser bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self

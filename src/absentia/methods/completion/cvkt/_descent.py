@@ -20,8 +20,6 @@ their first digits, though not in how good they are.  The order of samples and v
 everything is computed in one order that the data decide (``_order``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

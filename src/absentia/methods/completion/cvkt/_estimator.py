@@ -58,8 +58,6 @@ departs only in what it chooses landmarks and rank by: hidden samples, where the
 * Samples that have no other view are not learned from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Literal

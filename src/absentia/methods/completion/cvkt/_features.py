@@ -9,8 +9,6 @@ of kernel values has the features
 which reproduce the kernel exactly if P is everybody.  Kernels given as factors are never formed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self

@@ -6,8 +6,6 @@ penalty ``lam |b|`` has gradient ``w b_0`` there with ``w = lam / |b_0|``, and i
 a constant, with equality at b_0.  The closed form, the preconditioner and new samples use that bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

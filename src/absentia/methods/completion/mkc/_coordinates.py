@@ -14,8 +14,6 @@ kernel values are those of the vector ``mu + sqrt(s) y``, with ``p_j = sqrt(s) <
     k(y, i) = <mu, phi_i> + p.y + s c_i.y,        k(y, z) = <mu, mu> + p.y + p.z + s y.z.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

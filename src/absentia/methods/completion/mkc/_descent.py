@@ -5,8 +5,6 @@ partial one (S is where the partial derivative in S vanishes on the simplex): qu
 Every few of them a proximal step follows, which is what sets whole columns exactly to zero, or revives one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol

@@ -74,8 +74,6 @@ tends to pair views up, and a sample that both of a pair lack is then left at th
 need not be a better completion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from itertools import product

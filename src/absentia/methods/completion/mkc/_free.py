@@ -5,8 +5,6 @@ observed block is the Gram matrix of ``[[C, 0], [Y, Z]]`` for some Y and Z.  So 
 missing samples are the unknowns, and nothing constrains them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the variants of multi-view kernel completion share: the data, and the weights of the views."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property

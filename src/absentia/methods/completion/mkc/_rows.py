@@ -5,8 +5,6 @@ new sample's kernel value with itself, one entry among hundreds, is left out of 
 in sdp; so every problem here is convex, and each new sample is on its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

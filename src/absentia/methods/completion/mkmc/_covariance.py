@@ -12,8 +12,6 @@ model                      form                        M-step
 =========================  ==========================  ===========================================
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Multiple imputation: kernels drawn from what a model says of the absent samples."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from absentia.core import Array, PDOperator, cholesky, symmetrize

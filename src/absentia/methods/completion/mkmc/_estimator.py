@@ -57,8 +57,6 @@ Departures from the papers
 * (19) is used for S_zz; (34) of the long version lacks its ``I - B W``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import Literal

@@ -7,8 +7,6 @@ view changes the view's moments by terms of rank one and two, so an iteration is
     C+ = C + w w' / d,      inner+ = inner + a f' + f a' + k(t, t) f f',      f = w / d,  a = F' q_t.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self

@@ -16,8 +16,6 @@ so that an EM step is the gradient between two products with M.  That is the pre
 cannot be evaluated and is shortened.  Nothing depends on the order of the samples but rounding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

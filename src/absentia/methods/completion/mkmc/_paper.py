@@ -4,8 +4,6 @@ One iteration costs O(K l^3).  Model, objective and notation are those of
 ``_estimator``; equation numbers are those of Rivero & Kato (2018).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """How many components a low-rank model gets: eigenvalue rules, and what predicts hidden samples best."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

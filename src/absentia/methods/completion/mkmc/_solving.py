@@ -1,7 +1,5 @@
 """Which algorithm from which start: from kernels as they are seen to a fitted model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

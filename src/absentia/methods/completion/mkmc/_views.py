@@ -1,7 +1,5 @@
 """Kernels as mutual kernel matrix completion wants them: scaled, of those who have a view, merged."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

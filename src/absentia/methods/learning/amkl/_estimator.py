@@ -53,8 +53,6 @@ Departures from the paper, and why:
   ``gamma_``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Any, Literal, Self

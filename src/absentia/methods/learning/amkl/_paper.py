@@ -15,8 +15,6 @@ the best eta minimises ``sum_p v_p / eta_p``, ``v_p = alpha' K_p alpha``.  The p
 doing these in turn converges; linearising in eta gives the gap.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shares of the margin: the tau of absent multiple kernel learning, and the rounds that find them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ home, as in containers and on clusters.  There the functions are compiled anew i
 folder for temporary files is used instead: Numba's cache is code, and others may write there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ the bound is concave in z, so the best average has at least the bound of their c
 (:func:`averaged`), where no machine may have it alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

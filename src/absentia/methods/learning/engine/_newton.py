@@ -7,8 +7,6 @@ the machine at the new weights little to do.  Without curvature it goes towards 
 Wolfe 1956).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

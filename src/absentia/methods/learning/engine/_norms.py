@@ -1,7 +1,5 @@
 """Weights in the unit ball of a p-norm, updated in closed form (Kloft et al., JMLR 12, 2011)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from absentia.core import Array

@@ -8,8 +8,6 @@ that the optimum has not is rounding: moving a share of DUST changes V by about 
 any sensible `tol`, but a view with such a weight would count as one that has a say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

@@ -17,8 +17,6 @@ with ``kappa(q) = max {c.q : c in Q}``, the machine's primal value at eta an upp
 bound of all machines counts; what is reported is the gap of what is handed over (``_ending``).
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

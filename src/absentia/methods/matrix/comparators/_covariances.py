@@ -4,8 +4,6 @@
 * `LabelGP`: a Gaussian process for every label, none knowing of the others.
 """
 
-from __future__ import annotations
-
 from absentia.core import method
 from absentia.methods.matrix._classifier import PMAClassifier
 from absentia.methods.matrix._estimate import What

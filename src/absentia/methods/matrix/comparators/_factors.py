@@ -6,8 +6,6 @@ Departures from the paper: its mode by alternating least squares, not gradient d
 and ridge chosen on hidden *observed* entries.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import Any, Literal, Self
 
@@ -29,9 +27,9 @@ from absentia.core import (
     method,
     suited_to,
 )
+from absentia.data import canonical
 from absentia.methods.matrix import _checks as checks
 from absentia.methods.matrix._base import Completing
-from absentia.methods.matrix._order import canonical
 
 #: The most components that are tried.
 MOST = 10

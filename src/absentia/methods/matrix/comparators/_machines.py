@@ -1,7 +1,5 @@
 """One support vector machine per label, on the samples whose label is known."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import Any, Literal, Self
 
@@ -9,10 +7,10 @@ import numpy as np
 from sklearn.svm import SVC
 
 from absentia.core import Array, Method, Positive, method
+from absentia.data import canonical
 from absentia.methods.matrix._base import OfSamples
 from absentia.methods.matrix._checks import read_samples
 from absentia.methods.matrix._labels import MultiLabelMixin, read_labels, sample_order, to_learn_from
-from absentia.methods.matrix._order import canonical
 
 
 @method

@@ -11,8 +11,6 @@ L2 penalty (``C=1``, as scikit-learn's), where the paper maximises the likelihoo
 labels can be separated; a large `C` comes near that.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import Any, Self
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.methods.matrix._order import canonical
+from absentia.data._canonical import canonical
 from matrix_market import near
 
 

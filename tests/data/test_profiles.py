@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import ViewKernels, datasets, missingness
-from absentia.methods.learning import _order as orders
+from absentia.data import _profiles as orders
 from absentia.methods.learning import folds
 
 

@@ -9,8 +9,6 @@ numbers do not depend on order.  Rounds end when all keys differ.  What still ha
 equal, or so symmetric that its content does not tell it apart; there the order in which it came decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -7,15 +7,14 @@ that do not depend on order (sums of a kernel's rows, say), rounded to nine digi
 order differ in the last ones.  Samples that agree in all of them stay as they came.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, RandomState, generator
-from absentia.data import KernelViews, Views
+from absentia.data._kernelviews import KernelViews
+from absentia.data._views import Views
 
 DIGITS = 9
 COPIED = 2**30  # bytes of kernels that are brought into an order of their own at most
