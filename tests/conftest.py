@@ -19,7 +19,13 @@ from absentia.testing._problems import random_kernels, random_problem  # noqa: F
 threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
 
 # what no processor's rounding can change: files, pages, commands, masks, the house itself
-NOT_NUMERICAL = ("app", "datasets", "files", "data/test_views", "data/test_missingness", "core/test_random")
+NOT_NUMERICAL = (
+    *("app", "datasets", "files", "core/test_random"),
+    *(
+        f"data/test_{name}"
+        for name in ("gaps", "ids", "missingness", "presence", "swapping", "tables", "views")
+    ),
+)
 
 
 def pytest_collection_modifyitems(items):

@@ -5,7 +5,6 @@ import pytest
 
 from absentia import ViewKernels, datasets, missingness
 from absentia.data import _profiles as orders
-from absentia.methods.learning import folds
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +60,7 @@ def test_labels_tell_apart_samples_that_are_alike():
 def test_folds_hold_out_everybody_once_with_a_part_of_every_class(seed):
     rng = np.random.default_rng(0)
     y, order = np.repeat([0, 1, 2], [20, 11, 5]), rng.permutation(36)[:33]
-    parts = folds(order, y, 5, seed)
+    parts = orders.folds(order, y, 5, seed)
     np.testing.assert_array_equal(np.sort(np.concatenate([held for _, held in parts])), np.sort(order))
     for learned_from, held in parts:
         assert not set(learned_from) & set(held)

@@ -117,6 +117,13 @@ def test_weights_are_shown_as_they_are():
     assert "Class by class" not in text
 
 
+def test_a_method_that_does_not_weigh_views_has_no_section_on_it():
+    text = render_classification(make_story(weights=None))
+    assert "Which views count" in render_classification(make_story())
+    for word in ('id="weights"', '"#weights"', "Which views count", "Class by class", "<h3>Weights"):
+        assert word not in text
+
+
 def test_each_class_shows_its_own_weights_and_of_many_the_most_frequent():
     story = make_story(n=400, n_classes=20)
     rows = row_cells(render_classification(story), "shaded")

@@ -246,7 +246,6 @@ def classification_story(
     from absentia.app.report import ClassificationStory
 
     classifier = model.classifier
-    weights = np.atleast_2d(getattr(classifier, "weights_", np.zeros((0, len(model.names)))))
     return ClassificationStory(
         title=f"{data.name}, classified",
         summary=f"{len(model.classes)} classes, learned with {entry.name} from the views that each sample "
@@ -254,7 +253,7 @@ def classification_story(
         names=model.names,
         observed=training.data.observed,
         classes=[str(x) for x in model.classes.tolist()],
-        weights=weights,
+        weights=np.atleast_2d(classifier.weights_) if hasattr(classifier, "weights_") else None,
         truth=np.searchsorted(model.classes, training.y),
         predictions={
             name: np.searchsorted(model.classes, predicted)

@@ -29,12 +29,12 @@ class ClassificationStory:
     observed : (n, V) bool
         Who has which view, of the samples learned from.
     classes : sequence of str
-    weights : (machines, V)
-        One row for two classes, else one per class.
     truth : (n,) int
         Positions in `classes`.
     predictions : mapping of str to (n,) int
         Out-of-fold predictions of the method, first, and of the baselines.
+    weights : (machines, V), optional
+        Of the views, where the method weighs them: one row for two classes, else one per class.
     chances : (n, classes), optional
         Out-of-fold chances of the method.
     n_all : int
@@ -50,9 +50,9 @@ class ClassificationStory:
     names: Sequence[str]
     observed: Array
     classes: Sequence[str]
-    weights: Array
     truth: Array
     predictions: Mapping[str, Array]
+    weights: Array | None = None
     chances: Array | None = None
     n_all: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -82,7 +82,7 @@ def render_classification(story: ClassificationStory) -> str:
     sections = {
         "accuracy": "Accuracy",
         "by-pattern": "By missing pattern",
-        "weights": "Weights",
+        "weights": "" if story.weights is None else "Weights",
         "calibration": "Probabilities" if chart else "",
         "presence": "Presence",
         "reading": "How to read this",
@@ -98,8 +98,8 @@ def render_classification(story: ClassificationStory) -> str:
         by_count=list(_by_count(story)),
         by_pattern=list(_by_pattern(story)),
         few=FEW,
-        weights=_weights(story),
-        classes=_class_rows(story),
+        weights=[] if story.weights is None else _weights(story.weights, story),
+        classes=[] if story.weights is None else _class_rows(story.weights, story),
         calibration=chart,
         presence=presence(story),
         dropped=[(number(count), why) for why, count in story.dropped.items() if count],
@@ -236,8 +236,8 @@ class ClassRow:
     cells: Sequence[tuple[str, float]]  # value, and its share of the largest
 
 
-def _weights(story: ClassificationStory) -> list[Weight]:
-    mean = story.weights.mean(axis=0)
+def _weights(weights: Array, story: ClassificationStory) -> list[Weight]:
+    mean = weights.mean(axis=0)
     most = float(mean.max()) or 1.0
     return [
         Weight(name, f"{w:.3f}", round(100 * w / most, 2), percent(int(present.sum()), story.n_samples))
@@ -245,17 +245,17 @@ def _weights(story: ClassificationStory) -> list[Weight]:
     ]
 
 
-def _class_rows(story: ClassificationStory) -> list[ClassRow]:
+def _class_rows(weights: Array, story: ClassificationStory) -> list[ClassRow]:
     """Weights class by class, if each class has its own; of many classes the most frequent ones."""
-    if len(story.weights) == 1:
+    if len(weights) == 1:
         return []
     counts = np.bincount(story.truth, minlength=len(story.classes))
     shown = np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
-    most = float(story.weights.max()) or 1.0
+    most = float(weights.max()) or 1.0
     return [
         ClassRow(
             shortened(story.classes[c], 28),
-            [(f"{w:.2f}" if w > 0 else "0", round(w / most, 3)) for w in story.weights[c].tolist()],
+            [(f"{w:.2f}" if w > 0 else "0", round(w / most, 3)) for w in weights[c].tolist()],
         )
         for c in shown
     ]
