@@ -61,8 +61,11 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _load_classes() -> None:
-    """Load all that may be in a file."""
-    from absentia.methods import completion, learning, matrix, representation  # noqa: F401
+    """Load all that may be in a file: what the packages hand out, and what is offered by name."""
+    from absentia.methods import catalogue, completion, learning, matrix, representation  # noqa: F401
+
+    for entry in catalogue.CATALOGUE:
+        entry.load()
 
 
 @kept

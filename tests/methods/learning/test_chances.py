@@ -13,8 +13,7 @@ from absentia import (
     datasets,
     missingness,
 )
-from absentia.data._profiles import own_order
-from absentia.methods.learning import folds
+from absentia.data._profiles import folds, own_order
 from absentia.methods.learning._chances import IsotonicChances, SigmoidChances, _held_out_scores, calibrated
 from absentia.methods.learning._labels import check_labels
 from nearest import NearestMean
