@@ -150,3 +150,12 @@ def test_endless_nesting_is_refused():
         tree = [tree]
     with pytest.raises(ValueError, match="too deeply"):
         unpacked(tree, {})
+
+
+@pytest.mark.parametrize("module", ["__main__", "_mine", "lab._private.methods"])
+def test_classes_of_others_are_kept_wherever_they_are_written(module):
+    cls = kept(type("Mine", (), {"__module__": module}))
+    mine = cls()
+    mine.x = 3
+    assert type(back(mine)) is cls
+    assert back(mine).x == 3

@@ -51,9 +51,11 @@ def kept(cls: Class) -> Class:
 
 def _name(cls: type) -> str:
     """What a class is called in files: its room and its own name, or all of somebody else's."""
-    rooms = [part for part in cls.__module__.split(".") if not part.startswith("_")]
-    ours = rooms[0] == "absentia"
-    return f"{rooms[-1]}.{cls.__name__}" if ours else f"{cls.__module__}.{cls.__qualname__}"
+    package, *rooms = cls.__module__.split(".")
+    if package != "absentia":
+        return f"{cls.__module__}.{cls.__qualname__}"
+    room = next((part for part in reversed(rooms) if not part.startswith("_")), package)
+    return f"{room}.{cls.__name__}"
 
 
 @dataclass
