@@ -1,6 +1,7 @@
 """What flows: samples, views, who has which."""
 
 from absentia.data._canonical import Table, canonical
+from absentia.data._coding import Coding
 from absentia.data._gaps import AbsenceWarning, shown, strangers, warn_of_strangers
 from absentia.data._ids import as_ids, check_unique, repeated
 from absentia.data._kernel_checks import check_kernel
@@ -16,4 +17,5 @@ from absentia.data._profiles import (
     sample_order,
     table_profile,
 )
+from absentia.data._tables import ID_COLUMNS
 from absentia.data._views import Views
