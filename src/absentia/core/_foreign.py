@@ -110,8 +110,9 @@ def _check_machine(state: Mapping[str, Any], regression: bool = False) -> None:
     stored = coefficients.data.size if scipy.sparse.issparse(coefficients) else coefficients.size
     fits = (
         support.ndim == counts.ndim == 1
-        and counts.min(initial=0) >= 0
-        and (counts.tolist() == [n, n] if regression else k > 1 and counts.sum() == n)
+        and k > 1
+        # regression has two "classes", the second of which nobody counts
+        and (counts[0] == n and k == 2 if regression else counts.min() >= 0 and counts.sum() == n)
         and coefficients.shape == (k - 1, n)
         and stored == (k - 1) * n
         and state["_intercept_"].shape == (pairs,)

@@ -313,8 +313,9 @@ def _own_object(cls: Any, state: dict[str, Any]) -> Any:
 
 
 def _sparse(items: Any, shape: tuple[int, ...], tree: dict[str, Any]) -> Any:
-    if not (len(items) == 3 and all(isinstance(one, np.ndarray) and one.ndim == 1 for one in items)):
-        raise ValueError("its sparse matrix is not made of three arrays")
+    fits = len(items) == 3 and all(isinstance(one, np.ndarray) and one.ndim == 1 for one in items)
+    if not fits or not all(one.dtype.kind == "i" for one in items[1:]):
+        raise ValueError("its sparse matrix is not made of three arrays, two of them whole numbers")
     made = (scipy.sparse.csr_matrix if tree.get("matrix") else scipy.sparse.csr_array)(
         tuple(items), shape=shape
     )

@@ -29,9 +29,13 @@ from absentia.core import Array, Packed
 from absentia.files._archive import Member, archive, raw, write_arrays
 from absentia.files._errors import FileError, PathLike, one_line, reading
 from absentia.files._opening import opened
+from absentia.files._seal import seal_of
 
 FORMAT, VERSION = "absentia model", 2
 LONGEST_DESCRIPTION = 64_000_000
+#: How gzip, zlib, bzip2 and xz begin, in which joblib puts its pickles.
+COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZ", b"\xfd7")
+CHANGED = "its checksum is another: it was damaged or changed; get it anew"
 
 
 def write_state(path: PathLike, state: Packed, about: Mapping[str, Any]) -> Path:
@@ -42,9 +46,11 @@ def write_state(path: PathLike, state: Packed, about: Mapping[str, Any]) -> Path
         "made": {"absentia": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__},
         "about": _plain(about),
         "tree": state.tree,
+        "sealed": True,
     }
     described["checksum"] = _checksum(described, state.arrays)
-    return write_arrays(path, {"model": json.dumps(described, allow_nan=False), **state.arrays})
+    text = json.dumps(described, allow_nan=False)
+    return write_arrays(path, {"model": text, **state.arrays}, sealed=True)
 
 
 def _plain(about: Mapping[str, Any]) -> Any:
@@ -62,7 +68,7 @@ def read_state(path: PathLike) -> tuple[Packed, dict[str, Any]]:
 
     A :class:`FileError` says what is wrong with a file that is no model.
     """
-    _refuse_pickles(path)
+    sealed = _checked_seal(path)
     with archive(path) as members:
         if "model" not in members:
             raise FileError(f"{path}: holds no model but {_instead(members)}")
@@ -73,21 +79,27 @@ def read_state(path: PathLike) -> tuple[Packed, dict[str, Any]]:
             described = _described(str(text.read()))
             arrays = {key: member.read() for key, member in members.items()}
             if _checksum(described, arrays) != described.pop("checksum", None):
-                raise ValueError("its checksum is another: it was damaged or changed; get it anew")
+                raise ValueError(CHANGED)
+            if described.pop("sealed", False) and not sealed:
+                raise ValueError(CHANGED)
         except (ValueError, RecursionError) as error:
             raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
     return Packed(described.pop("tree"), arrays), described
 
 
-def _refuse_pickles(path: PathLike) -> None:
-    """Say what most files are that are taken for a model; joblib's may begin as compressed data do."""
+def _checked_seal(path: PathLike) -> bool:
+    """Whether a file is sealed and as it was then; say what most files are that are taken for a model."""
     with reading(path), opened(path, "a model's file") as file:
         start = file.read(2)
-    if start[:1] == b"\x80" or start in (b"\x1f\x8b", b"x\x9c", b"x\x01", b"x\xda", b"BZ", b"\xfd7"):
+        whole = seal_of(file)
+    if whole is False:
+        raise FileError(f"{path}: not a valid model: {CHANGED}")
+    if start[:1] == b"\x80" or start in COMPRESSED:
         raise FileError(
             f"{path}: is a pickle or compressed data, which may be one and could run anything; it is not "
             "opened: save the model with absentia.save"
         )
+    return whole is True
 
 
 def _instead(members: Mapping[str, Member]) -> str:
