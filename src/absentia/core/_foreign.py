@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 import sklearn
 
 #: By name, with the module that offers them.  Nothing else is ever imported for a file.
@@ -50,6 +49,9 @@ def is_foreign(cls: type) -> bool:
 def foreign_state(estimator: Any) -> dict[str, Any]:
     """Attributes that are data, without the folder of a cache, and without what can be built again."""
     state = dict(estimator.__getstate__())
+    if state.get("_sparse"):  # its compiled code reads wherever a file might lead it
+        name = type(estimator).__name__
+        raise TypeError(f"{name} of sparse data cannot be kept in a file; fit it on an array")
     state.pop("_sklearn_version", None)  # of the whole file
     state.pop("_tree", None)
     if "memory" in state:
@@ -103,27 +105,33 @@ def _any(state: Mapping[str, Any]) -> None:
 
 def _check_machine(state: Mapping[str, Any], regression: bool = False) -> None:
     """Support vectors, coefficients and offsets of as many samples and classes as one another."""
-    counts, support, vectors = state["_n_support"], state["support_"], state["support_vectors_"]
+    counts, support = state["_n_support"], state["support_"]
     coefficients, chances = state["_dual_coef_"], (state["_probA"], state["_probB"])
     n, k = len(support), len(counts)
     pairs = k * (k - 1) // 2
-    stored = coefficients.data.size if scipy.sparse.issparse(coefficients) else coefficients.size
     fits = (
         support.ndim == counts.ndim == 1
         and k > 1
         # regression has two "classes", the second of which nobody counts
         and (counts[0] == n and k == 2 if regression else counts.min() >= 0 and counts.sum() == n)
+        and state["_sparse"] is False
+        and isinstance(coefficients, np.ndarray)
+        and isinstance(state["support_vectors_"], np.ndarray)
         and coefficients.shape == (k - 1, n)
-        and stored == (k - 1) * n
         and state["_intercept_"].shape == (pairs,)
         and {one.shape for one in chances} in ({(0,)}, {(pairs,)})
+        and _vectors_fit(state, n)
     )
-    if state["kernel"] == "precomputed":
-        fits = fits and _below(support, int(state["shape_fit_"][0]))
-    else:
-        fits = fits and vectors.shape == (n, int(state["n_features_in_"]))
     if not fits:
         raise ValueError("its machine has parts of sizes that do not go together")
+
+
+def _vectors_fit(state: Mapping[str, Any], n: int) -> bool:
+    """Support vectors of as many features as are asked for; of a given kernel, their places in it."""
+    vectors = state["support_vectors_"]
+    if state["kernel"] != "precomputed":
+        return bool(vectors.shape == (n, int(state["n_features_in_"])))
+    return not vectors.size and _below(state["support_"], int(state["shape_fit_"][0]))
 
 
 def _check_neighbours(state: Mapping[str, Any]) -> None:
