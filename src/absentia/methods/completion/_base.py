@@ -9,7 +9,7 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Method, Operator, suited_to
-from absentia.data import KernelViews, check_kernels, warn_of_strangers
+from absentia.data import KernelViews, check_kernels, no_kernels, no_rows, warn_of_strangers
 from absentia.methods.completion._hiding import Trial, hidden_rows, relative_error
 
 #: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
@@ -37,7 +37,8 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
     def fit(self, X: KernelViews, y: Any = None) -> Self:
         """Learn from incomplete kernels of the training samples."""
         self._check_parameters()
-        X = check_kernels(X)
+        X = check_kernels(X, type(self).__name__)
+        X.demand_order(y)
         check_scale(X)
         if self._learns:
             check_positive(X)
@@ -50,7 +51,7 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
 
     def fit_transform(self, X: KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
         """Learn, and return the training kernels with everything observed."""
-        self.fit(X)
+        self.fit(X, y)
         with suited_to(len(X)):
             return X.completed(self._fill(X))
 
@@ -61,7 +62,7 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
-            raise TypeError(f"KernelViews are wanted, not {type(X).__name__}")
+            raise no_rows(X, type(self).__name__)
         X.demand_columns(self.names_in_, self.ids_)
         if X.square:
             if not np.array_equal(X.observed, self._observed):
@@ -83,6 +84,8 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
         completed: by this fit if `X` are rows of new samples, as in cross-validation, and by a fit
         of its own if `X` are square kernels.
         """
+        if not isinstance(X, KernelViews):
+            raise no_kernels(X, type(self).__name__)
         if truth is not None:
             return -relative_error(truth, self.transform(X), X.observed)
         if not X.square:

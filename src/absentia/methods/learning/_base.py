@@ -23,7 +23,7 @@ from absentia.core import Array, Method, suited_to, warn
 from absentia.data import AbsenceWarning, Presence, shown
 from absentia.methods.learning._chances import calibrated
 from absentia.methods.learning._inputs import INPUTS, Features, Kernels
-from absentia.methods.learning._labels import Labels, check_labels
+from absentia.methods.learning._labels import Labels, as_targets, check_labels
 
 FAINT = 0.01  # share of what was learned below which the prior begins to count
 
@@ -114,7 +114,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the training samples (kernels: square) and their labels."""
         self._check_parameters()
-        X = self._input.check(X)
+        X = self._input.check(X, self)
         labels = check_labels(X, y, sample_weight)
         warn_of_empty(X)
         weight = labels.weighted(getattr(self, "class_weight", None)) * X.observed.any(axis=1)
@@ -142,6 +142,11 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of samples whose class is right (by weight); `y` is one label for each, in their order."""
+        as_targets(self._check_rows(X), y)
+        return float(super().score(X, y, sample_weight))
 
     def _offers_chances(self) -> bool:
         return bool(getattr(self, "probability", False))

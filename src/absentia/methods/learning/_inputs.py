@@ -5,22 +5,22 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, check_kernels
+from absentia.data import KernelViews, Views, check_kernels, no_rows, no_views
 
 
 class Kernels:
     """Square :class:`KernelViews` to learn from; then rows of new samples against the training samples."""
 
     pairwise = True
-    check = staticmethod(check_kernels)
+
+    def check(self, X: Any, learner: Any) -> Any:
+        """What `learner` can learn from."""
+        return check_kernels(X, type(learner).__name__)
 
     def check_rows(self, X: Any, learner: Any) -> Any:
         """New samples that go with those that `learner` has learned from."""
         if not isinstance(X, KernelViews):
-            raise TypeError(
-                f"KernelViews are wanted, not {type(X).__name__}: new samples against the training "
-                "samples, kernel_views[np.ix_(new, train)], or ViewKernels() before this in a Pipeline"
-            )
+            raise no_rows(X, type(learner).__name__)
         X.demand_columns(learner.names_in_, learner.ids_)
         return X
 
@@ -38,15 +38,15 @@ class Features:
 
     pairwise = False
 
-    def check(self, X: Any) -> Any:
-        """What can be learned from."""
-        if not len(self._views(X)):
+    def check(self, X: Any, learner: Any) -> Any:
+        """What `learner` can learn from."""
+        if not len(self._views(X, learner)):
             raise ValueError("there is no sample to learn from")
         return X
 
     def check_rows(self, X: Any, learner: Any) -> Any:
         """New samples that have the views and as many features as those that `learner` has learned from."""
-        X = self._views(X)
+        X = self._views(X, learner)
         if (X.names, self.widths(X)) != (learner.names_in_, learner._widths):
             came = dict(zip(X.names, self.widths(X), strict=True))
             wanted = dict(zip(learner.names_in_, learner._widths, strict=True))
@@ -61,13 +61,9 @@ class Features:
         """The samples `rows`."""
         return X[rows]
 
-    def _views(self, X: Any) -> Views:
+    def _views(self, X: Any, learner: Any) -> Views:
         if not isinstance(X, Views):
-            raise TypeError(
-                f"Views are wanted, not {type(X).__name__}: features, "
-                "Views.from_dict({'name': table, ...}), with NaN where absent; "
-                "for kernels use AbsentMKLClassifier"
-            )
+            raise no_views(X, type(learner).__name__)
         return X
 
 

@@ -23,13 +23,12 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import column_or_1d
 
 from absentia.core import Array, Callback, NonNegative, Positive, Range, method, suited_to
 from absentia.data import KernelViews, check_kernels
 from absentia.methods.learning._base import mixed, warn_of_empty
 from absentia.methods.learning._chances import Probability
-from absentia.methods.learning._labels import sample_weights
+from absentia.methods.learning._labels import as_targets, sample_weights
 from absentia.methods.learning._machines import KernelClassifier, KernelMachine, Learned, Training, learn
 from absentia.methods.learning.engine import Box, NormBall, Polytope, Region
 
@@ -146,15 +145,16 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     def fit(self, X: KernelViews, y: Any, sample_weight: Any = None) -> Self:
         """Learn from square kernels of the training samples and their targets."""
         self._check_parameters()
-        X = check_kernels(X)
+        X = check_kernels(X, type(self).__name__)
         if np.iscomplexobj(y):
             raise ValueError("targets are complex numbers; real ones are wanted")
-        y = column_or_1d(y).astype(np.float64)
-        if len(y) != len(X) or not np.isfinite(y).all():
-            raise ValueError(f"one finite target for each of {len(X)} samples is wanted; {len(y)} came")
+        y = as_targets(X, y, "target").astype(np.float64)
+        if not np.isfinite(y).all():
+            raise ValueError(f"one finite target for each of {len(X)} samples is wanted; some are infinite")
         if not X.observed.any():
             raise ValueError("no view is observed for any sample; there is nothing to learn from")
         warn_of_empty(X)
+        X.demand_order(sample_weight, "sample_weight")
         weight = sample_weights(sample_weight, len(y))
         self._prior = float(np.average(y, weights=weight))
         training = self._training(X, y, weight * X.observed.any(axis=1))
@@ -165,6 +165,11 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         self._keep(X, found, training.order)
         self._remember(X)
         return self
+
+    def score(self, X: KernelViews, y: Any, sample_weight: Any = None) -> float:
+        """R^2, the share of the targets' variance that is explained; `y` is in the order of the rows."""
+        as_targets(self._check_rows(X), y, "target")
+        return float(super().score(X, y, sample_weight))
 
     def predict(self, X: KernelViews) -> Array:
         """Targets of the rows; the mean training target where no view is usable."""

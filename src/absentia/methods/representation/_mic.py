@@ -64,7 +64,7 @@ from absentia.core import (
     kept,
     method,
 )
-from absentia.data import Ordering, Presence, Views, ordered, shown
+from absentia.data import Ordering, Presence, Views, no_views, ordered, shown
 from absentia.kernels import feature_order
 
 #: Numbers of each view: in their order, or by name.
@@ -261,6 +261,7 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
         """Learn the factors of incomplete training views."""
         self._check_parameters()
         _check_views(X)
+        X.demand_order(y)
         X.warn_of_absence()
         self._scaling = {
             name: self._learned(X, v) for v, name in enumerate(X.names) if X.observed[:, v].any()
@@ -288,7 +289,7 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
 
     def fit_transform(self, X: Views, y: Any = None, **fit_params: Any) -> Array:
         """Learn, and return the representation of the training samples."""
-        return np.asarray(self.fit(X).representation_)
+        return np.asarray(self.fit(X, y).representation_)
 
     def transform(self, X: Views) -> Array:
         """The representation of new samples, the V of all views held fixed.
@@ -369,7 +370,7 @@ def _dense(block: Any) -> Array:
 
 def _check_views(X: Any) -> None:
     if not isinstance(X, Views):
-        raise TypeError(f"Views (features) are wanted, not {type(X).__name__}; see Views.from_dict")
+        raise no_views(X, "MIC")
 
 
 def _check_non_negative(X: Views, v: int, block: Array) -> None:

@@ -169,7 +169,7 @@ class AbsentMKLClassifier(KernelClassifier):
         which complete kernels `X` are to be learned from.
         """
         self._check_parameters()
-        X = check_kernels(X)
+        X = check_kernels(X, type(self).__name__)
         self._mask = self._paper_mask(X, observed)
         return super().fit(X, y, sample_weight)
 
