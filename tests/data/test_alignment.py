@@ -102,7 +102,7 @@ def test_ids_are_compared_as_they_are_and_then_as_texts():
     as_floats = pd.Series(np.arange(N) ** 2, index=np.arange(N, dtype=float))
     np.testing.assert_array_equal(views.align(as_floats), np.arange(N) ** 2)
     mixed = Views.from_dict({"a": np.ones((2, 1))}, ids=[1, "1"])
-    with pytest.warns(AbsenceWarning, match="1 of 2 samples have no value, e.g. '1'$"):
+    with pytest.warns(AbsenceWarning, match=r"1 of 2 samples have no value, e\.g\. '1'$"):
         assert mixed.align({1: "x"}).tolist() == ["x", None]
 
 
@@ -117,7 +117,9 @@ def test_dates_are_ids_too():
 def test_ids_without_a_counterpart_are_counted():
     views, y = cohort()
     more = pd.concat([y.iloc[3:], pd.Series({"P-900": "ill"})])
-    sentence = r"^3 of 40 samples have no value, e\.g\. 'P-000'; 1 id\(s\) of y are no sample, e\.g\. 'P-900'$"
+    sentence = (
+        r"^3 of 40 samples have no value, e\.g\. 'P-000'; 1 id\(s\) of y are no sample, e\.g\. 'P-900'$"
+    )
     with pytest.warns(AbsenceWarning, match=sentence):
         found = views.align(more)
     assert found[:3].tolist() == [None] * 3
@@ -144,13 +146,15 @@ def test_nothing_in_common_is_an_error_that_says_what_differs(change, what):
 
 def test_leading_zeros_are_pointed_out():
     views, y = cohort(ids=[f"{i:03d}" for i in range(N)])
-    with pytest.raises(ValueError, match="'000' and 0 differ by leading zeros only|'001' and 1 differ"):
+    with pytest.raises(ValueError, match="'000' and 0 differ by leading zeros only"):
         views.align(y.reset_index(drop=True))
 
 
 def test_what_cannot_be_lined_up_is_refused():
     views, y = cohort()
-    with pytest.raises(ValueError, match=r"1 id\(s\) appear more than once, e\.g\. 'P-000'; one value each"):
+    with pytest.raises(
+        ValueError, match=r"1 id\(s\) appear more than once, e\.g\. 'P-000'; one value each"
+    ):
         views.align(pd.concat([y, y.iloc[:1]]))
     with pytest.raises(TypeError, match=r"y has 3 columns \(a, b, c\); take one with an index"):
         views.align(pd.DataFrame(0, index=IDS, columns=list("abc")))
@@ -182,14 +186,16 @@ def test_an_index_that_only_counts_is_taken_by_position():
     np.testing.assert_array_equal(cross_val_score(svm(), views, counted), right)
     some, _, part, _ = train_test_split(views, counted, random_state=0)
     assert svm().fit(some, part).score(some, part.to_numpy()) > 0.8
-    with pytest.raises(ValueError, match=r"sorted or shuffled apart from the views; give y\.sort_index\(\)"):
+    with pytest.raises(
+        ValueError, match=r"sorted or shuffled apart from the views; give y\.sort_index\(\)"
+    ):
         svm().fit(views, counted.sort_values())
 
 
 def test_whole_numbers_that_are_ids_are_ids():
     views, y = cohort(ids=np.arange(1, N + 1))
     svm().fit(views, y)
-    with pytest.raises(ValueError, match="1 that are no sample, 1 samples not among them, e.g. 0"):
+    with pytest.raises(ValueError, match=r"1 that are no sample, 1 samples not among them, e\.g\. 0"):
         svm().fit(views, y.reset_index(drop=True))
 
 

@@ -4,8 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import CVKT, MIC, MKMC, CombineKernels, KernelViews, MKLClassifier, MMAFClassifier
-from absentia import ViewKernels, Views
+from absentia import (
+    CVKT,
+    MIC,
+    MKMC,
+    CombineKernels,
+    KernelViews,
+    MKLClassifier,
+    MMAFClassifier,
+    ViewKernels,
+    Views,
+)
 
 VIEWS = Views.from_dict({"a": np.eye(3), "b": np.arange(6.0).reshape(3, 2)})
 OTHERS = {
@@ -55,7 +64,7 @@ def test_tables_where_views_are_wanted(estimator, remedy):
 
 @pytest.mark.parametrize("estimator", [MIC(), MMAFClassifier()])
 def test_kernels_where_features_are_wanted(estimator):
-    with pytest.raises(TypeError, match="Views are wanted, not KernelViews; .* takes the features"):
+    with pytest.raises(TypeError, match=r"Views are wanted, not KernelViews; .* takes the features"):
         estimator.fit(KernelViews.from_dense([np.eye(3)]), [0, 1, 1])
 
 

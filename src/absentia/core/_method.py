@@ -11,6 +11,7 @@ from absentia.core._linalg import Array
 from absentia.core._loop import Solution, Status
 from absentia.core._parameters import parameters_of
 from absentia.core._warn import warn
+from absentia.core._watching import TRACES, Watch, say, support, watch, watched
 
 Class = TypeVar("Class", bound=type)
 
@@ -32,12 +33,26 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        for name in ("fit", "fit_transform"):
+            if name in vars(cls):
+                setattr(cls, name, watched(vars(cls)[name]))
         kept(cls)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._pairwise
         return tags
+
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Let callbacks of scikit-learn (1.9 or newer), such as its ``ProgressBar``, hear of the fit.
+
+        Parameters
+        ----------
+        *callbacks : objects with the methods of ``sklearn.callback.FitCallback``
+            None at all takes away those that are set.
+        """
+        support().set_callbacks(self, *callbacks)
+        return self
 
     def _check_parameters(self) -> None:
         """Every parameter as it was declared, and all of them together."""
@@ -49,9 +64,11 @@ class Method(BaseEstimator):  # type: ignore[misc]
         """Raise if parameters do not go together."""
 
     def state(self) -> Packed:
-        """All that was given and learned, as plain data; without a callback, which is code."""
-        called = getattr(self, "callback", None) is not None
-        return packed(altered(self, callback=None) if called else self, type(self).__name__)
+        """All that was given and learned, as plain data; without callbacks, which are code."""
+        alone = altered(self, **({"callback": None} if "callback" in vars(self) else {}))
+        for name in TRACES:
+            vars(alone).pop(name, None)
+        return packed(alone, type(self).__name__)
 
     @classmethod
     def from_state(cls, state: Packed) -> Self:
@@ -71,6 +88,15 @@ class Iterative:
     status_: str
     _remedy: str = ""  # what to do where the objective is not finite
 
+    @property
+    def _announced(self) -> int | None:
+        """How many iterations there are at most, for whoever draws a bar; None: not known before."""
+        return getattr(self, "max_iter", None)
+
+    def _watch(self) -> Watch | None:
+        """What the loops of one fit tell of their iterations, if anybody watches: one for all of them."""
+        return watch(self)
+
     def _record(self, solution: Solution[Any]) -> None:
         if solution.status is Status.NOT_FINITE and not solution.n_iter:
             raise ValueError(f"{type(self).__name__}: {solution.sentence}; there is none{self._remedy}")
@@ -80,6 +106,8 @@ class Iterative:
         self.status_ = solution.sentence
         if solution.status is Status.NOT_FINITE:
             self.status_ += self._remedy
+        if getattr(self, "verbose", False):
+            say(f"{type(self).__name__}: {self.status_} ({self.n_iter_} iterations)")
         if solution.status in (Status.MAX_ITER, Status.NOT_FINITE):
             sentence = f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)"
             warn(sentence, ConvergenceWarning)

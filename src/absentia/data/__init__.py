@@ -15,5 +15,5 @@ from absentia.data._profiles import (
     sample_order,
     table_profile,
 )
-from absentia.data._refusals import no_kernels, no_rows, no_views
+from absentia.data._refusals import refusal
 from absentia.data._views import Views

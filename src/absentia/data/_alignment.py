@@ -1,7 +1,7 @@
 """Labels by id: values go to the samples whose ids they carry, never by position where ids are there.
 
-:func:`aligned` lines a Series, a mapping or a frame up with samples.  :func:`check_order` is for whoever takes
-values by position, as scikit-learn does: values that carry ids of their own have to stand as the samples do.
+:func:`aligned` lines a Series, a mapping or a frame up with samples.  :func:`check_order` is for whoever
+takes values by position, as scikit-learn does: values that carry ids have to stand as the samples do.
 """
 
 from collections import Counter
@@ -69,8 +69,8 @@ def check_order(ids: Array, y: Any, what: str = "y") -> None:
     if not common and _numbers(given) and not _numbers(own):
         if given != list(range(len(own))) and sorted(given) == list(range(len(own))):
             raise ValueError(
-                f"{what}'s index is 0 to {len(own) - 1} in another order: it was sorted or shuffled apart from "
-                f"the views; give {what}.sort_index(), or {what}.to_numpy() if it is as the samples are"
+                f"{what}'s index is 0 to {len(own) - 1} in another order: it was sorted or shuffled apart "
+                f"from the views; give {what}.sort_index(), or {what}.to_numpy() if it is as they are"
             )
         return
     if not common:
@@ -105,7 +105,9 @@ def _by_id(ids: Array, y: Any) -> dict[Hashable, Any]:
         keys, values = list(index), (y if columns is None else y[columns[0]]).to_list()
     if twice := repeated(keys):
         some = ", ".join(shown(x) for x in twice[:3])
-        raise ValueError(f"y: {len(twice)} id(s) appear more than once, e.g. {some}; one value each is wanted")
+        raise ValueError(
+            f"y: {len(twice)} id(s) appear more than once, e.g. {some}; one value each is wanted"
+        )
     return dict(zip(keys, values, strict=True))
 
 
@@ -166,7 +168,7 @@ def _text(x: Any) -> str:
     if isinstance(x, float | np.floating) and float(x).is_integer():
         return str(int(x))
     if isinstance(x, np.datetime64 | date):
-        return str(np.datetime64(x, "ns"))
+        return str(np.asarray(x, dtype="datetime64[ns]"))
     return str(x)
 
 
@@ -181,7 +183,7 @@ def _numbers(ids: Sequence[Any]) -> bool:
 
 
 def _counterparts(own: Sequence[Any], values: Mapping[Hashable, Any]) -> list[Any]:
-    """For each id the key of `values` that means it: itself, the only one of the same text, or a new object."""
+    """For each id the key of `values` that means it: itself, the only one of its text, else some object."""
     spare = [key for key in values if key not in set(own)]
     counts = Counter(_text(key) for key in spare)
     texts = {_text(key): key for key in spare if counts[_text(key)] == 1}

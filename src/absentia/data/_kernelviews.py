@@ -27,7 +27,7 @@ from absentia.data._presence import (
     refrozen,
     row_key,
 )
-from absentia.data._refusals import no_kernels
+from absentia.data._refusals import refusal
 
 #: Kernels that are not arrays are made arrays of up to so many bytes without a word.
 DENSE_BYTES = 2**30
@@ -391,7 +391,7 @@ def _warn_of_size(name: str, operator: Operator) -> None:
 def check_kernels(X: Any, taker: str = "estimator") -> KernelViews:
     """A square KernelViews with somebody in it, or an error that says what to pass to the `taker`."""
     if not isinstance(X, KernelViews):
-        raise no_kernels(X, taker)
+        raise refusal("kernels", X, taker)
     X.demand_square()
     if len(X) == 0:
         raise ValueError("there is no sample to learn from")

@@ -30,7 +30,7 @@ from absentia.core import (
     parameters_of,
     symmetrize,
 )
-from absentia.data import KernelViews, Presence, Views, check_kernel, no_kernels, no_rows, no_views, shown
+from absentia.data import KernelViews, Presence, Views, check_kernel, refusal, shown
 from absentia.kernels._fitting import ColumnKernel, FactorMap, FeatureKernel, Finish, Options, squared_norms
 
 
@@ -250,7 +250,7 @@ def _check_input(X: Any, kernel: Any) -> None:
             f"KernelViews hold kernels already: use ViewKernels('precomputed') on them, not {kernel!r}"
         )
     if not isinstance(X, Views | KernelViews):
-        raise no_views(X, "ViewKernels")
+        raise refusal("views", X, "ViewKernels")
 
 
 def _check_somebody(X: Presence) -> None:
@@ -299,7 +299,7 @@ class CombineKernels(TransformerMixin, Method):  # type: ignore[misc]
         """Learn the training samples' own combined kernel values."""
         self._check_parameters()
         if not isinstance(X, KernelViews):
-            raise no_kernels(X, "CombineKernels")
+            raise refusal("kernels", X, "CombineKernels")
         X.demand_square()
         X.demand_order(y)
         _check_somebody(X)
@@ -312,7 +312,7 @@ class CombineKernels(TransformerMixin, Method):  # type: ignore[misc]
         """The combined kernel, rows of `X` against the training samples."""
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
-            raise no_rows(X, "CombineKernels")
+            raise refusal("rows", X, "CombineKernels")
         X.demand_columns(self.names_in_, self.ids_)
         combined = np.zeros(X.shape)
         for v, name in enumerate(X.names):

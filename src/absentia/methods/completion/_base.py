@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Method, Operator, suited_to
-from absentia.data import KernelViews, check_kernels, no_kernels, no_rows, warn_of_strangers
+from absentia.core import Array, Method, Operator, suited_to, unwatched
+from absentia.data import KernelViews, check_kernels, refusal, warn_of_strangers
 from absentia.methods.completion._hiding import Trial, hidden_rows, relative_error
 
 #: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
@@ -62,7 +62,7 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
-            raise no_rows(X, type(self).__name__)
+            raise refusal("rows", X, type(self).__name__)
         X.demand_columns(self.names_in_, self.ids_)
         if X.square:
             if not np.array_equal(X.observed, self._observed):
@@ -85,14 +85,14 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
         of its own if `X` are square kernels.
         """
         if not isinstance(X, KernelViews):
-            raise no_kernels(X, type(self).__name__)
+            raise refusal("kernels", X, type(self).__name__)
         if truth is not None:
             return -relative_error(truth, self.transform(X), X.observed)
         if not X.square:
             keep = hidden_rows(X)
             return -relative_error(X, self.transform(X.hide(keep)), keep)
         trial = Trial.of(X, getattr(self, "random_state", None))
-        return -trial.error(clone(self).fit_transform(trial.part)) if trial.n_hidden else 0.0
+        return -trial.error(unwatched(self).fit_transform(trial.part)) if trial.n_hidden else 0.0
 
     def _warn_of_strangers(self, X: KernelViews) -> None:
         if self._links is not None:

@@ -14,12 +14,12 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Method, suited_to, warn
+from absentia.core import Array, Method, suited_to, unwatched, warn
 from absentia.data import AbsenceWarning, Presence, shown
 from absentia.methods.learning._chances import calibrated
 from absentia.methods.learning._inputs import INPUTS, Features, Kernels
@@ -144,7 +144,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         return np.asarray(self.classes_[chosen])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of samples whose class is right (by weight); `y` is one label for each, in their order."""
+        """The share of samples, by weight, whose class is right; `y` is in the order of the samples."""
         as_targets(self._check_rows(X), y)
         return float(super().score(X, y, sample_weight))
 
@@ -162,7 +162,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
 
     def _fit_again(self, X: Any, labels: Labels, rows: Array) -> Self:
         """The same method without chances, fitted to the samples `rows`."""
-        other = clone(self).set_params(probability=False)
+        other = unwatched(self, probability=False)
         weight, more = labels.weight[rows], self._fit_options(rows)
         return other.fit(self._input.part(X, rows, rows), labels.y[rows], sample_weight=weight, **more)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, check_kernels, no_rows, no_views
+from absentia.data import KernelViews, Views, check_kernels, refusal
 
 
 class Kernels:
@@ -20,7 +20,7 @@ class Kernels:
     def check_rows(self, X: Any, learner: Any) -> Any:
         """New samples that go with those that `learner` has learned from."""
         if not isinstance(X, KernelViews):
-            raise no_rows(X, type(learner).__name__)
+            raise refusal("rows", X, type(learner).__name__)
         X.demand_columns(learner.names_in_, learner.ids_)
         return X
 
@@ -63,7 +63,7 @@ class Features:
 
     def _views(self, X: Any, learner: Any) -> Views:
         if not isinstance(X, Views):
-            raise no_views(X, type(learner).__name__)
+            raise refusal("views", X, type(learner).__name__)
         return X
 
 

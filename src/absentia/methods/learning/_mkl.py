@@ -64,6 +64,8 @@ class MKLClassifier(KernelClassifier):
         With more than two classes: the same weights for all classes.
     callback : callable, optional
         Called with an :class:`absentia.core.Progress` after each step; returning True stops.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------
@@ -98,12 +100,13 @@ class MKLClassifier(KernelClassifier):
     probability: Probability = False
     shared_weights: bool = False
     callback: Callback | None = None
+    verbose: bool = False
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         boxes = [Box.classification(y, training.bound) for y in signs]
         region = weight_region(len(training.stack), self.norm)
         shared = self.shared_weights
-        return learn(training, boxes, region, tol=self.tol, shared=shared, callback=self.callback)
+        return learn(training, boxes, region, tol=self.tol, shared=shared, callback=self._watch())
 
 
 @method
@@ -116,7 +119,7 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         Price of an error beyond `epsilon`, in units of y.
     epsilon : float, default 0.1
         Errors up to this cost nothing.
-    norm, tol, callback
+    norm, tol, callback, verbose
         As in :class:`MKLClassifier`.
 
     Attributes
@@ -141,6 +144,7 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     norm: Norm = 1
     tol: Positive = 1e-3
     callback: Callback | None = None
+    verbose: bool = False
 
     def fit(self, X: KernelViews, y: Any, sample_weight: Any = None) -> Self:
         """Learn from square kernels of the training samples and their targets."""
@@ -161,7 +165,7 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         box = Box.regression(y[training.order], training.bound, self.epsilon)
         region = weight_region(len(training.stack), self.norm)
         with suited_to(len(X)):
-            found = learn(training, [box], region, tol=self.tol, callback=self.callback)
+            found = learn(training, [box], region, tol=self.tol, callback=self._watch())
         self._keep(X, found, training.order)
         self._remember(X)
         return self

@@ -64,7 +64,7 @@ from absentia.core import (
     kept,
     method,
 )
-from absentia.data import Ordering, Presence, Views, no_views, ordered, shown
+from absentia.data import Ordering, Presence, Views, ordered, refusal, shown
 from absentia.kernels import feature_order
 
 #: Numbers of each view: in their order, or by name.
@@ -226,6 +226,8 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
         fixed seed 0.
     callback : callable, optional
         Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------
@@ -256,6 +258,7 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
     max_iter: Whole = 1000
     random_state: RandomState = None
     callback: Callback | None = None
+    verbose: bool = False
 
     def fit(self, X: Views, y: Any = None) -> Self:
         """Learn the factors of incomplete training views."""
@@ -279,7 +282,7 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
             start(parts, self.n_components, generator(self.random_state), order),
             stop=Stop(self.tol),
             max_iter=self.max_iter,
-            callback=self.callback,
+            callback=self._watch(),
         )
         self._record(solution)
         self.representation_ = solution.state.star
@@ -370,7 +373,7 @@ def _dense(block: Any) -> Array:
 
 def _check_views(X: Any) -> None:
     if not isinstance(X, Views):
-        raise no_views(X, "MIC")
+        raise refusal("views", X, "MIC")
 
 
 def _check_non_negative(X: Views, v: int, block: Array) -> None:
