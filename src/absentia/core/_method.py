@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from absentia.core._keeping import Packed, altered, kept, packed, unpacked
 from absentia.core._linalg import Array
 from absentia.core._loop import Solution, Status
+from absentia.core._output import with_ids
 from absentia.core._parameters import parameters_of
 from absentia.core._warn import warn
 from absentia.core._watching import TRACES, Watch, say, support, watch, watched
@@ -62,6 +63,19 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         """Raise if parameters do not go together."""
+
+    def _with_ids(self, table: Array, ids: Array) -> Any:
+        """A table that comes out, with its rows' ids where frames are asked for that have an index."""
+        return with_ids(self, table, ids)
+
+    def _any_output(self, *, transform: Any = None) -> Self:
+        """Nothing to set: kernels come out whatever is asked for.  Here for pipelines, which set it all.
+
+        Parameters
+        ----------
+        transform : ignored
+        """
+        return self
 
     def state(self) -> Packed:
         """All that was given and learned, as plain data; without callbacks, which are code."""

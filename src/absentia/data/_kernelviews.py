@@ -364,8 +364,10 @@ class KernelViews(Presence):
         return f"{super()._headline()}, against {self.shape[1]} samples"
 
     def _size_of(self, name: str) -> str:
-        r, c = self._operators[name].shape
-        return f"{r} x {c} kernel"
+        operator = self._operators[name]
+        r, c = operator.shape
+        factors = f", {operator.left.shape[1]} factors" if isinstance(operator, Gram | ChunkedGram) else ""
+        return f"{r} x {c} kernel{factors}"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state["_diagonals"] = {name: frozen(x) for name, x in state["_diagonals"].items()}

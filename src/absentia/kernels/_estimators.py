@@ -102,6 +102,8 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
     n_landmarks: Whole = 200
     random_state: RandomState = None
 
+    set_output = Method._any_output
+
     @property
     def _pairwise(self) -> bool:  # type: ignore[override]
         return bool(self.kernel == "precomputed")
@@ -308,7 +310,17 @@ class CombineKernels(TransformerMixin, Method):  # type: ignore[misc]
         self._column_root = inverse_root(self._diagonal(X))
         return self
 
-    def transform(self, X: KernelViews) -> Array:
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The ids of the training samples as texts: the columns of every result.
+
+        Parameters
+        ----------
+        input_features : ignored
+        """
+        check_is_fitted(self, "names_in_")
+        return np.array([str(x) for x in self.ids_.tolist()], dtype=object)
+
+    def transform(self, X: KernelViews) -> Any:
         """The combined kernel, rows of `X` against the training samples."""
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
@@ -318,11 +330,10 @@ class CombineKernels(TransformerMixin, Method):  # type: ignore[misc]
         for v, name in enumerate(X.names):
             seen = np.ix_(X.observed[:, v], X.column_observed[:, v])
             combined[seen] += self.weights_[v] * X.block(name)
-        if self.normalize is None:
-            return combined
-        combined *= inverse_root(self._diagonal(X))[:, None]
-        combined *= self._column_root[None, :]
-        return combined
+        if self.normalize is not None:
+            combined *= inverse_root(self._diagonal(X))[:, None]
+            combined *= self._column_root[None, :]
+        return self._with_ids(combined, X.ids)
 
     def _diagonal(self, X: KernelViews) -> Array:
         diagonal = np.zeros(len(X))

@@ -29,6 +29,8 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
     _learns = True  # False: any matrix will do, and nothing has to be said of gaps
     _links: str | None = None  # "direct" or "chained": what links a sample to a view that it lacks
 
+    set_output = Method._any_output
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True

@@ -46,7 +46,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import (
@@ -202,7 +202,7 @@ class Scaling:
 
 
 @method
-class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
+class MIC(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method):  # type: ignore[misc]
     """Multi-incomplete-view factorisation: one non-negative representation of samples that lack views.
 
     Takes :class:`absentia.Views` and gives an array, samples x components, for any classifier or
@@ -237,6 +237,8 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
         V of each view, features x components; columns add up to one.
     objective_ : ndarray
         Objective after each step; never rises beyond rounding.
+    n_features_in_ : int
+        Features of all views together.
     n_iter_, converged_, status_, names_in_, ids_
 
     Examples
@@ -288,13 +290,18 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
         self.representation_ = solution.state.star
         self.components_ = dict(zip(self._scaling, solution.state.V, strict=True))
         self.names_in_, self.ids_ = X.names, X.ids
+        self.n_features_in_ = sum(X.block(name).shape[1] for name in X.names)
         return self
 
-    def fit_transform(self, X: Views, y: Any = None, **fit_params: Any) -> Array:
-        """Learn, and return the representation of the training samples."""
-        return np.asarray(self.fit(X, y).representation_)
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.representation_.shape[1])
 
-    def transform(self, X: Views) -> Array:
+    def fit_transform(self, X: Views, y: Any = None, **fit_params: Any) -> Any:
+        """Learn, and return the representation of the training samples."""
+        return self._with_ids(self.fit(X, y).representation_, X.ids)
+
+    def transform(self, X: Views) -> Any:
         """The representation of new samples, the V of all views held fixed.
 
         With V fixed the objective is convex and every sample is on its own.
@@ -317,7 +324,7 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
             stop=Stop(0),
             max_iter=ROUNDS,
         )
-        return for_all.state.star
+        return self._with_ids(for_all.state.star, X.ids)
 
     def _ordering(self, X: Views, parts: Sequence[Part]) -> Ordering:
         """Samples and fitted views by the size of their rows: the start goes with the data."""
