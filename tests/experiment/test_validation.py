@@ -72,3 +72,18 @@ def test_a_class_of_three_samples_is_enough():
     assert judged.chances.shape == (40, 3)
     np.testing.assert_allclose(judged.chances.sum(axis=1), 1)
     assert learn(views, y, Plan(AbsentMKLClassifier(probability=True))).classifier.C in validation.GRID
+
+
+@WARNED
+def test_labels_by_id_have_to_be_in_the_order_of_the_samples():
+    import pandas as pd
+
+    from absentia import AverageKernelSVC
+
+    views, y = digit_views(40)
+    labels, plan = pd.Series(y, index=views.ids), Plan(AverageKernelSVC(), C=1.0)
+    expected = cross_validate(views, y, plan).predicted
+    np.testing.assert_array_equal(cross_validate(views, labels, plan).predicted, expected)
+    for verb in (cross_validate, learn):
+        with pytest.raises(ValueError, match=r"y = views\.align\(y\)"):
+            verb(views, labels[::-1], plan)

@@ -227,7 +227,7 @@ def test_columns_must_be_the_training_samples():
     model = CombineKernels().fit(kv[np.ix_(range(8), range(8))])
     with pytest.raises(ValueError, match="8 training samples"):
         model.transform(kv)
-    with pytest.raises(TypeError, match=r"put ViewKernels\(\) before"):
+    with pytest.raises(TypeError, match=r"make_pipeline\(ViewKernels\(\), CombineKernels"):
         CombineKernels().fit(two_views())
 
 

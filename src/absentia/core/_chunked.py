@@ -249,6 +249,10 @@ class Chunked:
     def dtype(self) -> np.dtype[np.floating]:
         return np.dtype(self.part.A.dtype)
 
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"Chunked({rows} x {columns}, {self.dtype}, {self.part.A.npartitions} chunks)"
+
     def __matmul__(self, X: Array) -> Array:
         result = self.part.times(_checked(X, self.shape))
         return result[:, 0] if np.ndim(X) == 1 else result
@@ -314,6 +318,11 @@ class ChunkedGram:
     @property
     def dtype(self) -> np.dtype[np.floating]:
         return np.dtype(self.left.A.dtype)
+
+    def __repr__(self) -> str:
+        (rows, columns), factors = self.shape, self.left.shape[1]
+        chunks = self.left.A.npartitions
+        return f"ChunkedGram({rows} x {columns}, {factors} factors, {self.dtype}, {chunks} chunks)"
 
     def __matmul__(self, X: Array) -> Array:
         thin = _checked(X, self.shape)

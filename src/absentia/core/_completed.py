@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 import scipy.sparse
 
+from absentia.core._describing import described
 from absentia.core._keeping import kept
 from absentia.core._linalg import Array, symmetrize
 from absentia.core._operators import Operator
@@ -15,7 +16,7 @@ from absentia.core._projections import chunks
 
 
 @kept
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Side:
     """Rows (or columns) of a :class:`Completed` kernel: which were observed, and their thin factors.
 
@@ -26,6 +27,9 @@ class Side:
     filled: Array
     G: Array
     W: Array
+
+    def __repr__(self) -> str:
+        return f"Side({len(self.known)} known, {len(self.filled)} filled, rank {self.W.shape[1]})"
 
     @property
     def size(self) -> int:
@@ -68,6 +72,13 @@ class Completed:
     @property
     def dtype(self) -> np.dtype[np.floating]:
         return self.Q.dtype
+
+    def __repr__(self) -> str:
+        return described(
+            self,
+            f"{len(self.rows.known)} x {len(self.columns.known)} observed",
+            f"rank {len(self.E)} elsewhere",
+        )
 
     def __matmul__(self, X: Array) -> Array:
         r, c = self.rows, self.columns

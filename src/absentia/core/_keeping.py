@@ -25,6 +25,8 @@ Class = TypeVar("Class", bound=type)
 
 #: The key that says what a dict of the tree stands for, if not for itself.
 KIND = "is"
+#: What scikit-learn's callbacks leave on an estimator; no part of what it is.
+TRACES = ("_skl_callbacks", "_callback_fit_ctx", "_skl_callbacks_to_teardown", "_parent_callback_ctx")
 #: How deep objects may lie inside one another.
 DEEPEST = 50
 
@@ -55,12 +57,12 @@ def _name(cls: type) -> str:
 
 
 def lean(value: Any) -> dict[str, Any]:
-    """Attributes of an object without those that it computes on demand."""
+    """Attributes of an object without those that it computes on demand, or that watchers left on it."""
     cls = type(value)
     return {
         key: one
         for key, one in vars(value).items()
-        if not isinstance(getattr_static(cls, key, None), cached_property)
+        if key not in TRACES and not isinstance(getattr_static(cls, key, None), cached_property)
     }
 
 

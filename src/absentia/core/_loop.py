@@ -58,7 +58,7 @@ class Progress:
 Callback = Callable[[Progress], bool | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solution(Generic[State]):
     """The final state, the objective after each iteration, how it ended, and that in a sentence."""
 
@@ -66,6 +66,10 @@ class Solution(Generic[State]):
     trace: Array
     status: Status
     sentence: str
+
+    def __repr__(self) -> str:
+        last = f", {self.trace[-1]:.6g} at the end" if self.n_iter else ""
+        return f"Solution({self.n_iter} iterations{last}; {self.sentence})"
 
     @property
     def n_iter(self) -> int:

@@ -9,8 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 from absentia.core._keeping import Packed, Pairs, kept, lean, packed, unpacked
 from absentia.core._linalg import Array
 from absentia.core._loop import Solution, Status
+from absentia.core._output import with_ids
 from absentia.core._parameters import parameters_of
 from absentia.core._warn import warn
+from absentia.core._watching import Watch, say, support, watch, watched
 
 Class = TypeVar("Class", bound=type)
 
@@ -32,6 +34,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        for name in ("fit", "fit_transform"):
+            if name in vars(cls):
+                setattr(cls, name, watched(vars(cls)[name]))
         kept(cls)
 
     def __sklearn_tags__(self) -> Any:
@@ -46,6 +51,17 @@ class Method(BaseEstimator):  # type: ignore[misc]
         whole = {k: dict(zip(*x, strict=True)) if isinstance(x, Pairs) else x for k, x in state.items()}
         self.__dict__.update(whole)
 
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Let callbacks of scikit-learn (1.9 or newer), such as its ``ProgressBar``, hear of the fit.
+
+        Parameters
+        ----------
+        *callbacks : objects with the methods of ``sklearn.callback.FitCallback``
+            None at all takes away those that are set.
+        """
+        support().set_callbacks(self, *callbacks)
+        return self
+
     def _check_parameters(self) -> None:
         """Every parameter as it was declared, and all of them together."""
         for name, parameter in parameters_of(self).items():
@@ -55,8 +71,21 @@ class Method(BaseEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         """Raise if parameters do not go together."""
 
+    def _with_ids(self, table: Array, ids: Array) -> Any:
+        """A table that comes out, with its rows' ids where frames are asked for that have an index."""
+        return with_ids(self, table, ids)
+
+    def _any_output(self, *, transform: Any = None) -> Self:
+        """Nothing to set: kernels come out whatever is asked for.  Here for pipelines, which set it all.
+
+        Parameters
+        ----------
+        transform : ignored
+        """
+        return self
+
     def state(self) -> Packed:
-        """All that was given and learned, as plain data; without a callback, which is code."""
+        """All that was given and learned, as plain data; without callbacks, which are code."""
         return packed(self, type(self).__name__)
 
     @classmethod
@@ -83,6 +112,15 @@ class Iterative:
     status_: str
     _remedy: str = ""  # what to do where the objective is not finite
 
+    @property
+    def _announced(self) -> int | None:
+        """How many iterations there are at most, for whoever draws a bar; None: not known before."""
+        return getattr(self, "max_iter", None)
+
+    def _watch(self) -> Watch | None:
+        """What the loops of one fit tell of their iterations, if anybody watches: one for all of them."""
+        return watch(self)
+
     def _record(self, solution: Solution[Any]) -> None:
         if solution.status is Status.NOT_FINITE and not solution.n_iter:
             raise ValueError(f"{type(self).__name__}: {solution.sentence}; there is none{self._remedy}")
@@ -92,6 +130,8 @@ class Iterative:
         self.status_ = solution.sentence
         if solution.status is Status.NOT_FINITE:
             self.status_ += self._remedy
+        if getattr(self, "verbose", False):
+            say(f"{type(self).__name__}: {self.status_} ({self.n_iter_} iterations)")
         if solution.status in (Status.MAX_ITER, Status.NOT_FINITE):
             sentence = f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)"
             warn(sentence, ConvergenceWarning)

@@ -24,6 +24,7 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
+from absentia.core._describing import described
 from absentia.core._keeping import kept
 from absentia.core._linalg import (
     Array,
@@ -93,6 +94,9 @@ class Dense:
     def _L(self) -> Array:
         return cholesky(self.A)
 
+    def __repr__(self) -> str:
+        return described(self)
+
     def __matmul__(self, X: Array) -> Array:
         return np.asarray(self.A @ X)
 
@@ -159,6 +163,9 @@ class Gram:
     def dtype(self) -> np.dtype[np.floating]:
         return self.left.dtype
 
+    def __repr__(self) -> str:
+        return described(self, f"{self.left.shape[1]} factors")
+
     def __matmul__(self, X: Array) -> Array:
         inner = thin_gram(self.right, X)
         return np.asarray(self.left @ inner.astype(np.result_type(self.left, X), copy=False))
@@ -205,6 +212,9 @@ class Scaled:
     @property
     def dtype(self) -> np.dtype[np.floating]:
         return self.operator.dtype
+
+    def __repr__(self) -> str:
+        return f"Scaled({self.factor:g} * {self.operator!r})"
 
     def __matmul__(self, X: Array) -> Array:
         result = self.operator @ X
@@ -257,6 +267,9 @@ class LowRankPlusDiagonal:
     def _L(self) -> Array:
         C = np.eye(self.W.shape[1], dtype=self.dtype) + self.W.T @ self._F
         return cholesky(C, "inner matrix I + W' D^-1 W")
+
+    def __repr__(self) -> str:
+        return described(self, f"rank {self.W.shape[1]} plus diagonal")
 
     def __matmul__(self, X: Array) -> Array:
         return np.asarray(self.W @ (self.W.T @ X) + (self.d * X.T).T)

@@ -58,6 +58,8 @@ Share = Annotated[float, Range(above=0, most=1)]
 
 #: Flags that are not named after their parameter.
 _FLAGS = {"random_state": "--seed", "C": "--C"}
+#: The command line shows progress in its own way.
+_UNSPOKEN = ("verbose",)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,9 @@ class Parameter:
     @property
     def spoken(self) -> bool:
         """Whether it can be given as a text."""
-        return any(kind.parse is not None for kind in self.kinds if kind.words != "None")
+        return self.name not in _UNSPOKEN and any(
+            kind.parse is not None for kind in self.kinds if kind.words != "None"
+        )
 
     def check(self, value: Any, of: str) -> None:
         """Raise unless `value` is one of the alternatives; `of` is the method's name."""

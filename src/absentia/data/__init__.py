@@ -17,5 +17,6 @@ from absentia.data._profiles import (
     sample_order,
     table_profile,
 )
+from absentia.data._refusals import refusal
 from absentia.data._tables import ID_COLUMNS
 from absentia.data._views import Views

@@ -27,6 +27,7 @@ from absentia.data._presence import (
     refrozen,
     row_key,
 )
+from absentia.data._refusals import refusal
 
 #: Kernels that are not arrays are made arrays of up to so many bytes without a word.
 DENSE_BYTES = 2**30
@@ -271,6 +272,9 @@ class KernelViews(Presence):
             square=self.square and np.array_equal(rows, cols),
         )
 
+    def _among(self, index: Array) -> Self:
+        return self[np.ix_(index, index)] if self.square else self[index]
+
     def _part(self, rows: Mapping[str, Array], cols: Mapping[str, Array] | None) -> Self:
         """Other operators and diagonals: those of rows and columns (None: all) of each view's block."""
         operators, diagonals = {}, {}
@@ -360,8 +364,10 @@ class KernelViews(Presence):
         return f"{super()._headline()}, against {self.shape[1]} samples"
 
     def _size_of(self, name: str) -> str:
-        r, c = self._operators[name].shape
-        return f"{r} x {c} kernel"
+        operator = self._operators[name]
+        r, c = operator.shape
+        factors = f", {operator.left.shape[1]} factors" if isinstance(operator, Gram | ChunkedGram) else ""
+        return f"{r} x {c} kernel{factors}"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state["_diagonals"] = {name: frozen(x) for name, x in state["_diagonals"].items()}
@@ -384,13 +390,10 @@ def _warn_of_size(name: str, operator: Operator) -> None:
         )
 
 
-def check_kernels(X: Any) -> KernelViews:
-    """A square KernelViews with somebody in it, or an error that says what to pass."""
+def check_kernels(X: Any, taker: str = "estimator") -> KernelViews:
+    """A square KernelViews with somebody in it, or an error that says what to pass to the `taker`."""
     if not isinstance(X, KernelViews):
-        raise TypeError(
-            f"KernelViews are wanted, not {type(X).__name__}; make them from features with "
-            "ViewKernels().fit_transform(views), or from arrays with KernelViews.from_dense(K)"
-        )
+        raise refusal("kernels", X, taker)
     X.demand_square()
     if len(X) == 0:
         raise ValueError("there is no sample to learn from")

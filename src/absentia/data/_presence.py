@@ -3,11 +3,12 @@
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from absentia.core import Array, frozen, kept, warn
+from absentia.data._alignment import aligned, as_column, check_known, check_order, unknown
 from absentia.data._gaps import AbsenceWarning, components, patterns, shown
 from absentia.data._ids import repeated
 
@@ -118,6 +119,10 @@ class Presence:
         """Positions of the samples that `key` picks."""
         return as_index(row_key(key), self.n_samples)
 
+    def _among(self, index: Array) -> Any:
+        """The samples at these positions, among themselves."""
+        return self[index]  # type: ignore[index]
+
     def _places(self, index: Array) -> dict[str, Array]:
         """For each view, where in its block those samples of `index` are that have it."""
         pairs = zip(self.names, self.observed.T, strict=True)
@@ -141,6 +146,52 @@ class Presence:
             elif one.name.endswith("observed"):
                 changes[one.name] = frozen(value[:, columns])
         return replace(self, names=check_names(names), **changes)
+
+    def align(self, y: Any, missing: Literal["keep", "drop"] = "keep") -> Any:
+        """Labels, or any values, in the order of the samples, by their ids.
+
+        Ids are compared as they are, then as texts; how many have no counterpart is said in a warning.
+
+        Parameters
+        ----------
+        y : Series or frame of one column with an index, frame of two columns, or mapping
+            Values by id.  A frame of two columns without an index (polars) has ids in one and values in
+            the other.
+        missing : {"keep", "drop"}
+            Samples of which no value is known: keep them, or leave them out.
+
+        Returns
+        -------
+        ndarray, or (samples, ndarray) with ``missing="drop"``
+            One value for each of `ids`, NaN (numbers) or None where unknown; with ``"drop"`` the samples
+            of which one is known, and their values.
+
+        Examples
+        --------
+        >>> from absentia import Views
+        >>> views = Views.from_dict({"a": [[1.0], [2.0], [3.0]]}, ids=["p1", "p2", "p3"])
+        >>> views.align({"p3": "ill", "p1": "well", "p2": None}).tolist()
+        ['well', None, 'ill']
+        >>> some, y = views.align({"p3": "ill", "p1": "well", "p2": None}, missing="drop")
+        >>> some.ids.tolist(), y.tolist()
+        (['p1', 'p3'], ['well', 'ill'])
+        """
+        if missing not in ("keep", "drop"):
+            raise ValueError(f"missing must be 'keep' or 'drop', not {missing!r}")
+        values = aligned(self.ids, y)
+        if missing == "keep":
+            return values
+        known = np.flatnonzero([not unknown(value) for value in values.tolist()])
+        return self._among(known), as_column(values[known].tolist())
+
+    def demand_order(self, y: Any, what: str = "y") -> None:
+        """Raise if `y` carries ids, as a pandas Series does, that are not :attr:`ids` in their order."""
+        if y is not None:
+            check_order(self.ids, y, what)
+
+    def demand_known(self, y: Array, what: str = "label") -> None:
+        """Raise if some of `y`, one value per sample, are NaN or None; say whose."""
+        check_known(self.ids, y, what)
 
     def patterns(self) -> tuple[Array, Array]:
         """Distinct rows of `observed` and their counts, most frequent first."""

@@ -73,6 +73,8 @@ class Validation:
 
 def learn(data: Views | KernelViews, y: Array, plan: Plan, tick: Tick = lambda: None) -> Model:
     """Kernels, C and classifier, all learned from these samples."""
+    data.demand_order(y)
+    y = np.asarray(y)
     if not plan.takes_kernels:
         return Model(fitted(_features(data, plan), y, plan, tick))
     makes, kernels = training_kernels(data, plan.kernel)
@@ -143,6 +145,8 @@ def cross_validate(
     data: Views | KernelViews, y: Array, plan: Plan, tick: Tick = lambda: None, seed: int = 0
 ) -> Validation:
     """Out-of-fold predictions of the method and of the baselines, on the same folds."""
+    data.demand_order(y)
+    y = np.asarray(y)
     classes = np.unique(y)
     predicted, averaged, majority = (np.empty_like(y) for _ in range(3))
     wanted = bool(getattr(plan.classifier, "probability", False))

@@ -31,7 +31,7 @@ from absentia.core import (
     symmetrize,
     warn,
 )
-from absentia.data import AbsenceWarning, Coding, KernelViews, Presence, Views, check_kernel, shown
+from absentia.data import AbsenceWarning, Coding, KernelViews, Presence, Views, check_kernel, refusal, shown
 from absentia.kernels._fitting import ColumnKernel, FactorMap, FeatureKernel, Finish, Options, squared_norms
 
 
@@ -106,20 +106,22 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
     n_landmarks: Whole = 200
     random_state: RandomState = None
 
+    set_output = Method._any_output
+
     @property
     def _pairwise(self) -> bool:  # type: ignore[override]
         return bool(self.kernel == "precomputed")
 
     def fit(self, X: Views | KernelViews, y: Any = None) -> Self:
         """Learn scales, widths, centring and normalisation from the observed training rows."""
-        for _ in self._fit(X):  # kernels of one view after the other, none of them kept
+        for _ in self._fit(X, y):  # kernels of one view after the other, none of them kept
             pass
         return self
 
     def fit_transform(self, X: Views | KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
         """Fit, and return the square kernels of the training samples."""
         kernels: dict[str, Array | Operator] = {}
-        for name, raw in self._fit(X):
+        for name, raw in self._fit(X, y):
             kernels[name] = symmetrize(self._finish[name](*raw)[0])
         kernels |= {name: Gram(factors.Phi) for name, factors in self._maps.items()}
         return KernelViews.within(self._train, {name: kernels[name] for name in X.names})
@@ -185,10 +187,11 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
         ids = self.ids_[samples]
         return altered(self, ids_=ids, _train=Presence(ids, self.names_in_, had), **parts)
 
-    def _fit(self, X: Views | KernelViews) -> Iterator[tuple[str, tuple[Array, Array]]]:
+    def _fit(self, X: Views | KernelViews, y: Any) -> Iterator[tuple[str, tuple[Array, Array]]]:
         """Learn view by view; each one's raw training kernel and its diagonal are handed on, not kept."""
         self._check_parameters()
         _check_input(X, self.kernel)
+        X.demand_order(y)
         _check_somebody(X)
         options = self._options_by_view(X.names)
         X.warn_of_absence()
@@ -269,10 +272,7 @@ def _check_input(X: Any, kernel: Any) -> None:
             f"KernelViews hold kernels already: use ViewKernels('precomputed') on them, not {kernel!r}"
         )
     if not isinstance(X, Views | KernelViews):
-        raise TypeError(
-            f"Views are wanted, not {type(X).__name__}; build them with "
-            "Views.from_dict({'name': table, ...}) or Views.from_list([...])"
-        )
+        raise refusal("views", X, "ViewKernels")
 
 
 def _check_somebody(X: Presence) -> None:
@@ -321,29 +321,39 @@ class CombineKernels(TransformerMixin, Method):  # type: ignore[misc]
         """Learn the training samples' own combined kernel values."""
         self._check_parameters()
         if not isinstance(X, KernelViews):
-            raise TypeError(f"KernelViews are wanted, not {type(X).__name__}; put ViewKernels() before")
+            raise refusal("kernels", X, "CombineKernels")
         X.demand_square()
+        X.demand_order(y)
         _check_somebody(X)
         self.names_in_, self.ids_ = X.names, X.ids
         self.weights_ = self._weights(X.names)
         self._column_root = inverse_root(self._diagonal(X))
         return self
 
-    def transform(self, X: KernelViews) -> Array:
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The ids of the training samples as texts: the columns of every result.
+
+        Parameters
+        ----------
+        input_features : ignored
+        """
+        check_is_fitted(self, "names_in_")
+        return np.array([str(x) for x in self.ids_.tolist()], dtype=object)
+
+    def transform(self, X: KernelViews) -> Any:
         """The combined kernel, rows of `X` against the training samples."""
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
-            raise TypeError(f"KernelViews are wanted, not {type(X).__name__}; put ViewKernels() before")
+            raise refusal("rows", X, "CombineKernels")
         X.demand_columns(self.names_in_, self.ids_)
         combined = np.zeros(X.shape)
         for v, name in enumerate(X.names):
             seen = np.ix_(X.observed[:, v], X.column_observed[:, v])
             combined[seen] += self.weights_[v] * X.block(name)
-        if self.normalize is None:
-            return combined
-        combined *= inverse_root(self._diagonal(X))[:, None]
-        combined *= self._column_root[None, :]
-        return combined
+        if self.normalize is not None:
+            combined *= inverse_root(self._diagonal(X))[:, None]
+            combined *= self._column_root[None, :]
+        return self._with_ids(combined, X.ids)
 
     def _diagonal(self, X: KernelViews) -> Array:
         diagonal = np.zeros(len(X))

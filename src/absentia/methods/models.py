@@ -153,7 +153,7 @@ def _load_classes() -> None:
 
 
 @kept
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A fitted classifier and, if it was learned from features, the kernels before it.
 
@@ -179,6 +179,16 @@ class Model:
     classifier: Any
     kernels: ViewKernels | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        classes = ", ".join(map(str, self.classes[:5])) + (", ..." if len(self.classes) > 5 else "")
+        before = "" if self.kernels is None else f"{self.kernels!r}, "
+        return (
+            f"Model: {before}{self.classifier!r}\n"
+            f"  learned from {len(self.classifier.ids_)} samples; views: {', '.join(self.names)}\n"
+            f"  takes {'features' if self.takes_features else 'kernels'}; "
+            f"{len(self.classes)} classes: {classes}"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -198,10 +198,10 @@ def no_rows_get_no_answers(classifier: Any) -> None:
 # ------------------------------------------------------------------------------------- labels and weights
 
 BAD_LABELS = {
-    "nan": (np.full(N, np.nan), r"60 label\(s\) are NaN, e.g. of"),
+    "nan": (np.full(N, np.nan), r"60 label\(s\) are NaN or None, e.g. of"),
     "one nan": (
         np.where(np.arange(N) == 3, np.nan, np.arange(N) % 2.0),
-        r"1 label\(s\) are NaN, e.g. of 3;",
+        r"1 label\(s\) are NaN or None, e.g. of 3;",
     ),
     "complex": (np.arange(N) % 2 + 1j, "labels are complex numbers"),
     "continuous": (np.linspace(0, 1, N), r"continuous|label type"),

@@ -22,14 +22,14 @@ def known(of, X):
 def test_each_takes_its_own(of, X, other):
     takes = INPUTS[of]
     assert takes.pairwise == (of == "kernels")
-    assert takes.check(X) is X
+    assert takes.check(X, None) is X
     assert takes.check_rows(X, known(of, X)).names == X.names
     for wrong in (other, np.eye(4), None):
-        for check in (takes.check, lambda rows: takes.check_rows(rows, known(of, X))):
+        for check in (takes.check, takes.check_rows):
             with pytest.raises(
                 TypeError, match=f"^{type(X).__name__} are wanted, not {type(wrong).__name__}"
             ):
-                check(wrong)
+                check(wrong, known(of, X))
     rows, columns = np.array([0, 2]), np.array([1, 2, 3])
     part = takes.part(X, rows, columns)
     assert part.shape == ((2, 3) if of == "kernels" else (2, 2))
@@ -47,9 +47,9 @@ def test_features_have_to_be_as_many_again():
     assert INPUTS["views"].check_rows(VIEWS.select(["b", "a"]), learner).names == ("a", "b")
     assert len(INPUTS["views"].check_rows(VIEWS[[]], learner)) == 0
     with pytest.raises(ValueError, match="no sample to learn from"):
-        INPUTS["views"].check(VIEWS[[]])
+        INPUTS["views"].check(VIEWS[[]], learner)
 
 
 def test_kernels_are_square_to_learn_from():
     with pytest.raises(ValueError, match="square"):
-        INPUTS["kernels"].check(KERNELS[:2])
+        INPUTS["kernels"].check(KERNELS[:2], None)

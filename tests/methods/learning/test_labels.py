@@ -39,7 +39,7 @@ def test_classes_must_have_a_view():
 
 
 def test_a_sample_without_a_label_is_named():
-    with pytest.raises(ValueError, match=r"1 label\(s\) are NaN, e.g. of 'r'"):
+    with pytest.raises(ValueError, match=r"1 label\(s\) are NaN or None, e.g. of 'r'"):
         check_labels(X, [0.0, 1.0, np.nan, 1.0, 0.0])
 
 

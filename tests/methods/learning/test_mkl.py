@@ -75,7 +75,11 @@ def test_regression_refuses_what_makes_no_sense(kernels):
     with pytest.raises(ValueError, match="epsilon"):
         MKLRegressor(epsilon=-1).fit(kv, y)
     with pytest.raises(ValueError, match="finite target"):
+        MKLRegressor().fit(kv, np.full(120, np.inf))
+    with pytest.raises(ValueError, match=r"120 target\(s\) are NaN"):
         MKLRegressor().fit(kv, np.full(120, np.nan))
+    with pytest.raises(ValueError, match="3 targets came for 120 samples"):
+        MKLRegressor().fit(kv, np.zeros(3))
     with pytest.raises(ValueError, match="complex"):
         MKLRegressor().fit(kv, y + 1j)
 

@@ -309,7 +309,7 @@ def test_what_is_wrong_is_named(rng):
     ):
         with pytest.raises(ValueError, match=message):
             MIC(**parameters).fit(views)
-    with pytest.raises(TypeError, match=r"Views \(features\) are wanted, not KernelViews"):
+    with pytest.raises(TypeError, match=r"Views are wanted, not KernelViews"):
         MIC().fit(KernelViews.from_dense(np.eye(3)[None]))
     mic = MIC(3, tol=1e-2).fit(views)
     with pytest.raises(ValueError, match="were there in training"):

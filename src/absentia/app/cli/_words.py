@@ -38,7 +38,7 @@ def made_with() -> str:
 
 
 def parameters_in_words(parameters: Mapping[str, Any]) -> str:
-    given = {name: value for name, value in parameters.items() if name != "callback"}
+    given = {name: value for name, value in parameters.items() if name not in ("callback", "verbose")}
     return ", ".join(f"{name}={value!r}" for name, value in given.items()) or "as they are"
 
 

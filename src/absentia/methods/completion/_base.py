@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Method, Operator, suited_to
-from absentia.data import KernelViews, check_kernels, warn_of_strangers
+from absentia.core import Array, Method, Operator, suited_to, unwatched
+from absentia.data import KernelViews, check_kernels, refusal, warn_of_strangers
 from absentia.methods.completion._hiding import Trial, hidden_rows, relative_error
 
 #: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
@@ -29,6 +29,8 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
     _learns = True  # False: any matrix will do, and nothing has to be said of gaps
     _links: str | None = None  # "direct" or "chained": what links a sample to a view that it lacks
 
+    set_output = Method._any_output
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True
@@ -37,7 +39,8 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
     def fit(self, X: KernelViews, y: Any = None) -> Self:
         """Learn from incomplete kernels of the training samples."""
         self._check_parameters()
-        X = check_kernels(X)
+        X = check_kernels(X, type(self).__name__)
+        X.demand_order(y)
         check_scale(X)
         if self._learns:
             check_positive(X)
@@ -50,7 +53,7 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
 
     def fit_transform(self, X: KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
         """Learn, and return the training kernels with everything observed."""
-        self.fit(X)
+        self.fit(X, y)
         with suited_to(len(X)):
             return X.completed(self._fill(X))
 
@@ -61,7 +64,7 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
-            raise TypeError(f"KernelViews are wanted, not {type(X).__name__}")
+            raise refusal("rows", X, type(self).__name__)
         X.demand_columns(self.names_in_, self.ids_)
         if X.square:
             if not np.array_equal(X.observed, self._observed):
@@ -83,13 +86,15 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
         completed: by this fit if `X` are rows of new samples, as in cross-validation, and by a fit
         of its own if `X` are square kernels.
         """
+        if not isinstance(X, KernelViews):
+            raise refusal("kernels", X, type(self).__name__)
         if truth is not None:
             return -relative_error(truth, self.transform(X), X.observed)
         if not X.square:
             keep = hidden_rows(X)
             return -relative_error(X, self.transform(X.hide(keep)), keep)
         trial = Trial.of(X, getattr(self, "random_state", None))
-        return -trial.error(clone(self).fit_transform(trial.part)) if trial.n_hidden else 0.0
+        return -trial.error(unwatched(self).fit_transform(trial.part)) if trial.n_hidden else 0.0
 
     def _warn_of_strangers(self, X: KernelViews) -> None:
         if self._links is not None:

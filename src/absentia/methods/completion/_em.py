@@ -186,6 +186,8 @@ class EMFill(Regularised):
         Of what ``"heldout"`` hides.  None: the fixed seed 0.
     callback : callable, optional
         Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------

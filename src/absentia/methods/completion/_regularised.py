@@ -83,6 +83,7 @@ class Regularised(Iterative, Placing):
     max_iter: Whole = 500
     random_state: RandomState = None
     callback: Callback | None = None
+    verbose: bool = False
 
     _links = "chained"
     _strength: ClassVar[str]  # the name of the parameter
@@ -102,7 +103,7 @@ class Regularised(Iterative, Placing):
         setattr(self, f"{self._strength}_", strength)
         stop = Stop(self.tol, patience=PATIENCE)
         fit = self._prepare(X)
-        self._record(fit(strength, stop=stop, max_iter=self.max_iter, callback=self.callback))
+        self._record(fit(strength, stop=stop, max_iter=self.max_iter, callback=self._watch()))
         self._places = self._place(X)
 
     def _by_hiding(self, X: KernelViews) -> float:

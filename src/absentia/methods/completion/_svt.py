@@ -187,7 +187,7 @@ class SVTFill(Regularised):
     max_rank : int, default 100
         No more directions than that.  Where the solution needs fewer (see ``rank_``) it is a global
         minimum; otherwise the best that was found with so many.
-    tol, max_iter, random_state, callback
+    tol, max_iter, random_state, callback, verbose
         As in :class:`EMFill`.
 
     Attributes

@@ -14,16 +14,16 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Method, suited_to, warn
+from absentia.core import Array, Method, suited_to, unwatched, warn
 from absentia.data import AbsenceWarning, Presence, shown
 from absentia.methods.learning._chances import calibrated
 from absentia.methods.learning._inputs import INPUTS, Features, Kernels
-from absentia.methods.learning._labels import Labels, check_labels
+from absentia.methods.learning._labels import Labels, as_targets, check_labels
 
 FAINT = 0.01  # share of what was learned below which the prior begins to count
 
@@ -114,7 +114,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the training samples (kernels: square) and their labels."""
         self._check_parameters()
-        X = self._input.check(X)
+        X = self._input.check(X, self)
         labels = check_labels(X, y, sample_weight)
         warn_of_empty(X)
         weight = labels.weighted(getattr(self, "class_weight", None)) * X.observed.any(axis=1)
@@ -144,6 +144,11 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of samples, by weight, whose class is right; `y` is in the order of the samples."""
+        as_targets(self._check_rows(X), y)
+        return float(super().score(X, y, sample_weight))
+
     def _offers_chances(self) -> bool:
         return bool(getattr(self, "probability", False))
 
@@ -158,7 +163,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
 
     def _fit_again(self, X: Any, labels: Labels, rows: Array) -> Self:
         """The same method without chances, fitted to the samples `rows`."""
-        other = clone(self).set_params(probability=False)
+        other = unwatched(self, probability=False)
         weight, more = labels.weight[rows], self._fit_options(rows)
         return other.fit(self._input.part(X, rows, rows), labels.y[rows], sample_weight=weight, **more)
 

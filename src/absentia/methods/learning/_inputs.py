@@ -5,14 +5,17 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import Coding, KernelViews, Views, check_kernels
+from absentia.data import Coding, KernelViews, Views, check_kernels, refusal
 
 
 class Kernels:
     """Square :class:`KernelViews` to learn from; then rows of new samples against the training samples."""
 
     pairwise = True
-    check = staticmethod(check_kernels)
+
+    def check(self, X: Any, learner: Any) -> Any:
+        """What `learner` can learn from."""
+        return check_kernels(X, type(learner).__name__)
 
     def learned(self, X: Any, learner: Any) -> Any:
         """What `learner` learns from: the kernels as they are."""
@@ -21,10 +24,7 @@ class Kernels:
     def check_rows(self, X: Any, learner: Any) -> Any:
         """New samples that go with those that `learner` has learned from."""
         if not isinstance(X, KernelViews):
-            raise TypeError(
-                f"KernelViews are wanted, not {type(X).__name__}: new samples against the training "
-                "samples, kernel_views[np.ix_(new, train)], or ViewKernels() before this in a Pipeline"
-            )
+            raise refusal("rows", X, type(learner).__name__)
         X.demand_columns(learner.names_in_, learner.ids_)
         return X
 
@@ -42,9 +42,9 @@ class Features:
 
     pairwise = False
 
-    def check(self, X: Any) -> Any:
-        """What can be learned from."""
-        if not len(self._views(X)):
+    def check(self, X: Any, learner: Any) -> Any:
+        """What `learner` can learn from."""
+        if not len(self._views(X, learner)):
             raise ValueError("there is no sample to learn from")
         return X
 
@@ -55,7 +55,7 @@ class Features:
 
     def check_rows(self, X: Any, learner: Any) -> Any:
         """New samples that have the views and features that `learner` has learned from, found by name."""
-        X = self._views(X)
+        X = self._views(X, learner)
         if sorted(X.names) != sorted(learner.names_in_):
             raise ValueError(
                 f"views {list(X.names)} came, {list(learner.names_in_)} were there in training; give a "
@@ -71,13 +71,9 @@ class Features:
         """The samples `rows`."""
         return X[rows]
 
-    def _views(self, X: Any) -> Views:
+    def _views(self, X: Any, learner: Any) -> Views:
         if not isinstance(X, Views):
-            raise TypeError(
-                f"Views are wanted, not {type(X).__name__}: features, "
-                "Views.from_dict({'name': table, ...}), with NaN where absent; "
-                "for kernels use AbsentMKLClassifier"
-            )
+            raise refusal("views", X, type(learner).__name__)
         return X
 
 

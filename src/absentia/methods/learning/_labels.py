@@ -8,7 +8,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from absentia.core import Array
-from absentia.data import Presence, shown
+from absentia.data import Presence
 
 
 class Labels(NamedTuple):
@@ -36,14 +36,9 @@ def check_labels(X: Presence, y: Any, sample_weight: Any = None) -> Labels:
     """Labels of two classes or more, each with a sample that has a view; errors name the sample."""
     if np.iscomplexobj(y):
         raise ValueError("labels are complex numbers; text, whole numbers or booleans are wanted")
-    y = column_or_1d(y)
-    if len(y) != len(X):
-        raise ValueError(f"{len(y)} labels came for {len(X)} samples; one for each is wanted")
-    absent = np.array([label != label for label in y.tolist()], dtype=bool)  # NaN is not itself
-    if absent.any():
-        example = shown(X.ids[np.argmax(absent)])
-        raise ValueError(f"{absent.sum()} label(s) are NaN, e.g. of {example}; leave these samples out")
+    y = as_targets(X, y)
     check_classification_targets(y)
+    X.demand_order(sample_weight, "sample_weight")
     weight = sample_weights(sample_weight, len(y))
     classes = np.unique(y[weight > 0])
     usable = np.unique(y[(weight > 0) & X.observed.any(axis=1)])
@@ -54,6 +49,16 @@ def check_labels(X: Presence, y: Any, sample_weight: Any = None) -> Labels:
         )
     place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return Labels(y, weight, classes, np.where(classes[place] == y, place, -1))
+
+
+def as_targets(X: Presence, y: Any, what: str = "label") -> Array:
+    """One known value per sample, in the order of the samples; `what` is what they are called in errors."""
+    X.demand_order(y)
+    y = np.asarray(column_or_1d(y))
+    if len(y) != len(X):
+        raise ValueError(f"{len(y)} {what}s came for {len(X)} samples; one for each is wanted")
+    X.demand_known(y, what)
+    return y
 
 
 def sample_weights(weight: Any, n: int) -> Array:

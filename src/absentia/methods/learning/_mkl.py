@@ -23,13 +23,12 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import column_or_1d
 
 from absentia.core import Array, Callback, NonNegative, Positive, Range, method, suited_to
 from absentia.data import KernelViews, check_kernels
 from absentia.methods.learning._base import mixed, warn_of_empty
 from absentia.methods.learning._chances import Probability
-from absentia.methods.learning._labels import sample_weights
+from absentia.methods.learning._labels import as_targets, sample_weights
 from absentia.methods.learning._machines import KernelClassifier, KernelMachine, Learned, Training, learn
 from absentia.methods.learning.engine import Box, NormBall, Polytope, Region
 
@@ -65,6 +64,8 @@ class MKLClassifier(KernelClassifier):
         With more than two classes: the same weights for all classes.
     callback : callable, optional
         Called with an :class:`absentia.core.Progress` after each step; returning True stops.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------
@@ -99,12 +100,13 @@ class MKLClassifier(KernelClassifier):
     probability: Probability = False
     shared_weights: bool = False
     callback: Callback | None = None
+    verbose: bool = False
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         boxes = [Box.classification(y, training.bound) for y in signs]
         region = weight_region(len(training.stack), self.norm)
         shared = self.shared_weights
-        return learn(training, boxes, region, tol=self.tol, shared=shared, callback=self.callback)
+        return learn(training, boxes, region, tol=self.tol, shared=shared, callback=self._watch())
 
 
 @method
@@ -117,7 +119,7 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         Price of an error beyond `epsilon`, in units of y.
     epsilon : float, default 0.1
         Errors up to this cost nothing.
-    norm, tol, callback
+    norm, tol, callback, verbose
         As in :class:`MKLClassifier`.
 
     Attributes
@@ -142,29 +144,36 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     norm: Norm = 1
     tol: Positive = 1e-3
     callback: Callback | None = None
+    verbose: bool = False
 
     def fit(self, X: KernelViews, y: Any, sample_weight: Any = None) -> Self:
         """Learn from square kernels of the training samples and their targets."""
         self._check_parameters()
-        X = check_kernels(X)
+        X = check_kernels(X, type(self).__name__)
         if np.iscomplexobj(y):
             raise ValueError("targets are complex numbers; real ones are wanted")
-        y = column_or_1d(y).astype(np.float64)
-        if len(y) != len(X) or not np.isfinite(y).all():
-            raise ValueError(f"one finite target for each of {len(X)} samples is wanted; {len(y)} came")
+        y = as_targets(X, y, "target").astype(np.float64)
+        if not np.isfinite(y).all():
+            raise ValueError(f"one finite target for each of {len(X)} samples is wanted; some are infinite")
         if not X.observed.any():
             raise ValueError("no view is observed for any sample; there is nothing to learn from")
         warn_of_empty(X)
+        X.demand_order(sample_weight, "sample_weight")
         weight = sample_weights(sample_weight, len(y))
         self._prior = float(np.average(y, weights=weight))
         training = self._training(X, y, weight * X.observed.any(axis=1))
         box = Box.regression(y[training.order], training.bound, self.epsilon)
         region = weight_region(len(training.stack), self.norm)
         with suited_to(len(X)):
-            found = learn(training, [box], region, tol=self.tol, callback=self.callback)
+            found = learn(training, [box], region, tol=self.tol, callback=self._watch())
         self._keep(X, found, training.order)
         self._remember(X)
         return self
+
+    def score(self, X: KernelViews, y: Any, sample_weight: Any = None) -> float:
+        """R^2, the share of the targets' variance that is explained; `y` is in the order of the rows."""
+        as_targets(self._check_rows(X), y, "target")
+        return float(super().score(X, y, sample_weight))
 
     def predict(self, X: KernelViews) -> Array:
         """Targets of the rows; the mean training target where no view is usable."""

@@ -90,6 +90,8 @@ class MMAFClassifier(Classifier, Iterative):
         Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
     callback : callable, optional
         Called with an :class:`absentia.core.Progress` after each round; returning True stops.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------
@@ -115,6 +117,7 @@ class MMAFClassifier(Classifier, Iterative):
     class_weight: Any = None
     probability: Probability = False
     callback: Callback | None = None
+    verbose: bool = False
 
     _takes = "views"
 
@@ -125,7 +128,7 @@ class MMAFClassifier(Classifier, Iterative):
         # in an order of their own, so that the order in which samples come changes nothing
         order = sample_order([table_profile(table)], np.ones((len(y), 1), dtype=bool), y, weight)
         values, present, bound = values[order], present[order], (self.C * weight)[order]
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._watch()}
         signs = one_against_rest(y[order], len(self.classes_))
         found = [mmaf(values, present, one, bound, self.tau_min, **options) for one in signs]
         self.coef_ = np.array([one.w for one, _ in found])

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import TransformerMixin
 
 from absentia.core import (
     Array,
@@ -20,6 +20,7 @@ from absentia.core import (
     least,
     method,
     parameters_of,
+    unwatched,
 )
 from absentia.methods.matrix import _estimate as estimate
 from absentia.methods.matrix._checks import Kernel
@@ -69,7 +70,7 @@ class Completing(TransformerMixin, Method):  # type: ignore[misc]
         """
 
         def complete(key: Key, part: Array) -> Array:
-            trial = clone(self).set_params(random_state=self._seed, **candidates[key])
+            trial = unwatched(self, random_state=self._seed, **candidates[key])
             return np.asarray(trial.fit(part).completed_)
 
         self.heldout_curve_ = heldout_curve(X, candidates, complete, seed=self._seed, unit=unit)
@@ -105,6 +106,7 @@ class Additive(Iterative, Method):
     tol: NonNegative = 2e-3
     max_iter: Whole = 300
     random_state: RandomState = None
+    verbose: bool = False
 
     def _forget(self) -> None:
         """Take away what an earlier fit left and this one may not have."""
@@ -132,6 +134,7 @@ class Additive(Iterative, Method):
             seed=seed,
             tol=self.tol,
             max_iter=self.max_iter,
+            callback=self._watch(),
         )
         self._record(solution)
         return solution.state.model

@@ -55,6 +55,8 @@ class PMAClassifier(MultiLabelMixin, RowModel):
         Estimation stops when kernels move by less than `tol` (relative).
     random_state : int, Generator, RandomState or None, default None
         Of landmarks and draws.  None: the fixed seed 0.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------

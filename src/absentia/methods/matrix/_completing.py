@@ -24,10 +24,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core import Array, least, warn
+from absentia.core import Array, least, unwatched, warn
 from absentia.data import AbsenceWarning, canonical
 
 #: So much of what is observed is hidden.
@@ -146,6 +145,6 @@ def hold_out(imputer: Any, X: Array, seed: int = 0) -> HeldOut | None:
     with warnings.catch_warnings():
         for known in (ConvergenceWarning, AbsenceWarning):  # said of the whole matrix
             warnings.simplefilter("ignore", known)
-        completed, std = clone(imputer).fit(part).predict(return_std=True)
+        completed, std = unwatched(imputer).fit(part).predict(return_std=True)
     means = np.nanmean(part, axis=0)
     return HeldOut(columns, X[hidden], completed[hidden], means[columns], std[hidden], unit[columns])

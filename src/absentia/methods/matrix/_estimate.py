@@ -26,7 +26,7 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from absentia.core import Array, Solution, Stop, iterate, least, squared_distances, symmetrize
+from absentia.core import Array, Callback, Solution, Stop, iterate, least, squared_distances, symmetrize
 from absentia.methods.matrix._likelihood import log_marginal
 from absentia.methods.matrix._mean import complete, few
 from absentia.methods.matrix._model import Addition, RowKernel, apply_rows
@@ -133,6 +133,7 @@ def learn(
     tol: float = 1e-3,
     max_iter: int = 100,
     precision: float = 1e-3,
+    callback: Callback | None = None,
 ) -> Solution[Fit]:
     """EM from `start`; X (n, m) is centred.  Stops when the kernels move by less than `tol`, relative.
 
@@ -155,7 +156,7 @@ def learn(
 
     first = Fit(start, np.where(observed, X, 0.0), None)
     stop = Stop(tol, "the kernels' relative change", lambda fit: fit.change)
-    return iterate(step, None, first, stop=stop, max_iter=max_iter)
+    return iterate(step, None, first, stop=stop, max_iter=max_iter, callback=callback)
 
 
 def _with_draws(

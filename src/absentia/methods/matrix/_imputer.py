@@ -102,6 +102,8 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         Estimation stops when kernels move by less than `tol` (relative).
     random_state : int, Generator, RandomState or None, default None
         Of draws and of the entries that "heldout" hides.  None: the fixed seed 0.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------

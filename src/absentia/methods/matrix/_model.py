@@ -44,12 +44,15 @@ ROUNDING = 1e-10
 
 
 @kept
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RowKernel:
     """``K = U diag(l) U'`` with orthonormal columns in `U` (n, r) and positive `l` (r,)."""
 
     U: Array
     l: Array  # noqa: E741
+
+    def __repr__(self) -> str:
+        return f"RowKernel({self.n} x {self.n}, rank {len(self.l)})"
 
     @classmethod
     def dense(cls, K: Array, rank: int | None = None) -> RowKernel:
@@ -143,7 +146,7 @@ def across(S: Array, X: Array) -> Array:
 
 
 @kept
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Addition:
     """The Gaussian on matrices with covariance ``C (x) K + N (x) I``; see the module.
 
@@ -159,6 +162,10 @@ class Addition:
     rows: RowKernel
     C: Array
     N: Array
+
+    def __repr__(self) -> str:
+        n, m = self.rows.n, len(self.N)
+        return f"Addition({n} x {m}, rows {self.rows!r}, columns {m} x {m})"
 
     @classmethod
     def pma(cls, K1: Array | RowKernel, K2: Array, C: Array | None = None) -> Addition:

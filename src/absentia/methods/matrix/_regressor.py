@@ -26,7 +26,7 @@ class PMARegressor(RegressorMixin, RowModel):  # type: ignore[misc]
         with both given this changes no answer.
     kernel, gamma, col_kernel, amplitude, label_covariance, inference, n_landmarks, shrinkage
         As in :class:`PMAClassifier`.
-    nugget, center, discard, n_samples, tol, max_iter, random_state
+    nugget, center, discard, n_samples, tol, max_iter, random_state, verbose
         As in :class:`PMAClassifier`.
 
     Attributes

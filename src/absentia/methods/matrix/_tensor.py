@@ -117,6 +117,9 @@ class TensorAddition:
             known[:, ~observed] -= cholesky_solve(L, self.solve(known)[:, ~observed].T).T
         return known
 
+    def __repr__(self) -> str:
+        return f"TensorAddition({' x '.join(str(len(U)) for U in self.bases)})"
+
     def _diagonal(self) -> Array:
         """Diagonal of the precision."""
         out = 1 / self.d

@@ -46,7 +46,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import (
@@ -64,7 +64,7 @@ from absentia.core import (
     kept,
     method,
 )
-from absentia.data import Coding, Ordering, Presence, Views, ordered, shown
+from absentia.data import Coding, Ordering, Presence, Views, ordered, refusal, shown
 
 #: Numbers of each view: in their order, or by name.
 ByView = np.ndarray | list[float] | tuple[float, ...] | Mapping[str, float]
@@ -191,7 +191,7 @@ class Scaling:
 
 
 @method
-class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
+class MIC(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method):  # type: ignore[misc]
     """Multi-incomplete-view factorisation: one non-negative representation of samples that lack views.
 
     Takes :class:`absentia.Views` and gives an array, samples x components, for any classifier or
@@ -215,6 +215,8 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
         fixed seed 0.
     callback : callable, optional
         Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------
@@ -224,6 +226,8 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
         V of each view, features x components; columns add up to one.
     objective_ : ndarray
         Objective after each step; never rises beyond rounding.
+    n_features_in_ : int
+        Features of all views together.
     n_iter_, converged_, status_, names_in_, ids_
 
     Examples
@@ -245,11 +249,13 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
     max_iter: Whole = 1000
     random_state: RandomState = None
     callback: Callback | None = None
+    verbose: bool = False
 
     def fit(self, X: Views, y: Any = None) -> Self:
         """Learn the factors of incomplete training views."""
         self._check_parameters()
         _check_views(X)
+        X.demand_order(y)
         X.warn_of_absence()
         self._coding = Coding.learn(X)
         X = self._coding(X)
@@ -269,19 +275,24 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
             start(parts, self.n_components, generator(self.random_state), order),
             stop=Stop(self.tol),
             max_iter=self.max_iter,
-            callback=self.callback,
+            callback=self._watch(),
         )
         self._record(solution)
         self.representation_ = solution.state.star
         self.components_ = dict(zip(self._scaling, solution.state.V, strict=True))
         self.names_in_, self.ids_ = X.names, X.ids
+        self.n_features_in_ = sum(X.block(name).shape[1] for name in X.names)
         return self
 
-    def fit_transform(self, X: Views, y: Any = None, **fit_params: Any) -> Array:
-        """Learn, and return the representation of the training samples."""
-        return np.asarray(self.fit(X).representation_)
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.representation_.shape[1])
 
-    def transform(self, X: Views) -> Array:
+    def fit_transform(self, X: Views, y: Any = None, **fit_params: Any) -> Any:
+        """Learn, and return the representation of the training samples."""
+        return self._with_ids(self.fit(X, y).representation_, X.ids)
+
+    def transform(self, X: Views) -> Any:
         """The representation of new samples, the V of all views held fixed.
 
         With V fixed the objective is convex and every sample is on its own.
@@ -304,7 +315,7 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
             stop=Stop(0),
             max_iter=ROUNDS,
         )
-        return for_all.state.star
+        return self._with_ids(for_all.state.star, X.ids)
 
     def _ordering(self, X: Views, parts: Sequence[Part]) -> Ordering:
         """Samples and fitted views by the size of their rows: the start goes with the data."""
@@ -360,7 +371,7 @@ def _dense(block: Any) -> Array:
 
 def _check_views(X: Any) -> None:
     if not isinstance(X, Views):
-        raise TypeError(f"Views (features) are wanted, not {type(X).__name__}; see Views.from_dict")
+        raise refusal("views", X, "MIC")
 
 
 def _check_non_negative(X: Views, v: int, block: Array) -> None:

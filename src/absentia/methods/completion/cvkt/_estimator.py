@@ -63,9 +63,18 @@ from dataclasses import KW_ONLY
 from typing import Literal
 from warnings import catch_warnings
 
-from sklearn.base import clone
-
-from absentia.core import Array, NonNegative, Operator, RandomState, Share, Whole, generator, least, method
+from absentia.core import (
+    Array,
+    NonNegative,
+    Operator,
+    RandomState,
+    Share,
+    Whole,
+    generator,
+    least,
+    method,
+    unwatched,
+)
 from absentia.data import KernelViews, ordering
 from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._placement import Place, Placing
@@ -183,7 +192,7 @@ class CVKT(Placing):
         trial = Trial.of(X, self.random_state)
 
         def complete(rounds: int) -> KernelViews:
-            return clone(self).set_params(rounds=rounds).fit_transform(trial.part)
+            return unwatched(self, rounds=rounds).fit_transform(trial.part)
 
         with catch_warnings(action="ignore"):  # of gaps, once more
             self.heldout_curve_ = trial.curve(PATH, complete) if trial.n_hidden else {}

@@ -81,7 +81,6 @@ from typing import Any, Literal
 from warnings import catch_warnings
 
 import numpy as np
-from sklearn.base import clone
 
 from absentia.core import (
     Array,
@@ -97,6 +96,7 @@ from absentia.core import (
     least,
     method,
     parameters_of,
+    unwatched,
 )
 from absentia.data import KernelViews
 from absentia.methods.completion._hiding import Trial
@@ -146,7 +146,7 @@ class MKC(Iterative, Placing):
         Stop when the objective's relative change stays below for three steps; 0 makes all steps.
     max_iter : int, default 500
         Stop after so many iterations at the latest.
-    random_state, callback
+    random_state, callback, verbose
         As in :class:`EMFill`.
 
     Attributes
@@ -187,6 +187,7 @@ class MKC(Iterative, Placing):
     tol: NonNegative = 1e-4
     max_iter: Whole = 500
     callback: Callback | None = None
+    verbose: bool = False
 
     _links = "chained"
 
@@ -212,7 +213,7 @@ class MKC(Iterative, Placing):
             Turn(Descent(self._model.evaluate(self._model.start()))),
             stop=Stop(self.tol, patience=PATIENCE),
             max_iter=self.max_iter,
-            callback=self.callback,
+            callback=self._watch(),
         )
         self._record(solution)
         self._point, self._S = solution.state.at.point, solution.state.at.S
@@ -229,7 +230,7 @@ class MKC(Iterative, Placing):
 
         def complete(c: tuple[float, ...]) -> KernelViews:
             weights = dict(zip(("c1", "c2", "c3"), c, strict=True))
-            return clone(self).set_params(callback=None, **weights).fit_transform(trial.part)
+            return unwatched(self, **weights).fit_transform(trial.part)
 
         with catch_warnings(action="ignore"):  # of gaps and early ends, once more
             path = list(product(*paths))

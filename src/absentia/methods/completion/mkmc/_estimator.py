@@ -147,6 +147,8 @@ class MKMC(Iterative, Placing):
         views (``_order``).
     callback : callable, optional
         Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------
@@ -189,6 +191,7 @@ class MKMC(Iterative, Placing):
     rescale: bool = True
     random_state: RandomState = None
     callback: Callback | None = None
+    verbose: bool = False
 
     _remedy = " (look for kernels that are nearly singular, or raise the prior)"
 
@@ -225,7 +228,7 @@ class MKMC(Iterative, Placing):
             int(self.max_iter),
             self.random_state,
             self._numbers,
-            self.callback,
+            self._watch(),
         )
 
     def _tolerance(self) -> float:

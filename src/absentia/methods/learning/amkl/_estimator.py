@@ -115,6 +115,8 @@ class AbsentMKLClassifier(KernelClassifier):
     callback : callable, optional
         Called with an :class:`absentia.core.Progress` after each step (where there are rounds, after each
         round); returning True stops.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------
@@ -159,8 +161,14 @@ class AbsentMKLClassifier(KernelClassifier):
     two_step: bool = False
     paper_form: bool = False
     callback: Callback | None = None
+    verbose: bool = False
 
     _own_margins = True
+
+    @property
+    def _announced(self) -> int | None:  # of rounds; the solver has no `max_iter`
+        rounds = self.formulation == "iterative" or self.two_step or self.paper_form
+        return self.max_iter if rounds else None
 
     def fit(self, X: KernelViews, y: Any, sample_weight: Any = None, observed: Any = None) -> Self:
         """Learn from square kernels of the training samples and their labels.
@@ -169,7 +177,7 @@ class AbsentMKLClassifier(KernelClassifier):
         which complete kernels `X` are to be learned from.
         """
         self._check_parameters()
-        X = check_kernels(X)
+        X = check_kernels(X, type(self).__name__)
         self._mask = self._paper_mask(X, observed)
         return super().fit(X, y, sample_weight)
 
@@ -201,7 +209,7 @@ class AbsentMKLClassifier(KernelClassifier):
     def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         if self.paper_form:
             return [self._learn_paper(training, y) for y in signs]
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._watch()}
         if self.two_step:
             return [two_steps(training, y, self.lam, **options) for y in signs]
         if self.formulation == "iterative":
@@ -216,7 +224,7 @@ class AbsentMKLClassifier(KernelClassifier):
             boxes = [penalized(training, y, self.lam, tau) for y in signs]
             region = Polytope.simplex(len(training.stack))
         shared = self.shared_weights
-        found = learn(training, boxes, region, tol=self.tol, shared=shared, callback=self.callback)
+        found = learn(training, boxes, region, tol=self.tol, shared=shared, callback=self._watch())
         return [one._replace(tau=tau) for one in found]
 
     def _keep(self, X: KernelViews, found: Sequence[Learned], order: Array) -> None:

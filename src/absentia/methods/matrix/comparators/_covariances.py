@@ -31,7 +31,7 @@ class MatrixLMC(_Estimated):
         Without effect: the labels' covariance and its size are always estimated, and cannot be given.
     kernel, gamma, inference, n_landmarks, shrinkage, nugget, center
         As in :class:`PMAClassifier`.
-    discard, n_samples, tol, max_iter, random_state
+    discard, n_samples, tol, max_iter, random_state, verbose
         As in :class:`PMAClassifier`.
 
     Examples
@@ -56,7 +56,7 @@ class LabelGP(_Estimated):
     ----------
     kernel, gamma, inference, n_landmarks, shrinkage, nugget, center, discard, n_samples
         As in :class:`PMAClassifier`.
-    tol, max_iter, random_state
+    tol, max_iter, random_state, verbose
         As in :class:`PMAClassifier`.
     col_kernel, amplitude, label_covariance
         Have no place in it, and cannot be given.

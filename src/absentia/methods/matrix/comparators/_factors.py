@@ -44,7 +44,7 @@ def row_factors(X: Array, seen: Array, B: Array, ridge: float) -> Array:
 
 
 def factorise(
-    X: Array, seen: Array, rank: int, ridge: float, rng: np.random.Generator, *, stop: Stop, max_iter: int
+    X: Array, seen: Array, rank: int, ridge: float, rng: np.random.Generator, **options: Any
 ) -> Solution[tuple[Array, Array]]:
     """``X = A B'`` where `seen` is 1, with ``ridge (|A|^2 + |B|^2)``, by alternating ridge regressions."""
 
@@ -57,7 +57,7 @@ def factorise(
         return float((seen * (X - A @ B.T) ** 2).sum() + ridge * ((A**2).sum() + (B**2).sum()))
 
     first = np.zeros((len(X), rank)), 0.1 * rng.standard_normal((X.shape[1], rank))
-    return iterate(step, objective, first, stop=stop, max_iter=max_iter)
+    return iterate(step, objective, first, **options)
 
 
 @method
@@ -75,6 +75,8 @@ class PMF(OneToOneFeatureMixin, Iterative, Completing):  # type: ignore[misc]
         Stops when the objective changes by less than `tol` (relative).
     random_state : int, Generator, RandomState or None, default None
         Of the start and of what "heldout" hides.  None: the fixed seed 0.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
 
     Attributes
     ----------
@@ -100,6 +102,7 @@ class PMF(OneToOneFeatureMixin, Iterative, Completing):  # type: ignore[misc]
     tol: NonNegative = 1e-5
     max_iter: Whole = 500
     random_state: RandomState = None
+    verbose: bool = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Factorise X (n, m), NaN where missing."""
@@ -110,8 +113,8 @@ class PMF(OneToOneFeatureMixin, Iterative, Completing):  # type: ignore[misc]
         with suited_to(max(X.shape)):
             rank, ridge = self.n_components_, self.ridge_ = self._choose(X)
             known, seen = (Z[np.ix_(rows, columns)] for Z in self._centred(X))
-            stop = Stop(self.tol)
-            solution = factorise(known, seen, rank, ridge, self._rng(), stop=stop, max_iter=self.max_iter)
+            options = {"stop": Stop(self.tol), "max_iter": self.max_iter, "callback": self._watch()}
+            solution = factorise(known, seen, rank, ridge, self._rng(), **options)
         self._record(solution)
         A, B = solution.state[0][inverse(rows)], solution.state[1][inverse(columns)]
         self.components_ = B

@@ -1,0 +1,96 @@
+"""What holds arrays is told in a line, without the numbers."""
+
+import numpy as np
+import pytest
+
+from absentia import KernelViews, MKLClassifier, PMAImputer, PMATensorImputer, ViewKernels, Views, models
+from absentia.core import Completed, Dense, Gram, LowRankPlusDiagonal, Scaled, Side, Stop, iterate
+from absentia.core._describing import held, in_bytes
+
+RNG = np.random.default_rng(0)
+FACTORS = RNG.standard_normal((30, 5))
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0, "0 B"), (72, "72 B"), (1200, "1.2 kB"), (3.5e6, "3.5 MB"), (2.51e12, "2.51e+03 GB")],
+)
+def test_bytes_are_said_in_words(size, words):
+    assert in_bytes(size) == words
+
+
+def test_arrays_are_counted_once():
+    assert held(Gram(FACTORS)) == FACTORS.nbytes  # left and right are the same
+    assert held(Gram(FACTORS, FACTORS.copy())) == 2 * FACTORS.nbytes
+    loop = Scaled(Dense(np.eye(3)), 2.0)
+    loop.itself = loop
+    assert held(loop) == 72
+
+
+def test_operators_say_their_shape_rank_and_memory():
+    small = Completed.square(
+        Dense(np.eye(2)),
+        np.arange(2),
+        np.arange(2, 5),
+        np.ones((2, 1)),
+        np.ones((3, 1)),
+        np.ones((1, 1)),
+        np.ones(3),
+    )
+    assert repr(Dense(np.eye(3))) == "Dense(3 x 3, float64, 72 B)"
+    assert repr(Dense(np.eye(3, dtype=np.float32))) == "Dense(3 x 3, float32, 36 B)"
+    assert repr(Gram(FACTORS)) == "Gram(30 x 30, 5 factors, float64, 1.2 kB)"
+    assert repr(Gram(FACTORS, FACTORS[:4])) == "Gram(30 x 4, 5 factors, float64, 1.36 kB)"
+    assert repr(Scaled(Dense(np.eye(3)), 0.5)) == "Scaled(0.5 * Dense(3 x 3, float64, 72 B))"
+    low = LowRankPlusDiagonal(FACTORS, np.ones(30))
+    assert repr(low) == "LowRankPlusDiagonal(30 x 30, rank 5 plus diagonal, float64, 1.44 kB)"
+    assert repr(small).startswith("Completed(5 x 5, 2 x 2 observed, rank 1 elsewhere, float64, ")
+    assert repr(small.rows) == "Side(2 known, 3 filled, rank 1)"
+    assert isinstance(small.rows, Side)
+
+
+def test_chunked_operators_say_how_many_chunks():
+    dask = pytest.importorskip("dask.array")
+    from absentia.core import Chunked, ChunkedGram
+
+    kernel, factors = dask.from_array(np.eye(6), chunks=3), dask.from_array(FACTORS, chunks=(10, 5))
+    assert repr(Chunked(kernel)) == "Chunked(6 x 6, float64, 4 chunks)"
+    assert repr(ChunkedGram(factors)) == "ChunkedGram(30 x 30, 5 factors, float64, 3 chunks)"
+
+
+def test_a_solution_says_how_it_ended():
+    found = iterate(lambda x: x / 2, lambda x: float(x.sum()), np.ones(500), stop=Stop(0), max_iter=3)
+    assert (
+        repr(found)
+        == "Solution(3 iterations, 62.5 at the end; ran all max_iter iterations, as tol=0 asks for)"
+    )
+    none = iterate(lambda x: x, lambda x: np.inf, np.ones(5), stop=Stop(0.1), max_iter=3)
+    assert repr(none).startswith("Solution(0 iterations; the objective became infinite")
+
+
+def test_kernels_say_how_many_factors_they_are_given_by():
+    kernels = KernelViews.from_factors({"a": (range(30), FACTORS), "b": (range(20), FACTORS[:20])})
+    assert "30 x 30 kernel, 5 factors" in repr(kernels)
+    assert "factors" not in repr(KernelViews.from_dense([np.eye(3)]))
+
+
+def test_a_model_says_what_it_takes_and_gives():
+    views = Views.from_dict({"a": FACTORS, "b": FACTORS[:, :2]})
+    makes = ViewKernels("cosine")
+    y = np.where(FACTORS[:, 0] > 0, "ill", "well")
+    classifier = MKLClassifier().fit(makes.fit_transform(views), y)
+    assert repr(models.Model(classifier, makes)) == (
+        "Model: ViewKernels(kernel='cosine'), MKLClassifier()\n"
+        "  learned from 30 samples; views: a, b\n"
+        "  takes features; 2 classes: ill, well"
+    )
+    assert "takes kernels" in repr(models.Model(classifier))
+
+
+def test_models_of_matrices_say_their_sizes():
+    X = np.where(RNG.random((12, 3)) < 0.1, np.nan, RNG.standard_normal((12, 3)))
+    model = PMAImputer(row_kernel=np.eye(12), col_kernel=np.eye(3)).fit(X).model_
+    assert repr(model) == "Addition(12 x 3, rows RowKernel(12 x 12, rank 12), columns 3 x 3)"
+    cube = RNG.standard_normal((2, 3, 4))
+    tensor = PMATensorImputer([np.eye(2), np.eye(3), np.eye(4)]).fit(cube)
+    assert repr(tensor.model_) == "TensorAddition(2 x 3 x 4)"
