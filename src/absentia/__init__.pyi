@@ -34,6 +34,8 @@ from absentia.methods.matrix import PMAImputer as PMAImputer
 from absentia.methods.matrix import PMARegressor as PMARegressor
 from absentia.methods.matrix import PMATensorImputer as PMATensorImputer
 from absentia.methods.representation import MIC as MIC
+from absentia.methods.representation import ViewEmbedding as ViewEmbedding
+from absentia.methods.representation import embed as embed
 
 __version__: str
 __all__: list[str]
