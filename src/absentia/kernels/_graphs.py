@@ -28,9 +28,9 @@ def graph_kernel(
     kernel : str, default "weisfeiler_lehman"
         GraKeL's name of the kernel, such as ``"shortest_path"`` or ``"vertex_histogram"``.
     label : str, default "label"
-        The attribute of a NetworkX node that says of which kind it is; nodes without it are all of one kind.
+        Attribute of a NetworkX node that says of which kind it is; nodes without it are all of one.
     normalize : bool, default True
-        Give every graph unit length, so that large ones do not count more; one that is like nothing stays zero.
+        Give every graph unit length, so that large ones do not count more.
     **options
         Of GraKeL's kernel, such as ``n_iter=3``.
     """
@@ -41,25 +41,18 @@ def graph_kernel(
         raise ImportError("graph_kernel needs GraKeL: pip install 'absentia[graphs]'") from error
     if not len(graphs):
         raise ValueError("no graph is given; at least one is wanted")
-    taken = [
-        next(graph_from_networkx([_labelled(one, label)], node_labels_tag=label))
-        if _is_networkx(one)
-        else one
-        for one in graphs
-    ]
+    taken = list(graphs)
+    for i, graph in enumerate(taken):
+        if hasattr(graph, "adj") and hasattr(graph, "nodes"):  # as NetworkX has them
+            (taken[i],) = graph_from_networkx([_labelled(graph, label)], node_labels_tag=label)
     given = {"name": kernel, **options} if options else kernel
-    K = symmetrize(
-        np.asarray(GraphKernel(kernel=given, random_state=0).fit_transform(taken), dtype=np.float64)
-    )
+    found = GraphKernel(kernel=given, random_state=0).fit_transform(taken)
+    K = symmetrize(np.asarray(found, dtype=np.float64))
     if not np.isfinite(K).all():
         row = int(np.argmax(~np.isfinite(K).all(axis=1)))
         raise ValueError(f"graph {row}: its {kernel} kernel is NaN or infinite; try another kernel")
     root = inverse_root(np.diagonal(K))
     return K * np.outer(root, root) if normalize else K
-
-
-def _is_networkx(graph: Any) -> bool:
-    return hasattr(graph, "adj") and hasattr(graph, "nodes")
 
 
 def _labelled(graph: Any, label: str) -> Any:

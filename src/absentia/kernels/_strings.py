@@ -1,7 +1,7 @@
 """Sequences as features: how often each run of k letters occurs in them.
 
-The linear kernel of these counts is the spectrum kernel (C. Leslie, E. Eskin, W. S. Noble, Pacific Symposium on
-Biocomputing 2002); the cosine kernel is the same for sequences of unlike lengths.
+The linear kernel of these counts is the spectrum kernel (C. Leslie, E. Eskin, W. S. Noble, Pacific
+Symposium on Biocomputing 2002); the cosine kernel is the same for sequences of unlike lengths.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -35,7 +35,8 @@ def spectrum_features(
     ids : iterable, optional
         Of the samples, for messages; by default the index of a Series, the keys of a mapping, or 0, 1, ...
     vocabulary : sequence of str, optional
-        The runs to count, those of training, in this order; all others are ignored.  By default those that occur.
+        The runs to count, those of training, in this order; all others are ignored.  By default those
+        that occur.
 
     Returns
     -------
@@ -56,22 +57,19 @@ def spectrum_features(
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
         raise ValueError(f"k must be a whole number of 1 or more, not {k!r}")
     own, texts = _texts(sequences, ids)
-    if vocabulary is not None:
-        _check_runs(vocabulary, int(k))
+    runs = None if vocabulary is None else _checked(vocabulary, int(k))
     counter = CountVectorizer(
-        analyzer="char", ngram_range=(k, k), lowercase=False, dtype=np.float64, vocabulary=vocabulary
+        analyzer="char", ngram_range=(k, k), lowercase=False, dtype=np.float64, vocabulary=runs
     )
-    present = [text for text in texts if text]
-    if vocabulary is None and not any(len(text) >= k for text in present):
+    there = np.array([bool(text) for text in texts], dtype=bool)
+    if runs is None and max(map(len, texts), default=0) < k:
         raise ValueError(
-            f"no sequence has {k} letters or more: {len(present)} of {len(texts)} samples have one, the longest of "
-            f"{max(map(len, present), default=0)}; take a smaller k"
+            f"no sequence has {k} letters or more: {there.sum()} of {len(texts)} samples have one, the "
+            f"longest of {max(map(len, texts), default=0)}; take a smaller k"
         )
-    found = counter.fit_transform(present) if present else np.zeros((0, len(vocabulary or ())))
+    counts = counter.fit_transform([text for text in texts if text])
     _warn_of_short(own, texts, int(k))
-    return _spread_out(
-        found, np.array([bool(text) for text in texts])
-    ), counter.get_feature_names_out().astype(str)
+    return _spread_out(scipy.sparse.csr_array(counts), there), counter.get_feature_names_out().astype(str)
 
 
 def _texts(sequences: Any, ids: Any) -> tuple[list[Any], list[str]]:
@@ -80,11 +78,9 @@ def _texts(sequences: Any, ids: Any) -> tuple[list[Any], list[str]]:
         raise ValueError(f"a list of texts, one per sample, is wanted, not {type(sequences).__name__}")
     keys: Any = sequences if isinstance(sequences, Mapping) else getattr(sequences, "index", None)
     values = list(sequences.values()) if isinstance(sequences, Mapping) else list(sequences)
-    own = (
-        list(ids)
-        if ids is not None
-        else list(range(len(values)) if keys is None or callable(keys) else keys)
-    )
+    if ids is not None or keys is None or callable(keys):  # a list's index is a method
+        keys = range(len(values)) if ids is None else ids
+    own = list(keys)
     if len(own) != len(values):
         raise ValueError(f"{len(own)} ids for {len(values)} sequences; one for each is wanted")
     return own, ["".join(_text(x, which).split()) for which, x in zip(own, values, strict=True)]
@@ -100,29 +96,32 @@ def _text(x: Any, which: Any) -> str:
     )
 
 
-def _check_runs(vocabulary: Sequence[str], k: int) -> None:
-    wrong = [run for run in vocabulary if len(str(run)) != k]
-    if wrong:
+def _checked(vocabulary: Sequence[str], k: int) -> list[str]:
+    runs = [str(run) for run in vocabulary]
+    wrong = [run for run in runs if len(run) != k]
+    if wrong or not runs:
+        has = f"has {wrong[0]!r}" if wrong else "is empty"
         raise ValueError(
-            f"the vocabulary has {wrong[0]!r}, of {len(wrong[0])} letters, but k is {k}; give the names that "
-            "spectrum_features returned in training, and the same k"
+            f"the vocabulary {has}, and k is {k}; give the names that spectrum_features returned in "
+            "training, and the same k"
         )
+    return runs
 
 
 def _warn_of_short(ids: list[Any], texts: list[str], k: int) -> None:
     short = [which for which, text in zip(ids, texts, strict=True) if 0 < len(text) < k]
     if short:
         warn(
-            f"{len(short)} sequence(s), e.g. of sample {shown(short[0])}, have fewer than {k} letters; all their "
-            "counts are zero",
+            f"{len(short)} sequence(s), e.g. of sample {shown(short[0])}, have fewer than {k} letters; all "
+            "their counts are zero",
             AbsenceWarning,
         )
 
 
-def _spread_out(found: Any, present: Array) -> Any:
+def _spread_out(counts: Any, there: Array) -> Any:
     """The counts of those that have a sequence, and rows of NaN for the others."""
-    gaps = scipy.sparse.csr_array(np.full((int((~present).sum()), found.shape[1]), np.nan))
-    both = scipy.sparse.csr_array(scipy.sparse.vstack([scipy.sparse.csr_array(found), gaps]))
-    order = np.empty(len(present), dtype=int)
-    order[present], order[~present] = np.arange(present.sum()), present.sum() + np.arange((~present).sum())
-    return both[order]
+    n = int(there.sum())
+    gaps = scipy.sparse.csr_array(np.full((len(there) - n, counts.shape[1]), np.nan))
+    order = np.empty(len(there), dtype=int)
+    order[there], order[~there] = np.arange(n), np.arange(n, len(there))
+    return scipy.sparse.csr_array(scipy.sparse.vstack([counts, gaps]))[order]

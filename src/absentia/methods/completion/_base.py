@@ -98,8 +98,8 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "names_in_")
         raise ValueError(
-            f"{self} completes kernels otherwise than by placing absent samples among the observed ones, and so "
-            "has no features for them; use CVKT(), KNNFill(), MeanFill() or MKMC('pca')"
+            f"{self} completes kernels otherwise than by placing absent samples among the observed ones, "
+            "and so has no features for them; use CVKT(), KNNFill(), MeanFill() or MKMC('pca')"
         )
 
     def _warn_of_strangers(self, X: KernelViews) -> None:
@@ -132,8 +132,8 @@ def check_same_samples(views: Any, names: tuple[str, ...], ids: Array, observed:
         differs = views.observed[:, views.names.index(name)] != had
         if differs.any():
             raise ValueError(
-                f"view {name!r}: {int(differs.sum())} sample(s), e.g. {shown(ids[differs.argmax()])}, have the "
-                "view in these features and not in the kernels of training, or the other way round; give the "
+                f"view {name!r}: {int(differs.sum())} sample(s), e.g. {shown(ids[differs.argmax()])}, have "
+                "it in these features and not in the kernels of training, or the other way round; give the "
                 "views that the kernels were made from"
             )
 

@@ -1,16 +1,16 @@
 """Features of absent samples, from where they lie among the observed ones.
 
-A completed kernel says that an absent sample t is the combination ``sum_i a_ti phi_i`` of the observed samples,
-with ``a = W C'`` (see :mod:`_placement`), in the space that the kernel has made of the features.  The same
-combination of the features themselves is
+A completed kernel says that an absent sample t is the combination ``sum_i a_ti phi_i`` of the observed
+samples, with ``a = W C'`` (see ``_placement``), in the space that the kernel has made of the features.  The
+same combination of the features themselves is
 
-* exact if the kernel is ``B B'``, B the features: then ``phi_i`` *are* the features.  That is seen from the frame,
-  as ``G = K C`` is then ``B (B' C)``;
-* otherwise an estimate, taken about the mean: ``mean + sum_i a_ti (b_i - mean)``.  So it is exact, too, for linear
-  kernels of standardised features, and weights that do not add up to one do not shrink a sample to zero.
+* exact if the kernel is ``B B'``, B the features: then ``phi_i`` *are* the features.  That is seen from the
+  frame, as ``G = K C`` is then ``B (B' C)``;
+* otherwise an estimate, taken about the mean: ``mean + sum_i a_ti (b_i - mean)``.  So it is exact, too, for
+  linear kernels of standardised features, and weights that do not add up to one shrink no sample to zero.
 
-Codes of categories are not averaged: each level is a feature of zeros and ones, and the largest wins.  Values
-that are missing in observed rows count as their feature's mean, as they do in :class:`absentia.ViewKernels`.
+Codes of categories are not averaged: each level is a feature of zeros and ones, and the largest wins.
+Values that are missing in observed rows count as their feature's mean, as in :class:`absentia.ViewKernels`.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ TIED = 1e-9
 def features_at(block: Any, sizes: Mapping[int, int], C: Array | None, G: Array, W: Array) -> Array:
     """Features of samples that lie at `W` along the axes `C`, combinations of samples of features `block`.
 
-    `G` are the axes' kernel values with those samples, C None the samples as axes themselves (see ``Frame``);
+    `G` are the axes' kernel values with those samples; C None: these are the axes (see ``Frame``).
     `sizes` are the numbers of levels of those columns that hold codes.
     """
     B = _mean_filled(_indicators(block, sizes) if sizes else block)

@@ -1,8 +1,8 @@
-"""A few coordinates per sample: views become kernels, kernels are completed, and their sum gets its components.
+"""A few coordinates per sample: the components of the sum of completed kernels.
 
-Each completed kernel is divided by its total variance, so that all views count alike, and the leading principal
-components of the sum are found in feature space (kernel PCA; B. Scholkopf, A. Smola, K.-R. Muller, Neural
-Computation 10, 1998).  Kernels stay operators: nothing n x n is formed from those that are given by factors.
+Each completed kernel is divided by its total variance, so that all views count alike, and the leading
+principal components of the sum are found in feature space (kernel PCA; B. Scholkopf, A. Smola, K.-R.
+Muller, Neural Computation 10, 1998).  Kernels stay operators: nothing n x n is formed of those given by factors.
 """
 
 from collections.abc import Callable
@@ -34,9 +34,9 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
     n_components : int, default 20
         Number of columns; the last are zero where the kernels have fewer directions.
     completer : "auto", str or a completer, default "auto"
-        ``"auto"``: ``CVKT(rounds=3)``, with 500 landmarks if there are more than 2000 samples; ``MeanFill()`` if
-        no sample has two views, so that nothing can be learned of one from another.  A text is a name of the
-        catalogue, such as ``"mkmc-pca"``.
+        ``"auto"``: ``CVKT(rounds=3)``, with 500 landmarks if there are more than 2000 samples;
+        ``MeanFill()`` if no sample has two views, so that nothing can be learned of one from another.  A
+        text is a name of the catalogue, such as ``"mkmc-pca"``.
     kernel : str, callable or ViewKernels, default "rbf"
         How :class:`absentia.Views` become kernels.  :class:`absentia.KernelViews` are taken as they are;
         ``"precomputed"`` makes scikit-learn split them by rows and columns.
@@ -111,14 +111,16 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
 
     def _rows(self, X: Views | KernelViews) -> KernelViews:
         """Kernels of the samples of `X` with those of training."""
-        wanted = KernelViews if self.kernels_ is None else Views
-        if not isinstance(X, wanted):
-            raise TypeError(f"{wanted.__name__} are wanted, as in training, not {type(X).__name__}")
-        return X if isinstance(X, KernelViews) else self.kernels_.transform(X)  # type: ignore[union-attr]
+        if isinstance(X, KernelViews) and self.kernels_ is None:
+            return X
+        if isinstance(X, Views) and self.kernels_ is not None:
+            return self.kernels_.transform(X)
+        wanted = "KernelViews" if self.kernels_ is None else "Views"
+        raise TypeError(f"{wanted} are wanted, as in training, not {type(X).__name__}")
 
     def _kernel_maker(self) -> ViewKernels:
         if isinstance(self.kernel, ViewKernels):
-            return clone(self.kernel)  # type: ignore[no-any-return]
+            return clone(self.kernel)
         if self._pairwise:
             raise TypeError("KernelViews are wanted with kernel='precomputed', not Views")
         return ViewKernels(self.kernel)
