@@ -292,6 +292,7 @@ class Views(Presence):
 def _freeze_block(block: Any) -> Any:
     if not scipy.sparse.issparse(block):
         return frozen(block)
+    block.sum_duplicates()  # SciPy would do so in place when it first needs it, and fail
     block.data = frozen(block.data)
     return block
 

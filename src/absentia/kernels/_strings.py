@@ -54,22 +54,27 @@ def spectrum_features(
     array([[1., 1., 1., 1.],
            [0., 0., 1., 1.]])
     """
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"k must be a whole number of 1 or more, not {k!r}")
     own, texts = _texts(sequences, ids)
-    runs = None if vocabulary is None else _checked(vocabulary, int(k))
-    counter = CountVectorizer(
-        analyzer="char", ngram_range=(k, k), lowercase=False, dtype=np.float64, vocabulary=runs
-    )
+    counter = _counter(k, texts, vocabulary)
     there = np.array([bool(text) for text in texts], dtype=bool)
-    if runs is None and max(map(len, texts), default=0) < k:
-        raise ValueError(
-            f"no sequence has {k} letters or more: {there.sum()} of {len(texts)} samples have one, the "
-            f"longest of {max(map(len, texts), default=0)}; take a smaller k"
-        )
     counts = counter.fit_transform([text for text in texts if text])
     _warn_of_short(own, texts, int(k))
     return _spread_out(scipy.sparse.csr_array(counts), there), counter.get_feature_names_out().astype(str)
+
+
+def _counter(k: Any, texts: list[str], vocabulary: Sequence[str] | None) -> CountVectorizer:
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise ValueError(f"k must be a whole number of 1 or more, not {k!r}")
+    runs = None if vocabulary is None else _checked(vocabulary, int(k))
+    longest = max(map(len, texts), default=0)
+    if runs is None and longest < k:
+        raise ValueError(
+            f"no sequence has {k} letters or more: {sum(map(bool, texts))} of {len(texts)} samples have one, "
+            f"the longest of {longest}; take a smaller k"
+        )
+    return CountVectorizer(
+        analyzer="char", ngram_range=(k, k), lowercase=False, dtype=np.float64, vocabulary=runs
+    )
 
 
 def _texts(sequences: Any, ids: Any) -> tuple[list[Any], list[str]]:

@@ -2,7 +2,7 @@
 
 Each completed kernel is divided by its total variance, so that all views count alike, and the leading
 principal components of the sum are found in feature space (kernel PCA; B. Scholkopf, A. Smola, K.-R.
-Muller, Neural Computation 10, 1998).  Kernels stay operators: nothing n x n is formed of those given by factors.
+Muller, Neural Computation 10, 1998).  Kernels stay operators: none that is given by factors is formed.
 """
 
 from collections.abc import Callable
