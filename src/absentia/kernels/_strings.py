@@ -69,8 +69,8 @@ def _counter(k: Any, texts: list[str], vocabulary: Sequence[str] | None) -> Coun
     longest = max(map(len, texts), default=0)
     if runs is None and longest < k:
         raise ValueError(
-            f"no sequence has {k} letters or more: {sum(map(bool, texts))} of {len(texts)} samples have one, "
-            f"the longest of {longest}; take a smaller k"
+            f"no sequence has {k} letters or more: {sum(map(bool, texts))} of {len(texts)} samples have "
+            f"one, the longest of {longest}; take a smaller k"
         )
     return CountVectorizer(
         analyzer="char", ngram_range=(k, k), lowercase=False, dtype=np.float64, vocabulary=runs
