@@ -88,9 +88,11 @@ def test_observed_samples_stay_even_where_their_kernel_values_do_not(views):
 def test_codes_get_the_level_of_largest_weight():
     # number, code of three levels, code of two (one missing)
     block = np.array([[1.0, 0, 1], [2.0, 2, 1], [3.0, 2, 0], [4.0, 1, np.nan]])
-    W = np.array([[0.4, 0.3, 0.3, 0.0], [0.0, 0.0, 0.2, 0.8], [0.5, 0.5, 0.0, 0.0]])
+    W = np.array(
+        [[0.4, 0.3, 0.3, 0.0], [0.0, 0.0, 0.2, 0.8], [0.45, 0.17, 0.28, 0.1]]
+    )  # whose sum is not 0.45
     found = features_at(block, {1: 3, 2: 2}, None, np.eye(4), W)
-    np.testing.assert_allclose(found[:, 0], [1.9, 3.8, 1.5])
+    np.testing.assert_allclose(found[:, 0], [1.9, 3.8, 2.03])
     assert found[:, 1].tolist() == [2, 1, 0]  # the last is a tie, and the first wins
     # missing is the mean, 1/3 and 2/3: 0.2 + 0.8 / 3 against 0.8 * 2 / 3
     assert found[:, 2].tolist() == [1, 1, 1]
