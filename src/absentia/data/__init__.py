@@ -2,6 +2,7 @@
 
 from absentia.data._back import labelled
 from absentia.data._canonical import Table, canonical
+from absentia.data._coding import Coding
 from absentia.data._fusing import fused
 from absentia.data._gaps import AbsenceWarning, shown, strangers, warn_of_strangers
 from absentia.data._ids import as_ids, check_unique, repeated
@@ -17,4 +18,5 @@ from absentia.data._profiles import (
     sample_order,
     table_profile,
 )
+from absentia.data._tables import ID_COLUMNS
 from absentia.data._views import Views
