@@ -75,6 +75,24 @@ def test_sparse_views_stay_sparse():
     np.testing.assert_array_equal(views.to_frame().to_numpy()[:, :3], np.eye(3))
 
 
+def test_categories_come_back_as_their_levels():
+    sex = pd.Categorical(["f", None, "m"], categories=["m", "f", "x"])
+    clinical = pd.DataFrame(
+        {"age": [50.0, 60.0, 70.0], "sex": sex, "smokes": ["no", "yes", None]}, index=list("abc")
+    )
+    views = Views.from_dict({"clinical": clinical, "img": pd.DataFrame({"p": [1.0]}, index=["d"])})
+    frame = views["clinical"]
+    assert frame["sex"].tolist()[::2] == ["f", "m"]
+    assert frame["sex"].isna().tolist() == [False, True, False]
+    assert frame["smokes"].tolist()[:2] == ["no", "yes"]
+    assert frame["age"].tolist() == [50, 60, 70]
+    kept = views.to_frame()
+    assert kept[("clinical", "sex")].isna().tolist() == [False, True, False, True]
+    again = Views.from_dict({"clinical": frame, "img": views["img"]})
+    assert again.levels("clinical") == views.levels("clinical")
+    np.testing.assert_array_equal(again.block("clinical"), views.block("clinical"))
+
+
 def test_a_kernel_is_a_frame_of_ids_by_ids():
     kv = KernelViews.from_blocks({"seq": (["a", "b"], [[1.0, 0.5], [0.5, 1.0]]), "img": (["c"], [[2.0]])})
     expected = pd.DataFrame([[1.0, 0.5], [0.5, 1.0]], index=["a", "b"], columns=["a", "b"])

@@ -95,6 +95,11 @@ def _labels(ids: Array) -> Any:
 
 
 def _with_levels(frame: "pandas.DataFrame", views: "Views", name: str) -> "pandas.DataFrame":
+    """Codes as the categories that they stand for."""
+    pd = pandas_for("to_frame")
+    for column, levels in views.levels(name).items():
+        codes = frame[column].fillna(-1).astype(int)  # -1 is missing
+        frame[column] = pd.Categorical.from_codes(codes, categories=list(levels))
     return frame
 
 

@@ -1,6 +1,7 @@
 """Features of absent samples: exact for linear kernels, whatever the completer."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
@@ -96,6 +97,19 @@ def test_codes_get_the_level_of_largest_weight():
     assert found[:, 1].tolist() == [2, 1, 0]  # the last is a tie, and the first wins
     # missing is the mean, 1/3 and 2/3: 0.2 + 0.8 / 3 against 0.8 * 2 / 3
     assert found[:, 2].tolist() == [1, 1, 1]
+
+
+def test_absent_categories_are_those_of_the_neighbours(rng):
+    group = np.repeat([0, 1], 15)
+    ids = [f"p{i}" for i in range(30)]
+    expr = pd.DataFrame(rng.normal(size=(30, 3)) + 5 * group[:, None], index=ids)
+    clinical = pd.DataFrame({"stage": np.array(["II", "IV"])[group], "age": 40.0 + 30 * group}, index=ids)
+    views = Views.from_dict({"expr": expr, "clinical": clinical.drop(index=["p3", "p20"])})
+    full = KNNFill(5).fit(ViewKernels().fit_transform(views)).complete_features(views)
+    frame = full["clinical"]
+    assert frame.loc[["p3", "p20"], "stage"].tolist() == ["II", "IV"]
+    np.testing.assert_allclose(frame.loc[["p3", "p20"], "age"], [40, 70])
+    assert full.levels("clinical") == views.levels("clinical")
 
 
 @pytest.mark.parametrize("completer", [MKMC("full", max_iter=5, tol=0), CVKT(solver="descent", n_iter=2)])

@@ -121,7 +121,11 @@ class Placing(Completer):
             raise ValueError(
                 f"view {name!r}: {why}; leave it out with views.select([...]), or use MeanFill()"
             )
-        return features_at(block, {}, frame.C, frame.G, place.W[~present[moved]])
+        levels = views.levels(name)
+        columns = views.features(name)
+        named = [] if columns is None else columns.tolist()
+        sizes = {named.index(column): len(some) for column, some in levels.items()}
+        return features_at(block, sizes, frame.C, frame.G, place.W[~present[moved]])
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         return self._assembled(X, self._frames, self._places)
