@@ -38,6 +38,8 @@ from absentia.methods.matrix import PMATensorImputer as PMATensorImputer
 from absentia.methods.models import load as load
 from absentia.methods.models import save as save
 from absentia.methods.representation import MIC as MIC
+from absentia.methods.representation import ViewEmbedding as ViewEmbedding
+from absentia.methods.representation import embed as embed
 
 __version__: str
 __all__: list[str]

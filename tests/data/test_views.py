@@ -153,7 +153,7 @@ def test_one_position_gives_one_sample():
     assert three()[-1].ids.tolist() == ["z"]
 
 
-@pytest.mark.parametrize("key", [[3], [-4], [True, False], "x", [0.5], (0, 1), np.ix_([0], [1])])
+@pytest.mark.parametrize("key", [[3], [-4], [True, False], ["x"], [0.5], (0, 1), np.ix_([0], [1])])
 def test_bad_positions_are_refused(key):
     with pytest.raises(IndexError):
         three()[key]
@@ -379,3 +379,12 @@ def test_html_repr_escapes_names():
     assert "&lt;b&gt;" in page
     assert "<b>:" not in page
     assert "2 of 2" in page
+
+
+def test_sparse_tables_in_any_order_of_columns_are_put_in_order():
+    unsorted = scipy.sparse.csr_array(
+        (np.array([2.0, 1.0, 3.0]), np.array([2, 0, 1]), np.array([0, 2, 3])), (2, 3)
+    )
+    block = Views.from_dict({"x": unsorted}).block("x")
+    np.testing.assert_array_equal(abs(block).toarray(), [[1, 0, 2], [0, 3, 0]])
+    assert unsorted.indices.tolist() == [2, 0, 1]

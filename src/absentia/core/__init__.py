@@ -3,6 +3,7 @@
 from absentia.core._choices import CLEAR, TIE, along_path, check_name, clear_cut, least
 from absentia.core._chunked import Chunked, ChunkedGram, as_chunks, is_chunked
 from absentia.core._completed import Completed, Side
+from absentia.core._components import Components, components, spread
 from absentia.core._descent import (
     Accelerated,
     Descent,

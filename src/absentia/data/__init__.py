@@ -1,7 +1,9 @@
 """What flows: samples, views, who has which."""
 
+from absentia.data._back import labelled
 from absentia.data._canonical import Table, canonical
 from absentia.data._coding import Coding
+from absentia.data._fusing import fused
 from absentia.data._gaps import AbsenceWarning, shown, strangers, warn_of_strangers
 from absentia.data._ids import as_ids, check_unique, repeated
 from absentia.data._kernel_checks import check_kernel

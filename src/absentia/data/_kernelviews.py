@@ -9,12 +9,13 @@ The ``from_...`` constructors validate; slices of a valid object are trusted.
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
 from absentia import core as linalg
 from absentia.core import Array, Chunked, ChunkedGram, Dense, Gram, Operator, frozen, kept, warn
+from absentia.data._back import Absent, kernel_frame
 from absentia.data._ids import Align, align_ids, as_ids, check_unique, holders
 from absentia.data._kernel_checks import check_kernel
 from absentia.data._kernel_input import all_frames, as_part, framed_blocks, named_kernels, presence
@@ -28,6 +29,9 @@ from absentia.data._presence import (
     row_key,
 )
 from absentia.data._refusals import refusal
+
+if TYPE_CHECKING:
+    import pandas
 
 #: Kernels that are not arrays are made arrays of up to so many bytes without a word.
 DENSE_BYTES = 2**30
@@ -260,7 +264,13 @@ class KernelViews(Presence):
     def _spectra(self) -> dict[str, tuple[float, float] | None]:
         return {}
 
-    def __getitem__(self, key: Any) -> Self:
+    @overload
+    def __getitem__(self, key: str) -> Any: ...
+    @overload
+    def __getitem__(self, key: Any) -> Self: ...
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            return self.to_frame(key)
         rows, cols = self._row_and_column_index(key)
         columns = Presence(self.column_ids, self.names, self.column_observed)
         return replace(
@@ -357,6 +367,39 @@ class KernelViews(Presence):
             seen = np.ix_(self.observed[:, v], self.column_observed[:, v])
             dense[v][seen] = self.block(name)
         return dense
+
+    def to_frame(self, name: str, *, absent: Absent = "drop") -> "pandas.DataFrame":
+        """A view's kernel as a pandas DataFrame, ids x ids.
+
+        ``kernels["seq"]`` is ``kernels.to_frame("seq")``.
+
+        Parameters
+        ----------
+        name : str
+            The view.
+        absent : {"drop", "keep"}
+            Samples that lack the view are left out, or have rows and columns of NaN.
+        """
+        return kernel_frame(self, name, absent)
+
+    def to_embedding(self, n_components: int = 20, *, per_view: bool = False) -> Any:
+        """Coordinates of the samples along the leading components of complete kernels (kernel PCA).
+
+        Kernels are centred and stay operators; see :class:`absentia.ViewEmbedding` for new samples.
+
+        Parameters
+        ----------
+        n_components : int
+            Number of columns; the last are zero where the kernels have fewer directions.
+        per_view : bool
+            False: one array for all views together, each with the same total variance.  True: a dict
+            of arrays, one per view.
+        """
+        from absentia.data._fusing import fused, one_by_one  # they order samples, and so import this module
+
+        if per_view:
+            return {name: found.scores for name, found in one_by_one(self, n_components).items()}
+        return fused(self, n_components)[0].scores
 
     def _headline(self) -> str:
         if self.square:

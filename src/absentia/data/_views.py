@@ -10,12 +10,13 @@ The ``from_...`` constructors validate; slices of a valid object are trusted.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, frozen, kept
+from absentia.data._back import Absent, filled_block, view_frame, wide_frame
 from absentia.data._gaps import shown
 from absentia.data._ids import Align, align_ids, holders
 from absentia.data._presence import (
@@ -27,6 +28,9 @@ from absentia.data._presence import (
     refrozen,
 )
 from absentia.data._tables import Part, array_parts, frame_part, is_frame, named_part, with_index
+
+if TYPE_CHECKING:
+    import pandas
 
 LARGEST = 1e150  # squares must be numbers too
 
@@ -228,7 +232,13 @@ class Views(Presence):
         """Number of NaN inside observed rows, by view."""
         return {name: _count_nan(self._blocks[name]) for name in self.names}
 
-    def __getitem__(self, key: Any) -> Self:
+    @overload
+    def __getitem__(self, key: str) -> Any: ...
+    @overload
+    def __getitem__(self, key: Any) -> Self: ...
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            return self.to_frame(key)
         index = self._index(key)
         return replace(
             self,
@@ -258,6 +268,25 @@ class Views(Presence):
         full[observed[rows]] = values.toarray() if scipy.sparse.issparse(values) else values
         return full
 
+    def to_frame(self, name: str | None = None, *, absent: Absent = "drop") -> "pandas.DataFrame":
+        """A view, or all side by side, as a pandas DataFrame with the sample ids as index.
+
+        ``views["expr"]`` is ``views.to_frame("expr")``.
+
+        Parameters
+        ----------
+        name : str, optional
+            The view.  None: all, with columns (view, feature).
+        absent : {"drop", "keep"}
+            Samples that have none of the views asked for are left out, or rows of NaN.
+        """
+        return wide_frame(self, absent) if name is None else view_frame(self, name, absent)
+
+    def completed(self, rows: Mapping[str, Array]) -> Self:
+        """The same samples with everything observed: by view, the features of those that lack it."""
+        filled = {name: _freeze_block(filled_block(self, name, rows[name])) for name in self.names}
+        return replace(self, observed=frozen(np.ones_like(self.observed)), _blocks=filled)
+
     def _size_of(self, name: str) -> str:
         width = self._blocks[name].shape[1]
         missing = _count_nan(self._blocks[name])
@@ -274,6 +303,7 @@ class Views(Presence):
 def _freeze_block(block: Any) -> Any:
     if not scipy.sparse.issparse(block):
         return frozen(block)
+    block.sum_duplicates()  # SciPy would do so in place when it first needs it, and fail
     block.data = frozen(block.data)
     return block
 

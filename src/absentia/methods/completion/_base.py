@@ -9,7 +9,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Method, Operator, suited_to, unwatched
-from absentia.data import KernelViews, check_kernels, refusal, warn_of_strangers
+from absentia.data import KernelViews, Views, check_kernels, refusal, shown, warn_of_strangers
 from absentia.methods.completion._hiding import Trial, hidden_rows, relative_error
 
 #: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
@@ -96,6 +96,17 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
         trial = Trial.of(X, getattr(self, "random_state", None))
         return -trial.error(unwatched(self).fit_transform(trial.part)) if trial.n_hidden else 0.0
 
+    def complete_features(self, views: Views) -> Views:
+        """The views whose kernels this was fitted on, with the features of absent samples filled in.
+
+        Only of completers that place absent samples among the observed ones; see :class:`Placing`.
+        """
+        check_is_fitted(self, "names_in_")
+        raise ValueError(
+            f"{self} completes kernels otherwise than by placing absent samples among the observed ones, "
+            "and so has no features for them; use CVKT(), KNNFill(), MeanFill() or MKMC('pca')"
+        )
+
     def _warn_of_strangers(self, X: KernelViews) -> None:
         if self._links is not None:
             warn_of_strangers(X, chained=self._links == "chained")
@@ -109,6 +120,27 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
     @abstractmethod
     def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
         """Completed (rows x all training samples) blocks and the rows' own kernel values, by view."""
+
+
+def check_same_samples(views: Any, names: tuple[str, ...], ids: Array, observed: Array) -> None:
+    """Raise unless `views` are features of these very samples, present where their kernels were."""
+    if not isinstance(views, Views):
+        raise TypeError(f"Views (features) are wanted, not {type(views).__name__}; see Views.from_dict")
+    if set(views.names) != set(names):
+        raise ValueError(f"views {list(views.names)} came, {list(names)} were there in training")
+    if not np.array_equal(views.ids, ids):
+        raise ValueError(
+            f"features of the {len(ids)} training samples, in their order, are wanted; these are of "
+            f"{len(views)} samples that differ from them or come in another order"
+        )
+    for name, had in zip(names, observed.T, strict=True):
+        differs = views.observed[:, views.names.index(name)] != had
+        if differs.any():
+            raise ValueError(
+                f"view {name!r}: {int(differs.sum())} sample(s), e.g. {shown(ids[differs.argmax()])}, have "
+                "it in these features and not in the kernels of training, or the other way round; give the "
+                "views that the kernels were made from"
+            )
 
 
 def check_scale(X: KernelViews) -> None:

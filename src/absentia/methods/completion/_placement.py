@@ -23,10 +23,12 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Completed, Operator, Side, kept, symmetrize
-from absentia.data import KernelViews
-from absentia.methods.completion._base import Completer
+from absentia.data import KernelViews, Views
+from absentia.methods.completion._base import Completer, check_same_samples
+from absentia.methods.completion._preimage import features_at
 
 
 @kept
@@ -87,6 +89,43 @@ class Placing(Completer):
     def _stays(self, observed: Array, v: int) -> Array:
         """Which samples keep their kernel values in view `v`: those that have it."""
         return np.asarray(observed[:, v])
+
+    def complete_features(self, views: Views) -> Views:
+        """The views whose kernels this was fitted on, with the features of absent samples filled in.
+
+        An absent sample is a combination of the observed ones; its features are the same combination of
+        theirs.  That is exact for linear kernels, also of standardised features, and an estimate for others
+        and for normalised ones.  Features that were observed stay as they are; categories get the level of
+        largest weight.
+
+        Parameters
+        ----------
+        views : Views
+            The same samples in the same order, with the same cells absent.
+        """
+        check_is_fitted(self, "names_in_")
+        if "_frames" not in vars(self):  # a solver that brings kernels themselves
+            return super().complete_features(views)
+        check_same_samples(views, self.names_in_, self.ids_, self._observed)
+        return views.completed({name: self._features_of(views, name) for name in views.names})
+
+    def _features_of(self, views: Views, name: str) -> Array:
+        """Features of the samples that lack a view."""
+        v, block = self.names_in_.index(name), views.block(name)
+        frame, place, present = self._frames[v], self._places[v], self._observed[:, v]
+        moved = ~self._stays(self._observed, v)
+        if present.all():
+            return np.zeros((0, block.shape[1]))
+        if not present.any() or not frame.G.shape[1]:
+            why = "nobody has it" if not present.any() else "its absent samples are zero, like no sample"
+            raise ValueError(
+                f"view {name!r}: {why}; leave it out with views.select([...]), or use MeanFill()"
+            )
+        levels = views.levels(name)
+        columns = views.features(name)
+        named = [] if columns is None else columns.tolist()
+        sizes = {named.index(column): len(some) for column, some in levels.items()}
+        return features_at(block, sizes, frame.C, frame.G, place.W[~present[moved]])
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         return self._assembled(X, self._frames, self._places)

@@ -1,0 +1,129 @@
+"""Leading principal components of kernels that are operators: centred in feature space, never formed.
+
+Let ``K = sum_v w_v K_v`` and ``H = I - 11'/n``.  The components are the eigenvectors U of ``H K H`` and the
+samples' coordinates ``U sqrt(lambda)``.  As the columns of U add up to zero, a new sample with kernel row k
+has the coordinates ``(k U - m' U) / sqrt(lambda)``, m the row means of K: again one thin product.
+
+Lanczos' method finds them from products ``K x`` alone.  It is given ``H K H + c I`` with c the trace: its
+tolerance is relative to the eigenvalue, and that of a kernel of low rank may be zero.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from absentia.core._keeping import kept
+from absentia.core._linalg import Array, inverse_root, rounding, symmetrize
+from absentia.core._operators import Operator
+from absentia.core._random import generator
+
+#: Up to so many samples eigenvectors are found of the whole matrix, which is quicker there.
+SMALL = 300
+#: Eigenvalues below this share of the largest are rounding: the kernel has no such direction.
+NOTHING = 1e-10
+#: Entries within this of the largest are as large: which decides the sign does not hang on rounding.
+SAME = 1e-6
+
+
+@kept
+@dataclass(frozen=True)
+class Components:
+    """Directions of a centred kernel: orthonormal `vectors` (n x k) and their eigenvalues.
+
+    Where the kernel has fewer than k directions the last columns and `values` are zero.  `total` is the sum
+    of all eigenvalues, `offset` what is subtracted from ``rows @ vectors`` to centre new samples.
+    """
+
+    vectors: Array
+    values: Array
+    total: float
+    offset: Array
+
+    @property
+    def scores(self) -> Array:
+        """Coordinates of the samples themselves."""
+        return np.asarray(self.vectors * np.sqrt(self.values))
+
+    @property
+    def shares(self) -> Array:
+        """Part of all variance along each component."""
+        return self.values / self.total if self.total > 0 else np.zeros(len(self.values))
+
+    def project(self, along: Array) -> Array:
+        """Coordinates of new samples, from their kernel rows times :attr:`vectors`."""
+        return np.asarray((along - self.offset) * inverse_root(self.values))
+
+
+def spread(K: Operator) -> float:
+    """Sum of the eigenvalues of ``H K H``: the samples' squared distances from their mean.
+
+    Zero where that is rounding: all samples are one.
+    """
+    n = K.shape[0]
+    if not n:
+        return 0.0
+    ones = np.ones((n, 1))
+    own = float(K.diagonal().sum(dtype=np.float64))
+    distances = own - float((ones.T @ (K @ ones)).item()) / n
+    return distances if distances > rounding(K.dtype) * own else 0.0
+
+
+def components(kernels: Sequence[Operator], weights: Sequence[float], k: int, order: Array) -> Components:
+    """The `k` leading components of a weighted sum of kernels over the same samples.
+
+    `order` are the samples' positions in an order that the data decide: where Lanczos starts, and which of
+    two equally large entries is made positive, goes with it.
+    """
+    n = len(order)
+
+    def times(X: Array) -> Array:
+        total = np.zeros(X.shape)
+        for weight, K in zip(weights, kernels, strict=True):
+            total += weight * (K @ X)
+        return total
+
+    total = sum(w * spread(K) for w, K in zip(weights, kernels, strict=True))
+    vectors, values = np.zeros((n, k)), np.zeros(k)
+    found = min(k, max(n - 1, 0))
+    if total > 0 and found:
+        values[:found], vectors[:, :found] = _leading(times, found, total, order)
+    real = values > NOTHING * values.max(initial=0.0)
+    values, vectors = np.where(real, values, 0.0), np.where(real, vectors, 0.0)
+    vectors = vectors * _signs(vectors[order])
+    means = times(np.full((n, 1), 1 / max(n, 1)))
+    return Components(vectors, values, total, (means.T @ vectors).ravel())
+
+
+def _leading(times: Callable[[Array], Array], k: int, total: float, order: Array) -> tuple[Array, Array]:
+    """Largest eigenvalues, and their vectors, of ``H K H``."""
+    n = len(order)
+
+    def centred(X: Array) -> Array:
+        X = times(X - X.mean(axis=0))
+        return np.asarray(X - X.mean(axis=0))
+
+    if n <= max(SMALL, 2 * k + 2):
+        values, vectors = scipy.linalg.eigh(symmetrize(centred(np.eye(n))), check_finite=False)
+        return values[::-1][:k], vectors[:, ::-1][:, :k]
+    rng = generator(0)
+    start = np.empty(n)
+    start[order] = rng.standard_normal(n)
+    shifted = LinearOperator((n, n), lambda x: (centred(x.reshape(n, 1)) + total * x.reshape(n, 1)).ravel())
+    # SciPy 1.17 draws where Lanczos breaks down, and would draw anew each time
+    seeded = {"rng": rng} if "rng" in inspect.signature(eigsh).parameters else {}
+    values, vectors = eigsh(shifted, k, which="LA", v0=start, ncv=min(n, max(2 * k + 1, 20)), **seeded)
+    down = np.argsort(-values, kind="stable")
+    return values[down] - total, vectors[:, down]
+
+
+def _signs(vectors: Array) -> Array:
+    """Signs that make the largest entry of each column positive, of equally large ones the first."""
+    if not len(vectors):
+        return np.ones(vectors.shape[1])
+    size = np.abs(vectors)
+    first = np.argmax(size >= (1 - SAME) * size.max(axis=0), axis=0)
+    return np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)

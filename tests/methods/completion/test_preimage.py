@@ -1,0 +1,146 @@
+"""Features of absent samples: exact for linear kernels, whatever the completer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from absentia import CVKT, MKMC, KernelViews, KNNFill, MeanFill, ViewKernels, Views, ZeroFill, missingness
+from absentia.methods.completion._preimage import features_at
+from market import COMPLETERS
+
+QUICK = {
+    name: completer
+    for name, completer in COMPLETERS.items()
+    if "full" not in name and name not in ("zero", "em", "mkmc, gk", "mkmc, kaiser", "mkmc, heldout")
+}
+
+
+@pytest.fixture
+def views(rng):
+    Z = rng.normal(size=(40, 3))
+    tables = {
+        f"v{p}": Z @ rng.normal(size=(3, 5 + p)) + 0.3 * rng.normal(size=(40, 5 + p)) + 2 for p in range(3)
+    }
+    views = Views.from_dict(tables, ids=[f"p{i}" for i in range(40)])
+    return views.hide(missingness.mcar(views, 0.3, random_state=0))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:.*hidden for a check")
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("name", QUICK)
+def test_the_kernel_of_completed_features_is_the_completed_kernel(views, name, standardize):
+    maker, completer = ViewKernels("linear", standardize=standardize, normalize=None), QUICK[name]
+    done = completer.fit_transform(maker.fit_transform(views))
+    full = completer.complete_features(views)
+    assert full.observed.all()
+    rows = maker.transform(full)  # filled and standardised as in training
+    for v, present in zip(views.names, views.observed.T, strict=True):
+        np.testing.assert_array_equal(full.block(v)[present], views.block(v))
+        K = done.block(v)
+        found = rows.block(v)[~present]  # against those that have the view
+        np.testing.assert_allclose(found, K[np.ix_(~present, present)], atol=1e-9 * np.abs(K).max())
+
+
+def test_features_of_other_kernels_are_estimates_better_than_the_mean(rng):
+    Z = rng.normal(size=(120, 2))
+    truth = Views.from_dict({f"v{p}": 100 + np.tanh(Z @ rng.normal(size=(2, 4))) for p in range(3)})
+    views = truth.hide(missingness.mcar(truth, 0.3, random_state=0))
+    errors = {}
+    for completer in (CVKT(), MKMC("pca", n_components=4, tol=1e-4), MeanFill()):
+        full = completer.fit(ViewKernels().fit_transform(views)).complete_features(views)
+        errors[type(completer)] = sum(np.square(full.block(v) - truth.block(v)).sum() for v in truth.names)
+    assert errors[CVKT] < 0.5 * errors[MeanFill]
+    assert (
+        errors[MKMC] < 0.9 * errors[MeanFill]
+    )  # weights that do not add up to one do not shrink 100 to 70
+
+
+def test_missing_values_count_as_means_and_stay_missing(views, rng):
+    tables = views.to_dict()
+    tables["v0"][np.flatnonzero(views.observed[:, 0])[0], 1] = np.nan
+    views = Views.from_dict(tables)
+    full = MeanFill().fit(ViewKernels().fit_transform(views)).complete_features(views)
+    assert np.isnan(full.block("v0")).sum() == 1
+    absent = ~views.observed[:, 0]
+    expected = np.tile(np.nanmean(views.block("v0"), axis=0), (absent.sum(), 1))
+    np.testing.assert_allclose(full.block("v0")[absent], expected)
+
+
+def test_sparse_views_stay_sparse(views):
+    sparse = Views.from_dict({name: scipy.sparse.csr_array(x) for name, x in views.to_dict().items()})
+    completer = KNNFill(3)
+    maker = ViewKernels("linear", standardize=False, normalize=None)
+    full = completer.fit(maker.fit_transform(sparse)).complete_features(sparse)
+    dense = completer.fit(maker.fit_transform(views)).complete_features(views)
+    assert scipy.sparse.issparse(full.block("v1"))
+    np.testing.assert_allclose(full.block("v1").toarray(), dense.block("v1"), atol=1e-12)
+
+
+def test_observed_samples_stay_even_where_their_kernel_values_do_not(views):
+    kernels = ViewKernels("linear", standardize=False, normalize=None).fit_transform(views)
+    moved = CVKT(keep_observed=False).fit(kernels).complete_features(views)
+    kept = CVKT().fit(kernels).complete_features(views)
+    for name in views.names:
+        np.testing.assert_allclose(moved.block(name), kept.block(name), atol=1e-9)
+
+
+def test_codes_get_the_level_of_largest_weight():
+    # number, code of three levels, code of two (one missing)
+    block = np.array([[1.0, 0, 1], [2.0, 2, 1], [3.0, 2, 0], [4.0, 1, np.nan]])
+    W = np.array(
+        [[0.4, 0.3, 0.3, 0.0], [0.0, 0.0, 0.2, 0.8], [0.45, 0.17, 0.28, 0.1]]
+    )  # whose sum is not 0.45
+    found = features_at(block, {1: 3, 2: 2}, None, np.eye(4), W)
+    np.testing.assert_allclose(found[:, 0], [1.9, 3.8, 2.03])
+    assert found[:, 1].tolist() == [2, 1, 0]  # the last is a tie, and the first wins
+    # missing is the mean, 1/3 and 2/3: 0.2 + 0.8 / 3 against 0.8 * 2 / 3
+    assert found[:, 2].tolist() == [1, 1, 1]
+
+
+def test_absent_categories_are_those_of_the_neighbours(rng):
+    group = np.repeat([0, 1], 15)
+    ids = [f"p{i}" for i in range(30)]
+    expr = pd.DataFrame(rng.normal(size=(30, 3)) + 5 * group[:, None], index=ids)
+    clinical = pd.DataFrame({"stage": np.array(["II", "IV"])[group], "age": 40.0 + 30 * group}, index=ids)
+    views = Views.from_dict({"expr": expr, "clinical": clinical.drop(index=["p3", "p20"])})
+    full = KNNFill(5).fit(ViewKernels().fit_transform(views)).complete_features(views)
+    frame = full["clinical"]
+    assert frame.loc[["p3", "p20"], "stage"].tolist() == ["II", "IV"]
+    np.testing.assert_allclose(frame.loc[["p3", "p20"], "age"], [40, 70])
+    assert full.levels("clinical") == views.levels("clinical")
+
+
+@pytest.mark.parametrize("completer", [MKMC("full", max_iter=5, tol=0), CVKT(solver="descent", n_iter=2)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_those_that_place_nobody_say_so(views, completer):
+    completer.fit(ViewKernels().fit_transform(views))
+    with pytest.raises(ValueError, match="has no features for them; use CVKT"):
+        completer.complete_features(views)
+
+
+def test_zero_is_like_no_sample(views):
+    zero = ZeroFill().fit(ViewKernels().fit_transform(views))
+    with pytest.raises(ValueError, match="view 'v0': its absent samples are zero"):
+        zero.complete_features(views)
+
+
+def test_only_the_samples_of_training_are_taken(views):
+    mean = MeanFill().fit(ViewKernels().fit_transform(views))
+    turned = views.select(["v2", "v0", "v1"])
+    np.testing.assert_array_equal(
+        mean.complete_features(turned).block("v2"), mean.complete_features(views).block("v2")
+    )
+    with pytest.raises(ValueError, match="of 10 samples that differ"):
+        mean.complete_features(views[:10])
+    with pytest.raises(ValueError, match="40 samples that differ from them or come in another order"):
+        mean.complete_features(views[::-1])
+    with pytest.raises(ValueError, match=r"views \['v0', 'v1'\] came"):
+        mean.complete_features(views.select(["v0", "v1"]))
+    keep = np.ones((40, 3), bool)
+    keep[np.flatnonzero(views.observed[:, 1])[2], 1] = False
+    with pytest.raises(ValueError, match=r"view 'v1': 1 sample\(s\), e\.g\. 'p\d+', have it"):
+        mean.complete_features(views.hide(keep))
+    with pytest.raises(TypeError, match=r"Views \(features\) are wanted, not KernelViews"):
+        mean.complete_features(KernelViews.from_dense(np.eye(3)[None]))
