@@ -18,7 +18,14 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and _between(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level + 1)
+    note = category(message)
+    note.of_absentia = True  # type: ignore[attr-defined]
+    warnings.warn(note, stacklevel=level + 1)
+
+
+def is_ours(warning: Warning | str) -> bool:
+    """Whether a warning, as it is caught or shown, was given by :func:`warn` and not by another library."""
+    return bool(getattr(warning, "of_absentia", False))
 
 
 def _between(filename: str) -> bool:
