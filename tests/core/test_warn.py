@@ -8,7 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from absentia import MKMC, AbsenceWarning, CombineKernels, KernelViews, ViewKernels, Views
-from absentia.core._warn import warn
+from absentia.core._warn import is_ours, warn
 from conftest import random_kernels
 
 
@@ -34,3 +34,13 @@ def test_a_method_that_did_not_converge_says_so_at_the_call():
         warnings.simplefilter("always")
         MKMC(n_components=2, max_iter=1).fit_transform(kernels)
     assert {Path(w.filename) for w in caught} == {Path(__file__)}
+
+
+def test_our_warnings_are_told_from_those_of_others():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn("ours")
+        warnings.warn("theirs", stacklevel=1)
+    assert [is_ours(one.message) for one in caught] == [True, False]
+    assert (str(caught[0].message), caught[0].category) == ("ours", UserWarning)
+    assert not is_ours("a text")

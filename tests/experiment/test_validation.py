@@ -72,3 +72,35 @@ def test_a_class_of_three_samples_is_enough():
     assert judged.chances.shape == (40, 3)
     np.testing.assert_allclose(judged.chances.sum(axis=1), 1)
     assert learn(views, y, Plan(AbsentMKLClassifier(probability=True))).classifier.C in validation.GRID
+
+
+@WARNED
+def test_scores_go_with_predictions_and_views_are_hidden_from_those_who_have_them():
+    from absentia import AverageKernelSVC
+
+    for n_classes in (2, 3):
+        views, y = digit_views(60, n_classes=n_classes)
+        judged = cross_validate(views, y, Plan(AverageKernelSVC(), C=1.0))
+        np.testing.assert_array_equal(np.unique(y)[judged.scores.argmax(axis=1)], judged.predicted)
+        has = views.observed
+        np.testing.assert_array_equal(judged.without[~has], np.tile(judged.predicted[:, None], 6)[~has])
+        assert (judged.without != judged.predicted[:, None]).any()
+
+
+@WARNED
+def test_what_is_said_without_a_view_is_what_is_said_of_samples_that_lack_it():
+    """Hidden from the test samples only, the training part is as it was."""
+    from absentia import AverageKernelSVC, ViewKernels
+
+    views, y = digit_views(60)
+    train, test = np.arange(40), np.arange(40, 60)
+    makes = ViewKernels()
+    machine = AverageKernelSVC().fit(makes.fit_transform(views[train]), y[train])
+    said = validation._without_each(machine, makes.transform(views[test]), np.full(20, -1))
+    for v in range(views.n_views):
+        keep = np.ones((20, views.n_views), bool)
+        keep[:, v] = False
+        alone = machine.predict(makes.transform(views[test].hide(keep & views[test].observed)))
+        has = views[test].observed[:, v]
+        np.testing.assert_array_equal(said[has, v], alone[has])
+        assert (said[~has, v] == -1).all()

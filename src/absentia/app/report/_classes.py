@@ -15,7 +15,7 @@ from absentia.core import Array
 FEW = 20
 MOST_CLASSES = 60  # beyond, the matrix shows the most frequent ones
 NAME, HEAD = 40, 18  # characters of a class's name in rows and above columns
-ROOMY = 8  # classes up to which shares stand in the cells too
+ROOMY = 12  # classes up to which shares stand in the cells too
 UPRIGHT = 70  # characters of all heads above which these stand upright
 
 
@@ -23,7 +23,7 @@ UPRIGHT = 70  # characters of all heads above which these stand upright
 class Cell:
     count: str
     share: str  # of the row
-    shade: float  # percent of the colour
+    shade: float  # percent of the colour, by the root of the share: single mistakes show
     right: bool
     title: str
 
@@ -53,7 +53,9 @@ def confusion(truth: Array, predicted: Array, classes: Sequence[str]) -> Confusi
         count, share = int(counts[i, j]), counts[i, j] / max(sizes[i], 1)
         words = "found" if i == j else f"taken for {short[j]}"
         title = f"{number(count)} of {number(int(sizes[i]))} {short[i]} {words}" if count else ""
-        return Cell(number(count), percent(count, int(sizes[i])), round(75 * share, 1), i == j, title)
+        return Cell(
+            number(count), percent(count, int(sizes[i])), round(75 * float(share) ** 0.5, 1), i == j, title
+        )
 
     return Confusion(
         [classes[c] for c in shown],

@@ -35,6 +35,7 @@ class Mistakes:
     measure: str  # what orders them: a chance, a score, or nothing
     link: str
     written: int  # rows behind the link
+    unlikely: bool  # whether another class than the predicted one has the largest chance somewhere
 
 
 def mistakes(story: Any) -> Mistakes:
@@ -55,6 +56,7 @@ def mistakes(story: Any) -> Mistakes:
         measure,
         link,
         written,
+        story.chances is not None and bool((story.chances[wrong].argmax(axis=1) != predicted[wrong]).any()),
     )
 
 

@@ -9,10 +9,10 @@ from scipy.stats import binomtest
 from absentia.app.report._story import CompletionStory
 from absentia.app.report._text import number, p_value, plural, spread
 from absentia.core import Array
-from absentia.experiment import BASELINES, Quality
+from absentia.experiment import Quality
 
 FEW = 10  # hidden cells, or completed rows, below which a number says little
-MEAN = "mean"
+MEAN, ZERO = "mean", "zero"
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ def _methods(found: Quality, chosen: str) -> list[Method]:
     """The best first, by ARE."""
     errors = {name: found.overall(name) for name in found.errors}
     order = sorted(errors, key=lambda name: errors[name][0])
-    most = max((are for name, (are, _) in errors.items() if name != "zero"), default=1.0) or 1.0
+    most = max((are for name, (are, _) in errors.items() if name != ZERO), default=1.0) or 1.0
     return [
         Method(
             name,
             name == chosen,
-            name in BASELINES,
+            name in (MEAN, ZERO),
             number(errors[name][0]),
             number(errors[name][1]),
             f"{found.seconds[name]:.1f}",
@@ -132,8 +132,8 @@ def _against_mean(found: Quality, chosen: str) -> str:
         often = "more often" if wins > losses else "less often"
         verdict = f"{chosen} is nearer than mean fill {often}, but its mean error says otherwise"
     return (
-        f"{verdict}: its error is {number(are)}, that of mean fill {number(mean)}; it is nearer to the truth on "
-        f"{plural(wins, 'hidden cell')}, mean fill on {number(losses)} ({p_value(p)}, sign test)."
+        f"{verdict}: its error is {number(are)}, that of mean fill {number(mean)}; it is nearer to the "
+        f"truth on {plural(wins, 'hidden cell')}, mean fill on {number(losses)} ({p_value(p)}, sign test)."
     )
 
 

@@ -7,7 +7,7 @@
   const text = (cell) => {
     const copy = cell.cloneNode(true);
     copy.querySelectorAll(".unseen, .tag, small, svg, title").forEach((part) => part.remove());
-    return copy.textContent.trim().replace(/\s+/g, " ");
+    return copy.textContent.replace(/[ \t\n]+/g, " ").trim();
   };
   const value = (cell) => cell.dataset.v ?? text(cell);
 
