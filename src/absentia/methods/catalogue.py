@@ -133,6 +133,7 @@ CATALOGUE: tuple[Entry, ...] = (
         "completion:KNNFill",
         "many samples, close ones alike in every view; quick, no model",
         "tell apart what neighbours differ in",
+        most=5000,
     ),
     _completer(
         "mkc-ht",

@@ -54,7 +54,7 @@ def confusion(truth: Array, predicted: Array, classes: Sequence[str]) -> Confusi
         words = "found" if i == j else f"taken for {short[j]}"
         title = f"{number(count)} of {number(int(sizes[i]))} {short[i]} {words}" if count else ""
         return Cell(
-            number(count), percent(count, int(sizes[i])), round(75 * float(share) ** 0.5, 1), i == j, title
+            number(count), percent(count, int(sizes[i])), round(60 * float(share) ** 0.5, 1), i == j, title
         )
 
     return Confusion(

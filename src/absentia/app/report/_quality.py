@@ -110,10 +110,11 @@ def _verdicts(found: Quality, chosen: str) -> Iterator[str]:
     if chosen != MEAN and MEAN in found.errors:
         yield _against_mean(found, chosen)
     best = min(found.errors, key=lambda name: found.overall(name)[0])
-    if best != chosen:
+    least, own = (number(found.overall(name)[0]) for name in (best, chosen))
+    if least != own:
         yield (
-            f"The least error on these cells has {best}, {number(found.overall(best)[0])} where {chosen} "
-            f"has {number(found.overall(chosen)[0])}; small differences on few cells are luck."
+            f"The least error on these cells has {best}, {least} where {chosen} has {own}; small "
+            "differences on few cells are luck."
         )
 
 
