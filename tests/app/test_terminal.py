@@ -1,6 +1,7 @@
 """The terminal: interrupts and markup."""
 
 import signal
+import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from absentia import io
 from absentia.app import _terminal as terminal
 from absentia.app.cli import _complete_kernels
+from absentia.core import warn
 from command import run
 from conftest import random_problem
 
@@ -66,3 +68,17 @@ def test_markup_in_names_is_shown_not_obeyed(tmp_path):
     assert "[bold]x[/bold]" in result.stdout
     np.savez(tmp_path / "w.npz", **{"view_a\x1b[31m\nb": np.ones((2, 1))})
     assert "\x1b" not in run("inspect", "w.npz", cwd=tmp_path).stdout
+
+
+def test_warnings_of_other_libraries_are_shown_but_not_kept_for_the_report(monkeypatch):
+    shown = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr(
+            warnings, "showwarning", lambda message, *args, **more: shown.append(str(message))
+        )
+        with terminal.warnings_kept() as kept:
+            warn("ours")
+            warnings.warn("theirs", stacklevel=1)
+    assert shown == ["ours", "theirs"]
+    assert kept == ["ours"]

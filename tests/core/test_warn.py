@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from absentia import MKMC, AbsenceWarning, CombineKernels, KernelViews, MKLClassifier, ViewKernels, Views
-from absentia.core._warn import _DIFFERS, _action, warn
+from absentia.core._warn import _DIFFERS, _action, is_ours, warn
 from conftest import random_kernels
 
 
@@ -123,3 +123,13 @@ def test_filters_are_read_as_python_reads_them():
     with warnings.catch_warnings():
         warnings.filters.insert(0, ("always", None, UserWarning, "elsewhere", 0))
         assert _action("hello", UserWarning, frame) != "always"
+
+
+def test_our_warnings_are_told_from_those_of_others():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn("ours")
+        warnings.warn("theirs", stacklevel=1)
+    assert [is_ours(one.message) for one in caught] == [True, False]
+    assert (str(caught[0].message), caught[0].category) == ("ours", UserWarning)
+    assert not is_ours("a text")

@@ -87,3 +87,27 @@ def test_labels_by_id_have_to_be_in_the_order_of_the_samples():
     for verb in (cross_validate, learn):
         with pytest.raises(ValueError, match=r"y = views\.align\(y\)"):
             verb(views, labels[::-1], plan)
+
+
+@WARNED
+def test_scores_go_with_predictions_and_views_are_hidden_from_those_who_have_them():
+    from absentia import AverageKernelSVC
+
+    for n_classes in (2, 3):
+        views, y = digit_views(60, n_classes=n_classes)
+        judged = cross_validate(views, y, Plan(AverageKernelSVC(), C=1.0))
+        np.testing.assert_array_equal(np.unique(y)[judged.scores.argmax(axis=1)], judged.predicted)
+        has = views.observed
+        np.testing.assert_array_equal(judged.without[~has], np.tile(judged.predicted[:, None], 6)[~has])
+        assert (judged.without != judged.predicted[:, None]).any()
+
+
+def test_each_view_alone_is_hidden_from_those_who_have_it():
+    class SaysWhatItSees:
+        def predict(self, rows):
+            return rows.observed @ 2 ** np.arange(rows.observed.shape[1])
+
+    views, _ = digit_views(20)
+    seen = SaysWhatItSees().predict(views)
+    said = validation._without_each(SaysWhatItSees(), views, seen)
+    np.testing.assert_array_equal(said, seen[:, None] - views.observed * 2 ** np.arange(views.n_views))

@@ -141,12 +141,15 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def warnings_kept() -> Iterator[list[str]]:
-    """Warnings go to standard error as usual and are kept for the report too."""
+    """Warnings go to standard error as usual; our own, which are sentences, are kept for the report too."""
+    from absentia.core import is_ours
+
     kept: list[str] = []
     show = warnings.showwarning
 
     def keep(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        kept.append(str(message))
+        if is_ours(message):
+            kept.append(str(message))
         show(message, *args, **kwargs)
 
     warnings.showwarning = keep

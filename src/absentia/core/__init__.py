@@ -48,5 +48,5 @@ from absentia.core._parameters import NonNegative, Parameter, Positive, Range, S
 from absentia.core._projections import project
 from absentia.core._random import RandomState, generator
 from absentia.core._threads import at_most, suited_to
-from absentia.core._warn import warn
+from absentia.core._warn import is_ours, warn
 from absentia.core._watching import unwatched

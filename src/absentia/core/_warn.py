@@ -36,7 +36,14 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
             meta = frame
         frame, level = frame.f_back, level + 1
     if meta is None or not _said_already(message, category, frame, meta):
-        warnings.warn(message, category, stacklevel=level + 1)
+        note = category(message)
+        note.of_absentia = True  # type: ignore[attr-defined]
+        warnings.warn(note, stacklevel=level + 1)
+
+
+def is_ours(warning: Warning | str) -> bool:
+    """Whether a warning, as it is caught or shown, was given by :func:`warn` and not by another library."""
+    return bool(getattr(warning, "of_absentia", False))
 
 
 def _between(filename: str) -> bool:

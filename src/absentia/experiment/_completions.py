@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from absentia.core import Array, Callback, Iterative
+from absentia.core import Array, Callback, Iterative, is_ours
 from absentia.data import KernelViews, metrics
 from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import find
@@ -60,7 +60,7 @@ def complete_all(
             warnings.simplefilter("always")
             kernels = completed[name] = method.fit_transform(incomplete)
         seconds = time.process_time() - start
-        remarks += [f"{name}: {warning.message}" for warning in caught]
+        remarks += [f"{name}: {warning.message}" for warning in caught if is_ours(warning.message)]
         records.append({"method": name, **_errors(truth, kernels, keep), "accuracy": accuracy(kernels, y)})
         records[-1]["seconds"] = seconds
         if isinstance(method, Iterative):

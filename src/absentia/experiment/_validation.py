@@ -65,6 +65,8 @@ class Validation:
     chances: Array | None  # samples x classes
     prices: tuple[float, ...]  # C of every fold, if there is one
     averaged_prices: tuple[float, ...]
+    scores: Array | None = None  # samples x classes, of the decision function
+    without: Array | None = None  # samples x views: what is predicted if the sample lacked that view
 
     @property
     def n_folds(self) -> int:
@@ -150,7 +152,8 @@ def cross_validate(
     classes = np.unique(y)
     predicted, averaged, majority = (np.empty_like(y) for _ in range(3))
     wanted = bool(getattr(plan.classifier, "probability", False))
-    chances = np.zeros((len(y), len(classes)))
+    chances, scores = (np.zeros((len(y), len(classes))) for _ in range(2))
+    without = np.empty(data.observed.shape, dtype=y.dtype)
     chosen, averaged_prices = [], []
     order = sample_order(_profiles(data), data.observed, y)
     for train, test in folds(order, y, min(FOLDS, _fewest(y)), seed):
@@ -160,6 +163,8 @@ def cross_validate(
             own = (kernels, rows) if plan.takes_kernels else _halves(data, plan, train, test)
             classifier = fitted(own[0], y[train], plan, tick)
             predicted[test] = classifier.predict(own[1])
+            scores[test] = _scores(classifier, own[1])
+            without[test] = _without_each(classifier, own[1], predicted[test])
             if wanted:
                 chances[test] = classifier.predict_proba(own[1])
             average = make_pipeline(CombineKernels(), SVC(kernel="precomputed"))
@@ -170,7 +175,25 @@ def cross_validate(
         chosen += [float(classifier.C)] if hasattr(classifier, "C") else []
         averaged_prices.append(C)
     found = chances if wanted else None
-    return Validation(predicted, averaged, majority, found, tuple(chosen), tuple(averaged_prices))
+    prices = tuple(chosen), tuple(averaged_prices)
+    return Validation(predicted, averaged, majority, found, *prices, scores, without)
+
+
+def _scores(classifier: Any, rows: Views | KernelViews) -> Array:
+    """Scores by class; of two classes the one's are the other's turned round."""
+    scores = np.asarray(classifier.decision_function(rows))
+    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+
+
+def _without_each(classifier: Any, rows: Views | KernelViews, predicted: Array) -> Array:
+    """What the fitted classifier says of each sample (row) with each view (column) hidden from it."""
+    said = np.tile(predicted[:, None], rows.observed.shape[1])
+    for v, has in enumerate(rows.observed.T):
+        if has.any():
+            keep = rows.observed.copy()
+            keep[:, v] = False
+            said[has, v] = classifier.predict(rows.hide(keep))[has]
+    return said
 
 
 def check_classes(y: Array) -> None:

@@ -20,7 +20,8 @@ class Entry:
     """A method with some parameters set, as it is offered by name.
 
     `where` is the module below ``absentia.methods`` and the class in it.  `fixed` are the parameters that
-    make it this method, `without` those of the class that mean nothing for it.
+    make it this method, `without` those of the class that mean nothing for it.  `most` is how many samples
+    it takes in reasonable time and memory, where that is few.
     """
 
     family: Family
@@ -32,6 +33,7 @@ class Entry:
     cannot: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    most: int | None = None
 
     def load(self) -> Any:
         """Its class."""
@@ -85,6 +87,7 @@ CATALOGUE: tuple[Entry, ...] = (
         "take thousands of samples: time grows with their cube",
         {"covariance": "full"},
         ("n_components", "dtype"),
+        most=2000,
     ),
     _completer(
         "cvkt",
@@ -109,24 +112,28 @@ CATALOGUE: tuple[Entry, ...] = (
         "keep observed values, or stay positive semidefinite",
         {"solver": "descent"},
         ("ridge", "rounds"),
+        most=10,
     ),
     _completer(
         "em",
         "completion:EMFill",
         "views that predict one another linearly; slow beyond some ten views",
         "take thousands of samples with many patterns of absence",
+        most=2000,
     ),
     _completer(
         "svt",
         "completion:SVTFill",
         "views that share a few directions; kernels side by side have low rank",
         "take many thousands of samples: kernels are formed",
+        most=5000,
     ),
     _completer(
         "knn",
         "completion:KNNFill",
         "many samples, close ones alike in every view; quick, no model",
         "tell apart what neighbours differ in",
+        most=5000,
     ),
     _completer(
         "mkc-ht",
@@ -134,6 +141,7 @@ CATALOGUE: tuple[Entry, ...] = (
         "views alike in who resembles whom; a classic to compare with",
         "take more than hundreds of samples: memory grows with views x samples^2",
         {"variant": "ht"},
+        most=500,
     ),
     _completer(
         "mkc-app",
@@ -141,6 +149,7 @@ CATALOGUE: tuple[Entry, ...] = (
         "the same, for views whose kernels themselves are alike",
         "take more than hundreds of samples, or repeat itself exactly in another order",
         {"variant": "app"},
+        most=500,
     ),
     _completer(
         "mkc-sdp",
@@ -149,6 +158,7 @@ CATALOGUE: tuple[Entry, ...] = (
         "take more than hundreds of samples: memory grows with views x samples^2",
         {"variant": "sdp"},
         ("c1", "c3"),
+        most=500,
     ),
     _completer("mean", "completion:MeanFill", "baseline: absent samples are the average sample"),
     _completer(

@@ -8,7 +8,7 @@ import pytest
 from absentia.app.report import MatrixStory, render_matrix
 from absentia.app.report._matrix import _block_sentence, _starts, block_means, matrix_maps
 from absentia.methods.matrix import HeldOut
-from pages import NASTY, Page, row_cells
+from pages import NASTY, Page, row_cells, without_script
 
 pytest.importorskip("jinja2")
 
@@ -51,7 +51,7 @@ def test_page_parses_needs_nothing_from_outside_and_every_link_leads_somewhere()
     links = {attrs["href"].removeprefix("#") for tag, attrs in page.tags if tag == "a"}
     assert links == {"check", "matrix", "estimated", "reading"}
     assert links <= set(ids)
-    assert not re.search(r"https?://|<script|url\(", text)
+    assert not re.search(r"https?://|<script|url\(", without_script(text))
     assert all(a["src"].startswith("data:image/png") for tag, a in page.tags if tag == "img")
 
 
@@ -144,5 +144,5 @@ def test_nothing_that_came_from_outside_is_markup():
             estimated={NASTY: NASTY},
         )
     )
-    assert "<script" not in text
+    assert "<script" not in without_script(text)
     Page(text)

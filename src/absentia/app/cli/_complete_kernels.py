@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from absentia import files
+from absentia import experiment, files
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report
-from absentia.app._terminal import iteration_bar, stop_on_interrupt, warnings_kept
+from absentia.app._terminal import iteration_bar, step_bar, stop_on_interrupt, warnings_kept
 from absentia.app.cli._words import concerns, made_with, parameters_in_words, say, say_where
 from absentia.core import Iterative, Progress, at_most, check_name
 from absentia.data import KernelViews, Views
 from absentia.kernels import KERNELS, ViewKernels
-from absentia.methods.catalogue import Entry
+from absentia.methods.catalogue import Entry, offered
 from absentia.methods.completion import Completer
 
 if TYPE_CHECKING:
@@ -115,12 +115,21 @@ def run_completer(completer: Completer, kernels: KernelViews, method: str) -> Ke
 
 
 def completion_story(
-    call: Call, completer: Completer, kernels: KernelViews, completed: KernelViews, remarks: Sequence[str]
+    call: Call,
+    completer: Completer,
+    kernels: KernelViews,
+    completed: KernelViews,
+    remarks: Sequence[str],
+    quality: bool = True,
 ) -> CompletionStory:
-    """What the report of one completion shows."""
+    """What the report of one completion shows; if `quality`, errors on hidden cells too."""
     from absentia.app.report import CompletionStory
 
     method = call.entry.name
+    judged = None
+    if quality:
+        with step_bar("judging", len(offered("completer"))) as tick:
+            judged = experiment.beside_others(method, completer, kernels, tick)
     return CompletionStory(
         title=f"{call.file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
@@ -129,6 +138,8 @@ def completion_story(
         after={method: completed},
         traces={method: completer.objective_} if isinstance(completer, Iterative) else {},
         warnings=list(dict.fromkeys([*concerns(kernels), *remarks])),
+        quality=judged,
+        unexplained=experiment.unexplained(completer, completed, kernels.observed),
         facts={
             "file": str(call.file),
             "method": f"{method}: {call.entry.when}",

@@ -261,6 +261,9 @@ def classification_story(
             for name, predicted in _predictions(entry.name, judged).items()
         },
         chances=judged.chances,
+        ids=training.data.ids,
+        scores=judged.scores,
+        without=None if judged.without is None else np.searchsorted(model.classes, judged.without),
         n_all=training.n_all,
         dropped=training.dropped,
         warnings=list(dict.fromkeys(remarks)),

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from absentia.app.report._square import Square, x_of, y_of
 from absentia.app.report._text import number, shortened
 from absentia.core import Array
 
-SIZE = 360.0
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 46.0
 BINS = 10
 FEW = 20
 
@@ -25,21 +24,13 @@ class Dot:
     title: str
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, kw_only=True)
+class Calibration(Square):
     dots: Sequence[Dot]
     path: str
-    ticks: Sequence[tuple[float, float, str]]  # along x, along y, label
     error: str
-    x_title: str
-    y_title: str
     what: str
     has_few: bool
-    size: float = SIZE
-    left: float = LEFT
-    right: float = SIZE - RIGHT
-    top: float = TOP
-    bottom: float = SIZE - BOTTOM
 
 
 def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
@@ -71,25 +62,17 @@ def calibration(truth: Array, chances: Array | None, classes: Sequence[str]) -> 
         error += n * abs(mean - share)
         dots.append(_dot(n, mean, share))
     return Calibration(
-        dots,
-        "M" + "L".join(f"{dot.x:g} {dot.y:g}" for dot in dots),
-        [(_x(t), _y(t), f"{100 * t:.0f}%") for t in (0, 0.25, 0.5, 0.75, 1)],
-        f"{100 * error / len(truth):.1f}",
-        *titles,
-        what,
-        any(dot.few for dot in dots),
+        x_title=titles[0],
+        y_title=titles[1],
+        dots=dots,
+        path="M" + "L".join(f"{dot.x:g} {dot.y:g}" for dot in dots),
+        error=f"{100 * error / len(truth):.1f}",
+        what=what,
+        has_few=any(dot.few for dot in dots),
     )
-
-
-def _x(share: float) -> float:
-    return round(LEFT + share * (SIZE - LEFT - RIGHT), 1)
-
-
-def _y(share: float) -> float:
-    return round(SIZE - BOTTOM - share * (SIZE - TOP - BOTTOM), 1)
 
 
 def _dot(n: int, mean: float, share: float) -> Dot:
     low, high = wilson(round(share * n), n)
     title = f"{number(n)} samples given {100 * mean:.0f}% on average: {100 * share:.0f}% came true"
-    return Dot(_x(mean), _y(share), _y(low), _y(high), n < FEW, title)
+    return Dot(x_of(mean), y_of(share), y_of(low), y_of(high), n < FEW, title)

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
 
 from absentia.app.report._calibration import calibration, wilson
+from absentia.app.report._classes import areas, by_class, confusion, roc
+from absentia.app.report._contribution import contributions
+from absentia.app.report._mistakes import mistakes
 from absentia.app.report._order import patterns
 from absentia.app.report._page import Number, page
 from absentia.app.report._presence import TOP_PATTERNS, pattern_words, presence
-from absentia.app.report._text import number, percent, plural, shortened
+from absentia.app.report._text import number, p_value, percent, plural, shortened
 from absentia.core import Array
 
 FEW = 20  # below, an accuracy says little
@@ -43,6 +47,12 @@ class ClassificationStory:
         How many were not learned from, and why ("without a label").
     warnings, facts
         As in :class:`CompletionStory`.
+    ids : (n,), optional
+        Of the samples; their positions by default.
+    scores : (n, classes), optional
+        Out-of-fold scores of the method, read where there are no chances.
+    without : (n, V) int, optional
+        What the method says out of fold, as positions in `classes`, if a view is hidden from a sample.
     """
 
     title: str
@@ -58,6 +68,9 @@ class ClassificationStory:
     dropped: Mapping[str, int] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    ids: Sequence[object] | Array | None = None
+    scores: Array | None = None
+    without: Array | None = None
 
     @property
     def n_samples(self) -> int:
@@ -77,11 +90,16 @@ class ClassificationStory:
 
 
 def render_classification(story: ClassificationStory) -> str:
-    """One self-contained HTML page: no network, no other files, no scripts."""
+    """One self-contained HTML page: no network, no other files, and one script, to sort tables."""
     chart = calibration(story.truth, story.chances, story.classes)
+    said = story.predictions[story.method]
+    worth = contributions(story.names, story.observed, story.truth, said, story.without)
     sections = {
         "accuracy": "Accuracy",
         "by-pattern": "By missing pattern",
+        "classes": "By class",
+        "mistakes": "Mistakes",
+        "contribution": "Views" if worth else "",
         "weights": "" if story.weights is None else "Weights",
         "calibration": "Probabilities" if chart else "",
         "presence": "Presence",
@@ -101,9 +119,22 @@ def render_classification(story: ClassificationStory) -> str:
         weights=[] if story.weights is None else _weights(story.weights, story),
         classes=[] if story.weights is None else _class_rows(story.weights, story),
         calibration=chart,
+        **_class_by_class(story, said),
+        mistakes=mistakes(story),
+        worth=worth,
         presence=presence(story),
         dropped=[(number(count), why) for why, count in story.dropped.items() if count],
     )
+
+
+def _class_by_class(story: ClassificationStory, said: Array) -> dict[str, Any]:
+    numbers = story.scores if story.chances is None else story.chances
+    found = areas(story.truth, numbers, len(story.classes))
+    return {
+        "confusion": confusion(story.truth, said, story.classes),
+        "found": by_class(story.truth, said, story.classes, found),
+        "roc": roc(story.truth, numbers, story.classes, found),
+    }
 
 
 def _numbers(story: ClassificationStory) -> list[Number]:
@@ -172,7 +203,7 @@ def _verdicts(story: ClassificationStory) -> Iterator[str]:
             end = "a difference that chance could make"
         else:
             end = f"{story.method if wins > losses else 'the ' + name} is better here"
-        yield f"{counts}: {end} (p {'< 0.001' if p < 0.001 else f'= {p:.3g}'}, exact McNemar test)."
+        yield f"{counts}: {end} ({p_value(p)}, exact McNemar test)."
 
 
 # ----------------------------------------------------------------------------------------- for whom

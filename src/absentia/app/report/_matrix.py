@@ -21,7 +21,7 @@ from absentia.app.report._heatmaps import (
     value_range,
 )
 from absentia.app.report._page import Number, page, require
-from absentia.app.report._text import number, percent, plural, shortened
+from absentia.app.report._text import number, p_value, percent, plural, shortened
 from absentia.core import Array
 from absentia.methods.matrix import HeldOut
 
@@ -83,7 +83,7 @@ class MatrixStory:
 
 
 def render_matrix(story: MatrixStory) -> str:
-    """One self-contained HTML page: no network, no other files, no scripts."""
+    """One self-contained HTML page: no network, no other files, and one script, to sort tables."""
     require()  # before any work
     sections = {
         "check": "Held-out check" if story.held_out else "",
@@ -178,10 +178,9 @@ def _verdicts(story: MatrixStory) -> Iterator[str]:
     end = "a difference that chance could make"
     if p < 0.05:
         end = f"{story.method if wins > losses else 'the column mean'} is nearer more often"
-    shown = "< 0.001" if p < 0.001 else f"= {p:.3g}"
     yield (
         f"{story.method} was nearer to the truth on {plural(wins, 'hidden entry', 'hidden entries')}, the "
-        f"column mean on {number(losses)}: {end} (p {shown}, sign test)."
+        f"column mean on {number(losses)}: {end} ({p_value(p)}, sign test)."
     )
     within = int((np.abs(held.predicted - held.truth) <= WITHIN * held.std).sum())
     low, high = wilson(within, len(held.truth))

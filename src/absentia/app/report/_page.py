@@ -1,5 +1,7 @@
 """From a story to a page, and from a page to a file."""
 
+import base64
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,19 +12,21 @@ from absentia.app.report import _charts as charts
 from absentia.app.report import _colour as colour
 from absentia.app.report._heatmaps import heat_maps
 from absentia.app.report._presence import presence
+from absentia.app.report._quality import quality_section
 from absentia.app.report._scores import scores
 from absentia.app.report._story import CompletionStory
-from absentia.app.report._text import number, percent
+from absentia.app.report._text import csv_name, number, percent, shortened
 from absentia.files import write_whole
 
 
 def render(story: CompletionStory) -> str:
-    """One self-contained HTML page: no network, no other files, no scripts."""
+    """One self-contained HTML page: no network, no other files, and one script, to sort tables."""
     require()  # before any work
-    table, objective = scores(story), charts.objective(story.traces)
+    table, objective, quality = scores(story), charts.objective(story.traces), quality_section(story)
     sections = {
         "presence": "Presence",
         "scores": "Scores" if table else "",
+        "quality": "Quality" if quality else "",
         "kernels": "Kernels",
         "objective": "Convergence" if objective else "",
         "reading": "How to read this",
@@ -35,6 +39,7 @@ def render(story: CompletionStory) -> str:
         numbers=_numbers(story),
         presence=presence(story),
         scores=table,
+        quality=quality,
         maps=heat_maps(story),
         objective=objective,
     )
@@ -43,11 +48,20 @@ def render(story: CompletionStory) -> str:
 def page(template: str, kind: str, sections: Mapping[str, str], story: Any, **values: Any) -> str:
     """A template filled in; sections without words are not there."""
     shown = {place: words for place, words in sections.items() if words}
-    mark = "#" + bytes(colour.MARK).hex()
-    filled = (
-        require().get_template(template).render(kind=kind, sections=shown, story=story, mark=mark, **values)
-    )
-    return str(filled)
+    templates, mark = require(), "#" + bytes(colour.MARK).hex()
+    script, script_hash = _script(templates)
+    fixed = {"kind": kind, "sections": shown, "story": story, "mark": mark}
+    fixed |= {"script": script, "script_hash": script_hash}
+    return str(templates.get_template(template).render(**fixed, **values))
+
+
+def _script(templates: Any) -> tuple[Any, str]:
+    """The one script of a page as markup, and its hash: browsers run no other."""
+    from markupsafe import Markup
+
+    source = templates.loader.get_source(templates, "page.js")[0]
+    digest = hashlib.sha256(source.encode("utf-8")).digest()
+    return Markup(source), "sha256-" + base64.b64encode(digest).decode()
 
 
 def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
@@ -72,13 +86,15 @@ def require() -> Any:
         raise ImportError(
             'the report needs jinja2 and pillow; install them with  pip install "absentia[report]"'
         ) from error
-    return jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("absentia.app.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters |= {"short": shortened, "csv_name": csv_name}
+    return templates
 
 
 @dataclass(frozen=True)

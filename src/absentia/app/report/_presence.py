@@ -13,6 +13,7 @@ from absentia.core import Array
 TOP_PATTERNS = 8
 NAMES_PER_PATTERN = 5
 NAME_LENGTH = 28
+ROOM = 80  # characters; longer names are fewer
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def pattern_words(mask: Array, names: Sequence[str]) -> str:
     if mask.sum() == 1:
         return f"only {shortened(names[int(np.argmax(mask))], NAME_LENGTH)}"
     absent = [shortened(names[v], NAME_LENGTH) for v in np.flatnonzero(~mask).tolist()]
-    return f"without {listing(absent, NAMES_PER_PATTERN)}"
+    room = NAMES_PER_PATTERN if sum(map(len, absent[:NAMES_PER_PATTERN])) <= ROOM else 2
+    return f"without {listing(absent, room)}"
 
 
 def _rest(found: Patterns, n: int) -> str:

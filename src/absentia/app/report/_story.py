@@ -6,6 +6,7 @@ from typing import Protocol
 
 from absentia.core import Array
 from absentia.data import KernelViews
+from absentia.experiment import Quality
 
 
 class Incomplete(Protocol):
@@ -56,6 +57,11 @@ class CompletionStory:
         Methods to be marked as baselines in the table of scores.
     references : collection of str
         Rows of ``scores`` that are no contestants (nothing hidden, say) and never marked as best.
+    quality : Quality, optional
+        Errors on cells that were hidden on purpose, of the first method of `after` and of others.
+    unexplained : (n, V), optional
+        Where the first method says how sure it is: the share of each completed cell's own value that it
+        does not explain, NaN where the cell was observed.
     """
 
     title: str
@@ -72,6 +78,8 @@ class CompletionStory:
     higher_is_better: Collection[str] = ("accuracy", "structural similarity")
     baselines: Collection[str] = ()
     references: Collection[str] = ()
+    quality: Quality | None = None
+    unexplained: Array | None = None
 
     def __post_init__(self) -> None:
         _check(self)

@@ -1,7 +1,12 @@
 """Numbers as people read them."""
 
 import math
+import re
 from numbers import Integral, Real
+
+import numpy as np
+
+from absentia.core import Array
 
 DASH = "–"
 _THIN = "\u202f"
@@ -59,4 +64,30 @@ def listing(words: list[str], limit: int) -> str:
 
 
 def shortened(word: str, length: int) -> str:
-    return word if len(word) <= length else word[: length - 1].rstrip() + "…"
+    """At most so many characters: the beginning and the end, which often tells names apart."""
+    if len(word) <= length:
+        return word
+    tail = (length - 1) // 3
+    return f"{word[: length - 1 - tail].rstrip()}…{word[len(word) - tail :].lstrip()}"
+
+
+def csv_name(what: str, title: str) -> str:
+    """The name of a file that holds `what` of the page with this title."""
+    words = re.findall(r"[a-z0-9]+", f"{title.lower()[:60]} {what.lower()}")
+    return "-".join(words[-12:] or ["table"]) + ".csv"
+
+
+def signed(points: float) -> str:
+    """A difference with its sign, one digit after the point; zero has none."""
+    text = f"{abs(points):.1f}"
+    return text if text == "0.0" else f"{'+' if points > 0 else '−'}{text}"
+
+
+def p_value(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3g}"
+
+
+def spread(values: Array) -> tuple[str, str]:
+    """Median, and the range of the middle 80 %."""
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9]).tolist()
+    return number(middle), f"{number(low)} to {number(high)}"

@@ -30,12 +30,12 @@ class Trial:
     part: KernelViews
 
     @classmethod
-    def of(cls, X: KernelViews, random_state: RandomState = None) -> Self:
+    def of(cls, X: KernelViews, random_state: RandomState = None, share: float = SHARE) -> Self:
         """A sample all of whose views would be hidden keeps them: nothing could be said of it."""
         order = ordering(X)
         drawn = np.ix_(order.samples, order.views)
         keep, rng = np.empty_like(X.observed), generator(random_state)
-        keep[drawn] = fixed_per_view(X.observed[drawn], SHARE, random_state=rng, allow_empty=True)
+        keep[drawn] = fixed_per_view(X.observed[drawn], share, random_state=rng, allow_empty=True)
         keep[X.observed.any(axis=1) & ~(X.observed & keep).any(axis=1)] = True
         return cls(X, X.hide(keep))
 

@@ -1,0 +1,223 @@
+"""How far completed cells can be trusted: observed ones are hidden, completed, and compared with the truth.
+
+A cell is a sample in a view.  A tenth of each view's cells is hidden, never a sample's last, and always the
+same ones.  Errors are those of :mod:`absentia.data.metrics` over the rows of hidden cells, as far as the
+truth is known: the columns of the samples that have the view.  Kernels are read some rows at a time.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from absentia.core import Array, RandomState
+from absentia.data import KernelViews
+from absentia.methods.catalogue import offered
+from absentia.methods.completion import Completer, Trial
+
+ROWS = 256  # of a kernel are looked at together
+SECONDS = 60.0
+BASELINES = ("mean", "zero")
+LATE = "was not done when the time was up"
+UNTRIED = "was not tried: the time was up"
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """Errors of several methods on the same hidden cells.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The V views.
+    cells : (h, 2) int
+        Sample and view of each hidden cell.
+    left : (h,) int
+        How many views the sample of each hidden cell was left with.
+    errors : dict of str to (h,)
+        By method, the relative error of each hidden cell's row; NaN where the true row is zero.
+    misaligned : dict of str to (V,)
+        By method, CA over the hidden rows of each view; NaN where nothing was hidden.
+    seconds : dict of str to float
+        CPU time by method.
+    left_out : dict of str to str
+        Methods without errors, and why.
+    """
+
+    names: tuple[str, ...]
+    cells: Array
+    left: Array
+    errors: dict[str, Array]
+    misaligned: dict[str, Array]
+    seconds: dict[str, float]
+    left_out: dict[str, str]
+
+    def are(self, method: str) -> Array:
+        """ARE of every view, NaN where there is nothing to measure."""
+        return np.array([_mean(self.errors[method][self.cells[:, 1] == v]) for v in range(len(self.names))])
+
+    def overall(self, method: str) -> tuple[float, float]:
+        """ARE and CA, mean over views."""
+        return _mean(self.are(method)), _mean(self.misaligned[method])
+
+
+def hidden_errors(
+    kernels: KernelViews,
+    completers: Mapping[str, Completer],
+    share: float = 0.1,
+    random_state: RandomState = 0,
+    tick: Callable[[], None] = lambda: None,
+    *,
+    others: Mapping[str, Completer] | None = None,
+    seconds: float = SECONDS,
+) -> Quality:
+    """Hide observed cells, complete them with every method, and measure.
+
+    Parameters
+    ----------
+    kernels : KernelViews
+        Square.
+    completers : mapping of str to completer
+        Methods by name, as they are to be judged; they are cloned, and take the time that they take.
+    share : float
+        Of each view's observed cells to hide.
+    random_state : int, Generator, RandomState or None
+        Which cells are hidden.
+    tick : callable, optional
+        Called after each method.
+    others : mapping of str to completer, optional
+        More methods, which are tried in this order until the time is up.
+    seconds : float
+        CPU time after which no other method is tried, and the running one is stopped if it can be.
+    """
+    trial = Trial.of(kernels, random_state, share)
+    cells = np.argwhere(kernels.observed & ~trial.part.observed & trial.part.observed.any(axis=0))
+    found = Quality(kernels.names, cells, trial.part.observed.sum(axis=1)[cells[:, 0]], {}, {}, {}, {})
+    if not len(cells):
+        return found
+    deadline = time.process_time() + seconds
+    for name, completer in completers.items():
+        _judge(found, trial, name, completer, None)
+        tick()
+    for name, completer in (others or {}).items():
+        if time.process_time() < deadline:
+            _judge(found, trial, name, completer, deadline)
+        else:
+            found.left_out[name] = UNTRIED
+        tick()
+    return found
+
+
+def _judge(found: Quality, trial: Trial, name: str, completer: Completer, deadline: float | None) -> None:
+    """Add what one method does, or why it does nothing."""
+    method = clone(completer)
+    if "callback" in method.get_params():
+        method.set_params(callback=None if deadline is None else lambda _: time.process_time() > deadline)
+    start = time.process_time()
+    try:
+        with warnings.catch_warnings(action="ignore"):  # those of the completion are the ones to read
+            completed = method.fit_transform(trial.part)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
+        found.left_out[name] = f"could not: {error or type(error).__name__}"
+        return
+    spent = time.process_time() - start
+    if deadline is not None and time.process_time() > deadline and not getattr(method, "converged_", True):
+        found.left_out[name] = LATE
+        return
+    errors, misaligned = row_errors(trial.whole, completed, found.cells)
+    if np.isinf(errors).any():
+        found.left_out[name] = "gave values that are not finite"
+        return
+    found.errors[name], found.misaligned[name], found.seconds[name] = errors, misaligned, spent
+
+
+def row_errors(truth: KernelViews, completed: KernelViews, cells: Array) -> tuple[Array, Array]:
+    """Relative error of each cell's row (infinite where it is no number), and CA over the rows by view.
+
+    Parameters
+    ----------
+    truth : KernelViews
+        Incomplete, but with these cells.
+    completed : KernelViews
+        The same samples with everything observed.
+    cells : (h, 2) int
+        Sample and view.
+    """
+    errors, misaligned = np.full(len(cells), np.nan), np.full(truth.n_views, np.nan)
+    for v, name in enumerate(truth.names):
+        own = np.flatnonzero(cells[:, 1] == v)
+        columns = np.flatnonzero(truth.observed[:, v])
+        products = np.zeros(3)
+        for part in np.array_split(own, max(1, -(-len(own) // ROWS))):
+            rows = cells[part, 0]
+            K = truth.operator(name).block(np.searchsorted(columns, rows), np.arange(len(columns)))
+            K_hat = completed.operator(name).block(rows, columns)
+            size = np.linalg.norm(K, axis=1)
+            missed = np.linalg.norm(K_hat - K, axis=1)
+            np.divide(missed, size, out=(relative := np.full(len(rows), np.nan)), where=size > 0)
+            errors[part] = np.where((size > 0) & ~np.isfinite(missed), np.inf, relative)
+            products += [np.vdot(K, K_hat), np.vdot(K, K), np.vdot(K_hat, K_hat)]
+        if products[1] > 0:
+            norms = np.sqrt(products[1] * products[2])
+            misaligned[v] = max(1 - products[0] / norms, 0.0) if norms > 0 else 1.0
+    return errors, misaligned
+
+
+def unexplained(completer: Any, completed: KernelViews, observed: Array) -> Array | None:
+    """The share, 0 to 1, of each completed cell's own value that the model does not explain.
+
+    Samples x views, NaN where the cell was observed; None if the method does not say.
+
+    Parameters
+    ----------
+    completer : fitted completer
+        Asked for its ``posterior_variance``, if it has one.
+    completed : KernelViews
+        What it gave.
+    observed : (n, V) bool
+        What it was given.
+    """
+    if not hasattr(completer, "posterior_variance"):
+        return None
+    own = np.column_stack([completed.diagonal(name) for name in completed.names])
+    share = np.full(observed.shape, np.nan)
+    np.divide(completer.posterior_variance(), own, out=share, where=~observed & (own > 0))
+    return np.clip(share, 0.0, 1.0)
+
+
+def _mean(values: Array) -> float:
+    """Of what there is; NaN of nothing."""
+    some = values[~np.isnan(values)]
+    return float(some.mean()) if len(some) else float("nan")
+
+
+def beside_others(
+    name: str, completer: Completer, kernels: KernelViews, tick: Callable[[], None] = lambda: None
+) -> Quality:
+    """A method beside mean fill, zero fill and every other completer of the catalogue at its defaults.
+
+    Parameters
+    ----------
+    name : str
+        What the method is called; the entry of that name is not tried as well.
+    completer : completer
+        The method, with the parameters that it is used with.
+    kernels : KernelViews
+        Square.
+    tick : callable
+        Called once for each completer of the catalogue.
+    """
+    entries = offered("completer")
+    first = {base: entries[base].make() for base in BASELINES if base != name} | {name: completer}
+    rest = sorted((e for e in entries.values() if e.name not in first), key=lambda e: e.most is not None)
+    small = {e.name: e.make() for e in rest if e.most is None or len(kernels) <= e.most}
+    found = hidden_errors(kernels, first, tick=tick, others=small)
+    for entry in rest:
+        if entry.name not in small:
+            found.left_out[entry.name] = f"is for at most {entry.most} samples"
+            tick()
+    return found

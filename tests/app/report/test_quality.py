@@ -1,0 +1,109 @@
+"""The section on how good a completion is says what was measured."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from absentia.app.report import render
+from absentia.app.report._quality import quality_section
+from absentia.experiment import Quality
+from pages import NASTY, Page, row_cells
+from stories import make_story
+
+pytest.importorskip("jinja2")
+
+
+def make_quality(names=("view 0", "view 1", "view 2"), n=40, left_out=None, **levels):
+    """Errors around the levels given by method, the same luck for all."""
+    cells = np.column_stack([np.arange(n), np.arange(n) % len(names)])
+    luck = np.linspace(-0.05, 0.05, n)
+    levels = {name.replace("_", " "): level for name, level in levels.items()}
+    return Quality(
+        tuple(names),
+        cells,
+        1 + np.arange(n) % 2,
+        {name: level + luck * (1 + 0.1 * i) for i, (name, level) in enumerate(levels.items())},
+        {name: np.full(len(names), level / 10) for name, level in levels.items()},
+        dict.fromkeys(levels, 0.5),
+        left_out or {},
+    )
+
+
+def story_with(quality, **changes):
+    return make_story(truth=None, scores=(), quality=quality, **changes)
+
+
+def test_the_section_is_there_if_there_are_numbers():
+    assert quality_section(make_story()) is None
+    assert 'id="quality"' not in render(make_story())
+    text = render(story_with(make_quality(method_0=0.2, mean=0.4, zero=1.0)))
+    assert {"quality"} <= Page(text).ids
+    rows = row_cells(text, "accuracy quality")
+    assert [row[0] for row in rows] == ["method 0 used here", "mean baseline", "zero baseline"]
+    assert rows[0][1].endswith("(best)")
+    quality = make_quality(method_0=0.2, mean=0.4, zero=1.0)
+    assert float(rows[1][1]) == pytest.approx(quality.overall("mean")[0], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (0.2, "method 0 is better than mean fill here"),
+        (0.6, "method 0 is worse than mean fill here: use mean fill"),
+        (0.4, "method 0 is not shown to be better than mean fill here"),
+    ],
+)
+def test_the_verdict_is_plain(own, said):
+    quality = make_quality(method_0=own, mean=0.4)
+    verdicts = quality_section(story_with(quality)).verdicts
+    assert verdicts[0].startswith(said)
+    assert ("The least error on these cells has mean" in " ".join(verdicts)) == (own > 0.5)
+
+
+def test_a_chosen_method_without_a_number_is_said_to_have_none():
+    quality = make_quality(mean=0.4, left_out={"method 0": "could not: no luck", "x": "late", "y": "late"})
+    section = quality_section(story_with(quality))
+    assert "method 0 could not: no luck, so nothing can be said" in section.verdicts[0]
+    assert section.left_out == [("method 0", "could not: no luck"), ("x, y", "late")]
+    assert "x, y (late)" in render(story_with(quality))
+
+
+def test_nothing_hidden_is_said():
+    empty = Quality(("view 0", "view 1", "view 2"), np.zeros((0, 2), int), np.zeros(0, int), {}, {}, {}, {})
+    assert "no observed cell could be hidden" in render(story_with(empty))
+
+
+def test_views_and_counts_of_views_are_those_of_the_cells():
+    quality = make_quality(method_0=0.2, mean=0.4)
+    section = quality_section(story_with(quality))
+    assert [row.hidden for row in section.views] == ["14", "13", "13"]
+    for v, row in enumerate(section.views):
+        assert float(row.cells[0][0]) == pytest.approx(quality.are("method 0")[v], rel=0.01)
+    assert [(row.words, row.count) for row in section.measured] == [
+        ("2 other views", "20"),
+        ("1 other view", "20"),
+    ]
+    two = quality.errors["method 0"][quality.left == 2]
+    assert float(section.measured[0].middle) == pytest.approx(np.median(two), rel=0.01)
+
+
+def test_what_the_model_says_of_itself_is_shown_where_it_says_something():
+    story = story_with(make_quality(method_0=0.2, mean=0.4))
+    assert "leave unexplained" not in render(story)
+    share = np.where(story.observed, np.nan, 0.25)
+    text = render(dataclasses.replace(story, unexplained=share))
+    assert "By the model of method 0" in text
+    rows = row_cells(text, "sureness")
+    assert [int(row[1]) for row in rows] == (~story.observed).sum(axis=0).tolist()
+    assert {row[2] for row in rows} == {"0.250"}
+
+
+def test_names_of_the_user_are_text():
+    names = [NASTY, NASTY + "b", "x" * 90]
+    text = render(story_with(make_quality(names, method_0=0.2, mean=0.4), names=names))
+    page = Page(text)
+    assert not re.search(r"<script>alert", text)
+    heads = [attrs["data-v"] for tag, attrs in page.tags if tag == "th" and "data-v" in attrs]
+    assert "x" * 90 in heads

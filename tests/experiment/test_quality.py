@@ -1,0 +1,150 @@
+"""Completion judged on cells that were hidden on purpose."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from absentia import (
+    CVKT,
+    MKMC,
+    KernelViews,
+    MeanFill,
+    ViewKernels,
+    ZeroFill,
+    datasets,
+    metrics,
+    missingness,
+)
+from absentia.experiment import _quality as module
+from absentia.experiment import beside_others, hidden_errors, unexplained
+from absentia.methods.completion import Trial
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return ViewKernels().fit_transform(datasets.load_digit_views(n_samples=50).views)
+
+
+@pytest.fixture(scope="module")
+def kernels(whole):
+    return whole.hide(missingness.mcar(whole.observed, 0.3, random_state=1))
+
+
+def test_errors_of_complete_kernels_are_those_of_the_metrics(whole):
+    found = hidden_errors(whole, {"cvkt": CVKT(), "zero": ZeroFill()})
+    keep = np.ones_like(whole.observed)
+    keep[tuple(found.cells.T)] = False
+    assert len(found.cells) == (~keep).sum() == 30
+    completed = CVKT().fit_transform(whole.hide(keep))
+    np.testing.assert_allclose(found.are("cvkt"), metrics.are(whole, completed, keep, average=False))
+    assert found.overall("zero") == (1.0, 1.0)
+    hidden, truth, filled = ~keep[:, 0], whole.block("pixels"), completed.block("pixels")
+    cosine = (truth[hidden] * filled[hidden]).sum() / np.linalg.norm(truth[hidden])
+    assert found.misaligned["cvkt"][0] == pytest.approx(1 - cosine / np.linalg.norm(filled[hidden]))
+
+
+def test_only_observed_cells_are_hidden_and_nobody_loses_the_last_view(kernels):
+    found = hidden_errors(kernels, {"mean": MeanFill()})
+    assert kernels.observed[tuple(found.cells.T)].all()
+    assert found.left.min() >= 1
+    shown = kernels.observed.copy()
+    shown[tuple(found.cells.T)] = False
+    np.testing.assert_array_equal(found.left, shown.sum(axis=1)[found.cells[:, 0]])
+    again = hidden_errors(kernels, {"mean": MeanFill()})
+    np.testing.assert_array_equal(found.errors["mean"], again.errors["mean"])
+
+
+def test_rows_are_compared_in_parts_as_at_once(kernels, monkeypatch):
+    at_once = hidden_errors(kernels, {"m": CVKT()}, share=0.3)
+    monkeypatch.setattr(module, "ROWS", 2)
+    in_parts = hidden_errors(kernels, {"m": CVKT()}, share=0.3)
+    np.testing.assert_allclose(in_parts.errors["m"], at_once.errors["m"], rtol=1e-12)
+    np.testing.assert_allclose(in_parts.misaligned["m"], at_once.misaligned["m"], atol=1e-12)
+
+
+def test_no_more_methods_are_tried_once_the_time_is_up(kernels):
+    ticks = []
+    found = hidden_errors(
+        kernels,
+        {"mean": MeanFill()},
+        others={"mkmc": MKMC(), "zero": ZeroFill()},
+        seconds=0.0,
+        tick=lambda: ticks.append(1),
+    )
+    assert list(found.errors) == ["mean"]
+    assert found.left_out == {"mkmc": module.UNTRIED, "zero": module.UNTRIED}
+    assert len(ticks) == 3
+
+
+def test_a_method_that_is_late_is_stopped_and_has_no_number(kernels, monkeypatch):
+    clock = iter([0.0, 0.0, 0.0] + [100.0] * 50)
+    monkeypatch.setattr(module.time, "process_time", lambda: next(clock))
+    found = hidden_errors(kernels, {}, others={"mkmc": MKMC(tol=1e-12)}, seconds=10.0)
+    assert found.left_out == {"mkmc": module.LATE}
+    assert found.errors == {}
+
+
+def test_the_callback_of_the_method_that_is_judged_is_not_called(kernels):
+    called = []
+    method = MKMC(max_iter=2, callback=lambda progress: called.append(progress))
+    found = hidden_errors(kernels, {"mkmc": method})
+    assert called == []
+    assert "mkmc" in found.errors
+
+
+def test_a_method_that_fails_says_why_and_the_others_go_on(kernels):
+    class Failing(MeanFill):
+        def fit_transform(self, X, y=None):
+            raise ValueError("no such luck")
+
+    found = hidden_errors(kernels, {"bad": Failing(), "mean": MeanFill()})
+    assert found.left_out == {"bad": "could not: no such luck"}
+    assert list(found.errors) == ["mean"]
+
+
+def test_values_that_are_no_numbers_are_not_averaged_away(kernels):
+    class Infinite(MeanFill):
+        def fit_transform(self, X, y=None):
+            done = super().fit_transform(X)
+            return done.completed({name: np.full((len(X), len(X)), np.inf) for name in X.names})
+
+    with np.errstate(invalid="ignore"):
+        found = hidden_errors(kernels, {"bad": Infinite()})
+    assert found.left_out == {"bad": "gave values that are not finite"}
+
+
+def test_with_one_view_there_is_nothing_to_hide():
+    alone = KernelViews.from_dense(np.eye(8)[None])
+    found = hidden_errors(alone, {"mean": MeanFill()})
+    assert (len(found.cells), found.errors, found.left_out) == (0, {}, {})
+
+
+def test_what_is_unexplained_is_a_share_of_completed_cells_only(kernels):
+    method = MKMC(n_components=3)
+    completed = method.fit_transform(kernels)
+    share = unexplained(method, completed, kernels.observed)
+    np.testing.assert_array_equal(np.isnan(share), kernels.observed)
+    assert ((share[~kernels.observed] > 0) & (share[~kernels.observed] < 1)).all()
+    t, v = np.argwhere(~kernels.observed)[0]
+    own = completed.block(kernels.names[v])[t, t]
+    assert share[t, v] == pytest.approx(method.posterior_variance()[t, v] / own)
+    assert unexplained(CVKT(), completed, kernels.observed) is None
+
+
+def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels, monkeypatch):
+    entries = {
+        name: e for name, e in module.offered("completer").items() if name in ("knn", "mean", "zero")
+    }
+    large = replace(module.offered("completer")["mkc-sdp"], most=20)
+    monkeypatch.setattr(
+        module, "offered", lambda family: entries | {"mkc-sdp": large, "cvkt": entries["knn"]}
+    )
+    ticks = []
+    found = beside_others("cvkt", CVKT(rounds=2), kernels, lambda: ticks.append(1))
+    assert list(found.errors) == ["mean", "zero", "cvkt", "knn"]
+    trial = Trial.of(kernels, 0)
+    errors, _ = module.row_errors(kernels, CVKT(rounds=2).fit_transform(trial.part), found.cells)
+    np.testing.assert_allclose(found.errors["cvkt"], errors)
+    assert len(ticks) == 5
+    assert found.left_out == {"mkc-sdp": "is for at most 20 samples"}
