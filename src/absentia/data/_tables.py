@@ -116,6 +116,10 @@ def frame_part(name: str, frame: Any) -> Part:
     return named_part(name, frame.index, values, features, coded)
 
 
+def _is_nan(x: Any) -> bool:
+    return isinstance(x, float | np.floating) and bool(np.isnan(x))
+
+
 def with_index(name: str, frame: Any) -> Any:
     """A pandas frame with the ids as its index; frames of other kinds have them in a column."""
     if hasattr(frame, "iloc"):
@@ -181,7 +185,9 @@ def _levels(column: Any) -> tuple[Array, tuple[str, ...]]:
 
 def _is_absent(x: Any) -> bool:
     """None, NaN, NA, NaT and empty text."""
-    return x is None or x == "" or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
+    if x is None or type(x).__name__ in ("NAType", "NaTType"):
+        return True
+    return x == "" if isinstance(x, str) else _is_nan(x)
 
 
 def _feature_names(name: str, columns: Any) -> Array:

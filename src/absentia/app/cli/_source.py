@@ -1,0 +1,155 @@
+"""What data a verb works on: how to read them, and how to make kernels of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+
+if TYPE_CHECKING:
+    from absentia.data import KernelViews, Views
+    from absentia.files import Labels, Opened
+    from absentia.kernels import ViewKernels
+
+READING = Group("How to read the data", sort_key=5)
+DATA = (
+    "A folder of tables (each a view), a manifest (.toml), one table (CSV, TSV, Parquet, Feather, Excel) "
+    "with --views, or .npz, .npy, .mat, .h5, .zarr, .h5ad, .h5mu."
+)
+LABELS = (
+    "FILE:COLUMN, a table with sample ids and that column (FILE may be in DATA's folder); FILE, if it has "
+    "one column beside the ids; COLUMN of a view or of obs; or the name of an array in DATA. Empty, NA, N/A, ? "
+    "and the like are no label."
+)
+
+
+def _repeated(name: str, words: str) -> Parameter:
+    return Parameter(name=name, help=words, group=READING, consume_multiple=True, negative="")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Source:
+    """What the user says about the data."""
+
+    id: Annotated[
+        str | None, Parameter(name="--id", help="Column of tables with the sample ids.", group=READING)
+    ] = None
+    views: Annotated[
+        tuple[str, ...], _repeated("--views", 'Views in one wide table: "expr=gene_*" "clin=age,sex".')
+    ] = ()
+    layer: Annotated[
+        str | None, Parameter(name="--layer", help="Of .h5ad and .h5mu, instead of X.", group=READING)
+    ] = None
+    use_rep: Annotated[
+        str | None,
+        Parameter(name="--use-rep", help="Entry of obsm (.h5ad, .h5mu), instead of X.", group=READING),
+    ] = None
+
+    def options(self) -> dict[str, Any]:
+        """As :func:`absentia.io.read` takes it."""
+        from absentia import files
+
+        groups = files.parse_groups(list(self.views)) if self.views else None
+        return {"id": self.id, "views": groups, "layer": self.layer, "use_rep": self.use_rep}
+
+    def open(self, path: Path) -> Opened:
+        """Data, and what was found beside them."""
+        from absentia import files
+
+        return files.open_data(path, **self.options())
+
+
+KERNEL = _repeated(
+    "--kernel", "Kernel of feature views: NAME for all of them, VIEW=NAME for one; rbf by default."
+)
+LOG = _repeated("--log", "Feature views of which log(1 + x) is taken first; for counts.")
+Kernels = Annotated[tuple[str, ...], KERNEL]
+Logs = Annotated[tuple[str, ...], LOG]
+
+
+def view_kernels(opened: Opened, kernels: Sequence[str], logs: Sequence[str]) -> ViewKernels:
+    """How kernels are to be made: as the call says, else as the manifest says, else rbf."""
+    from absentia.core import check_name
+    from absentia.kernels import KERNELS, ViewKernels
+
+    common, by_view = "rbf", {name: dict(said) for name, said in opened.per_view.items()}
+    for word in kernels:
+        view, equals, kernel = word.rpartition("=")
+        check_name("--kernel", kernel, KERNELS)
+        if not equals:
+            common = kernel
+            for said in by_view.values():  # what is said to the command counts, not the manifest
+                said.pop("kernel", None)
+        else:
+            by_view.setdefault(_known(opened, view, "--kernel"), {})["kernel"] = kernel
+    for view in logs:
+        by_view.setdefault(_known(opened, view, "--log"), {})["log"] = True
+    return ViewKernels(common, per_view={view: said for view, said in by_view.items() if said} or None)
+
+
+def _known(opened: Opened, view: str, flag: str) -> str:
+    names = list(opened.data.names)
+    if view not in names:
+        raise ValueError(f"{flag}: no view {view!r}; the views are {', '.join(map(repr, names))}")
+    return view
+
+
+def kernel_of(kernels: ViewKernels, view: str) -> tuple[str, bool]:
+    """The kernel of a view, and whether logarithms are taken."""
+    said: Mapping[str, Any] = (kernels.per_view or {}).get(view, {})
+    return str(said.get("kernel", kernels.kernel)), bool(said.get("log", kernels.log))
+
+
+def count_sentences(data: Views | KernelViews, kernels: ViewKernels) -> list[str]:
+    """Advice on views that look like counts and get an rbf kernel of the counts themselves."""
+    from absentia.data import Views, looks_like_counts
+
+    if not isinstance(data, Views):
+        return []
+    return [
+        f"view {name!r} looks like counts (whole numbers, many zeros), for which --kernel {name}=cosine or "
+        f"--log {name} is usual"
+        for name in data.names
+        if kernel_of(kernels, name) == ("rbf", False) and looks_like_counts(data.block(name))
+    ]
+
+
+def find_labels(path: Path, source: Source, opened: Opened, said: str | None) -> Labels:
+    """Labels as the call names them, or as the manifest does."""
+    from absentia import files
+
+    where = said if said is not None else opened.labels
+    if where is None:
+        raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
+    return files.read_labels(where, opened, path, id=source.id)
+
+
+def label_sentence(labels: Labels) -> str:
+    """How labels go with the samples, in one line."""
+    import numpy as np
+
+    known = labels.values[labels.known]
+    parts = [f"{int(labels.known.sum())} usable"]
+    if labels.kind == "classes":
+        names, counts = np.unique(known, return_counts=True)
+        pairs = [f"{name} {count}" for name, count in zip(names.tolist(), counts.tolist(), strict=True)]
+        parts[0] += f" ({', '.join(pairs[:12])}{', ...' if len(pairs) > 12 else ''})"
+    elif labels.kind == "numbers" and len(known):
+        parts[0] += f" (numbers from {known.min():.6g} to {known.max():.6g})"
+    elif labels.kind == "survival":
+        parts[0] += f" (survival, {int(known[:, 1].sum())} events)"
+    else:
+        parts[0] += f" ({len(labels.columns)} labels, {int(np.isnan(known).sum())} entries unknown)"
+    if labels.empty:
+        parts.append(f"{labels.empty} empty or NA")
+    if labels.unlabelled:
+        parts.append(f"{labels.unlabelled} sample(s) without a line")
+    if labels.foreign:
+        some = ", ".join(labels.foreign[:3]) + (", ..." if len(labels.foreign) > 3 else "")
+        noun = "id" if len(labels.foreign) == 1 else "ids"
+        parts.append(f"{len(labels.foreign)} {noun} in no view (ignored: {some})")
+    return ", ".join(parts)
