@@ -7,6 +7,8 @@ from absentia.data import KernelViews as KernelViews
 from absentia.data import Views as Views
 from absentia.data import metrics as metrics
 from absentia.data import missingness as missingness
+from absentia.files import read as read
+from absentia.files import write as write
 from absentia.kernels import CombineKernels as CombineKernels
 from absentia.kernels import ViewKernels as ViewKernels
 from absentia.methods import models as models

@@ -28,14 +28,17 @@ from absentia.core import Array
 from absentia.data import KernelViews, Views, check_unique
 from absentia.files._archive import Pieces, archive, write_arrays
 from absentia.files._errors import PathLike, reading
+from absentia.files._options import Options
 
 MOST_VIEWS = 1_000
+NOTHING_SAID = Options()
 PIECE = 8 << 20  # bytes of what is made to be written
 
 
-def read(path: PathLike) -> Views | KernelViews:
+def read_npz(path: PathLike, options: Options = NOTHING_SAID) -> Views | KernelViews:
     """Read :class:`Views` (keys ``view_<name>``) or :class:`KernelViews` (key ``K``) from ``.npz``."""
     with reading(path):
+        options.refuse("id", "views", "layer", "use_rep", why="an .npz file")
         with archive(path) as members:
             arrays = {key: member.read() for key, member in members.items() if is_data(key)}
             held = sorted(members)

@@ -1,0 +1,86 @@
+"""The one way in: which reader takes which file is in one table; each is loaded when first wanted.
+
+A reader is a function of a path and :class:`Options` that returns Views, KernelViews or :class:`Opened`.
+Whatever is wrong with a file is a :class:`FileError` that names it.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from absentia.data import KernelViews, Views
+from absentia.files._errors import PathLike, reading
+from absentia.files._opening import there
+from absentia.files._options import Opened, Options
+
+#: How a name ends -> the reader, as "module:function" in this package.
+READERS = {".npz": "_npz:read_npz"}
+
+
+def read(
+    path: PathLike,
+    *,
+    id: str | None = None,
+    views: Mapping[str, Sequence[str]] | None = None,
+    layer: str | None = None,
+    use_rep: str | None = None,
+) -> Views | KernelViews:
+    """Read Views or KernelViews from a file, a folder of tables or a manifest.
+
+    Parameters
+    ----------
+    path : path-like
+        What to read; its ending says what it is.
+    id : str, optional
+        The column of a table that holds the ids of samples.
+    views : mapping of str to sequence of str, optional
+        For one wide table: patterns (as ``gene_*``) of the columns that make up each view.
+    layer, use_rep : str, optional
+        For .h5ad and .h5mu files: a layer, or an entry of obsm, to read instead of X.
+    """
+    return open_data(path, id=id, views=views, layer=layer, use_rep=use_rep).data
+
+
+def open_data(path: PathLike, **options: Any) -> Opened:
+    """Read as :func:`read` does, and bring what else was found: kernels by view, labels, notes.
+
+    Parameters
+    ----------
+    path : path-like
+        What to read.
+    **options : optional
+        As in :func:`read`.
+    """
+    path, given = Path(path), Options(**options)
+    with reading(path):
+        reader = reader_of(path)
+        if reader is None:
+            raise ValueError(_unknown(path))
+        found = reader(path, given)
+        return found if isinstance(found, Opened) else Opened(found)
+
+
+def ending(path: Path) -> str | None:
+    """The ending by which a file is known, the longest that fits; None if it is not."""
+    name = path.name.lower()
+    return max((one for one in READERS if name.endswith(one)), key=len, default=None)
+
+
+def reader_of(path: Path) -> Any:
+    """The function that reads this file or folder, or None."""
+    known = ending(path)
+    return None if known is None else loaded(READERS[known])
+
+
+def loaded(name: str) -> Any:
+    """A function of this package by "module:function"."""
+    module, function = name.split(":")
+    return getattr(import_module(f"absentia.files.{module}"), function)
+
+
+def _unknown(path: Path) -> str:
+    if not there(path):
+        return "no such file"
+    kind = "is a folder" if path.is_dir() else "is of no known kind"
+    return f"{kind}; it may be a folder of tables or end in {', '.join(sorted(READERS))}"

@@ -1,0 +1,39 @@
+"""Which reader takes which file."""
+
+import re
+
+import numpy as np
+import pytest
+
+import absentia
+from absentia import Views, io
+from absentia.files import _reading as reading
+
+
+def test_a_file_is_read_by_its_ending(tmp_path):
+    views = Views.from_dict({"a": np.eye(3)}, ids=["x", "y", "z"])
+    back = absentia.read(absentia.write(tmp_path / "V.NPZ", views))
+    np.testing.assert_array_equal(back.block("a"), views.block("a"))
+    opened = io.open_data(tmp_path / "V.NPZ")
+    assert (opened.per_view, opened.labels, opened.notes) == ({}, None, ())
+
+
+def test_every_reader_in_the_table_is_there():
+    for name in reading.READERS.values():
+        assert callable(reading.loaded(name))
+
+
+def test_unknown_endings_and_missing_files_are_said(tmp_path):
+    (tmp_path / "a.xyz").write_text("x")
+    with pytest.raises(io.FileError, match=re.escape("a.xyz: is of no known kind")):
+        io.read(tmp_path / "a.xyz")
+    with pytest.raises(io.FileError, match="no such file"):
+        io.read(tmp_path / "b.xyz")
+    with pytest.raises(io.FileError, match="no such file"):
+        io.read(tmp_path / "b.npz")
+
+
+def test_what_an_npz_file_has_no_use_for_is_refused(tmp_path):
+    io.write(tmp_path / "v.npz", Views.from_dict({"a": np.eye(3)}))
+    with pytest.raises(io.FileError, match="id cannot be given for an [.]npz file"):
+        io.read(tmp_path / "v.npz", id="patient")
