@@ -1,16 +1,18 @@
 """Which array of a file is what: views or kernels, samples down or across, who has which view.
 
-Files of numbers (``.mat``, ``.npy``, HDF5, Zarr) do not say what their arrays mean.  A *content* is what such a
-file holds by name: arrays, sparse matrices, and *bundles* of them (a list: a cell array; a dict: a struct or a
-group).  What the names and shapes settle is taken; what they do not is an error that shows the shapes and says
-how to name the views, or, where one reading is usual, a warning that says which was taken.
+Files of numbers (``.mat``, ``.npy``, HDF5, Zarr) do not say what their arrays mean.  A *content* is what
+such a file holds by name: arrays, sparse matrices, and *bundles* of them (a list: a cell array; a dict: a
+struct or a group).  What the names and shapes settle is taken; what they do not is an error that shows
+the shapes and says how to name the views, or, where one reading is usual, a warning that says which was
+taken.
 
 Names
 -----
-``K``, ``KH``, ``Km``, ``kernels``, ``K1`` ... are kernels; ``X``, ``Xs``, ``data``, ``fea``, ``X1``, ``view_<name>`` ... are
-features.  ``y``, ``gt``, ``gnd``, ``truth``, ``labels`` ... are labels and never views.  ``mask``, ``observed``, ``present``
-(1 = present) and ``missing``, ``absent`` (1 = absent) say who has which view, ``ids`` and ``names`` what samples and
-views are called.  If none of the usual names is there, all other tables are the views.
+``K``, ``KH``, ``Km``, ``kernels``, ``K1`` ... are kernels; ``X``, ``Xs``, ``data``, ``fea``, ``X1``,
+``view_<name>`` ... are features.  ``y``, ``gt``, ``gnd``, ``truth``, ``labels`` ... are labels and never
+views.  ``mask``, ``observed``, ``present`` (1 = present) and ``missing``, ``absent`` (1 = absent) say who
+has which view, ``ids`` and ``names`` what samples and views are called.  If none of the usual names is
+there, all other tables are the views.
 """
 
 import re
@@ -39,10 +41,16 @@ Content = Mapping[str, Any]
 
 
 class Found(NamedTuple):
-    """Tables by the names of their views, and the key that they came from if it was one."""
+    """Tables by the names of their views.
+
+    Also the key that they came from, if it was one; whether they have names of their own; whether their
+    order is one that the file means.
+    """
 
     tables: dict[str, Any]
     key: str | None = None
+    named: bool = True
+    ordered: bool = False
 
     @property
     def called_kernels(self) -> bool:
@@ -61,14 +69,20 @@ def guess(content: Content, views: Mapping[str, Sequence[str]] | None = None) ->
         Which arrays make up each view; ``"X/0"`` and ``"X/rna"`` are those of a bundle ``X``.
     """
     found = _named(content, views) if views else _usual(content)
-    beside = {**(content[found.key] if _is_group(content, found.key) else {}), **content}
+    group = content.get(found.key or "")
+    beside = {**(group if isinstance(group, Mapping) else {}), **content}
+    found = _renamed(found, beside)
     tables = {name: _numbers(name, table) for name, table in found.tables.items()}
-    tables = _renamed(tables, beside) if found.key is not None and not views else tables
     kernels = _are_kernels(tables, found.called_kernels)
     if not kernels:
         tables = _upright(tables, _vector_length(beside))
     n = next(iter(tables.values())).shape[0]
     ids, observed = _ids(beside, n), _observed(beside, n, len(tables))
+    if observed is not None and not found.ordered:
+        raise ValueError(
+            f"a mask is there, but which of its columns is which of {list(tables)} is not said; "
+            "put 'names', the views in the order of the columns, beside it"
+        )
     if not kernels:
         return Views.from_dict(tables, ids=ids, observed=observed)
     dense = {name: _dense(name, K) for name, K in tables.items()}
@@ -76,7 +90,7 @@ def guess(content: Content, views: Mapping[str, Sequence[str]] | None = None) ->
     return KernelViews.from_dense(dense, observed, ids)
 
 
-# ---------------------------------------------------------------------------------- which are the views
+# ---------------------------------------------------------------------------- which are the views
 
 
 def _usual(content: Content) -> Found:
@@ -91,10 +105,10 @@ def _usual(content: Content) -> Found:
         raise ValueError(f"holds no table that could be a view but {_shapes(content) or 'nothing'}")
     bundles = [key for key, x in chosen.items() if _is_bundle(x)]
     if not bundles:
-        return Found({key.removeprefix("view_") or key: x for key, x in chosen.items()})
+        return _in_order({key.removeprefix("view_") or key: x for key, x in chosen.items()}, None)
     if len(chosen) > 1:
         raise ValueError(f"holds several arrays that could be the views: {_shapes(chosen)}; {_HOW}")
-    return Found(_unbundled(bundles[0], chosen[bundles[0]]), bundles[0])
+    return _unbundled(bundles[0], chosen[bundles[0]])
 
 
 _HOW = "say which are meant, as in views={'expr': ['X1'], 'clin': ['X2']}"
@@ -106,13 +120,14 @@ def _named(content: Content, views: Mapping[str, Sequence[str]]) -> Found:
     if len(picked) == 1:
         ((name, parts),) = picked.items()
         if len(parts) == 1 and _is_bundle(parts[0]):
-            named = {f"{name}{key}": x for key, x in _numbered(name, parts[0]).items()}
-            return Found(named, views[name][0])
+            return _unbundled(views[name][0], parts[0])
     for name, parts in picked.items():
         for key, part in zip(views[name], parts, strict=True):
             if _is_bundle(part) or not _is_tabular(part):
                 raise ValueError(f"view {name!r}: {key!r} is {_shape(part)}; one table is wanted")
-    return Found({name: parts[0] if len(parts) == 1 else _joined(name, parts) for name, parts in picked.items()})
+    return Found(
+        {name: parts[0] if len(parts) == 1 else _joined(name, parts) for name, parts in picked.items()}
+    )
 
 
 def _at(content: Content, key: str) -> Any:
@@ -135,11 +150,22 @@ def _joined(name: str, parts: Sequence[Any]) -> Any:
     return scipy.sparse.hstack(parts, format="csr") if sparse else np.hstack([np.asarray(p) for p in parts])
 
 
-def _unbundled(key: str, bundle: Any) -> dict[str, Any]:
+def _unbundled(key: str, bundle: Any) -> Found:
     parts = _numbered(key, bundle)
     if isinstance(bundle, Mapping):
-        return parts
-    return dict(zip(default_names(len(parts)), parts.values(), strict=True))
+        return _in_order(parts, key)
+    tables = dict(zip(default_names(len(parts)), parts.values(), strict=True))
+    return Found(tables, key, named=False, ordered=True)
+
+
+def _in_order(tables: dict[str, Any], key: str | None) -> Found:
+    """Tables in the order of their numbers, K2 before K10; without numbers the order means nothing."""
+    numbers = [re.fullmatch(r"(.*?)_?(\d{1,9})", name) for name in tables]
+    stems = {None if found is None else found[1] for found in numbers}
+    if len(tables) == 1 or len(stems) > 1 or None in stems:
+        return Found(tables, key, ordered=len(tables) == 1)
+    rank = {name: int(found[2]) for name, found in zip(tables, numbers, strict=True) if found}
+    return Found({name: tables[name] for name in sorted(tables, key=rank.__getitem__)}, key, ordered=True)
 
 
 def _numbered(key: str, bundle: Any) -> dict[str, Any]:
@@ -158,19 +184,17 @@ def _is_bundle(x: Any) -> bool:
     return isinstance(x, Mapping | list) or (isinstance(x, np.ndarray) and x.ndim == 3)
 
 
-def _is_group(content: Content, key: str | None) -> bool:
-    return key is not None and isinstance(content.get(key), Mapping)
-
-
 def _is_tabular(x: Any) -> bool:
     """Whether something is a table of numbers, or a bundle of such; vectors and single numbers are not."""
     if isinstance(x, Mapping):
-        return any(_is_tabular(part) and not _is_bundle(part) for key, part in x.items() if not _is_aside(key))
+        return any(
+            _is_tabular(part) and not _is_bundle(part) for key, part in x.items() if not _is_aside(key)
+        )
     if isinstance(x, list):
         return bool(x) and all(_is_tabular(part) and not _is_bundle(part) for part in x)
     if scipy.sparse.issparse(x):
         return True
-    return x.dtype.kind in "biuf" and (x.ndim == 3 or (x.ndim == 2 and 1 < x.shape[0])) and x.size > 1
+    return x.dtype.kind in "biuf" and (x.ndim == 3 or (x.ndim == 2 and x.shape[0] > 1)) and x.size > 1
 
 
 def _shapes(content: Content, most: int = 8) -> str:
@@ -186,7 +210,7 @@ def _shape(x: Any) -> str:
     return str(tuple(x.shape)) if x.dtype.kind in "biuf" else f"{x.dtype} {tuple(x.shape)}"
 
 
-# ------------------------------------------------------------------------------------- kernels, and which way
+# ------------------------------------------------------------------------------- kernels, and which way
 
 
 def _slices(key: str, stack: Array) -> list[Array]:
@@ -198,12 +222,14 @@ def _slices(key: str, stack: Array) -> list[Array]:
         if first == last:
             both = "both ways" if first else "neither way"
             raise ValueError(
-                f"{key!r} has shape {stack.shape} and its slices are symmetric {both}, so which axis counts "
+                f"{key!r} has shape {stack.shape} and its slices are symmetric {both}, so which "
+                f"axis counts "
                 "the views cannot be told; give each kernel as an array of its own"
             )
     if not (first or last):
         raise ValueError(
-            f"{key!r} has shape {stack.shape}; a stack of kernels, (views, n, n) or (n, n, views), is wanted, or "
+            f"{key!r} has shape {stack.shape}; a stack of kernels, (views, n, n) or (n, n, views), "
+            f"is wanted, or "
             "each view as an array of its own"
         )
     return list(stack) if first else list(np.moveaxis(stack, 2, 0))
@@ -249,7 +275,8 @@ def _check_diagonals(kernels: Mapping[str, Array], observed: Array | None) -> No
         if empty.any() and observed is None:
             warn(
                 f"view {name!r}: {empty.sum()} of {len(K)} samples, the first at position "
-                f"{int(np.argmax(empty))}, have nothing but zeros in the kernel; they are probably absent and "
+                f"{int(np.argmax(empty))}, have nothing but zeros in the kernel; they are probably "
+                f"absent and "
                 "are taken as observed: put NaN into their rows and columns, or a 'mask' (samples x views, "
                 "1 = present) beside the kernels",
                 AbsenceWarning,
@@ -262,7 +289,8 @@ def _upright(tables: dict[str, Any], known: int | None) -> dict[str, Any]:
     common = set.intersection(*sides)
     if not common:
         raise ValueError(
-            f"the views share no number of samples: {_shapes(tables)}; give all views over the same samples, "
+            f"the views share no number of samples: {_shapes(tables)}; give all views over the same "
+            f"samples, "
             f"absent ones as rows of NaN, or {_HOW}"
         )
     rows = {table.shape[0] for table in tables.values()}
@@ -270,7 +298,8 @@ def _upright(tables: dict[str, Any], known: int | None) -> dict[str, Any]:
     n = known if settled else next(iter(rows)) if len(rows) == 1 else next(iter(common))
     if len(common) > 1 and not settled and len(rows) > 1:
         raise ValueError(
-            f"samples could be rows or columns: {_shapes(tables)}; turn the views so that samples are the rows "
+            f"samples could be rows or columns: {_shapes(tables)}; turn the views so that samples "
+            f"are the rows "
             "of all, or put labels or 'ids', one for each sample, beside them"
         )
     turned = [name for name, table in tables.items() if table.shape[0] != n]
@@ -284,14 +313,16 @@ def _upright(tables: dict[str, Any], known: int | None) -> dict[str, Any]:
     return {name: table.T if name in turned else table for name, table in tables.items()}
 
 
-# ------------------------------------------------------------------------------------------- beside the views
+# ------------------------------------------------------------------------------------- beside the views
 
 
 def as_vector(x: Any) -> Array | None:
     """A list of values in any of its guises: 1-d, one row, one column, a cell array of texts."""
     if isinstance(x, list):
-        items = [np.asarray(one) for one in x]
-        return np.array([one.item() for one in items]) if x and all(one.size == 1 for one in items) else None
+        if not x or not all(isinstance(one, np.ndarray) and one.size == 1 for one in x):
+            return None
+        Budget().spend(max(one.itemsize for one in x) * len(x), f"a list of {len(x)} texts")
+        return np.array([one.item() for one in x])
     if not isinstance(x, np.ndarray) or x.ndim == 0 or x.size != max(x.shape):
         return None
     return x.ravel()
@@ -322,15 +353,20 @@ def _ids(beside: Content, n: int) -> Array | None:
     return checked_ids(values, key)
 
 
-def _renamed(tables: dict[str, Any], beside: Content) -> dict[str, Any]:
-    """Tables under the names that lie beside them, if these are texts, one for each."""
-    found = _first(beside, NAMES)
-    names = None if found is None else as_vector(found[1])
-    if names is None or names.dtype.kind != "U" or len(names) != len(tables):
-        return tables
-    if len(set(names.tolist())) < len(names):
-        raise ValueError(f"the views' names are not distinct: {names.tolist()}; give each its own")
-    return dict(zip(names.tolist(), tables.values(), strict=True))
+def _renamed(found: Found, beside: Content) -> Found:
+    """Tables under, or in the order of, the names that lie beside them, if these are texts, one for each."""
+    said, tables = _first(beside, NAMES), found.tables
+    vector = None if said is None else as_vector(said[1])
+    if vector is None or vector.dtype.kind != "U" or len(vector) != len(tables):
+        return found
+    names = vector.tolist()
+    if len(set(names)) < len(names):
+        raise ValueError(f"the views' names are not distinct: {names}; give each its own")
+    if set(names) == set(tables):
+        return found._replace(tables={name: tables[name] for name in names}, ordered=True)
+    if found.named:
+        return found
+    return found._replace(tables=dict(zip(names, tables.values(), strict=True)))
 
 
 def _observed(beside: Content, n: int, n_views: int) -> Array | None:
@@ -339,6 +375,10 @@ def _observed(beside: Content, n: int, n_views: int) -> Array | None:
     masks = {}
     for key, x in said.items():
         mask = _as_mask(x, n, n_views)
+        if mask is None and _looks_like_mask(x, n):
+            raise ValueError(
+                f"{key!r} has shape {x.shape} for {n} samples and {n_views} views; (samples, views) is wanted"
+            )
         if mask is None:
             warn(
                 f"{key!r} is {_shape(x)} and is left alone: who has which view is told by 0 and 1 of shape "
@@ -359,6 +399,11 @@ def _observed(beside: Content, n: int, n_views: int) -> Array | None:
     return next(iter(masks.values()), None)
 
 
+def _looks_like_mask(x: Any, n: int) -> bool:
+    table = isinstance(x, np.ndarray) and x.ndim == 2 and n in x.shape and min(x.shape) > 1
+    return table and bool(np.isin(x, (0, 1)).all())
+
+
 def _as_mask(x: Any, n: int, n_views: int) -> Array | None:
     if scipy.sparse.issparse(x) and x.shape in ((n, n_views), (n_views, n)):
         x = x.toarray()
@@ -369,7 +414,7 @@ def _as_mask(x: Any, n: int, n_views: int) -> Array | None:
     return x.T.astype(bool) if x.shape == (n_views, n) else None
 
 
-# --------------------------------------------------------------------------------------------------- numbers
+# --------------------------------------------------------------------------------------------- numbers
 
 
 def _numbers(name: str, table: Any) -> Any:
