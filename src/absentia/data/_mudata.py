@@ -204,7 +204,7 @@ def _lined_up(values: Any, own: list[str], target: Any, what: str) -> Any:
         raise ValueError(
             f"{what}: {len(strange)} of {len(frame)} samples, e.g. "
             f"{', '.join(map(repr, strange[:3]))}, are no "
-            f"observations there (which are called as "
+            "observations there (which are called as "
             f"{', '.join(map(repr, target.obs_names[:3]))}); give the "
             "object that the data came from"
         )

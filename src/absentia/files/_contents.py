@@ -9,8 +9,8 @@ import numpy as np
 from absentia.core import Array
 from absentia.files._anndata import obs_columns
 from absentia.files._archive import read_arrays
+from absentia.files._beside import as_vector
 from absentia.files._errors import PathLike, reading
-from absentia.files._guessing import as_vector
 from absentia.files._hdf5 import hdf5_content
 from absentia.files._mat import mat_content
 from absentia.files._npy import npy_array

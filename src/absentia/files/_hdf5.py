@@ -78,8 +78,7 @@ def members(group: Any) -> Iterator[tuple[str, Any]]:
         if not isinstance(link, h5py.HardLink):
             raise ValueError(
                 f"{name!r} in {group.name!r} is a link ({type(link).__name__}), which could lead to "
-                f"another file "
-                "and is not followed; put the data themselves there"
+                "another file and is not followed; put the data themselves there"
             )
         one = group[name]
         if isinstance(one, h5py.Group):
@@ -93,7 +92,7 @@ def inside(dataset: Any) -> Any:
     if dataset.is_virtual or dataset.external:
         raise ValueError(
             f"{dataset.name!r} takes its values from other files, which are not opened; copy them "
-            f"into this one"
+            "into this one"
         )
     return dataset
 

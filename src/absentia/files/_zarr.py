@@ -7,6 +7,7 @@ array declares is checked against the ceiling of memory before it is read.  Whic
 """
 
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,15 +63,20 @@ def zarr_content(path: PathLike) -> dict[str, Any]:
     with reading(path):
         zarr = needed("zarr", "a Zarr folder")
         _check_folder(path)
-        store = zarr.storage.LocalStore(path, read_only=True)
-        try:
-            root = zarr.open(store, mode="r", use_consolidated=False)
-        except (FileNotFoundError, KeyError) as error:
-            raise ValueError(f"holds no Zarr group or array ({type(error).__name__})") from None
-        budget = Budget()
-        if not hasattr(root, "members"):
-            return {path.stem: _values(root, budget)}
-        return {name: one for name, one in _tree(root, budget, 0) if one is not None}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zarr's, of files between the arrays that are none
+            return _content(zarr, path)
+
+
+def _content(zarr: Any, path: Path) -> dict[str, Any]:
+    store = zarr.storage.LocalStore(path, read_only=True)
+    try:
+        root = zarr.open(store, mode="r", use_consolidated=False)
+    except (FileNotFoundError, KeyError) as error:
+        raise ValueError(f"holds no Zarr group or array ({type(error).__name__})") from None
+    budget = Budget()
+    found = _tree(root, budget, 0) if hasattr(root, "members") else [(path.stem, _values(root, budget))]
+    return {name: one for name, one in found if one is not None}
 
 
 def _tree(group: Any, budget: Budget, depth: int) -> Iterator[tuple[str, Any]]:
@@ -106,8 +112,7 @@ def _values(array: Any, budget: Budget) -> Array | None:
     if strange := sorted(set(names) - CODECS):
         raise ValueError(
             f"{array.name!r} is packed by {strange[0]}, which is not among those that are known to "
-            f"be harmless; "
-            "save it without a filter for Python objects"
+            "be harmless; save it without a filter for Python objects"
         )
     texts = any(name.startswith("VLen") for name in names) or array.dtype.kind in "UT"
     if array.dtype.kind not in "biuf" and not texts:
@@ -118,7 +123,9 @@ def _values(array: Any, budget: Budget) -> Array | None:
     budget.spend(need, f"{array.name!r}, {array.dtype} of shape {array.shape},")
     found = np.asarray(array[...])
     if texts:
-        return found.astype(str)
+        flat = [str(x) for x in found.ravel().tolist()]
+        budget.spend(4 * max(map(len, flat), default=0) * len(flat), f"the texts of {array.name!r}")
+        return np.array(flat, dtype=str).reshape(found.shape)
     return found.astype(np.float64) if found.dtype.itemsize > 8 else found
 
 
