@@ -6,7 +6,7 @@ to be made; one that is given brings its own methods.
 
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,10 +215,12 @@ def _lined_up(values: Any, own: list[str], target: Any, what: str) -> Any:
 def _presence_columns(data: "Presence", target: Any, observed: "Presence", alone: bool) -> dict[str, Array]:
     if lacking := [name for name in data.names if name not in observed.names]:
         raise ValueError(f"observed has no view {lacking[0]!r}; its views are {list(observed.names)}")
-    seen = _lined_up(observed.observed, _texts(observed.ids, "observed"), target, "the samples")
+    seen = _lined_up(
+        observed.observed.astype(float), _texts(observed.ids, "observed"), target, "the samples"
+    )
     found = {}
     for name in data.names:
-        column = np.asarray(seen[observed.names.index(name)].fillna(False)).astype(bool)
+        column = seen[observed.names.index(name)].to_numpy() == 1  # NaN, of strangers, is not
         if alone and is_mudata(target) and name in target.mod:
             column &= np.asarray(target.obs_names.isin(target.mod[name].obs_names))
         found[f"{PREFIX}_{name}_observed"] = column
@@ -262,10 +264,12 @@ def made(data: Any) -> Any:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without the warnings of mudata and anndata about their own changes."""
-    import mudata
-
-    # before 0.4, columns of modalities are copied to the whole unless told otherwise
-    options = getattr(mudata, "set_options", lambda **_: nullcontext())
-    with warnings.catch_warnings(), options(pull_on_update=False):
+    with warnings.catch_warnings(), ExitStack() as stack:
         warnings.simplefilter("ignore")
+        with suppress(ImportError):
+            import mudata
+
+            # before 0.4, columns of modalities are copied to the whole unless told otherwise
+            if hasattr(mudata, "set_options"):
+                stack.enter_context(mudata.set_options(pull_on_update=False))
         yield
