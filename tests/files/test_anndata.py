@@ -110,7 +110,7 @@ def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
         io.write_mudata(path, mdata)
     assert path.read_bytes() == before
     assert sorted(x.name for x in tmp_path.iterdir()) == ["a.h5ad", "a.h5mu"]
-    with pytest.raises(io.FileError, match="MuData object goes to a file that ends in .h5mu"):
+    with pytest.raises(io.FileError, match=r"MuData object goes to a file that ends in \.h5mu"):
         io.write_mudata(tmp_path / "b.h5ad", mdata)
     with pytest.raises(ValueError, match="MuData or AnnData object is wanted, not dict"):
         io.write_mudata(tmp_path / "b.h5ad", {})
@@ -141,7 +141,7 @@ def test_damaged_files_and_files_of_another_kind(tmp_path):
         (tmp_path / "a.h5mu").write_bytes(whole[:keep])
         with pytest.raises(io.FileError, match=re.escape("a.h5mu: not an HDF5 file, or a part of one")):
             absentia.read(tmp_path / "a.h5mu")
-    with pytest.raises(io.FileError, match="is it an .h5ad file"):
+    with pytest.raises(io.FileError, match=r"is it an \.h5ad file"):
         absentia.read(saved(tmp_path / "b.h5ad", modality("rna")).rename(tmp_path / "b.h5mu"))
     with h5py.File(tmp_path / "c.h5ad", "w") as file:
         file["X"] = np.eye(3)

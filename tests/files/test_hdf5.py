@@ -81,9 +81,12 @@ def test_nothing_leads_out_of_the_file(tmp_path, trap, deep):
         file["Z"] = np.eye(3)
         trap(file.create_group("g") if deep else file, tmp_path)
     for read in (absentia.read, io.arrays_of):
-        with pytest.raises(io.FileError, match="which could lead to another file|from other files"):
+        with pytest.raises(io.FileError, match=r"which could lead to another file|from other files"):
             read(tmp_path / "a.h5")
-    with _hdf5.hdf5_file(tmp_path / "a.h5") as file, pytest.raises(ValueError, match="other? file"):
+    with (
+        _hdf5.hdf5_file(tmp_path / "a.h5") as file,
+        pytest.raises(ValueError, match=r"another file|other files"),
+    ):
         _hdf5.check_tree(file, _hdf5.Budget())
 
 
