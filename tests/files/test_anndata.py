@@ -153,3 +153,13 @@ def test_what_is_said_by_modality():
     assert _anndata.by_name("X_pca", "use_rep") == "X_pca"
     assert _anndata.by_name("rna=X_pca,adt=X_lsi", "use_rep") == {"rna": "X_pca", "adt": "X_lsi"}
     assert _anndata.by_name(None, "use_rep") is None
+
+
+def test_places_outside_a_sparse_matrix_are_an_error(tmp_path):
+    adata = modality("rna")
+    adata.layers["counts"] = scipy.sparse.csr_matrix(np.eye(4, 3))
+    path = saved(tmp_path / "a.h5ad", adata)
+    with h5py.File(path, "a") as file:
+        file["layers/counts/indices"][0] = 1_000_000
+    with pytest.raises(io.FileError, match=r"a\.h5ad: not an \.h5ad file, or a damaged one"):
+        absentia.read(path, layer="counts")

@@ -212,3 +212,17 @@ def test_what_cannot_be_an_array_is_left_alone(tmp_path, version):
     assert "z" not in found
     assert found["title"] == "text"
     assert absentia.read(path).names == ("X",)
+
+
+def test_places_outside_a_sparse_matrix_are_an_error(tmp_path, version):
+    if version == 5:
+        scipy.io.savemat(tmp_path / "a.mat", {"X": scipy.sparse.csc_matrix(np.diag([7.0, 8.0, 9.0]))})
+        whole = (tmp_path / "a.mat").read_bytes()
+        places = np.arange(3, dtype="<i4").tobytes()  # the rows, before where the columns begin
+        (tmp_path / "a.mat").write_bytes(whole.replace(places, np.full(3, 10**6, "<i4").tobytes(), 1))
+    else:
+        written(tmp_path / "a.mat", version, X=scipy.sparse.csc_matrix(np.diag([7.0, 8.0, 9.0])))
+        with h5py.File(tmp_path / "a.mat", "a") as file:
+            file["X/ir"][:] = 10**6
+    with pytest.raises(io.FileError, match="values outside of it"):
+        absentia.read(tmp_path / "a.mat")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views, is_anndata, is_mudata, obsp_blocks, quiet
@@ -18,6 +19,7 @@ from absentia.files._atomic import write_file
 from absentia.files._errors import FileError, PathLike, one_line, reading
 from absentia.files._hdf5 import check_tree, hdf5_file
 from absentia.files._memory import Budget
+from absentia.files._npy import check_places
 from absentia.files._optional import needed
 from absentia.files._options import Options
 
@@ -77,11 +79,22 @@ def read_mudata(path: PathLike) -> Any:
             check_tree(file, Budget(limit=budget.limit // COPIES))
         try:
             with quiet():
-                return package.read_h5mu(path) if many else package.read_h5ad(path)
+                data = package.read_h5mu(path) if many else package.read_h5ad(path)
+            for part in (data, *getattr(data, "mod", {}).values()):
+                _check_sparse(part)
+            return data
         except (MemoryError, FileError):
             raise
         except Exception as error:
             raise ValueError(f"not {what}, or a damaged one ({one_line(error)})") from None
+
+
+def _check_sparse(data: Any) -> None:
+    """Raise if a sparse matrix has places outside of it, which would be read from and written to."""
+    mappings = [getattr(data, name, None) or {} for name in ("layers", "obsm", "obsp")]
+    for matrix in (getattr(data, "X", None), *(x for entries in mappings for x in entries.values())):
+        if scipy.sparse.issparse(matrix):
+            check_places(matrix)
 
 
 def write_mudata(path: PathLike, data: Any) -> Path:

@@ -1,33 +1,27 @@
-"""MATLAB's files: version 5 to 7.2 through SciPy, version 7.3, which is HDF5, through h5py.
+"""MATLAB's files: version 5 to 7.2 (``_mat5``), and version 7.3, which is HDF5, through h5py.
 
 Cell arrays become lists (column by column, as MATLAB counts), structs dicts of their fields, char arrays
 texts, logical arrays booleans.  Objects, tables, function handles and complex numbers are left alone.
 Which array is what is said in ``_guessing``.
 """
 
-import os
-import zlib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
-import scipy.io
-import scipy.sparse
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
-from absentia.files._archive import CHUNK
-from absentia.files._errors import PathLike, one_line, reading
+from absentia.files._errors import PathLike, reading
 from absentia.files._guessing import guess
 from absentia.files._hdf5 import hdf5_file, inside, is_group, members, values, weigh
+from absentia.files._mat5 import DEEPEST, read_mat5
 from absentia.files._memory import Budget
 from absentia.files._npy import compressed
 from absentia.files._opening import opened
 from absentia.files._options import Options
 
-HEADER, SIGNATURE = 128, b"\x89HDF\r\n\x1a\n"
-COMPRESSED = 15  # the type of an element that is packed by zlib
-DEEPEST = 3  # cells in structs in cells
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
 REFERENCE = 1_000  # bytes of memory that following one takes
 
 
@@ -46,94 +40,11 @@ def mat_content(path: PathLike) -> dict[str, Any]:
             if not start:
                 raise ValueError("the file is empty")
             if not start.endswith(SIGNATURE) and not start.startswith(SIGNATURE):
-                return _old(file)
+                return read_mat5(file)
         with hdf5_file(path) as tree:
             budget = Budget()
             found = {name: _new(one, budget, 0) for name, one in members(tree) if not name.startswith("#")}
         return {name: one for name, one in found.items() if one is not None}
-
-
-# ----------------------------------------------------------------------------------- up to version 7.2
-
-
-def _old(file: BinaryIO) -> dict[str, Any]:
-    budget = Budget()
-    _weigh_old(file, budget)
-    try:
-        file.seek(0)
-        for name, shape, kind in scipy.io.whosmat(file):
-            count = int(np.prod(shape, dtype=object))
-            if kind != "sparse":  # which declares rows and columns and not values
-                budget.spend(8 * count, f"{name[:80]!r}, {kind} of shape {shape},")
-        file.seek(0)
-        found = scipy.io.loadmat(file, mat_dtype=False, struct_as_record=True, chars_as_strings=True)
-    except (MemoryError, Warning):
-        raise
-    except Exception as error:
-        raise ValueError(f"not a .mat file, or a damaged one ({one_line(error)})") from None
-    plain = {key: _plain(x, 0) for key, x in found.items() if not key.startswith("__")}
-    return {key: x for key, x in plain.items() if x is not None}
-
-
-def _weigh_old(file: BinaryIO, budget: Budget) -> None:
-    """What the elements of a file of version 5 are when they are unpacked, found by unpacking them."""
-    size = os.fstat(file.fileno()).st_size
-    file.seek(HEADER - 2)
-    order = {b"IM": "little", b"MI": "big"}.get(file.read(2))
-    budget.spend(size, "the file")
-    if order is None:  # version 4, which packs nothing
-        return
-    place = HEADER
-    while place + 8 <= size:
-        file.seek(place)
-        kind, length = (
-            int.from_bytes(file.read(4), "little" if order == "little" else "big") for _ in "ab"
-        )
-        if kind == COMPRESSED:
-            _unpack(file, length, budget)
-        place += 8 + length
-
-
-def _unpack(file: BinaryIO, length: int, budget: Budget) -> None:
-    unpacking, left = zlib.decompressobj(), length
-    try:
-        while left > 0 and not unpacking.eof and (part := file.read(min(CHUNK, left))):
-            left -= len(part)
-            while part and not unpacking.eof:
-                budget.spend(len(unpacking.decompress(part, CHUNK)), "what is packed in the file")
-                part = unpacking.unconsumed_tail
-    except zlib.error as error:
-        raise ValueError(f"is damaged ({one_line(error)})") from None
-
-
-def _plain(x: Any, depth: int) -> Any:
-    """Arrays as they are, cells as lists, structs as dicts; None for what is none of these."""
-    if scipy.sparse.issparse(x):
-        return None if x.dtype.kind not in "biuf" else scipy.sparse.csr_array(x)
-    if (
-        depth > DEEPEST
-        or not isinstance(x, np.ndarray)
-        or type(x).__name__ in ("MatlabOpaque", "MatlabFunction")
-    ):
-        return None
-    if x.dtype.names:
-        return _fields(x, depth) if x.size == 1 else None
-    if x.dtype == object:
-        return _cells([_plain(one, depth + 1) for one in x.ravel(order="F")])
-    if x.dtype.kind == "U":
-        return x.ravel()[0:1].reshape(()) if x.size == 1 else x
-    return x.astype(x.dtype.newbyteorder("="), copy=False) if x.dtype.kind in "biuf" else None
-
-
-def _fields(x: Array, depth: int) -> dict[str, Any]:
-    record = x.ravel()[0]
-    found = {str(name): _plain(record[name], depth + 1) for name in x.dtype.names or ()}
-    return {name: one for name, one in found.items() if one is not None}
-
-
-def _cells(found: list[Any]) -> list[Any] | None:
-    """A cell array whose cells could all be read; otherwise their numbers would not mean what they did."""
-    return None if any(one is None for one in found) else found
 
 
 # --------------------------------------------------------------------------------------- version 7.3
@@ -204,3 +115,8 @@ def _sparse(group: Any, budget: Budget) -> Any:
     shape = np.array([int(np.ravel(rows)[0]), len(columns) - 1])
     arrays = {"data": data, "indices": places.astype(np.int64), "indptr": columns, "shape": shape}
     return compressed(arrays, "csc")
+
+
+def _cells(found: list[Any]) -> list[Any] | None:
+    """A cell array whose cells could all be read; otherwise their numbers would not mean what they did."""
+    return None if any(one is None for one in found) else found
