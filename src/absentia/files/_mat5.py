@@ -1,5 +1,6 @@
 """MATLAB's files of version 5 to 7.2, element by element.
- Nothing that an element declares is believed: one changed byte makes other readers of this format leave
+
+Nothing that an element declares is believed: one changed byte makes other readers of this format leave
 their own memory.  An element is a kind, a length and its bytes; an array is an element of elements:
 flags, sizes, name, and then, by its class, numbers, texts, cells, or the fields of a struct.
 """
@@ -69,7 +70,7 @@ def read_mat5(file: BinaryIO) -> dict[str, Any]:
 
 
 def _elements(content: memoryview, order: Order, padded: bool = True) -> Iterator[Element]:
-    """The elements that follow one another; short ones lie within eight bytes, others are filled up to that."""
+    """The elements that follow one another; short ones lie within eight bytes, others fill them up."""
     place = 0
     while place + 8 <= len(content):
         kind, length = (int.from_bytes(content[place + k : place + k + 4], order.word) for k in (0, 4))
@@ -112,8 +113,11 @@ class _Array:
         flags = int(self.numbers("u4")[0])
         self.kind, self.flags = flags & 0xFF, flags
         readers: dict[int, Callable[[int], Any]] = {
-            CELL: self.cells, STRUCT: self.fields, CHAR: lambda _: self.texts(), SPARSE: lambda _: self.sparse()
-        }  # fmt: skip
+            CELL: self.cells,
+            STRUCT: self.fields,
+            CHAR: lambda _: self.texts(),
+            SPARSE: lambda _: self.sparse(),
+        }
         reader = readers.get(self.kind, (lambda _: self.array()) if self.kind in NUMBERS else None)
         if reader is None or depth > DEEPEST:
             return "", None
@@ -198,7 +202,7 @@ class _Array:
         return found
 
     def cells(self, depth: int) -> list[Any] | None:
-        """A cell array whose cells could all be read; otherwise their numbers would not mean what they did."""
+        """A cell array whose cells could all be read; else their numbers would not mean what they did."""
         found = self.inner(math.prod(self.shape), depth)
         return None if any(one is None for one in found) else found
 
