@@ -45,18 +45,16 @@ def shown(part: str, quick: bool) -> dict[str, Any]:
 
 def demo(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) -> None:
     """The table of ``absentia demo``, and the numbers behind it."""
-    from absentia.app._demo import run
-
-    from absentia.app.cli import _main as cli
-    from absentia.core._threads import at_most
+    from absentia.app.cli._demo import _shown, run
+    from absentia.core import at_most
 
     with at_most(1, n_samples):  # as the command has it
-        records = run(n_samples).records
+        records = run(n_samples, absent=0.3, seed=0).scores
     for record in records:
         for column, value in record.items():
             if column not in ("method", "seconds"):
                 place = f"demo: {record['method']}, {column}"
-                cells[place], numbers[place] = cli._shown(column, value), float(value)
+                cells[place], numbers[place] = _shown(column, value), float(value)
 
 
 def example(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) -> None:

@@ -31,7 +31,7 @@ def load(folder):
         made[reader] = [
             path.read_bytes()
             for path in sorted(place.iterdir())
-            if path.suffix == mutations.READERS[reader][1]
+            if path.name.endswith(mutations.READERS[reader][1])
         ]
     return made
 

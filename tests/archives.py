@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from absentia import io, models
+from absentia import Views, io, models
 from absentia.files import _archive as files
 from absentia.files import _labels as labels
 from absentia.files import _states
@@ -46,7 +46,7 @@ READERS = {
     "read_new": read_new,
     "read_matrix": tables.read_matrix,
     "models.load": models.load,
-    "read_labels": lambda path: labels.read_labels("y", path, np.arange(2)),
+    "read_labels": lambda path: labels.read_labels("y", Views.from_dict({"a": np.eye(2)}), path),
     "keys": files.keys,
 }
 

@@ -4,6 +4,7 @@ Shared by the tests and by ``fuzz/run.py``.  Everything is drawn from one ``rand
 """
 
 import csv
+import gzip
 import io as memory
 import json
 import struct
@@ -21,6 +22,7 @@ from absentia.files import _tables as tables
 from absentia.files._rows import read_new
 
 IDS = np.array(["p", "q", "=r", "-1", "t", "u"])
+SIX = Views.from_dict({"a": np.eye(6)}, ids=IDS)
 
 
 # ------------------------------------------------------------------------------------------- readers
@@ -47,17 +49,34 @@ def _completed(path):
     return matrix
 
 
+def _described(path):
+    """What a manifest describes; of the table that it names, errors are of the table."""
+    (path.parent / "view.csv").write_text(TABLES[0])
+    try:
+        return io.read(path)
+    except io.FileError as error:
+        if not str(error).startswith(f"{path.parent / 'view.csv'}: "):
+            raise
+        return None
+
+
 #: name -> (reader, the file's ending)
 READERS = {
     "io.read": (io.read, ".npz"),
     "models.load": (_predicted, ".npz"),
     "rows.read_new": (read_new, ".npz"),
     "tables.read_matrix of arrays": (_completed, ".npz"),
-    "labels.read_labels of an array": (lambda p: labels.read_labels("y", p, IDS), ".npz"),
+    "labels.read_labels of an array": (lambda p: labels.read_labels("y", SIX, p), ".npz"),
     "datasets.load_benchmark": (lambda p: datasets.load_benchmark("mfeat", p.parent), ".npz"),
     "tables.holds_matrix": (tables.holds_matrix, ".npz"),
     "tables.read_matrix of text": (_completed, ".csv"),
-    "labels.read_labels of text": (lambda p: labels.read_labels(str(p), p, IDS), ".csv"),
+    "io.read of text": (io.read, ".csv"),
+    "io.read of packed text": (io.read, ".csv.gz"),
+    "io.read of Parquet": (io.read, ".parquet"),
+    "io.read of Feather": (io.read, ".feather"),
+    "io.read of a workbook": (io.read, ".xlsx"),
+    "io.read of a manifest": (_described, ".toml"),
+    "labels.read_labels of text": (lambda p: labels.read_labels(str(p), SIX, p), ".csv"),
 }
 
 
@@ -149,6 +168,34 @@ def seeds():
     for reader, (_, ending) in READERS.items():
         if ending == ".csv":
             found[reader] = [text.encode() for text in TABLES]
+    found["io.read of packed text"] = [gzip.compress(text.encode()) for text in TABLES]
+    found["io.read of a manifest"] = [text.encode() for text in MANIFESTS]
+    return found | _frames()
+
+
+MANIFESTS = [
+    'schema = 1\n[views.a]\nfile = "view.csv"\nlog = true\nkernel = "rbf"\nmissing = ["-9", "x"]\n',
+    'schema = 1\n[views.a]\nfile = "view.csv"\nid = "id"\ncolumns = ["a", "b*"]\ncategorical = ["b"]\n'
+    '[views.b]\nfile = "view.csv"\nignore = ["a"]\ntranspose = false\n[labels]\nfile = "view.csv"\ncolumn = "a"\n',
+]
+
+
+def _frames():
+    """Tables in the formats of other libraries, where these are installed."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {"id": list("pqrstu"), "a": [1.5, None, 3, 4, 5, 6], "s": list("xyxyxy"), "n": range(6)}
+    )
+    found = {}
+    for reader, write in [
+        ("io.read of Parquet", frame.to_parquet),
+        ("io.read of Feather", frame.to_feather),
+        ("io.read of a workbook", lambda content: frame.to_excel(content, index=False)),
+    ]:
+        content = memory.BytesIO()
+        write(content)
+        found[reader] = [content.getvalue()]
     return found
 
 
@@ -440,9 +487,28 @@ def table(rng, data):
     )
 
 
+def unpacked(rng, data):
+    """What is packed changed, and packed again."""
+    return gzip.compress(table(rng, gzip.decompress(data)))
+
+
+def parts(rng, data):
+    """Bytes of what is packed in a workbook changed."""
+    content = members(data)
+    i = rng.randrange(len(content))
+    content[i] = (content[i][0], flip(rng, content[i][1]))
+    return packed(content, zipfile.ZIP_DEFLATED)
+
+
 def damaged(rng, reader, data):
     """`data` damaged in a way that goes with the reader's format; bytes whatever they are may come in."""
-    if READERS[reader][1] == ".csv":
+    if READERS[reader][1] == ".csv.gz":
+        way = rng.choice([flip, unpacked, unpacked])
+    elif READERS[reader][1] == ".xlsx":
+        way = rng.choice([flip, directory, parts, parts])
+    elif READERS[reader][1] in (".parquet", ".feather", ".toml"):
+        way = flip
+    elif READERS[reader][1] == ".csv":
         way = rng.choice([flip, table, table])
     elif reader == "models.load":
         way = rng.choice([flip, directory, entries, arrays, arrays, description, description, description])

@@ -1,6 +1,7 @@
 """The floor plan: imports go downwards only, and importing absentia is light."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -207,3 +208,14 @@ def test_every_module_has_a_test_file_of_its_own_name():
         if not exempt and not (tests / place.parent / f"test_{name}.py").exists():
             lacking.append(str(place))
     assert lacking == []
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "fuzz"])
+def test_what_stands_beside_the_package_finds_what_it_imports(folder):
+    scripts = sorted((Path(__file__).parent.parent / folder).glob("*.py"))
+    assert scripts
+    for script in scripts:
+        for path in imports(ast.parse(script.read_text(encoding="utf-8"))):
+            found = absentia
+            for name in path:
+                found = getattr(found, name, None) or importlib.import_module(f"{found.__name__}.{name}")

@@ -65,10 +65,29 @@ def test_a_frame_brings_its_ids_and_features():
     assert part.ids.tolist() == ["x", "y"]
     assert part.features.tolist() == ["p", "q"]
     np.testing.assert_array_equal(part.values, [[1, 0.5], [2, np.nan]])
-    with pytest.raises(
-        ValueError, match=r"view 'a': column 'r' is not numeric but .*; encode it or drop it"
-    ):
-        frame_part("a", frame.assign(r=["u", "v"]))
+    assert part.levels == {}
+    coded = frame_part(
+        "a", frame.assign(r=["u", None], s=pd.Categorical(["lo", "hi"], ["lo", "mid", "hi"]))
+    )
+    assert coded.levels == {"r": ("u",), "s": ("lo", "mid", "hi")}
+    np.testing.assert_array_equal(coded.values, [[1, 0.5, 0, 0], [2, np.nan, np.nan, 2]])
+
+
+def test_a_frame_of_another_library_has_its_ids_in_a_column():
+    polars = pytest.importorskip("polars")
+    columns = {"age": [50, None], "stage": ["II", ""], "Patient": ["x", "y"], "well": [True, False]}
+    part = frame_part("a", polars.DataFrame(columns))
+    assert part.ids.tolist() == ["x", "y"]
+    assert part.features.tolist() == ["age", "stage", "well"]
+    assert part.levels == {"stage": ("II",)}
+    np.testing.assert_array_equal(part.values, [[50, 0, 1], [np.nan, np.nan, 0]])
+    with pytest.raises(ValueError, match="view 'a': a polars frame has no index; call the column"):
+        frame_part("a", polars.DataFrame({"age": [1]}))
+    import datetime
+
+    days = {"id": ["x"], "day": [datetime.date(2020, 1, 1)]}
+    with pytest.raises(ValueError, match=r"'day' \(dates\)"):
+        frame_part("a", polars.DataFrame(days))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from absentia import io, models
+from absentia import Views, io, models
 from absentia.files import _labels as labels
 from absentia.files import _tables as tables
 from archives import READERS, VIEW, bomb, header, raw, refused, zipped
@@ -20,7 +20,7 @@ def test_a_model_or_labels_are_read_without_inflating_what_is_not_needed(tmp_pat
         archive.writestr("y.npy", raw(np.array([0, 1])))
         archive.writestr("model.npy", raw(np.array("{}")))
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "10M")
-    assert labels.read_labels("y", path, np.arange(2))[0].tolist() == [0, 1]
+    assert labels.read_labels("y", Views.from_dict({"a": np.eye(2)}), path).values.tolist() == [0, 1]
     with pytest.raises(io.FileError, match="not that of an absentia model"):
         models.load(path)
     with pytest.raises(io.FileError, match="holds views"):

@@ -1,34 +1,155 @@
-"""Labels of samples: out of an array of the file or of a table, found by id."""
+"""Labels of samples: out of a table, a view or an array of the file, found by id."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from absentia import io
+from absentia import KernelViews, Views, io
 from absentia.files import _labels as labels
 from absentia.files import _tables as tables
 from archives import refused
 
-IDS = np.array(["p", "q", "r"])
+DATA = Views.from_dict({"a": np.eye(3)}, ids=["p", "q", "r"])
+
+
+def read(path, text, source="{}", data=DATA, **options):
+    path.write_text(text)
+    return labels.read_labels(source.format(path), data, path.parent, **options)
 
 
 def test_labels_are_found_by_the_ids_that_we_write(tmp_path):
-    ids = np.array(["=a", "'=a", "-1", "b"])
+    ids = ["=a", "'=a", "-1", "b"]
     path = tmp_path / "l.csv"
-    rows = [["id", "label"], *([i, f"-{k}x"] for k, i in enumerate(ids.tolist()))]
+    rows = [["id", "label"], *([i, f"-{k}x"] for k, i in enumerate(ids))]
     path.write_bytes(b"".join(tables.csv_rows(rows)))
     assert path.read_text().splitlines()[1:] == ["'=a,'-0x", "''=a,'-1x", "-1,'-2x", "b,'-3x"]
-    assert labels.from_table(path, ids)[0].tolist() == ["-0x", "-1x", "-2x", "-3x"]
+    found = labels.read_labels(str(path), Views.from_dict({"a": np.eye(4)}, ids=ids), tmp_path)
+    assert found.values.tolist() == ["-0x", "-1x", "-2x", "-3x"]
+
+
+# --------------------------------------------------------------------------------------------- a table
+
+
+def test_more_and_fewer_ids_than_samples_are_counted(tmp_path):
+    found = read(tmp_path / "l.csv", "more;subtype;patient\n;x;r\n;NA;p\n;y;s\n;z;t\n")
+    assert (found.kind, found.columns) == ("classes", ("subtype",))
+    assert found.values.tolist() == ["", "", "x"]
+    assert found.known.tolist() == [False, False, True]
+    assert (found.foreign, found.empty, found.unlabelled) == (("s", "t"), 1, 1)
+
+
+def test_ids_that_are_numbers_are_found_as_texts(tmp_path):
+    data = Views.from_dict({"a": np.eye(3)}, ids=[1, 2, 3])
+    assert read(tmp_path / "l.csv", "id,label\n3,c\n1,a\n", data=data).values.tolist() == ["a", "", "c"]
+
+
+MANY = "id,a,b,time,event,age\np,1,0,3.5,1,50\nq,NA,1,2,0,60.5\nr,,,,1,\n"
+
+
+def test_columns_are_named_after_a_colon(tmp_path):
+    path = tmp_path / "l.csv"
+    assert read(path, MANY, "{}:a").values.tolist() == ["1", "", ""]
+    assert read(path, MANY, "{}:age").kind == "numbers"
+    many = read(path, MANY, "{}:a,b")
+    assert many.kind == "multilabel"
+    np.testing.assert_array_equal(many.values, [[1, 0], [np.nan, 1], [np.nan, np.nan]])
+    survival = read(path, MANY, "{}:time,event")
+    assert (survival.kind, survival.columns) == ("survival", ("time", "event"))
+    assert survival.known.tolist() == [True, True, False]
+    assert read(path, MANY, "{}:age", id="id", kind="classes").values.tolist() == ["50", "60.5", ""]
+
+
+def test_files_are_found_here_or_beside_the_data(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "l.csv").write_text("id,label\np,beside\n")
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "data", tmp_path / "data" / "v.npz"):
+        assert labels.read_labels("l.csv:label", DATA, path).values[0] == "beside"
+    (tmp_path / "l.csv").write_text("id,label\np,here\n")
+    assert labels.read_labels("l.csv:label", DATA, tmp_path / "data").values[0] == "here"
+
+
+def test_names_with_colons_do_not_break(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    windows = "C:\\x.csv"
+    (tmp_path / windows).write_text("id,a:b,c\np,1,2\n")
+    assert labels.read_labels(f"{windows}:c", DATA, tmp_path).values[0] == "2"
+    assert labels.read_labels(f"{windows}:a:b", DATA, tmp_path).values[0] == "1"
+    assert labels.located("D:\\gone.csv:col", tmp_path)[1] == "col"
+    with pytest.raises(io.FileError, match="no such file"):
+        labels.read_labels("D:\\gone.csv:col", DATA, tmp_path)
+
+
+BAD = [
+    ("", "{}", "the file is empty"),
+    ("id,a,b\np,1,2\n", "{}", "which column is the label. There are 'a', 'b'; name one as FILE:COLUMN"),
+    ("id,label,class\np,1,2\n", "{}", "which column is the label"),
+    ("id,a\np,1\n", "{}:c", "there is no column 'c'; the columns are 'id', 'a'"),
+    ("id,a\np,1\np,2\n", "{}", r"1 id more than once: 'p' \(lines 2, 3\)"),
+    ("id,a\nP,1\nQ ,2\n", "{}", r"none of its 2 ids \(column 'id', e.g. 'P'\) .* 2 differ only in case"),
+    (
+        "id,a\nx,1\ny,2\n",
+        "{}",
+        r"none of its 2 ids \(column 'id', e.g. 'x'\) is among the 3 samples \(e.g. 'p'\)",
+    ),
+    ("id,key,a\nx,p,1\n", "{}:a", r"column 'key' does hold ids of samples: say so \(--id key\)"),
+    ("id,a\np,1,2\n", "{}", "line 2 has 3 fields, the first line 2"),
+]
+
+
+@pytest.mark.parametrize(("text", "source", "sentence"), BAD, ids=[s[:30] for _, _, s in BAD])
+def test_what_is_wrong_with_a_table_is_said(tmp_path, text, source, sentence):
+    path = tmp_path / "l.csv"
+    path.write_text(text)
+    refused(lambda p: labels.read_labels(source.format(p), DATA, tmp_path), path, sentence)
+
+
+# ---------------------------------------------------------------------------------------------- a view
+
+
+def clinical():
+    frame = pd.DataFrame(
+        {"age": [50, np.nan, 60], "sex": ["f", None, "m"], "n": [1.0, 2.0, 1.0]}, index=["p", "q", "r"]
+    )
+    return Views.from_dict({"clin": frame, "expr": pd.DataFrame({"age": [1.0]}, index=["s"])})
+
+
+def test_a_column_of_a_view_is_a_label_and_no_feature_then(tmp_path):
+    data = clinical()
+    found = labels.read_labels("sex", data, tmp_path)
+    assert found.values.tolist() == ["f", "", "m", ""]
+    assert (found.kind, found.empty, found.unlabelled, found.leaves) == ("classes", 1, 1, ("clin", "sex"))
+    left = found.without(data)
+    assert left.features("clin").tolist() == ["age", "n"]
+    assert left.levels("clin") == {}
+    assert labels.read_labels("n", data, tmp_path).values.tolist() == ["1", "2", "1", ""]
+    assert labels.read_labels("clin:age", data, tmp_path, kind="numbers").values[0] == 50
+    with pytest.raises(
+        ValueError, match=r"views 'clin', 'expr' all have a column 'age'; name one as clin:age"
+    ):
+        labels.read_labels("age", data, tmp_path)
+
+
+def test_what_is_neither_table_nor_column_is_said(tmp_path):
+    with pytest.raises(io.FileError, match="there are no labels 'colour': no table of that name"):
+        labels.read_labels("colour", clinical(), tmp_path)
+
+
+# ------------------------------------------------------------------------------------------- an array
 
 
 def test_whole_numbers_are_integers_and_nobody_is_nan_or_empty():
-    y, there = labels.as_labels(np.array([1.0, np.nan, 3.0]), 3)
-    assert y.dtype.kind == "i"
+    y, there, kind = labels.as_labels(np.array([1.0, np.nan, 3.0]), 3)
+    assert (y.dtype.kind, kind) == ("i", "classes")
     assert y[there].tolist() == [1, 3]
-    y, there = labels.as_labels(np.array([" a", "", "b "]), 3)
+    y, there, _ = labels.as_labels(np.array([" a", "", "b "]), 3)
     assert y[there].tolist() == ["a", "b"]
-    y, there = labels.as_labels(np.array([True, False]), 2)
+    y, there, _ = labels.as_labels(np.array([True, False]), 2)
     assert y.tolist() == [True, False]
     assert there.all()
+    assert labels.as_labels(np.array([0.5, np.nan]), 2)[2] == "numbers"
+    assert labels.as_labels(np.arange(30), 30)[2] == "numbers"
+    assert labels.as_labels(np.arange(30), 30, "classes")[2] == "classes"
 
 
 BAD_ARRAYS = [
@@ -43,40 +164,17 @@ BAD_ARRAYS = [
 def test_what_is_no_label_is_refused_by_the_name_of_the_array(tmp_path, array, sentence):
     path = tmp_path / "v.npz"
     np.savez(path, y=array)
-    refused(lambda p: labels.read_labels("y", p, IDS), path, f"'y': {sentence}")
+    refused(lambda p: labels.read_labels("y", DATA, p, kind="classes"), path, f"'y': {sentence}")
 
 
 def test_an_array_that_is_not_there_is_told_which_are(tmp_path):
     path = tmp_path / "v.npz"
     np.savez(path, view_a=np.eye(3), word=np.arange(3))
     refused(
-        lambda p: labels.read_labels("wrd", p, IDS), path, r"no labels 'wrd'; other arrays .*\['word'\]"
+        lambda p: labels.read_labels("wrd", DATA, p), path, r"no labels 'wrd'; other arrays .*\['word'\]"
     )
-    assert labels.read_labels("word", path, IDS)[0].tolist() == [0, 1, 2]
-
-
-BAD_TABLES = [
-    ("", "the first line must name the columns id and label; it is empty"),
-    ("id,id,label\n", "the first line must name the columns id and label; it is id, id, label"),
-    ("id,label\np,1\n", "2 of 3 samples have no line: 'q', 'r'"),
-    ("id,label\np,1\nq,1\nr,1\ns,1\n", r"1 id\(s\) are not among the 3 samples: 's'"),
-    ("id,label\np,1\np,2\n", "sample 'p' has more than one line, e.g. line 3"),
-    ("id,label\np\n", "line 2 has 1 fields, the first line 2"),
-]
-
-
-@pytest.mark.parametrize(("text", "sentence"), BAD_TABLES, ids=[s[:30] for _, s in BAD_TABLES])
-def test_a_table_must_have_one_line_for_every_sample(tmp_path, text, sentence):
-    path = tmp_path / "l.csv"
-    path.write_text(text)
-    refused(lambda p: labels.read_labels(str(p), tmp_path / "v.npz", IDS), path, sentence)
-
-
-def test_labels_of_a_table_follow_the_ids_and_may_be_empty(tmp_path):
-    path = tmp_path / "l.csv"
-    path.write_text("more,label,id\n,x,r\n,,p\n,y,q\n")
-    y, there = labels.from_table(path, IDS)
-    assert y.tolist() == ["", "y", "x"]
-    assert there.tolist() == [False, True, True]
-    with pytest.raises(io.FileError, match="no such file"):
-        labels.from_table(tmp_path / "gone.csv", IDS)
+    found = labels.read_labels("word", DATA, path)
+    assert found.values.tolist() == [0, 1, 2]
+    assert found.without(DATA) is DATA
+    kernels = KernelViews.from_dense(np.eye(3)[None])
+    assert labels.read_labels("word", kernels, path).without(kernels) is kernels

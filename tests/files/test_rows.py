@@ -80,3 +80,14 @@ def test_bad_rows_are_named_with_one_sentence(tmp_path, kernels, changes, senten
     path = tmp_path / "r.npz"
     write_rows(path, kernels, NEW, OLD, **changes)
     refused(read_new, path, sentence)
+
+
+def test_new_samples_come_in_any_file(tmp_path):
+    (tmp_path / "a.csv").write_text("key,x\np,1\nq,2\n")
+    for path in (tmp_path, tmp_path / "a.csv"):
+        new = read_new(path, id="key")
+        assert (new.names, new.ids.tolist()) == (("a",), ["p", "q"])
+    io.write(tmp_path / "v.npz", new)
+    assert read_new(tmp_path / "v.npz").features("a").tolist() == ["x"]
+    with pytest.raises(io.FileError, match="id cannot be given"):
+        read_new(tmp_path / "v.npz", id="key")

@@ -16,7 +16,6 @@ from absentia.kernels._fitting import (
     FeatureKernel,
     Finish,
     Options,
-    feature_order,
     median_distance,
     squared_norms,
 )
@@ -113,8 +112,10 @@ def test_features_of_new_samples_are_matched_by_name():
     straight = model.transform(Views.from_dict({"a": frame[5:]})).block("a")
     shuffled = model.transform(Views.from_dict({"a": frame[5:][["z", "x", "y"]]})).block("a")
     np.testing.assert_allclose(shuffled, straight)
-    with pytest.raises(ValueError, match="view 'a': feature 'y' of the training samples"):
-        model.transform(Views.from_dict({"a": frame[5:].rename(columns={"y": "w"})}))
+    with pytest.warns(AbsenceWarning, match=r"view 'a': 1 missing .*'y'\), 1 unknown \(ignored: 'w'\)"):
+        fewer = model.transform(Views.from_dict({"a": frame[5:].rename(columns={"y": "w"})}))
+    filled = model.transform(Views.from_dict({"a": frame[5:].assign(y=frame["y"][:5].mean())}))
+    np.testing.assert_allclose(fewer.block("a"), filled.block("a"))
 
 
 def asymmetric(X, Y):
@@ -227,7 +228,7 @@ def test_many_samples_in_another_order_have_the_same_kernels(approx):
 
 # ------------------------------------------------------------------------------------------- the pieces
 
-OPTIONS = Options("rbf", "median", True, "diagonal", False, "mean", 3, 1.0, None, 10)
+OPTIONS = Options("rbf", "median", True, False, "diagonal", False, "mean", 3, 1.0, None, 10)
 
 
 def test_squared_norms_are_those_of_rows_dense_or_sparse():
@@ -242,18 +243,9 @@ def test_the_median_distance_of_one_sample_or_none_is_zero():
         assert median_distance(np.ones((0, 2)), metric) == 0.0
 
 
-def test_features_are_found_by_name_where_both_have_names():
-    trained, came = np.array(["p", "q"]), np.array(["r", "q", "p"])
-    assert feature_order("a", trained, came) == [2, 1]
-    for other in (None, trained):
-        assert feature_order("a", trained, other) == slice(None)
-    with pytest.raises(ValueError, match="view 'a': feature 'r' of the training samples is not among"):
-        feature_order("a", came, trained)
-
-
 def test_a_view_against_fewer_training_samples_has_their_columns():
     X = np.random.default_rng(0).normal(size=(8, 3))
-    view, rows = FeatureKernel("a", X, None, OPTIONS), np.array([1, 4, 6])
+    view, rows = FeatureKernel("a", X, OPTIONS), np.array([1, 4, 6])
     whole, own = view.new(X, None, np.arange(8))
     part, same = view.restricted(rows).new(X, None, np.arange(8))
     np.testing.assert_allclose(part, whole[:, rows], rtol=1e-12)
@@ -288,3 +280,28 @@ def test_a_kernel_in_columns_is_found_by_the_ids_of_samples_as_texts():
     np.testing.assert_array_equal(view.restricted(np.array([1])).K, [[3.0]])
     with pytest.raises(ValueError, match="view 'a': the precomputed kernel has no column for sample 4"):
         view.new(K[2:], np.array(["9", "7", "5"]), np.array([4]))
+
+
+def test_logarithms_are_those_of_one_plus_the_value():
+    X = np.random.default_rng(0).poisson(3.0, size=(12, 4)).astype(float)
+    for form in (X, scipy.sparse.csr_array(X)):
+        views = Views.from_dict({"a": form})
+        logged = ViewKernels(per_view={"a": {"log": True}}).fit(views[:8])
+        by_hand = ViewKernels().fit(Views.from_dict({"a": np.log1p(form)})[:8])
+        np.testing.assert_allclose(
+            logged.transform(views[8:]).block("a"),
+            by_hand.transform(Views.from_dict({"a": np.log1p(form)})[8:]).block("a"),
+            rtol=1e-12,
+        )
+    with pytest.raises(ValueError, match=r"view 'a': logarithms are for counts .* lowest value is -1;"):
+        ViewKernels(log=True).fit(Views.from_dict({"a": X - X.min() - 1}))
+
+
+def test_a_category_varies_as_much_as_a_number():
+    frame = pd.DataFrame({"age": [50.0, 60, 70, 80], "stage": ["I", "II", "II", "III"]})
+    kernel = ViewKernels("linear", normalize=None).fit_transform(Views.from_dict({"a": frame})).block("a")
+    numbers = ViewKernels("linear", normalize=None).fit_transform(Views.from_dict({"a": frame[["age"]]}))
+    levels = kernel - numbers.block("a")
+    assert np.trace(levels) == pytest.approx(np.trace(numbers.block("a")))
+    assert levels[1, 2] == pytest.approx(levels[1, 1])  # of one level
+    assert levels[0, 1] < 0 < levels[0, 0]

@@ -1,11 +1,13 @@
 """What flows: samples, views, who has which."""
 
 from absentia.data._canonical import Table, canonical
+from absentia.data._coding import Coding
 from absentia.data._gaps import AbsenceWarning, shown, strangers, warn_of_strangers
 from absentia.data._ids import as_ids, check_unique, repeated
 from absentia.data._kernel_checks import check_kernel
 from absentia.data._kernelviews import KernelViews, check_kernels
 from absentia.data._mudata import is_anndata, is_mudata, obsp_blocks, quiet
+from absentia.data._naming import named, without_feature
 from absentia.data._order import Ordering, ordered, ordering, rounded
 from absentia.data._presence import Presence, check_names, check_observed, default_names
 from absentia.data._profiles import (
@@ -16,4 +18,5 @@ from absentia.data._profiles import (
     sample_order,
     table_profile,
 )
+from absentia.data._tables import ID_COLUMNS
 from absentia.data._views import Views

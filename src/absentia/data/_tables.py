@@ -11,13 +11,30 @@ from absentia.core import Array
 from absentia.data._gaps import shown
 from absentia.data._ids import as_ids, id_list, repeated
 
+#: What a column of sample ids may be called, in any case.
+ID_COLUMNS = (
+    "id",
+    "sample",
+    "sample_id",
+    "sampleid",
+    "patient",
+    "patient_id",
+    "patientid",
+    "subject",
+    "subject_id",
+    "barcode",
+    "case",
+    "case_id",
+)
+
 
 class Part(NamedTuple):
-    """One view as it came: its own sample ids, its rows, its feature names if any."""
+    """One view as it came: its own sample ids, its rows, its feature names and levels if any."""
 
     ids: Array
     values: Any
     features: Array | None
+    levels: Mapping[str, tuple[str, ...]] = {}
 
 
 def as_table(name: str, table: Any) -> Any:
@@ -63,32 +80,108 @@ def _is_number(x: Any) -> bool:
 
 
 def is_frame(table: Any) -> bool:
-    return hasattr(table, "iloc") and hasattr(table, "columns")
+    return hasattr(table, "columns") and (hasattr(table, "iloc") or hasattr(table, "get_column"))
 
 
-def named_part(name: str, ids: Any, values: Any, features: Any) -> Part:
+def named_part(name: str, ids: Any, values: Any, features: Any, levels: Any = None) -> Part:
     """A view whose samples and features have names."""
-    what = f"view {name!r}"
-    return Part(_own_ids(ids, len(ids), what), as_table(name, values), _feature_names(name, features))
+    own = _own_ids(ids, len(ids), f"view {name!r}")
+    return Part(own, as_table(name, values), _feature_names(name, features), levels or {})
 
 
 def frame_part(name: str, frame: Any) -> Part:
-    """A view in a data frame."""
-    for place, (column, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
-        if not _is_numeric(frame.iloc[:, place], dtype):
-            raise ValueError(
-                f"view {name!r}: column {column!r} is not numeric but {dtype}; encode it or drop it"
-            )
-    values = frame.to_numpy(dtype=None, na_value=np.nan)
-    return named_part(name, frame.index, values, frame.columns)
+    """A view in a data frame: texts and categories become numbers of levels, the rest are numbers."""
+    frame = with_index(name, frame)
+    if all(getattr(dtype, "kind", "O") in "fiub" for dtype in frame.dtypes):
+        floats = any(dtype.kind == "f" for dtype in frame.dtypes)  # which may be single precision
+        values = frame.to_numpy(dtype=None if floats else np.float64, na_value=np.nan)
+        return named_part(name, frame.index, values, frame.columns)
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    kinds = [_kind(column) for column in columns]
+    refused = [(c, k) for c, k in zip(frame.columns, kinds, strict=True) if k not in ("number", "level")]
+    if refused:
+        some = ", ".join(f"{c!r} ({k})" for c, k in refused[:8]) + (", ..." if len(refused) > 8 else "")
+        raise ValueError(
+            f"view {name!r}: {len(refused)} column(s) are neither numbers nor categories: {some}; leave "
+            "them out, or make numbers of them (of dates, days since one that they share)"
+        )
+    features = _feature_names(name, frame.columns)
+    coded: dict[str, tuple[str, ...]] = {}
+    values = np.empty(frame.shape)
+    for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+        if kind == "number":
+            values[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            values[:, place], coded[features[place].item()] = _levels(column)
+    return named_part(name, frame.index, values, features, coded)
 
 
-def _is_numeric(column: Any, dtype: Any) -> bool:
-    """Numbers, also nullable, sparse or as objects; not categories (which may look so), dates or texts."""
+def with_index(name: str, frame: Any) -> Any:
+    """A pandas frame with the ids as its index; frames of other kinds have them in a column."""
+    if hasattr(frame, "iloc"):
+        return frame
+    import narwhals
+    import pandas as pd
+
+    table = narwhals.from_native(frame, eager_only=True)
+    ids = next((c for c in table.columns if c.lower() in ID_COLUMNS), None)
+    if ids is None:
+        raise ValueError(
+            f"view {name!r}: a {type(frame).__module__.split('.')[0]} frame has no index; call the column "
+            f"with the sample ids one of {', '.join(ID_COLUMNS)}"
+        )
+    index = pd.Index(table[ids].to_list())
+    return pd.DataFrame({c: _series(table[c]) for c in table.columns if c != ids}, columns=None).set_index(
+        index
+    )
+
+
+def _series(column: Any) -> Any:
+    """A column of any library as one of pandas: texts with None, numbers with NaN."""
+    import narwhals
+    import pandas as pd
+
+    if column.dtype.is_numeric():
+        return pd.Series(column.cast(narwhals.Float64).fill_null(np.nan).to_numpy())
+    if column.dtype.is_temporal():
+        return pd.to_datetime(pd.Series(column.cast(narwhals.String).to_list()), errors="coerce")
+    return pd.Series(column.to_list(), dtype=object)
+
+
+def _kind(column: Any) -> str:
+    """``"number"`` (nullable, sparse, boolean or as objects too), ``"level"``, or the type as it is."""
+    dtype = column.dtype
     if type(dtype).__name__ == "CategoricalDtype":
-        return False
+        return "level" if all(isinstance(x, str | numbers.Real) for x in dtype.categories) else "categories"
     kind = getattr(dtype, "kind", "O")
-    return kind in "fiub" or (kind == "O" and all(_is_number(x) for x in column.tolist()))
+    if kind in "fiub":
+        return "number"
+    if kind != "O":
+        return "dates" if kind in "mM" else str(dtype)
+    known = [x for x in column.tolist() if not _is_absent(x)]
+    if all(isinstance(x, numbers.Real | np.bool_) for x in known):
+        return "number"
+    if all(isinstance(x, str) for x in known):
+        return "level"
+    strange = {type(x).__name__: x for x in known if not isinstance(x, str)}
+    dated = any(hasattr(x, "isoformat") or hasattr(x, "freq") for x in strange.values())
+    texts = ["text"] if any(isinstance(x, str) for x in known) else []
+    return "dates" if dated else " and ".join([*texts, *strange])
+
+
+def _levels(column: Any) -> tuple[Array, tuple[str, ...]]:
+    """Numbers of the levels, NaN where missing, and the levels: as given, or sorted."""
+    given = getattr(column.dtype, "categories", None)
+    texts = [None if _is_absent(x) else str(x) for x in column.tolist()]
+    there = sorted({x for x in texts if x is not None}) if given is None else map(str, given)
+    levels = tuple(dict.fromkeys(there))
+    code = {level: float(k) for k, level in enumerate(levels)}
+    return np.array([np.nan if x is None else code[x] for x in texts]), levels
+
+
+def _is_absent(x: Any) -> bool:
+    """None, NaN, NA, NaT and empty text."""
+    return x is None or x == "" or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
 
 
 def _feature_names(name: str, columns: Any) -> Array:

@@ -27,7 +27,7 @@ from absentia.data._presence import (
     positions,
     refrozen,
 )
-from absentia.data._tables import Part, array_parts, frame_part, is_frame
+from absentia.data._tables import Part, array_parts, frame_part, is_frame, with_index
 
 LARGEST = 1e150  # squares must be numbers too
 
@@ -62,6 +62,7 @@ class Views(Presence):
 
     _blocks: Mapping[str, Any] = field(default_factory=dict)
     _features: Mapping[str, Array | None] = field(default_factory=dict)
+    _levels: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
 
     @classmethod
     def from_dict(
@@ -77,8 +78,9 @@ class Views(Presence):
         Parameters
         ----------
         views : mapping of str to array-like
-            Data frames are aligned by their index.  Arrays (dense or sparse) have one row per
-            sample, NaN throughout where the sample lacks the view.
+            Data frames are aligned by their index (those of polars by a column called id, sample, patient
+            ...); columns of texts are categories, see :meth:`levels`.  Arrays (dense or sparse) have one
+            row per sample, NaN throughout where the sample lacks the view.
         align : {"union", "intersection", "strict"}
             For data frames: keep every sample of any frame, only those of all frames, or demand
             that all frames hold the same samples.
@@ -159,6 +161,7 @@ class Views(Presence):
                 "a data frame and a dict {view: its columns} are wanted, not "
                 f"{type(frame).__name__} and {type(columns).__name__}"
             )
+        frame = with_index(next(iter(columns), ""), frame)
         for name, cols in columns.items():
             if isinstance(cols, str):
                 raise ValueError(
@@ -209,9 +212,10 @@ class Views(Presence):
             blocks[name] = _freeze_block(values[present])
             _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
+        levels = {name: part.levels for name, part in zip(names, parts, strict=True)}
         if not len(ids):
             raise ValueError("no sample is left; at least one is wanted")
-        result = cls(frozen(ids), names, frozen(mask), blocks, features)
+        result = cls(frozen(ids), names, frozen(mask), blocks, features, levels)
         result.warn_of_absence()
         return result
 
@@ -228,6 +232,11 @@ class Views(Presence):
         """Feature names of a view, if it came with any."""
         self._column(name)
         return self._features[name]
+
+    def levels(self, name: str) -> Mapping[str, tuple[str, ...]]:
+        """Levels of the columns of a view that are categories; :meth:`block` has their numbers."""
+        self._column(name)
+        return self._levels[name]
 
     @property
     def missing_values(self) -> dict[str, int]:
@@ -268,7 +277,9 @@ class Views(Presence):
         width = self._blocks[name].shape[1]
         missing = _count_nan(self._blocks[name])
         note = f", {missing} values missing" if missing else ""
-        return f"{width} feature{'s' if width != 1 else ''}{note}"
+        levels = len(self._levels[name])
+        coded = f", {levels} {'of them ' if levels < width else ''}categories" if levels else ""
+        return f"{width} feature{'s' if width != 1 else ''}{coded}{note}"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state["_blocks"] = {name: _freeze_block(block) for name, block in state["_blocks"].items()}

@@ -1,4 +1,4 @@
 """How well a method does on what it has not seen."""
 
-from absentia.experiment._completions import Completions, complete_all
+from absentia.experiment._completions import Completions, accuracy, complete_all
 from absentia.experiment._validation import FEWEST, Plan, Validation, check_classes, cross_validate, learn

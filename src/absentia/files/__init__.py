@@ -5,10 +5,12 @@ from absentia.files._archive import read_arrays, write_arrays
 from absentia.files._atomic import write_whole
 from absentia.files._contents import arrays_of, label_array
 from absentia.files._errors import FileError, one_line, reading
-from absentia.files._labels import read_labels
-from absentia.files._npz import from_arrays, is_data, write
+from absentia.files._frames import parse_groups
+from absentia.files._labels import Labels, read_labels
+from absentia.files._npz import from_arrays, is_data
 from absentia.files._options import LabelsSource, Opened, Options
 from absentia.files._reading import open_data, read
 from absentia.files._rows import against, read_new
 from absentia.files._states import read_state, write_state
 from absentia.files._tables import Matrix, csv_rows, holds_matrix, read_matrix, write_csv
+from absentia.files._writing import write

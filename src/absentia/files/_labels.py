@@ -1,96 +1,294 @@
-"""Labels of samples, from an array inside a data file or from a table of ids and labels."""
+"""Labels of samples, wherever they stand: in a table, in a column of a view, in an array of the data file.
 
+Labels are found by id.  More or fewer of them than samples is normal and counted; only where nothing fits
+at all is there an error.
+"""
+
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import shown
+from absentia.data import KernelViews, Views, shown, without_feature
+from absentia.files._alike import HOW, alike
 from absentia.files._archive import archive
 from absentia.files._errors import reading
+from absentia.files._formats import is_table, read_raw
+from absentia.files._frames import checked_ids, id_place, some
 from absentia.files._npz import is_data
 from absentia.files._opening import there
-from absentia.files._tables import read_table
+from absentia.files._options import LabelsSource, Opened
+from absentia.files._raw import Raw
+from absentia.files._tables import plain_cell
+from absentia.files._targets import MOST_CLASSES, Kind, targets
+
+NAMES = ("label", "labels", "class", "y", "target", "subtype", "diagnosis", "outcome", "phenotype")
 
 
-def read_labels(source: str, file: Path, ids: Array) -> tuple[Array, Array]:
-    """Labels of the samples `ids` of `file`, and who has one.
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels, one for each sample of the data, and how they fit them.
 
-    `source` is the name of an array in `file`, one label per sample in order (NaN or an empty text: none),
-    or a CSV file with the columns ``id`` and ``label`` (empty: none) and a line for every sample.
+    Attributes
+    ----------
+    kind : {"classes", "numbers", "survival", "multilabel"}
+    columns : tuple of str
+        The columns that they come from.
+    values : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        In the order of the data's ids: texts (or whole numbers out of an array) for classes, else floats;
+        of survival the time and the event (1 = it happened).
+    known : ndarray of bool, shape (n_samples,)
+        Who has a label.
+    foreign : tuple of str
+        Ids with a label that are in no view.
+    empty : int
+        How many samples have a line, but no label in it.
+    unlabelled : int
+        How many samples have no line.
+    leaves : (view, column), optional
+        The column of a view that is the label, and must not stay a feature.
     """
-    path = Path(source)
-    if path.suffix.lower() == ".csv" or there(path):
-        return from_table(path, ids)
-    with archive(file) as members:
+
+    kind: Kind
+    columns: tuple[str, ...]
+    values: Array
+    known: Array
+    foreign: tuple[str, ...] = ()
+    empty: int = 0
+    unlabelled: int = 0
+    leaves: tuple[str, str] | None = None
+
+    def without(self, data: Views | KernelViews) -> Views | KernelViews:
+        """The data without the column that is the label."""
+        if self.leaves is None or isinstance(data, KernelViews):
+            return data
+        return without_feature(data, *self.leaves)
+
+
+def read_labels(
+    source: str | LabelsSource,
+    data: Opened | Views | KernelViews,
+    path: Path,
+    *,
+    id: str | None = None,
+    kind: Kind | None = None,
+) -> Labels:
+    """Labels of the samples of `data`, which were read from `path`.
+
+    Parameters
+    ----------
+    source : str or LabelsSource
+        ``FILE:COLUMN`` (or ``FILE:COLUMN,COLUMN``), where the file is named relative to the working
+        directory or to the data's folder; ``FILE``, a table with ids and one other column, or one that is
+        called label, class or the like; ``COLUMN`` or ``VIEW:COLUMN`` of a view; or the name of
+        an array in an .npz file.
+    data : Opened, Views or KernelViews
+        The samples.
+    path : Path
+        Where they come from.
+    id : str, optional
+        The column of the table of labels that holds the ids.
+    kind : {"classes", "numbers", "survival", "multilabel"}, optional
+        What the labels are; found by what they look like if not given.
+    """
+    opened = data if isinstance(data, Opened) else Opened(data)
+    if isinstance(source, LabelsSource):
+        return _from_table(source.file, source.column, opened.data.ids, source.id or id, kind)
+    file, column = located(source, path)
+    if file is not None:
+        return _from_table(file, column, opened.data.ids, id, kind)
+    if isinstance(opened.data, Views) and (found := _of_a_view(source, opened.data)):
+        return _from_view(opened.data, *found, kind)
+    if path.suffix.lower() == ".npz":
+        return _from_array(source, path, len(opened.data), kind)
+    with reading(path):
+        raise ValueError(
+            f"there are no labels {source[:80]!r}: no table of that name, and no column of a view; "
+            "FILE:COLUMN or the name of a column is wanted"
+        )
+
+
+def located(source: str, path: Path) -> tuple[Path | None, str | None]:
+    """The file and the column that `source` means; no file if it means neither.
+
+    Parameters
+    ----------
+    source : str
+        As in :func:`read_labels`.
+    path : Path
+        Where the data come from.
+    """
+    folder = path if os.path.isdir(path) else path.parent
+    cuts = [len(source), *(k for k in range(len(source) - 1, 0, -1) if source[k] == ":")]
+    for cut in cuts:
+        name, column = source[:cut], source[cut + 1 :] or None
+        for file in (Path(name), folder / name):
+            if name and there(file) and not os.path.isdir(file) and file.suffix.lower() != ".npz":
+                return file, column
+    for cut in cuts:
+        if is_table(Path(source[:cut])):  # it is not there, which whoever opens it says
+            return Path(source[:cut]), source[cut + 1 :] or None
+    return None, None
+
+
+# --------------------------------------------------------------------------------------------- a table
+
+
+def _from_table(path: Path, column: str | None, ids: Array, id: str | None, kind: Kind | None) -> Labels:
+    with reading(path):
+        raw = read_raw(path)
+        own = id_place(raw, id if id in raw.names else None)
+        places = _label_places(raw, own, column)
+        wanted = [str(x) for x in ids.tolist()]
+        listed = checked_ids(raw, own)
+        where = {x: line for line, x in enumerate(listed)}
+        lines = [where.get(x) for x in wanted]
+        if all(line is None for line in lines):
+            raise ValueError(_nothing_fits(raw, own, listed, wanted))
+        cells = [[plain_cell(cell.strip()) for cell in raw.texts(place)] for place in places]
+        rows = [["" if line is None else own[line] for line in lines] for own in cells]
+        names = tuple(raw.names[place] for place in places)
+        found, values, known = targets(names, rows, kind)
+    lined = np.array([line is not None for line in lines])
+    known_ids = set(wanted)
+    return Labels(
+        found,
+        names,
+        values,
+        known,
+        foreign=tuple(x for x in listed if x not in known_ids),
+        empty=int((lined & ~known).sum()),
+        unlabelled=int((~lined).sum()),
+    )
+
+
+def _label_places(raw: Raw, own: int, column: str | None) -> list[int]:
+    """Which columns hold the labels."""
+    others = [place for place in range(len(raw.names)) if place != own]
+    if column is not None:
+        wanted = [column] if column in raw.names else [name.strip() for name in column.split(",")]
+        lacking = [name for name in wanted if name not in raw.names]
+        if lacking:
+            raise ValueError(
+                f"there is no column {lacking[0]!r}; the columns are {some([repr(x) for x in raw.names])}"
+            )
+        return [raw.names.index(name) for name in wanted]
+    if len(others) == 1:
+        return others
+    called = [place for place in others if raw.names[place].lower() in NAMES]
+    if len(called) != 1:
+        raise ValueError(
+            f"which column is the label? There are {some([repr(raw.names[p]) for p in others])}; "
+            "name one as FILE:COLUMN"
+        )
+    return called
+
+
+def _nothing_fits(raw: Raw, own: int, listed: Sequence[str], wanted: Sequence[str]) -> str:
+    """A sentence about two lists of ids that have nothing in common."""
+    known = set(wanted)
+    fits = [name for place, name in enumerate(raw.names) if place != own and known & set(raw.texts(place))]
+    pairs = alike(listed, wanted)
+    example, other = pairs[0] if pairs else (listed[0], wanted[0])
+    return (
+        f"none of its {len(listed)} ids (column {raw.names[own]!r}, e.g. {shown(example[:80])}) is among "
+        f"the {len(wanted)} samples (e.g. {shown(other[:80])})"
+        + (f"; {len(pairs)} differ only in {HOW}: write them alike" if pairs else "")
+        + (f"; column {fits[0]!r} does hold ids of samples: say so (--id {fits[0]})" if fits else "")
+        + ("" if pairs or fits else "; give the labels of these samples, or the column of their ids")
+    )
+
+
+# ---------------------------------------------------------------------------------------------- a view
+
+
+def _of_a_view(source: str, data: Views) -> tuple[str, str] | None:
+    """The view and the column that `source` means, if any; several views may have such a column."""
+    view, _, column = source.partition(":")
+    names: dict[str, list[str]] = {}
+    for name in data.names:
+        features = data.features(name)
+        names[name] = [] if features is None else features.tolist()
+    if column and view in names and column in names[view]:
+        return view, column
+    having = [name for name, own in names.items() if source in own]
+    if len(having) > 1:
+        raise ValueError(
+            f"views {some([repr(name) for name in having])} all have a column {source!r}; name one as "
+            f"{having[0]}:{source}"
+        )
+    return (having[0], source) if having else None
+
+
+def _from_view(data: Views, view: str, column: str, kind: Kind | None) -> Labels:
+    features = data.features(view)
+    assert features is not None
+    place = features.tolist().index(column)
+    own = data.block(view)[:, [place]]
+    numbers = np.asarray(own.toarray() if hasattr(own, "toarray") else own, dtype=float).ravel()
+    levels = data.levels(view).get(column)
+    cells = [""] * len(data)
+    having = np.flatnonzero(data.observed[:, data.names.index(view)])
+    for sample, number in zip(having.tolist(), numbers.tolist(), strict=True):
+        if number == number:
+            cells[sample] = repr(number).removesuffix(".0") if levels is None else levels[int(number)]
+    found, values, known = targets((column,), [cells], kind)
+    empty = int((~known[having]).sum())
+    return Labels(
+        found,
+        (column,),
+        values,
+        known,
+        empty=empty,
+        unlabelled=len(data) - len(having),
+        leaves=(view, column),
+    )
+
+
+# ------------------------------------------------------------------------------------------- an array
+
+
+def _from_array(source: str, path: Path, n: int, kind: Kind | None) -> Labels:
+    with archive(path) as members:
         if source not in members:
             others = [key for key in members if not is_data(key)]
             raise ValueError(
                 f"holds no labels {source[:80]!r}; "
                 + (f"other arrays in it are {others[:8]}; " if others else "")
-                + "name one, or give a CSV file with the columns id and label"
+                + "name one, or a table as FILE:COLUMN"
             )
         try:
-            return as_labels(members[source].read(), len(ids))
+            values, known, found = as_labels(members[source].read(), n, kind)
         except ValueError as error:
             raise ValueError(str(error) if repr(source) in str(error) else f"{source!r}: {error}") from None
+    return Labels(found, (source,), values, known, empty=int((~known).sum()))
 
 
-def as_labels(values: Array, n: int) -> tuple[Array, Array]:
-    """An array as labels, whole numbers as integers, and which of them are there."""
+def as_labels(values: Array, n: int, kind: Kind | None = None) -> tuple[Array, Array, Kind]:
+    """An array as labels, whole numbers as integers, which of them are there, and what they are."""
     if values.shape != (n,):
         raise ValueError(f"labels of shape {values.shape} for {n} samples; one for each is wanted")
     if values.dtype.kind == "U":
-        values = np.char.strip(values)
-        return values, values != ""
-    if values.dtype.kind == "f":
-        there = ~np.isnan(values)
-        known = values[there].astype(float)
-        whole = (np.abs(known) <= 2.0**53) & (known == np.round(known))
-        if not whole.all():
-            raise ValueError(f"{known[~whole][0]} is no class; texts or whole numbers are wanted")
-        return np.where(there, values, 0.0).astype(np.int64), there
-    if values.dtype.kind not in "biu":
-        raise ValueError(f"labels are {values.dtype}; texts or whole numbers are wanted")
-    return values, np.ones(n, bool)
-
-
-def from_table(path: Path, ids: Array) -> tuple[Array, Array]:
-    """Labels out of a CSV file, found by id, which is compared as text."""
-    with reading(path):
-        found = _table(path)
-        wanted = [str(x) for x in ids.tolist()]
-        missing = [x for x in wanted if x not in found]
-        if missing:
-            raise ValueError(
-                f"{len(missing)} of {len(wanted)} samples have no line: {_some(missing)}; "
-                "give every sample one, with an empty label if it has none"
-            )
-        known = set(wanted)
-        extra = [x for x in found if x not in known]
-        if extra:
-            raise ValueError(
-                f"{len(extra)} id(s) are not among the {len(wanted)} samples: {_some(extra)}; "
-                "mend or remove those lines"
-            )
-        labels = np.array([found[x] for x in wanted], dtype=str)
-    return labels, labels != ""
-
-
-def _table(path: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
-    with read_table(path, "a table of labels") as (header, rows):
-        if header.count("id") != 1 or header.count("label") != 1:
-            came = ", ".join(cell[:20] for cell in header[:6]) or "empty"
-            raise ValueError(f"the first line must name the columns id and label; it is {came}")
-        a, b = header.index("id"), header.index("label")
-        for number, line in rows:
-            if line[a] in found:
-                raise ValueError(f"sample {shown(line[a][:80])} has more than one line, e.g. line {number}")
-            found[line[a]] = line[b]
-    return found
-
-
-def _some(ids: Sequence[str], most: int = 3) -> str:
-    return ", ".join(shown(x[:80]) for x in ids[:most]) + (", ..." if len(ids) > most else "")
+        found, texts, known = targets(
+            ("",), [[cell.strip() for cell in values.tolist()]], kind or "classes"
+        )
+        return texts, known, found
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"labels are {values.dtype}; texts or numbers are wanted")
+    known = values == values
+    there = values[known].astype(float)
+    odd = there[(np.abs(there) > 2.0**53) | (there != np.round(there))]
+    if kind == "numbers" or (kind is None and (len(odd) or len(np.unique(there)) > MOST_CLASSES)):
+        return values.astype(float), known, "numbers"
+    if len(odd):
+        raise ValueError(f"{odd[0]} is no class; texts or whole numbers are wanted")
+    if kind not in (None, "classes"):
+        raise ValueError(f"one array cannot be {kind}; name columns of a table as FILE:COLUMN,COLUMN")
+    return (
+        (np.where(known, values, 0).astype(np.int64) if values.dtype.kind == "f" else values),
+        known,
+        "classes",
+    )

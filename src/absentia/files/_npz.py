@@ -13,11 +13,16 @@ Keys
     for ``view_<name>`` files the order of the columns of ``mask``, by default the order in the file).
     ``view_names`` is read as ``names``.
 
+``features_<name>``, ``levels_<name>``
+    Optional names of a view's features, and, for those that are categories, a JSON text
+    ``{feature: [level 0, level 1, ...]}``.
+
 Other keys are left alone.  Nothing is ever unpickled.  How files are opened and written, and how much
 memory one may take, is in ``_archive``.  Data are written some rows at a time: kernels that are held as
 factors are never made whole.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, check_unique
+from absentia.data import KernelViews, Views, check_unique, named
 from absentia.files._archive import Pieces, archive, write_arrays
 from absentia.files._errors import PathLike, reading
 from absentia.files._options import Options
@@ -47,7 +52,7 @@ def read_npz(path: PathLike, options: Options = NOTHING_SAID) -> Views | KernelV
         return from_arrays(arrays)
 
 
-def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
+def write_npz(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
     """Write Views or square KernelViews to ``.npz``; `extra` arrays go in beside them."""
     return write_arrays(path, {**_to_arrays(data), **extra})
 
@@ -71,7 +76,29 @@ def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
         if sorted(names) != sorted(views):
             raise ValueError(f"'names' lists {names} but the views are {sorted(views)}")
         views = {name: views[name] for name in names}
-    return Views.from_dict(views, ids=ids, observed=mask)
+    found = Views.from_dict(views, ids=ids, observed=mask)
+    features = {name: _feature_texts(arrays, name) for name in views if f"features_{name}" in arrays}
+    levels = {name: _level_texts(arrays, name) for name in views if f"levels_{name}" in arrays}
+    return named(found, features, levels) if features or levels else found
+
+
+def _feature_texts(arrays: Mapping[str, Array], name: str) -> list[str]:
+    texts = arrays[f"features_{name}"]
+    if texts.ndim != 1 or texts.dtype.kind != "U":
+        raise ValueError(
+            f"'features_{name}' is {texts.dtype} of shape {texts.shape}; a list of texts is wanted"
+        )
+    return [str(text) for text in texts.tolist()]
+
+
+def _level_texts(arrays: Mapping[str, Array], name: str) -> dict[str, list[str]]:
+    text = arrays[f"levels_{name}"]
+    found = json.loads(str(text)) if text.shape == () and text.dtype.kind == "U" else None
+    if not isinstance(found, dict) or not all(
+        isinstance(own, list) and all(isinstance(level, str) for level in own) for own in found.values()
+    ):
+        raise ValueError(f"'levels_{name}' must be a JSON text, {{feature: [levels]}}")
+    return found
 
 
 def _neither(held: list[str]) -> str:
@@ -126,7 +153,8 @@ def _is_view(key: str) -> bool:
 
 def is_data(key: str) -> bool:
     """Whether :func:`from_arrays` reads this key."""
-    return key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
+    beside = key.startswith(("features_", "levels_"))
+    return beside or key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
 
 
 def _to_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
@@ -140,7 +168,19 @@ def _to_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
         data.demand_square()
         rows = (one for name in data.names for one in _pieces(data, name, 8 * len(data)))
         return {"K": Pieces(np.dtype(float), (data.n_views, *data.shape), rows), **common}
-    return {f"view_{name}": _view(data, name) for name in data.names} | common
+    return {f"view_{name}": _view(data, name) for name in data.names} | common | _names_of(data)
+
+
+def _names_of(data: Views) -> dict[str, Array]:
+    """Names of features and levels of categories, for views that have them."""
+    found = {}
+    for name in data.names:
+        features, levels = data.features(name), data.levels(name)
+        if features is not None:
+            found[f"features_{name}"] = features
+        if levels:
+            found[f"levels_{name}"] = np.array(json.dumps({key: list(own) for key, own in levels.items()}))
+    return found
 
 
 def _view(data: Views, name: str) -> Pieces:

@@ -60,10 +60,11 @@ def text_lines(path: PathLike, wanted: str) -> Iterator[Iterator[str]]:
     with reading(path), opened(path, wanted) as file:
         Budget().spend(TEXT_NEEDS * os.fstat(file.fileno()).st_size, "this text")
         with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
-            yield _lines(text)
+            yield read_lines(text)
 
 
-def _lines(file: IO[str]) -> Iterator[str]:
+def read_lines(file: IO[str]) -> Iterator[str]:
+    """Lines of a text, one at a time, none of them endless."""
     for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), ""), 1):
         if len(line) > LONGEST_LINE:
             raise ValueError(f"line {number} is longer than {LONGEST_LINE} characters; is this a table?")

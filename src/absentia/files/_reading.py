@@ -11,6 +11,7 @@ from typing import Any
 
 from absentia.data import KernelViews, Views
 from absentia.files._errors import PathLike, reading
+from absentia.files._formats import TABLES
 from absentia.files._opening import there
 from absentia.files._options import Opened, Options
 
@@ -24,7 +25,10 @@ READERS = {
     ".zarr": "_zarr:read_zarr",
     ".h5ad": "_anndata:read_h5ad",
     ".h5mu": "_anndata:read_h5mu",
+    ".toml": "_manifest:read_manifest",
+    **dict.fromkeys(TABLES, "_frames:read_table_file"),
 }
+FOLDER = "_folder:read_folder"
 
 
 def read(
@@ -79,7 +83,14 @@ def ending(path: Path) -> str | None:
 def reader_of(path: Path) -> Any:
     """The function that reads this file or folder, or None."""
     known = ending(path)
-    return None if known is None else loaded(READERS[known])
+    if known is None:
+        return loaded(FOLDER) if path.is_dir() else None
+    return loaded(READERS[known])
+
+
+def is_known(path: Path) -> bool:
+    """Whether a file is of a kind that is read."""
+    return ending(path) is not None
 
 
 def loaded(name: str) -> Any:
@@ -91,5 +102,4 @@ def loaded(name: str) -> Any:
 def _unknown(path: Path) -> str:
     if not there(path):
         return "no such file"
-    kind = "is a folder" if path.is_dir() else "is of no known kind"
-    return f"{kind}; it may be a folder of tables or end in {', '.join(sorted(READERS))}"
+    return f"is of no known kind; it may be a folder of tables or end in {', '.join(sorted(READERS))}"

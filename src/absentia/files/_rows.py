@@ -1,6 +1,8 @@
 """Kernels of new samples against training samples: out of a file, and in the training samples' order."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from absentia.data import (
 from absentia.files._archive import read_arrays
 from absentia.files._errors import PathLike, reading
 from absentia.files._npz import beside, checked_ids, from_arrays, is_data
+from absentia.files._options import Options
+from absentia.files._reading import read
 
 
 def against(data: KernelViews, training: Presence) -> KernelViews:
@@ -55,13 +59,23 @@ def against(data: KernelViews, training: Presence) -> KernelViews:
     return KernelViews.between(Presence(data.ids, training.names, rows), known, blocks, diagonals)
 
 
-def read_new(path: PathLike) -> Views | KernelViews:
-    """New samples: features or square kernels as ``_npz.read`` takes them, or rows of kernels.
+def read_new(path: PathLike, **options: Any) -> Views | KernelViews:
+    """New samples: whatever :func:`read` takes, or rows of kernels in an .npz file.
 
     Rows have the keys ``K`` (views x new samples x training samples, NaN where absent), ``column_ids`` (the
     training samples), and optionally ``ids``, ``mask`` and ``names`` of the new samples and views.
+
+    Parameters
+    ----------
+    path : path-like
+        What to read.
+    **options : optional
+        As in :func:`read`.
     """
+    if Path(path).suffix.lower() != ".npz":
+        return read(path, **options)
     with reading(path):
+        Options(**options).refuse("id", "views", "layer", "use_rep", why="an .npz file")
         arrays = read_arrays(path, lambda key: is_data(key) or key == "column_ids")
         K = arrays.get("K")
         if "column_ids" in arrays:

@@ -1,4 +1,4 @@
 """From features to kernels."""
 
 from absentia.kernels._estimators import CombineKernels, ViewKernels
-from absentia.kernels._fitting import KERNELS, feature_order
+from absentia.kernels._fitting import KERNELS

@@ -29,8 +29,9 @@ from absentia.core import (
     method,
     parameters_of,
     symmetrize,
+    warn,
 )
-from absentia.data import KernelViews, Presence, Views, check_kernel, shown
+from absentia.data import AbsenceWarning, Coding, KernelViews, Presence, Views, check_kernel, shown
 from absentia.kernels._fitting import ColumnKernel, FactorMap, FeatureKernel, Finish, Options, squared_norms
 
 
@@ -51,6 +52,8 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
         Subtract each feature's mean and divide by its deviation, both over observed training rows.
         Kernels of counts, sets and directions (chi2, cosine, jaccard, tanimoto) never do; sparse
         views are divided but not shifted.
+    log : bool, default False
+        Take ``log(1 + x)`` of the features first; for counts.
     per_view : dict, optional
         Exceptions by view: ``{"text": "cosine", "assay": {"kernel": "rbf", "gamma": 0.1}}``.
         ``"precomputed"`` here takes a view whose columns are the sample ids.
@@ -92,6 +95,7 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
     _: KW_ONLY
     gamma: Positive | Literal["median"] = "median"
     standardize: bool = True
+    log: bool = False
     per_view: Mapping[str, Any] | None = None
     normalize: Literal["diagonal", "trace"] | None = "diagonal"
     center: bool = False
@@ -123,20 +127,19 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
     def transform(self, X: Views | KernelViews) -> KernelViews:
         """Kernels of new samples against the training samples; what is absent stays absent.
 
-        Views that the new samples lack altogether may be left out of `X`.
+        Views that the new samples lack altogether may be left out of `X`.  Columns are found by name; what
+        differs from training is warned of.
         """
         check_is_fitted(self, "names_in_")
         _check_input(X, self.kernel)
-        unknown = [name for name in X.names if name not in self.names_in_]
-        if unknown:
-            raise ValueError(f"view {unknown[0]!r} was not there in training: {list(self.names_in_)}")
+        X = self._known(X)
         rows = Presence(X.ids, self.names_in_, _columns(X, self.names_in_))
         blocks: dict[str, Array | Operator] = {}
         diagonals: dict[str, Array] = {}
         for v, name in enumerate(self.names_in_):
             if name in X.names and name in self._maps:
                 assert isinstance(X, Views)
-                Phi = self._maps[name].new(X.block(name), X.features(name))
+                Phi = self._maps[name].new(X.block(name))
                 blocks[name] = Gram(Phi, self._maps[name].Phi)
                 diagonals[name] = squared_norms(Phi)
             elif name in X.names:
@@ -146,6 +149,21 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
                 width = int(self._train.observed[:, v].sum())
                 blocks[name], diagonals[name] = np.zeros((0, width)), np.zeros(0)
         return KernelViews.between(rows, self._train, blocks, diagonals)
+
+    def matched(self, X: Views) -> list[str]:
+        """How the columns of new samples go with those of training, a sentence for each view."""
+        check_is_fitted(self, "names_in_")
+        return self._coding.sentences(X)
+
+    def _known(self, X: Any) -> Any:
+        """`X` with the views and, for features, the columns of training."""
+        unknown = [name for name in X.names if name not in self.names_in_]
+        if len(unknown) == X.n_views or (unknown and isinstance(X, KernelViews)):
+            raise ValueError(f"view {unknown[0]!r} was not there in training: {list(self.names_in_)}")
+        if unknown:
+            warn(f"view(s) {unknown} were not there in training and are ignored", AbsenceWarning)
+            X = X.select([name for name in X.names if name in self.names_in_])
+        return X if isinstance(X, KernelViews) else self._coding.of_new(X)
 
     def restricted(self, samples: Array, had: Array) -> Any:
         """The same, against the training samples at these positions only, in the views they `had`.
@@ -181,12 +199,15 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
         seed = int(generator(self.random_state).integers(2**31))
         if isinstance(X, KernelViews):
             X.demand_square()
+        else:
+            self._coding = Coding.learn(X, [n for n in X.names if options[n].kernel != "precomputed"])
+            X = self._coding(X)
         for v, name in enumerate(X.names):
             if isinstance(X, KernelViews):
                 raw = X.block(name), X.diagonal(name)
             else:
                 ids = X.ids[X.observed[:, v]]
-                view = self._raw[name] = _fitted(X, name, ids, options[name])
+                view = self._raw[name] = self._fitted(X, name, ids, options[name])
                 if options[name].approx and isinstance(view, FeatureKernel):
                     self._maps[name] = FactorMap(view, X.block(name).dtype, seed)
                     continue
@@ -197,6 +218,11 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
         self._train = Presence(X.ids, X.names, X.observed)
         self.names_in_, self.ids_ = X.names, X.ids
         self.gamma_ = {name: view.gamma for name, view in self._raw.items()}
+
+    def _fitted(self, X: Views, name: str, ids: Array, options: Options) -> FeatureKernel | ColumnKernel:
+        if options.kernel == "precomputed":
+            return ColumnKernel(name, X.block(name), ids, X.features(name))
+        return FeatureKernel(name, X.block(name), options, self._coding.views[name].groups())
 
     def _new(self, X: Views | KernelViews, name: str, ids: Array) -> tuple[Array, Array]:
         if isinstance(X, KernelViews):
@@ -235,12 +261,6 @@ def _as_options(spec: Any) -> dict[str, Any]:
             f"per_view has no option {sorted(unknown)[0]!r}; the options are {sorted(allowed)}"
         )
     return dict(spec)
-
-
-def _fitted(X: Views, name: str, ids: Array, options: Options) -> FeatureKernel | ColumnKernel:
-    if options.kernel == "precomputed":
-        return ColumnKernel(name, X.block(name), ids, X.features(name))
-    return FeatureKernel(name, X.block(name), X.features(name), options)
 
 
 def _check_input(X: Any, kernel: Any) -> None:

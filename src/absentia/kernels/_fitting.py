@@ -106,6 +106,7 @@ class Options:
     kernel: str | Callable[[Any, Any], Array]
     gamma: float | str
     standardize: bool
+    log: bool
     normalize: str | None
     center: bool
     missing_values: str
@@ -121,10 +122,10 @@ class FeatureKernel:
 
     gamma: float | None = None
 
-    def __init__(self, name: str, X: Any, features: Array | None, options: Options) -> None:
-        self.name, self.options, self.n_features, self.names = name, options, X.shape[1], features
-        self._check(X)
-        self._learn_features(X)
+    def __init__(self, name: str, X: Any, options: Options, groups: Array | None = None) -> None:
+        self.name, self.options = name, options
+        X = self._checked(X)
+        self._learn_features(X, groups)
         self.X = self._prepared(X)
         if self.kernel.metric is not None:
             self.gamma = self._width(self.kernel.metric)
@@ -142,21 +143,15 @@ class FeatureKernel:
         return K, np.array(K.diagonal())
 
     def new(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
-        X = self.prepare_new(X, features)
+        X = self.prepare_new(X)
         return self.values(X, self.X), self._diagonal(X)
 
-    def prepare_new(self, X: Any, features: Array | None) -> Any:
+    def prepare_new(self, X: Any) -> Any:
         """Features of new samples, checked, filled and standardised as in training."""
-        X = X[:, feature_order(self.name, self.names, features)]
-        if X.shape[1] != self.n_features:
-            raise ValueError(
-                f"view {self.name!r} has {X.shape[1]} features but had {self.n_features} in training; "
-                "give the same features in the same order"
-            )
-        self._check(X)
-        return self._prepared(X)
+        return self._prepared(self._checked(X))
 
-    def _check(self, X: Any) -> None:
+    def _checked(self, X: Any) -> Any:
+        """Features, or their logarithms, if the kernel can do with them."""
         sparse = scipy.sparse.issparse(X)
         data = X.data if sparse else X
         missing = int(np.isnan(data).sum())
@@ -165,14 +160,19 @@ class FeatureKernel:
                 f"view {self.name!r}: {missing} value(s) are missing inside observed samples; "
                 "fill them first, or use missing_values='mean' (dense views only)"
             )
-        if self.kernel.nonnegative and data.size and np.nanmin(data) < 0:
+        if (self.kernel.nonnegative or self.options.log) and (data < 0).any():
+            what = f"the {self.options.kernel} kernel is" if self.kernel.nonnegative else "logarithms are"
             raise ValueError(
-                f"view {self.name!r}: the {self.options.kernel} kernel is for counts and frequencies, "
-                f"but the lowest value is {np.nanmin(data):.4g}; use another kernel for this view"
+                f"view {self.name!r}: {what} for counts and frequencies, but the lowest value is "
+                f"{np.nanmin(data):.4g}; do without for this view"
             )
+        return np.log1p(X) if self.options.log else X
 
-    def _learn_features(self, X: Any) -> None:
-        """Mean and deviation of every feature over the observed training rows."""
+    def _learn_features(self, X: Any, groups: Array | None) -> None:
+        """Mean and deviation of every feature over the observed training rows.
+
+        `groups` says which features are levels of one category: together they vary as much as a number.
+        """
         standardize = self.options.standardize and self.kernel.standardize
         if scipy.sparse.issparse(X):
             mean, std = np.zeros(X.shape[1]), _sparse_std(X)
@@ -191,6 +191,9 @@ class FeatureKernel:
         self.center = standardize
         # a constant feature's deviation is rounding, not zero
         varies = std > 1e-14 * _largest(X)
+        if groups is not None:
+            total = np.sqrt(np.bincount(groups, np.where(varies, std, 0.0) ** 2))[groups]
+            std, varies = total, total > 0
         self.scale = np.where(varies, std, 1.0) if standardize else np.ones(X.shape[1])
 
     def _prepared(self, X: Any) -> Any:
@@ -262,20 +265,6 @@ def _largest(X: Any) -> Array:
     return np.where(np.isnan(X), 0.0, np.abs(X)).max(axis=0)
 
 
-def feature_order(name: str, trained: Array | None, came: Array | None) -> Any:
-    """Where the training features are among those that came, by name if both have names."""
-    if trained is None or came is None or np.array_equal(trained, came):
-        return slice(None)
-    where = {feature: position for position, feature in enumerate(came.tolist())}
-    missing = [feature for feature in trained.tolist() if feature not in where]
-    if missing:
-        raise ValueError(
-            f"view {name!r}: feature {missing[0]!r} of the training samples is not among the new samples' "
-            "features; give the same features (their order does not matter)"
-        )
-    return [where[feature] for feature in trained.tolist()]
-
-
 @kept
 class ColumnKernel:
     """A precomputed kernel given as a feature view whose columns are the sample ids."""
@@ -343,8 +332,8 @@ class FactorMap:
         """The same, against fewer training samples."""
         return altered(self, Phi=self.Phi[rows])
 
-    def new(self, X: Any, features: Array | None) -> Array:
-        return self._finished(self._raw(self.kernel.prepare_new(X, features)))
+    def new(self, X: Any) -> Array:
+        return self._finished(self._raw(self.kernel.prepare_new(X)))
 
     def _raw(self, X: Any, chunk: int = 20_000) -> Array:
         parts = [self._map(X[a : a + chunk]).astype(self.dtype) for a in range(0, X.shape[0], chunk)]

@@ -13,7 +13,9 @@ KERNELS = KernelViews.from_dense([np.eye(4), np.eye(4)], names=["a", "b"])
 
 
 def known(of, X):
-    return SimpleNamespace(names_in_=X.names, ids_=X.ids, _widths=INPUTS[of].widths(X))
+    learner = SimpleNamespace(names_in_=X.names, ids_=X.ids, _widths=INPUTS[of].widths(X))
+    learner.coded = INPUTS[of].learned(X, learner)
+    return learner
 
 
 @pytest.mark.parametrize(("of", "X", "other"), [("kernels", KERNELS, VIEWS), ("views", VIEWS, KERNELS)])
@@ -21,7 +23,7 @@ def test_each_takes_its_own(of, X, other):
     takes = INPUTS[of]
     assert takes.pairwise == (of == "kernels")
     assert takes.check(X) is X
-    assert takes.check_rows(X, known(of, X)) is X
+    assert takes.check_rows(X, known(of, X)).names == X.names
     for wrong in (other, np.eye(4), None):
         for check in (takes.check, lambda rows: takes.check_rows(rows, known(of, X))):
             with pytest.raises(
@@ -38,8 +40,11 @@ def test_features_have_to_be_as_many_again():
     learner = known("views", VIEWS)
     assert learner._widths == (2, 3)
     fewer = Views.from_dict({"a": np.ones((1, 2)), "b": np.ones((1, 2))})
-    with pytest.raises(ValueError, match=r"{'a': 2, 'b': 2} came, {'a': 2, 'b': 3} were there in training"):
+    with pytest.raises(ValueError, match=r"view 'b' has 2 features but had 3 in training"):
         INPUTS["views"].check_rows(fewer, learner)
+    with pytest.raises(ValueError, match=r"views \['a'\] came, \['a', 'b'\] were there in training"):
+        INPUTS["views"].check_rows(VIEWS.select(["a"]), learner)
+    assert INPUTS["views"].check_rows(VIEWS.select(["b", "a"]), learner).names == ("a", "b")
     assert len(INPUTS["views"].check_rows(VIEWS[[]], learner)) == 0
     with pytest.raises(ValueError, match="no sample to learn from"):
         INPUTS["views"].check(VIEWS[[]])

@@ -147,7 +147,8 @@ def read_training(file: Path, source: str) -> Training:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AbsenceWarning)  # said below, in terms of what is learned from
         data = files.read(file)
-    y, labelled = files.read_labels(source, file, data.ids)
+    found = files.read_labels(source, data, file, kind="classes")
+    data, y, labelled = found.without(data), found.values, found.known
     blind = ~data.observed.any(axis=1)
     dropped = {
         "without a label": int((~labelled).sum()),

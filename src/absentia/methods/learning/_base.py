@@ -120,8 +120,9 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         weight = labels.weighted(getattr(self, "class_weight", None)) * X.observed.any(axis=1)
         self.classes_, self._prior = labels.classes, labels.prior
         with suited_to(len(X)):
-            self._learn(X, labels.codes, weight)
-            self._remember(X)
+            coded = self._input.learned(X, self)
+            self._learn(coded, labels.codes, weight)
+            self._remember(coded)
             self._chances = calibrated(self, X, labels) if self._offers_chances() else None
         return self
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, check_kernels
+from absentia.data import Coding, KernelViews, Views, check_kernels
 
 
 class Kernels:
@@ -13,6 +13,10 @@ class Kernels:
 
     pairwise = True
     check = staticmethod(check_kernels)
+
+    def learned(self, X: Any, learner: Any) -> Any:
+        """What `learner` learns from: the kernels as they are."""
+        return X
 
     def check_rows(self, X: Any, learner: Any) -> Any:
         """New samples that go with those that `learner` has learned from."""
@@ -44,14 +48,20 @@ class Features:
             raise ValueError("there is no sample to learn from")
         return X
 
+    def learned(self, X: Any, learner: Any) -> Any:
+        """What `learner` learns from: features, of which it remembers the columns."""
+        learner._coding = Coding.learn(X)
+        return learner._coding(X)
+
     def check_rows(self, X: Any, learner: Any) -> Any:
-        """New samples that have the views and as many features as those that `learner` has learned from."""
+        """New samples that have the views and features that `learner` has learned from, found by name."""
         X = self._views(X)
-        if (X.names, self.widths(X)) != (learner.names_in_, learner._widths):
-            came = dict(zip(X.names, self.widths(X), strict=True))
-            wanted = dict(zip(learner.names_in_, learner._widths, strict=True))
-            raise ValueError(f"views and numbers of features {came} came, {wanted} were there in training")
-        return X
+        if sorted(X.names) != sorted(learner.names_in_):
+            raise ValueError(
+                f"views {list(X.names)} came, {list(learner.names_in_)} were there in training; give a "
+                "view that nobody has as rows of NaN"
+            )
+        return learner._coding.of_new(X.select(learner.names_in_))
 
     def widths(self, X: Any) -> tuple[int, ...]:
         """Numbers of features, which have to be the same again."""

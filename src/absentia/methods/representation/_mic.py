@@ -64,8 +64,7 @@ from absentia.core import (
     kept,
     method,
 )
-from absentia.data import Ordering, Presence, Views, ordered, shown
-from absentia.kernels import feature_order
+from absentia.data import Coding, Ordering, Presence, Views, ordered, shown
 
 #: Numbers of each view: in their order, or by name.
 ByView = np.ndarray | list[float] | tuple[float, ...] | Mapping[str, float]
@@ -185,16 +184,6 @@ class Scaling:
     span: Array
     mean: Array
     share: float  # of samples that have the view
-    features: Array | None
-
-    def ordered(self, name: str, X: Array, features: Array | None) -> Array:
-        """The features that were there in training, in their order."""
-        X = X[:, feature_order(name, self.features, features)]
-        if X.shape[1] != len(self.mean):
-            raise ValueError(
-                f"view {name!r}: {X.shape[1]} features came, {len(self.mean)} were there in training"
-            )
-        return X
 
     def __call__(self, X: Array) -> Array:
         X = np.maximum((X - self.low) / self.span, 0.0)
@@ -262,6 +251,8 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
         self._check_parameters()
         _check_views(X)
         X.warn_of_absence()
+        self._coding = Coding.learn(X)
+        X = self._coding(X)
         self._scaling = {
             name: self._learned(X, v) for v, name in enumerate(X.names) if X.observed[:, v].any()
         }
@@ -299,7 +290,7 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
         _check_views(X)
         if X.names != self.names_in_:
             raise ValueError(f"views {list(X.names)} came, {list(self.names_in_)} were there in training")
-        parts = self._parts(X)
+        parts = self._parts(self._coding.of_new(X))
         V = tuple(self.components_.values())
         level = tuple(
             np.repeat(part.X.sum(axis=1, keepdims=True) / self.n_components, self.n_components, axis=1)
@@ -339,7 +330,7 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
         else:
             _check_non_negative(X, v, block)
         mean = (np.nanmean(block, axis=0) - low) / span
-        return Scaling(low, span, mean, float(X.observed[:, v].mean()), X.features(name))
+        return Scaling(low, span, mean, float(X.observed[:, v].mean()))
 
     def _parts(self, X: Views) -> list[Part]:
         """Every view over all samples: the mean, with less weight, where absent."""
@@ -348,7 +339,7 @@ class MIC(Iterative, TransformerMixin, Method):  # type: ignore[misc]
             if name not in self._scaling:
                 continue
             scaling, present = self._scaling[name], X.observed[:, v]
-            block = scaling.ordered(name, _dense(X.block(name)), X.features(name))
+            block = _dense(X.block(name))
             if self.scale is None:
                 _check_non_negative(X, v, block)
             full = np.tile(scaling.mean, (len(X), 1))

@@ -1,0 +1,235 @@
+"""A view's columns as features: found by name, a category as one feature for each of its levels.
+
+Everything is learned on training samples: which columns there are, and which levels they have.  Of new
+samples, columns are found by name whatever their order; one that is not there is missing values (zeros in a
+sparse view), one that training did not have is left out, and a level that training did not have is none of
+the known ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from absentia.core import Array, frozen, kept, warn
+from absentia.data._gaps import AbsenceWarning, shown
+from absentia.data._views import Views
+
+
+class Match(NamedTuple):
+    """Where the columns of training are among those that came (-1: nowhere), and what else came."""
+
+    places: Array
+    missing: list[str]
+    unknown: list[str]
+
+    @property
+    def as_it_was(self) -> bool:
+        """Whether the columns that came are those of training in their order."""
+        return not self.unknown and bool((self.places == np.arange(len(self.places))).all())
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class ViewCoding:
+    """What the columns of one view were in training: their names, and the levels of the categories."""
+
+    name: str
+    width: int
+    columns: Array | None
+    levels: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def learn(cls, X: Views, name: str) -> ViewCoding:
+        """From the samples that have the view; levels that none of them has are none."""
+        block, columns = X.block(name), X.features(name)
+        where = {} if columns is None else {c: j for j, c in enumerate(columns.tolist())}
+        levels = {c: _seen(block[:, where[c]], all_of_it) for c, all_of_it in X.levels(name).items()}
+        return cls(name, block.shape[1], columns, levels)
+
+    def match(self, came: Array | None, width: int) -> Match:
+        """Find the columns of training among `width` columns, by name if both have names."""
+        if self.columns is None or came is None:
+            if width != self.width:
+                raise ValueError(
+                    f"view {self.name!r} has {width} features but had {self.width} in training; give the "
+                    "same features in the same order, or tables with column names both times"
+                )
+            return Match(np.arange(width), [], [])
+        where = {column: place for place, column in enumerate(came.tolist())}
+        places = np.array([where.get(column, -1) for column in self.columns.tolist()], dtype=int)
+        if self.width and (places < 0).all():
+            raise ValueError(
+                f"view {self.name!r}: none of its {self.width} features in training, e.g. "
+                f"{shown(self.columns[0])}, is among the {width} that came, e.g. {shown(came[0])}; "
+                "give columns the names that they had in training"
+            )
+        known = set(self.columns.tolist())
+        missing = self.columns[places < 0].tolist()
+        return Match(places, missing, [column for column in came.tolist() if column not in known])
+
+    def __call__(self, X: Views) -> tuple[Any, Array | None]:
+        """The view's features, those of training in their order, and their names."""
+        block, came = X.block(self.name), X.features(self.name)
+        match = self.match(came, block.shape[1])
+        block = block if match.as_it_was else _taken(block, match.places)
+        levels = X.levels(self.name)
+        if not self.levels and not levels:
+            return block, came if self.columns is None else self.columns
+        assert self.columns is not None
+        parts = [self._part(c, block[:, j], levels.get(c)) for j, c in enumerate(self.columns.tolist())]
+        return np.hstack(parts) if parts else block, np.array(self.names(), dtype=str)
+
+    def _part(self, column: str, values: Array, came: tuple[str, ...] | None) -> Array:
+        """A column as one feature, or as one for each level of training."""
+        if column not in self.levels:
+            return values[:, None] if came is None else self._numbers(column, values, came)[:, None]
+        texts = _texts(values, came)
+        missing = texts == ""
+        part = (texts[:, None] == np.array(self.levels[column], dtype=str)).astype(values.dtype)
+        part[missing] = np.nan
+        return part
+
+    def _numbers(self, column: str, codes: Array, levels: tuple[str, ...]) -> Array:
+        """A column that was numbers in training and is texts now."""
+        strange = [level for level in levels if not _is_float(level)]
+        if strange:
+            raise ValueError(
+                f"view {self.name!r}, column {column!r}: numbers in training, and now {strange[0]!r}; mend "
+                "the values, or leave them empty"
+            )
+        return _at(np.array([float(level) for level in levels]), codes)
+
+    def names(self) -> list[str]:
+        """Names of the features; ``stage=II`` for a level."""
+        columns = [] if self.columns is None else self.columns.tolist()
+        return [
+            name
+            for c in columns
+            for name in ([f"{c}={level}" for level in self.levels[c]] if c in self.levels else [c])
+        ]
+
+    def groups(self) -> Array | None:
+        """For each feature the column that it comes from; None where each is one of its own."""
+        if not self.levels or self.columns is None:
+            return None
+        counts = [len(self.levels.get(c, (c,))) for c in self.columns.tolist()]
+        return np.repeat(np.arange(self.width), counts)
+
+    def differences(self, X: Views) -> list[str]:
+        """What differs from training, in words."""
+        match = self.match(X.features(self.name), X.block(self.name).shape[1])
+        found = []
+        if match.missing:
+            how = "zero" if scipy.sparse.issparse(X.block(self.name)) else "the training mean"
+            found.append(f"{len(match.missing)} missing (filled with {how}: {_some(match.missing)})")
+        if match.unknown:
+            found.append(f"{len(match.unknown)} unknown (ignored: {_some(match.unknown)})")
+        for column, levels in X.levels(self.name).items():
+            known = self.levels.get(column)
+            new = [] if known is None else [level for level in levels if level not in known]
+            if new:
+                found.append(f"{column!r} has levels that training did not have ({_some(new)})")
+        return found
+
+    def sentence(self, X: Views) -> str:
+        """How the columns that came go with those of training."""
+        match = self.match(X.features(self.name), X.block(self.name).shape[1])
+        if self.columns is None or X.features(self.name) is None:
+            return f"{self.width} features of {self.name!r} taken in order (no names)"
+        there = match.places[match.places >= 0]
+        order = " (order differed)" if (np.diff(there) < 0).any() else ""
+        parts = [f"{len(there)} features of {self.name!r} matched by name{order}", *self.differences(X)]
+        return ", ".join(parts)
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """The columns of several views as they were in training."""
+
+    views: Mapping[str, ViewCoding]
+
+    @classmethod
+    def learn(cls, X: Views, names: Iterable[str] | None = None) -> Coding:
+        """From training samples; of the views `names`, by default of all."""
+        return cls({name: ViewCoding.learn(X, name) for name in (X.names if names is None else names)})
+
+    def __call__(self, X: Views) -> Views:
+        """`X` with the features of training, all of them numbers; other views stay as they are."""
+        blocks, features, levels = dict(X._blocks), dict(X._features), dict(X._levels)
+        for name in X.names:
+            if name in self.views:
+                block, names = self.views[name](X)
+                block = block if scipy.sparse.issparse(block) else frozen(block)
+                blocks[name], features[name], levels[name] = block, names, {}
+        return replace(X, _blocks=blocks, _features=features, _levels=levels)
+
+    def of_new(self, X: Views) -> Views:
+        """The same for new samples, with a warning of what differs from training."""
+        for sentence in self.differences(X):
+            warn(sentence, AbsenceWarning)
+        return self(X)
+
+    def differences(self, X: Views) -> list[str]:
+        """What differs from training, a sentence for each view where something does."""
+        pairs = [(name, self.views[name].differences(X)) for name in X.names if name in self.views]
+        return [f"view {name!r}: " + ", ".join(found) for name, found in pairs if found]
+
+    def sentences(self, X: Views) -> list[str]:
+        """How the columns of each view go with those of training."""
+        return [self.views[name].sentence(X) for name in X.names if name in self.views]
+
+
+def _taken(block: Any, places: Array) -> Any:
+    """Columns by place; where there is none NaN, in a sparse matrix zero."""
+    there = places >= 0
+    if scipy.sparse.issparse(block):
+        columns = np.flatnonzero(there)
+        pick = scipy.sparse.csr_array(
+            (np.ones(len(columns), block.dtype), (places[columns], columns)), (block.shape[1], len(places))
+        )
+        return scipy.sparse.csr_array(block @ pick)
+    taken = np.full((block.shape[0], len(places)), np.nan, dtype=block.dtype)
+    taken[:, there] = block[:, places[there]]
+    return taken
+
+
+def _at(values: Array, codes: Array) -> Array:
+    """`values` at codes, NaN where a code is."""
+    known = ~np.isnan(codes)
+    result = np.full(codes.shape, np.nan)
+    result[known] = values[codes[known].astype(int)]
+    return result
+
+
+def _texts(values: Array, levels: tuple[str, ...] | None) -> Array:
+    """A column's values as texts, empty where missing; numbers as people write them."""
+    known = ~np.isnan(values)
+    if levels is None:  # 2.0 where training had the text 2
+        return np.array([f"{x:.15g}" if ok else "" for x, ok in zip(values.tolist(), known, strict=True)])
+    texts = np.zeros(values.shape, dtype=f"<U{max([1, *map(len, levels)])}")
+    texts[known] = np.array(levels, dtype=str)[values[known].astype(int)]
+    return texts
+
+
+def _seen(codes: Array, levels: Sequence[str]) -> tuple[str, ...]:
+    """The levels that appear."""
+    there = np.unique(codes[~np.isnan(codes)]).astype(int)
+    return tuple(levels[k] for k in there.tolist())
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(shown(x[:40]) for x in names[:most]) + (", ..." if len(names) > most else "")

@@ -1,0 +1,92 @@
+"""Names of features given to views that came without, and a feature taken away."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse
+
+from absentia.core import frozen
+from absentia.data._ids import repeated
+from absentia.data._views import Views, _empty_rows, _freeze_block
+
+
+def named(
+    views: Views, features: Mapping[str, Sequence[str]], levels: Mapping[str, Mapping[str, Sequence[str]]]
+) -> Views:
+    """The same views with names of features, and levels of those that are categories.
+
+    Parameters
+    ----------
+    views : Views
+        What is to be named.
+    features : mapping of str to sequence of str
+        By view the names of all its features; views that are not there stay as they are.
+    levels : mapping of str to mapping of str to sequence of str
+        By view and feature the levels that its numbers 0, 1, ... stand for.
+    """
+    found, coded = dict(views._features), dict(views._levels)
+    for name in {**features, **levels}:
+        block, own = views.block(name), list(features.get(name, ()))
+        if len(own) != block.shape[1] or repeated(own):
+            raise ValueError(
+                f"view {name!r}: {len(set(own))} different names for {block.shape[1]} features; one for "
+                "each is wanted"
+            )
+        found[name] = np.array(own, dtype=str)
+        coded[name] = {column: tuple(texts) for column, texts in levels.get(name, {}).items()}
+        for column, texts in coded[name].items():
+            _check_codes(name, column, own, block, texts)
+    return replace(views, _features=found, _levels=coded)
+
+
+def _check_codes(
+    name: str, column: str, features: Sequence[str], block: object, texts: Sequence[str]
+) -> None:
+    if column not in features:
+        raise ValueError(f"view {name!r}: levels of {column!r}, which is none of its features")
+    codes = _dense(block, features.index(column))
+    codes = codes[codes == codes]
+    if repeated(texts) or not np.isin(codes, np.arange(len(texts))).all():
+        raise ValueError(
+            f"view {name!r}, column {column!r}: values do not go with its {len(texts)} levels; 0, 1, ... "
+            "in the order of the levels, and each level once, are wanted"
+        )
+
+
+def _dense(block: object, place: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    own = block[:, [place]]  # type: ignore[index]
+    return np.asarray(own.toarray() if scipy.sparse.issparse(own) else own, dtype=float).ravel()
+
+
+def without_feature(views: Views, name: str, column: str) -> Views:
+    """The same without one feature; who has no other value of the view lacks it then.
+
+    Parameters
+    ----------
+    views : Views
+        The data.
+    name : str
+        The view.
+    column : str
+        Its feature.
+    """
+    features = views.features(name)
+    if features is None or column not in features.tolist():
+        raise ValueError(f"view {name!r} has no feature {column!r}")
+    keep = np.flatnonzero(features != column)
+    if not len(keep):
+        return views.select([other for other in views.names if other != name])
+    block = views.block(name)[:, keep]
+    there = ~_empty_rows(block)
+    observed = views.observed.copy()
+    v = views.names.index(name)
+    observed[np.flatnonzero(observed[:, v])[~there], v] = False
+    levels = {key: own for key, own in views.levels(name).items() if key != column}
+    return replace(
+        views,
+        observed=frozen(observed),
+        _blocks={**views._blocks, name: _freeze_block(block[there])},
+        _features={**views._features, name: features[keep]},
+        _levels={**views._levels, name: levels},
+    )

@@ -1,0 +1,189 @@
+"""Tables of every kind by their endings: text, Parquet, Feather, Excel."""
+
+import os
+import re
+import zipfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from absentia.files._memory import Budget
+from absentia.files._opening import TEXT_NEEDS, opened
+from absentia.files._raw import Raw, cell_text
+from absentia.files._text import read_text
+
+TEXT = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
+BINARY = (".parquet", ".pq", ".feather", ".xlsx")
+TABLES = (*TEXT, *BINARY)
+_FORMULA = re.compile(rb"<(\w+:)?f[ />]")
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is, by its ending, a table."""
+    return path.name.lower().endswith(TABLES)
+
+
+def read_raw(path: Path, sheet: str | None = None) -> Raw:
+    """A table of any kind, nothing made of its cells yet.
+
+    Parameters
+    ----------
+    path : Path
+        The table; its ending says of which kind it is.
+    sheet : str, optional
+        Which sheet of a workbook; by default the first.
+    """
+    kind = path.suffix.lower()
+    if sheet is not None and kind != ".xlsx":
+        raise ValueError("sheet is for .xlsx files; leave it out")
+    if kind == ".xlsx":
+        return _from_excel(path, sheet)
+    if kind in (".parquet", ".pq"):
+        return _from_frame(_parquet(path))
+    if kind == ".feather":
+        return _from_frame(_feather(path))
+    if not is_table(path):
+        raise ValueError(f"is no table that is known; a table ends in {', '.join(TABLES)}")
+    return read_text(path)
+
+
+def _needed(module: str, package: str, kind: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ValueError(
+            f"{kind} files need the package {package}: pip install 'absentia[io]', or give the table as CSV"
+        ) from None
+
+
+def _parquet(path: Path) -> Any:
+    parquet = _needed("pyarrow.parquet", "pyarrow", "Parquet")
+    with opened(path, "a Parquet file") as file:
+        try:
+            packed = parquet.ParquetFile(file)
+            about = packed.metadata
+            Budget().spend(_cells(about.num_rows, about.num_columns), f"{about.num_rows} rows")
+            return packed.read().to_pandas()
+        except Exception as error:
+            raise _damaged(error, "Parquet") from None
+
+
+def _feather(path: Path) -> Any:
+    ipc = _needed("pyarrow.ipc", "pyarrow", "Feather")
+    feather = _needed("pyarrow.feather", "pyarrow", "Feather")
+    with opened(path, "a Feather file") as file:
+        budget = Budget()
+        budget.spend(os.fstat(file.fileno()).st_size, "this file")
+        try:
+            if file.read(6) == b"ARROW1":
+                file.seek(0)
+                packed = ipc.open_file(file)
+                for k in range(packed.num_record_batches):
+                    batch = packed.get_batch(k)
+                    budget.spend(_cells(batch.num_rows, batch.num_columns), f"{batch.num_rows} rows")
+            file.seek(0)
+            return feather.read_table(file).to_pandas()
+        except Exception as error:
+            raise _damaged(error, "Feather") from None
+
+
+def _cells(rows: int, columns: int) -> int:
+    return 8 * rows * max(columns, 1)
+
+
+def _damaged(error: Exception, kind: str) -> Exception:
+    """What another library says of a file that it could not read, as ours; our own errors as they are."""
+    ours = "are allowed; if the file is to be trusted"
+    if type(error) is MemoryError or ours in str(error):  # Arrow's own are of sizes that a file claims
+        return error
+    return ValueError(f"not a {kind} file, or damaged ({type(error).__name__}: {error})")
+
+
+def _from_frame(frame: Any) -> Raw:
+    """A data frame with types; an index that means something becomes a column."""
+    index = None
+    if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
+        raise ValueError("has an index of several levels; make one column of ids of it")
+    if frame.index.name is not None or type(frame.index).__name__ != "RangeIndex":
+        index = "" if frame.index.name is None else str(frame.index.name)
+        if index in map(str, frame.columns):
+            raise ValueError(f"its index and a column are both called {index!r}; rename one")
+        frame = frame.reset_index(names=[index])
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    return Raw([str(name) for name in frame.columns], columns, range(1, len(frame) + 1), index)
+
+
+def _from_excel(path: Path, sheet: str | None) -> Raw:
+    openpyxl = _needed("openpyxl", "openpyxl", "Excel")
+    with opened(path, "a workbook") as file:
+        _check_packed(file)
+        try:
+            names, values = _cells_of(openpyxl, file, sheet, data_only=True)
+            written = (
+                _cells_of(openpyxl, file, sheet, data_only=False)[1] if _has_formulas(file) else values
+            )
+            rows = [[cell_text(value) for value in row] for row in values]
+        except Exception as error:
+            raise _damaged(error, "workbook (.xlsx)") from None
+    _refuse_uncalculated(values, written)
+    more = names[1:] if sheet is None else []
+    note = f"{path.name}: only the first sheet, {names[0]!r}, is read; {len(more)} more are not"
+    return _from_rows(rows, (note,) if more else ())
+
+
+def _cells_of(
+    openpyxl: Any, file: BinaryIO, sheet: str | None, data_only: bool
+) -> tuple[list[str], list[Any]]:
+    """The names of all sheets, and the rows of one: their values, or formulas as they are written."""
+    file.seek(0)
+    book = openpyxl.load_workbook(file, read_only=True, data_only=data_only, keep_links=False)
+    names = list(book.sheetnames)
+    if sheet is not None and sheet not in names:
+        raise KeyError(f"no sheet {sheet!r}; there are {names[:8]}")
+    page = book[names[0] if sheet is None else sheet]
+    page.reset_dimensions()
+    return names, list(page.iter_rows(values_only=True))
+
+
+def _has_formulas(file: BinaryIO) -> bool:
+    file.seek(0)
+    with zipfile.ZipFile(file) as packed:
+        sheets = [info for info in packed.infolist() if info.filename.startswith("xl/worksheets/")]
+        return any(_FORMULA.search(packed.read(info)) for info in sheets)
+
+
+def _refuse_uncalculated(values: list[Any], written: list[Any]) -> None:
+    """Formulas that no spreadsheet has calculated would be taken for empty cells."""
+    bad = [
+        line
+        for line, (row, own) in enumerate(zip(values, written, strict=True), 1)
+        for value, formula in zip(row, own, strict=True)
+        if value is None and formula is not None
+    ]
+    if bad:
+        raise ValueError(
+            f"{len(bad)} cell(s), the first in line {bad[0]}, hold formulas whose values are not in the "
+            "file; open it in a spreadsheet and save it, or give the table as CSV"
+        )
+
+
+def _check_packed(file: BinaryIO) -> None:
+    """What a workbook unpacks to must fit; it can become no more than it declares."""
+    try:
+        with zipfile.ZipFile(file) as packed:
+            Budget().spend(TEXT_NEEDS * sum(info.file_size for info in packed.infolist()), "this workbook")
+    except (zipfile.BadZipFile, NotImplementedError, OSError, OverflowError):
+        raise ValueError(
+            "not a workbook (.xlsx), or damaged; save it again, or give the table as CSV"
+        ) from None
+    file.seek(0)
+
+
+def _from_rows(rows: list[list[str]], notes: tuple[str, ...]) -> Raw:
+    filled = [(line, row) for line, row in enumerate(rows, 1) if any(cell.strip() for cell in row)]
+    width = max((k + 1 for _, row in filled for k, cell in enumerate(row) if cell.strip()), default=0)
+    if width < 2:
+        raise ValueError("the sheet has fewer than two columns; a table has ids and at least one column")
+    wide = [[*row[:width], *[""] * (width - len(row))] for _, row in filled]
+    columns = [list(column) for column in zip(*wide[1:], strict=True)] or [[] for _ in range(width)]
+    return Raw([name.strip() for name in wide[0]], columns, [line for line, _ in filled[1:]], notes=notes)

@@ -1,0 +1,321 @@
+"""Tables as data frames: ids found and kept as texts, columns checked, one frame for each view.
+
+The column of ids is the one that the user names, else one that is called id, sample, patient, subject or
+barcode (also ``sample_id`` and the like), else the index that the file declares, else the first.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import translate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from absentia.data import Views, repeated
+from absentia.files._columns import sentence, typed_columns
+from absentia.files._errors import FileError, reading
+from absentia.files._formats import TABLES, read_raw
+from absentia.files._numbers import MISSING, is_number
+from absentia.files._options import Opened, Options
+from absentia.files._raw import Raw, id_called
+from absentia.files._tables import plain_cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_UNNAMED = re.compile(r"|unnamed: \d+|index|row\.?names?", re.IGNORECASE)
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What is said about one table.
+
+    Attributes
+    ----------
+    id : str, optional
+        The column of ids.
+    columns : sequence of str, optional
+        Patterns of the columns to take; None takes all.
+    ignore : sequence of str
+        Patterns of columns to leave out.
+    categorical : sequence of str
+        Patterns of columns that are categories, whatever they look like.
+    missing : sequence of str
+        Further texts that mean that a value is missing.
+    transpose : bool
+        Whether samples are the columns of the table.
+    sheet : str, optional
+        Which sheet of a workbook.
+    """
+
+    id: str | None = None
+    columns: Sequence[str] | None = None
+    ignore: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    missing: Sequence[str] = ()
+    transpose: bool = False
+    sheet: str | None = None
+
+
+NOTHING_SAID = Spec()
+
+
+def read_frame(path: Path, spec: Spec = NOTHING_SAID) -> "tuple[pd.DataFrame, tuple[str, ...]]":
+    """A table as a data frame over ids (texts), and notes worth showing.
+
+    Parameters
+    ----------
+    path : Path
+        A table of any kind.
+    spec : Spec
+        What is said about it.
+    """
+    with reading(path):
+        raw = read_raw(path, spec.sheet)
+        raw = raw.transposed() if spec.transpose else raw
+        _check_names(raw)
+        own = id_place(raw, spec.id)
+        ids = checked_ids(raw, own)
+        places, notes = _taken(path, raw, own, spec)
+        texts = matching([raw.names[p] for p in places], spec.categorical, "categorical")
+        columns, faults = typed_columns(raw, places, frozenset(texts), frozenset(spec.missing))
+        if faults:
+            raise FileError(f"{path}: {sentence(faults)}")
+        return _frame(columns, ids), (*raw.notes, *notes, *_telling(path, columns))
+
+
+def _frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
+    import pandas as pd
+
+    index = pd.Index(ids, dtype=object)
+    plain = [name for name, values in columns.items() if values.dtype == float]
+    block = np.column_stack([columns[name] for name in plain]) if plain else np.zeros((len(ids), 0))
+    frame = pd.DataFrame(block, index=index, columns=plain)
+    if len(plain) < len(columns):
+        others = pd.DataFrame(
+            {name: values for name, values in columns.items() if values.dtype != float}, index=index
+        )
+        frame = pd.concat([frame, others], axis=1)[list(columns)]
+    return frame
+
+
+# ------------------------------------------------------------------------------------------------- ids
+
+
+def id_place(raw: Raw, wanted: str | None) -> int:
+    """Which column holds the ids."""
+    if wanted is not None:
+        if wanted not in raw.names:
+            raise ValueError(
+                f"there is no column {wanted!r} of ids; there are {some([repr(x) for x in raw.names])}"
+            )
+        return raw.names.index(wanted)
+    known = id_called(raw.names)
+    if known:
+        return known[0]
+    if raw.index is not None:
+        return raw.names.index(raw.index)
+    cells = [cell for cell in raw.texts(0)[:1000] if cell.strip() not in MISSING]
+    broken = next((cell for cell in cells if is_number(cell) and not float(cell).is_integer()), None)
+    if broken is not None:
+        raise ValueError(
+            f"no column is called id, sample or patient, and the first, {raw.names[0]!r}, holds numbers "
+            f"such as {broken}, which are no ids; say which column holds the ids of samples (--id NAME)"
+        )
+    return 0
+
+
+def checked_ids(raw: Raw, place: int) -> list[str]:
+    """Ids as texts, none missing, each once; lines are named."""
+    ids = [plain_cell(cell.strip()) for cell in raw.texts(place)]
+    column = f"the column of ids, {raw.names[place]!r}," if raw.names[place] else "the column of ids"
+    if all(x.endswith(".0") and x[:-2].isdigit() for x in ids if x) and any(ids):
+        ids = [x.removesuffix(".0") for x in ids]  # whole numbers, which something made floats of
+    empty = [line for line, x in zip(raw.lines, ids, strict=True) if x in MISSING]
+    if empty:
+        raise ValueError(
+            f"{column} is empty in {len(empty)} line{'' if len(empty) == 1 else 's'}: "
+            f"{some(list(map(str, empty)))}; give every sample an id, or remove the lines"
+        )
+    if twice := repeated(ids):
+        lines = defaultdict(list)
+        for line, x in zip(raw.lines, ids, strict=True):
+            lines[x].append(str(line))
+        raise ValueError(
+            f"{column} has {len(twice)} id{'' if len(twice) == 1 else 's'} more than once: "
+            + some([f"{x[:80]!r} (lines {some(lines[x])})" for x in twice])
+            + "; give every sample one line, or say which column holds the ids (--id NAME)"
+        )
+    if not ids:
+        raise ValueError(
+            "there is no line below the names of the columns; a line for each sample is wanted"
+        )
+    return ids
+
+
+# --------------------------------------------------------------------------------------------- columns
+
+
+def _check_names(raw: Raw) -> None:
+    twice = repeated(name for name in raw.names if name)
+    if twice:
+        raise ValueError(
+            f"{len(twice)} column name{'' if len(twice) == 1 else 's'} appear more than once: "
+            f"{some([repr(name) for name in twice])}; give every column a name of its own"
+        )
+
+
+def _taken(path: Path, raw: Raw, own: int, spec: Spec) -> tuple[list[int], list[str]]:
+    """Columns that are features, and notes about those that are not."""
+    places = [place for place in range(len(raw.names)) if place != own]
+    notes = []
+    counting = [p for p in places if _UNNAMED.fullmatch(raw.names[p]) and _counts(raw.texts(p))]
+    unnamed = [p + 1 for p in places if not raw.names[p] and p not in counting]
+    if unnamed:
+        raise ValueError(
+            f"column{'' if len(unnamed) == 1 else 's'} {some(list(map(str, unnamed)))} of {len(raw.names)} "
+            "have no name in the first line; name every column"
+        )
+    names = [raw.names[p] for p in places if p not in counting]
+    ignored = set(matching(names, spec.ignore, "ignore"))
+    if spec.columns is not None:
+        fitting = set(matching(names, spec.columns, "columns"))
+        rest = [name for name in names if name not in fitting | ignored]
+        if rest:
+            notes.append(f"{path.name}: {len(rest)} column(s) in no view: {some(list(map(repr, rest)))}")
+        ignored |= set(rest)
+    more = [p for p in id_called(raw.names) if p != own and _all_different(raw.texts(p))]
+    for left, why in [(counting, "which only counts lines"), (more, "which holds further ids")]:
+        left = [p for p in left if raw.names[p] not in ignored]
+        if left:
+            notes.append(
+                f"{path.name}: column {some([repr(raw.names[p]) for p in left])}, {why}, is left out"
+            )
+    kept = [p for p in places if raw.names[p] not in ignored and p not in counting and p not in more]
+    if not kept:
+        raise ValueError("no column is left besides the ids; at least one is wanted")
+    return kept, notes
+
+
+def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
+    """Names that fit one of the patterns (as ``gene_*``); a pattern that fits none is refused."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        own = [pattern] if pattern in names else list(filter(re.compile(translate(pattern)).match, names))
+        if not own:
+            raise ValueError(
+                f"{what}: no column fits {pattern!r}; the columns are {some([repr(x) for x in names])}"
+            )
+        found.update(dict.fromkeys(own))
+    return list(found)
+
+
+def _counts(cells: Sequence[str]) -> bool:
+    """Whether cells are 0, 1, 2, ... or 1, 2, 3, ..."""
+    return list(cells) in ([str(i + first) for i in range(len(cells))] for first in (0, 1))
+
+
+def _all_different(cells: Sequence[str]) -> bool:
+    return len(set(cells)) == len(cells)
+
+
+def _telling(path: Path, columns: Mapping[str, Any]) -> list[str]:
+    """A word about texts that are too few to be refused and all different."""
+    texts = {name: [x for x in v if x is not None] for name, v in columns.items() if v.dtype == object}
+    alone = [name for name, there in texts.items() if len(there) >= 10 and _all_different(there)]
+    if not alone:
+        return []
+    which = some([repr(name) for name in alone])
+    return [
+        f"{path.name}: no value of column {which} appears twice; leave it out if it is an id or a remark"
+    ]
+
+
+def some(items: Sequence[str], most: int = SHOWN) -> str:
+    """Some of many names, and how many more there are."""
+    more = len(items) - most
+    return ", ".join(items[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+# ----------------------------------------------------------------------------------------------- views
+
+
+def as_views(frames: "Mapping[str, pd.DataFrame]") -> Views:
+    """Views of data frames by name, over every sample of any of them."""
+    return Views.from_dict(frames)
+
+
+def read_table_file(path: Path, options: Options) -> Opened:
+    """One table: a view of its name, or, with patterns of columns, several."""
+    options.refuse("layer", "use_rep", why="a table")
+    spec = Spec(id=options.id)
+    if options.views is None:
+        frame, notes = read_frame(path, spec)
+        return Opened(as_views({stem(path): frame}), notes=notes)
+    frames, notes = read_groups(path, options.views, spec)
+    return Opened(as_views(frames), notes=notes)
+
+
+def stem(path: Path) -> str:
+    """The name of a view that stands in a file of its own."""
+    ending = max((one for one in TABLES if path.name.lower().endswith(one)), key=len, default=path.suffix)
+    return path.name[: -len(ending)] if ending else path.name
+
+
+def read_groups(
+    path: Path, groups: Mapping[str, Sequence[str]], spec: Spec = NOTHING_SAID
+) -> "tuple[dict[str, pd.DataFrame], tuple[str, ...]]":
+    """The views of one wide table.
+
+    Parameters
+    ----------
+    path : Path
+        The table.
+    groups : mapping of str to sequence of str
+        Patterns of the columns that make up each view.
+    spec : Spec
+        What else is said about the table.
+    """
+    if not groups:
+        raise ValueError("no view is named; give the columns of each, as in expr=gene_*")
+    for view, patterns in groups.items():
+        if isinstance(patterns, str):
+            raise ValueError(f"view {view!r}: its columns are the text {patterns!r}; give a list of names")
+    wanted = list(dict.fromkeys(pattern for patterns in groups.values() for pattern in patterns))
+    frame, notes = read_frame(path, replace(spec, columns=wanted))
+    names = list(map(str, frame.columns))
+    found = {view: matching(names, patterns, f"view {view!r}") for view, patterns in groups.items()}
+    twice = repeated(name for own in found.values() for name in own)
+    if twice:
+        both = [view for view, own in found.items() if twice[0] in own]
+        raise ValueError(
+            f"{len(twice)} column{'' if len(twice) == 1 else 's'} would be in several views, e.g. "
+            f"{twice[0]!r} in {' and '.join(map(repr, both))}; give each column to one"
+        )
+    return {view: frame[own] for view, own in found.items()}, notes
+
+
+def parse_groups(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Views and their columns out of texts like ``expr=gene_*`` and ``clin=age,sex``.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        One for each view: its name, ``=``, and patterns of its columns, separated by commas.
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, patterns = (part.strip() for part in text.partition("="))
+        columns = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
+        if not equals or not name or not columns:
+            raise ValueError(
+                f"{text!r} is no view; NAME=COLUMN,COLUMN is wanted, as in expr=gene_* or clin=age,sex"
+            )
+        if name in found:
+            raise ValueError(f"view {name!r} is given twice; give all its columns at once")
+        found[name] = columns
+    return found

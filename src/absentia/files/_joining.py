@@ -1,0 +1,111 @@
+"""Views from files of their own become one data set, lined up by id."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import scipy.sparse
+
+from absentia.core import warn
+from absentia.data import AbsenceWarning, KernelViews, Views
+from absentia.files._alike import differences
+from absentia.files._errors import reading
+from absentia.files._formats import is_table
+from absentia.files._frames import NOTHING_SAID, Spec, as_views, read_frame
+from absentia.files._memory import Budget
+from absentia.files._options import LabelsSource, Opened, Options
+from absentia.files._reading import reader_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_view(file: Path, spec: Spec, options: Options) -> "tuple[pd.DataFrame, tuple[str, ...]]":
+    """One view out of a file of any kind, as a data frame, and notes.
+
+    Parameters
+    ----------
+    file : Path
+        A table, or anything else that holds one view.
+    spec : Spec
+        What is said about it, if it is a table.
+    options : Options
+        What is said about it, if it is none.
+    """
+    if is_table(file):
+        return read_frame(file, spec)
+    with reading(file):
+        if replace(spec, id=None) != NOTHING_SAID:
+            raise ValueError(
+                "is no table; columns, ignore, categorical, missing, transpose and sheet are for tables"
+            )
+        reader = reader_of(file)
+        if reader is None:
+            raise ValueError("is of no known kind")
+        found = reader(file, replace(options, id=None, views=None))
+        opened = found if isinstance(found, Opened) else Opened(found)
+        return frame_of_one(opened.data), opened.notes
+
+
+def frame_of_one(data: Views | KernelViews) -> "pd.DataFrame":
+    """The only view of `data` as a data frame over those who have it."""
+    if isinstance(data, KernelViews):
+        raise ValueError("holds kernels, which do not go with tables; give the file alone")
+    if data.n_views != 1:
+        raise ValueError(
+            f"holds {data.n_views} views ({', '.join(data.names[:5])}); beside other files, one is wanted"
+        )
+    return frame_of(data, data.names[0])
+
+
+def frame_of(data: Views, name: str) -> "pd.DataFrame":
+    """A view as a data frame over the samples that have it; ids are texts, categories their levels.
+
+    Parameters
+    ----------
+    data : Views
+        Where the view is.
+    name : str
+        Which view.
+    """
+    import pandas as pd
+
+    block, features = data.block(name), data.features(name)
+    if scipy.sparse.issparse(block):
+        Budget().spend(
+            8 * block.shape[0] * block.shape[1], f"view {name!r}, which is sparse, beside tables"
+        )
+        block = block.toarray()
+    ids = [str(x) for x in data.ids[data.observed[:, data.names.index(name)]].tolist()]
+    columns = [f"{name}_{k}" for k in range(block.shape[1])] if features is None else features.tolist()
+    frame = pd.DataFrame(block, index=pd.Index(ids, dtype=object), columns=columns)
+    for column, levels in data.levels(name).items():
+        codes = frame[column].fillna(-1).astype(int)
+        frame[column] = pd.Categorical.from_codes(codes, pd.Index(levels))
+    return frame
+
+
+def joined(
+    frames: "Mapping[str, pd.DataFrame]",
+    notes: Sequence[str],
+    per_view: dict[str, dict[str, Any]] | None = None,
+    labels: LabelsSource | None = None,
+) -> Opened:
+    """Frames as views over all their samples; ids that may be the same are pointed out.
+
+    Parameters
+    ----------
+    frames : mapping of str to data frame
+        The views.
+    notes : sequence of str
+        What is worth showing.
+    per_view, labels : optional
+        As in :class:`Opened`.
+    """
+    ids = {name: frame.index.tolist() for name, frame in frames.items()}
+    for sentence in differences(
+        ids, {name: list(map(str, frame.columns)) for name, frame in frames.items()}
+    ):
+        warn(sentence, AbsenceWarning)
+    return Opened(as_views(frames), per_view or {}, labels, tuple(notes))

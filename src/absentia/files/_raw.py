@@ -1,0 +1,86 @@
+"""A table as it came out of a file, before anything is made of its cells."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+ID_NAMES = ("id", "sample", "sampleid", "patient", "patientid", "subject", "subjectid", "barcode", "ids")
+
+
+def id_called(names: Sequence[str]) -> list[int]:
+    """Places of columns that are called as ids are, the likeliest first."""
+    plain = [re.sub(r"[\s_.-]", "", name).lower() for name in names]
+    return [place for one in ID_NAMES for place, name in enumerate(plain) if name == one]
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """Columns of a table: texts as they were written, or values of the types that a file declares.
+
+    Attributes
+    ----------
+    names : list of str
+    columns : list
+        Each a list of texts, or a pandas Series where the file declares types.
+    lines : sequence of int
+        The line of the file that each row stands in.
+    index : str, optional
+        The column that the file itself declares as the names of rows.
+    notes : tuple of str
+        What is worth showing about how it was read.
+    """
+
+    names: list[str]
+    columns: list[Any]
+    lines: Sequence[int]
+    index: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def texts(self, place: int) -> list[str]:
+        """A column as texts."""
+        column = self.columns[place]
+        return column if isinstance(column, list) else [cell_text(x) for x in column.tolist()]
+
+    def transposed(self) -> "Raw":
+        """Rows as columns: the first column has the names, the first line the ids."""
+        own = 0 if self.index is None else self.names.index(self.index)
+        rest = [place for place in range(len(self.names)) if place != own]
+        rows = zip(*(self.texts(place) for place in rest), strict=True)
+        return replace(
+            self,
+            names=["", *(name.strip() for name in self.texts(own))],
+            columns=[[self.names[place] for place in rest], *map(list, rows)],
+            lines=[place + 1 for place in rest],
+            index=None,
+        )
+
+
+def cell_text(value: Any) -> str:
+    """A cell of any type as it would stand in a table; whole numbers without a point."""
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Real):
+        number = float(value)
+        if number != number:
+            return ""
+        return repr(number).removesuffix(".0") if abs(number) < 1e15 else repr(number)
+    if isinstance(value, datetime):
+        return value.isoformat(" ").removesuffix(" 00:00:00")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode()
+    if type(value).__name__ == "Decimal":
+        return str(value)
+    raise ValueError(f"a cell holds a {type(value).__name__}; numbers and texts are wanted")

@@ -1,0 +1,106 @@
+"""The one way out: an .npz file, or a folder with a CSV file for each view.
+
+The tables of a folder have the ids in the first column and a line for each sample that has the view; R
+takes them with ``read.csv(file, row.names = 1)``, and :func:`absentia.read` takes the folder.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from absentia.data import KernelViews, Views, check_unique
+from absentia.files._atomic import write_whole
+from absentia.files._errors import FileError, PathLike, reading
+from absentia.files._folder import LABELS
+from absentia.files._formats import is_table
+from absentia.files._frames import stem
+from absentia.files._npz import write_npz
+from absentia.files._tables import csv_rows
+
+_FILE_NAME = re.compile(r"[\w()+=,@ -][\w()+=,@ .-]{0,180}")
+ROWS = 256  # of a table that are made at a time
+
+
+def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
+    """Write Views or square KernelViews, whole or not at all; names of features go with them.
+
+    Parameters
+    ----------
+    path : path-like
+        An .npz file; or, for Views, a folder (no ending, or a slash at the end), in which each view becomes
+        a CSV file.
+    data : Views or KernelViews
+        What to write.
+    **extra : array-like
+        Further arrays for an .npz file.
+    """
+    text, path = os.fspath(path), Path(path)
+    if text.endswith(("/", os.sep)) or not path.suffix or path.is_dir():
+        with reading(path):
+            if extra:
+                raise ValueError(f"{', '.join(extra)} can only be written to an .npz file; name one")
+            return _write_folder(path, data)
+    if path.suffix.lower() != ".npz":
+        raise FileError(f"{path}: data are written to an .npz file or to a folder; give it such a name")
+    return write_npz(path, data, **extra)
+
+
+def _write_folder(path: Path, data: Views | KernelViews) -> Path:
+    if not isinstance(data, Views):
+        raise ValueError("kernels are written to an .npz file; name one")
+    check_unique(data.ids, "ids")
+    _check_folder(path, data)
+    path.mkdir(exist_ok=True)
+    for name in data.names:
+        write_whole(path / f"{name}.csv", partial(_save, data, name))
+    return path
+
+
+def _save(data: Views, name: str, file: BinaryIO) -> None:
+    file.writelines(csv_rows(_lines(data, name)))
+
+
+def _check_folder(path: Path, data: Views) -> None:
+    """Before anything is written: whether what will be there is what was written."""
+    for name in data.names:
+        if not _FILE_NAME.fullmatch(name) or name.endswith((" ", ".")):
+            raise ValueError(f"a view named {name!r} cannot be a file; rename it, or write an .npz file")
+        if LABELS.fullmatch(name):
+            raise ValueError(f"a view named {name!r} would be taken for labels in a folder; rename it")
+    lower = [name.lower() for name in data.names]
+    if len(set(lower)) < len(lower):
+        raise ValueError("names of views differ only in case, which files may not; write an .npz file")
+    if not path.parent.is_dir():
+        raise ValueError(f"the folder {path.parent} does not exist")
+    if path.exists() and not path.is_dir():
+        raise ValueError("is there and no folder; give another name")
+    others = [file.name for file in path.iterdir() if is_table(file)] if path.is_dir() else []
+    others = [name for name in others if stem(Path(name)) not in data.names or not name.endswith(".csv")]
+    if others:
+        raise ValueError(
+            f"is a folder that holds other tables, e.g. {sorted(others)[0]}, which would be read as views; "
+            "give a new folder"
+        )
+
+
+def _lines(data: Views, name: str) -> Iterator[list[Any]]:
+    features, levels = data.features(name), data.levels(name)
+    width = data.block(name).shape[1]
+    columns = [f"{name}_{k}" for k in range(width)] if features is None else features.tolist()
+    corner = next(word for word in ("id", "sample", "ids_of_samples") if word not in columns)
+    yield [corner, *columns]
+    coded = [(place, levels[column]) for place, column in enumerate(columns) if column in levels]
+    having = np.flatnonzero(data.observed[:, data.names.index(name)])
+    for start in range(0, len(having), ROWS):
+        rows = having[start : start + ROWS]
+        for sample, values in zip(data.ids[rows].tolist(), data.padded(name, rows).tolist(), strict=True):
+            cells: list[Any] = [repr(x).removesuffix(".0") if x == x else "NA" for x in values]
+            for place, texts in coded:
+                if values[place] == values[place]:
+                    cells[place] = texts[int(values[place])]
+            yield [str(sample), *cells]

@@ -1,0 +1,124 @@
+"""What each column is, and all faults at once."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia.files import _columns as columns
+from absentia.files._raw import Raw
+
+
+def typed(categorical=(), missing=(), **cells):
+    n = len(next(iter(cells.values())))
+    raw = Raw(list(cells), list(cells.values()), range(2, n + 2))
+    return columns.typed_columns(raw, range(len(cells)), frozenset(categorical), frozenset(missing))
+
+
+def test_numbers_texts_and_missing_values():
+    found, faults = typed(
+        a=["1", "NA", "2.5"], b=["x ", "?", "'=y"], c=["", "", ""], d=["yes", "no", "true"]
+    )
+    assert not faults
+    np.testing.assert_array_equal(found["a"], [1, np.nan, 2.5])
+    assert found["b"].tolist() == ["x", None, "=y"]
+    assert np.isnan(found["c"]).all()
+    assert found["d"].tolist() == ["yes", "no", "true"]
+    assert list(found) == ["a", "b", "c", "d"]
+
+
+def test_what_is_said_goes_before_what_it_looks_like():
+    found, faults = typed(["a"], ["-9"], a=["1", "-9"], b=["-9", "2"])
+    assert not faults
+    assert found["a"].tolist() == ["1", None]
+    np.testing.assert_array_equal(found["b"], [np.nan, 2])
+
+
+FREE = [f"remark {k}" for k in range(60)]
+FAULTS = [
+    ("date", ["2020-01-02", "", "2021-12-31 10:00"]),
+    ("date", ["01.02.2020", "1.2.20", "x"]),
+    ("date", ["3/14/2020", "12/1/99", ""]),
+    ("date", ["3-Mar-2020", "12 March 99", "March 3, 2020"]),
+    ("mixed", ["<0.5", "1", "2"]),
+    ("mixed", ["12", "13", "1_4"]),
+    ("mixed", [*map(str, range(10)), *["high"] * 90]),
+    ("unsure", ["1,234", "2"]),
+    ("free", FREE),
+]
+
+
+@pytest.mark.parametrize(("kind", "cells"), FAULTS)
+def test_faults(kind, cells):
+    found, [fault] = typed(a=cells)
+    assert (fault.kind, fault.column, found) == (kind, "a", {})
+    assert fault.cell == cells[fault.line - 2]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["T1", "T2", "0"],
+        ["1-2", "3-4", "5"],
+        FREE[:50],
+        FREE * 2,
+        ["120/80", "130/90", "1"],
+        ["10-20-3", "a", "b"],
+    ],
+)
+def test_categories_that_only_look_odd(cells):
+    found, faults = typed(a=cells)
+    assert not faults
+    assert found["a"].tolist() == cells
+
+
+def test_other_columns_say_what_a_comma_means():
+    found, faults = typed(a=["1,234", "2"], b=["0,5", "1"])
+    assert not faults
+    assert found["a"].tolist() == [1.234, 2]
+    found, faults = typed(a=["1,234", "2"], b=["0.5", "1"])
+    assert not faults
+    assert found["a"].tolist() == [1234, 2]
+    assert [fault.column for fault in typed(a=["1,234", "2"], b=["0.5", "1"], c=["0,5", "2"])[1]] == ["a"]
+
+
+def test_a_point_is_no_decimal_point_where_commas_are_decimal():
+    _, [fault] = typed(a=["1.234", "2"], b=["0,5", "1"])
+    assert (fault.kind, fault.column, fault.cell) == ("unsure", "a", "1.234")
+
+
+def test_all_faults_stand_in_one_sentence():
+    bad = {f"c{k}": ["<1", "2", "3"] for k in range(20)}
+    said = columns.sentence(typed(**bad, day=["2020-01-02"] * 3, n=["1", "2", "3"])[1])
+    assert "column 'day' ('2020-01-02' in line 2) holds dates; give a number instead" in said
+    assert "'c0' ('<1' in line 2), 'c1'" in said
+    assert "and 8 more hold numbers with something else among them" in said
+    assert "'n'" not in said
+
+
+def test_columns_with_declared_types():
+    frame = pd.DataFrame(
+        {
+            "i": [1, 2],
+            "b": [True, False],
+            "n": pd.array([1, None], dtype="Int64"),
+            "m": pd.array([True, None], dtype="boolean"),
+            "t": ["x", None],
+            "o": [1, "2"],
+            "d": pd.to_datetime(["2020-01-02", "2021-01-02"]),
+            "l": [[1], [2]],
+            "c": [1j, 2j],
+        }
+    )
+    raw = Raw(list(frame), [frame[c] for c in frame], [1, 2])
+    found, faults = columns.typed_columns(raw, range(9), frozenset(), frozenset({"2"}))
+    assert [(fault.kind, fault.column) for fault in faults] == [
+        ("date", "d"),
+        ("strange", "l"),
+        ("strange", "c"),
+    ]
+    np.testing.assert_array_equal(found["i"], [1, np.nan])
+    assert found["b"].dtype == bool
+    np.testing.assert_array_equal(found["n"], [1, np.nan])
+    np.testing.assert_array_equal(found["m"], [1, np.nan])
+    assert found["t"].tolist() == ["x", None]
+    np.testing.assert_array_equal(found["o"], [1, np.nan])

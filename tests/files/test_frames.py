@@ -1,0 +1,173 @@
+"""Tables as data frames: ids, columns, one wide table as several views."""
+
+import time
+
+import numpy as np
+import pytest
+
+import absentia
+from absentia import AbsenceWarning, io
+from absentia.files._frames import Spec, matching, parse_groups, read_frame, read_groups, stem
+
+
+def table(tmp_path, text, name="t.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+IDS = [
+    ("id,a\n001,1\n002,2\n", None, ["001", "002"]),
+    ("a,Sample ID\n1,x\n2,y\n", None, ["x", "y"]),
+    ("a,b\nx,1\ny,2\n", None, ["x", "y"]),
+    ("id,PATIENT,a\nx,1,1\ny,2,1\n", "PATIENT", ["1", "2"]),
+    ("id,a\n1.0,1\n2.0,2\n", None, ["1", "2"]),
+    ("id,a\n' x',1\n'=y,2\n", None, ["' x'", "=y"]),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "ids"), IDS)
+def test_ids_are_found_and_stay_texts(tmp_path, text, column, ids):
+    frame, _ = read_frame(table(tmp_path, text), Spec(id=column, ignore=["id"] if column else ()))
+    assert frame.index.tolist() == ids
+
+
+def refused(tmp_path, text, sentence, **spec):
+    path = table(tmp_path, text)
+    with pytest.raises(io.FileError, match=sentence) as caught:
+        read_frame(path, Spec(**spec))
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_ids_that_cannot_be_are_refused_with_their_lines(tmp_path):
+    refused(tmp_path, "id,a\nx,1\nNA,2\n,3\n", r"'id', is empty in 2 lines: 3, 4; give every sample")
+    refused(tmp_path, "id,a\nx,1\ny,2\nx,3\n", r"has 1 id more than once: 'x' \(lines 2, 4\)")
+    refused(tmp_path, "age,b\n1.5,1\n2,2\n", r"'age', holds numbers such as 1.5, which are no ids")
+    refused(tmp_path, "id,b\nx,1\n", "no column 'patient' of ids; there are 'id', 'b'", id="patient")
+    refused(tmp_path, "id,b\n", "there is no line below the names")
+
+
+def test_names_of_columns_are_there_once(tmp_path):
+    refused(tmp_path, "id,a,b,a,b\nx,1,2,3,4\n", "2 column names appear more than once: 'a', 'b'")
+    refused(tmp_path, "id,a,,b,\nx,1,2,3,4\n", "columns 3, 5 of 5 have no name")
+    refused(tmp_path, "id,a\nx,1\n", "ignore: no column fits 'b'", ignore=["b"])
+    refused(tmp_path, "id,a\nx,1\n", "no column is left", ignore=["a"])
+
+
+def test_what_is_no_feature_is_left_out_with_a_word(tmp_path):
+    frame, notes = read_frame(table(tmp_path, ",sample,patient,subject,a\n0,x,p,s,1\n1,y,q,s,2\n"))
+    assert list(frame.columns) == ["subject", "a"]
+    assert frame.index.tolist() == ["x", "y"]
+    assert len(notes) == 2
+    assert "'', which only counts lines, is left out" in notes[0]
+    assert "'patient', which holds further ids, is left out" in notes[1]
+    rows = "".join(f"{k},name{k}\n" for k in range(12))
+    assert "no value of column 'who' appears twice" in read_frame(table(tmp_path, f"id,who\n{rows}"))[1][0]
+
+
+def test_all_faults_of_a_table_are_said_at_once(tmp_path):
+    refused(
+        tmp_path,
+        "id,a,b,c\nx,<1,2020-01-01,1\ny,2,2020-01-02,2\n",
+        r"column 'b' \('2020-01-01' in line 2\) holds dates.*column 'a' \('<1' in line 2\) holds numbers",
+    )
+
+
+def test_what_is_said_about_a_table_is_done(tmp_path):
+    path = table(tmp_path, "gene,x,y\ng1,1,-9\ng2,2,3\nday,2020,2021\nstage,1,2\n")
+    spec = Spec(transpose=True, ignore=["d*"], categorical=["stage"], missing=["-9"])
+    frame, _ = read_frame(path, spec)
+    assert frame.index.tolist() == ["x", "y"]
+    np.testing.assert_array_equal(frame[["g1", "g2"]], [[1, 2], [np.nan, 3]])
+    assert frame["stage"].tolist() == ["1", "2"]
+    assert list(read_frame(path, Spec(transpose=True, columns=["g?", "g1"]))[0]) == ["g1", "g2"]
+
+
+def test_columns_keep_their_order_whatever_they_are(tmp_path):
+    frame, _ = read_frame(table(tmp_path, "id,t,a,u,b\nx,m,1,v,2\n"))
+    assert list(frame) == ["t", "a", "u", "b"]
+
+
+def test_a_table_is_a_view_of_its_name(tmp_path):
+    with pytest.warns(AbsenceWarning, match="no view at all, e.g. 'y'"):
+        views = absentia.read(table(tmp_path, "id,a,sex\nx,1,f\ny,,\nz,2,m\n", "clinical.v2.csv"))
+    assert views.names == ("clinical.v2",)
+    assert views.observed[:, 0].tolist() == [True, False, True]
+    assert views.features("clinical.v2").tolist() == ["a", "sex"]
+    assert views.levels("clinical.v2") == {"sex": ("f", "m")}
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("a.csv", "a"),
+        ("b.c.CSV.gz", "b.c"),
+        ("x.parquet", "x"),
+        ("csv.csv", "csv"),
+        ("x.txt.txt", "x.txt"),
+        ("v.npz", "v"),
+    ],
+)
+def test_names_of_views(tmp_path, name, wanted):
+    assert stem(tmp_path / name) == wanted
+
+
+WIDE = "id,gene_1,gene_2,age,sex,other\nx,1,2,,,x1\ny,,,50,f,x2\nz,3,4,60,m,2020-01-01\n"
+
+
+def test_one_wide_table_is_several_views(tmp_path):
+    path = table(tmp_path, WIDE)
+    views = absentia.read(path, views={"expr": ["gene_*"], "clin": ["age", "sex"]})
+    assert views.names == ("expr", "clin")
+    assert views.observed.tolist() == [[True, False], [False, True], [True, True]]
+    assert views.features("clin").tolist() == ["age", "sex"]
+    assert io.open_data(path, views={"expr": ["gene_*"], "clin": ["age", "sex"]}).notes == (
+        "t.csv: 1 column(s) in no view: 'other'",
+    )
+    with pytest.warns(AbsenceWarning, match="no view at all"):
+        opened = io.open_data(path, views={"expr": ["gene_*"]})
+    assert opened.notes == ("t.csv: 3 column(s) in no view: 'age', 'sex', 'other'",)
+
+
+def test_groups_that_overlap_or_match_nothing_are_refused(tmp_path):
+    path = table(tmp_path, WIDE)
+    with pytest.raises(
+        io.FileError, match=r"1 column would be in several views, e.g. 'gene_1' in 'a' and 'b'"
+    ):
+        absentia.read(path, views={"a": ["gene_*"], "b": ["gene_1"]})
+    with pytest.raises(io.FileError, match="no column fits 'protein_"):
+        absentia.read(path, views={"a": ["gene_*"], "b": ["protein_*"]})
+    with pytest.raises(io.FileError, match="no view is named"):
+        absentia.read(path, views={})
+    with pytest.raises(io.FileError, match="layer cannot be given for a table"):
+        absentia.read(path, layer="counts")
+
+
+def test_groups_are_parsed():
+    assert parse_groups(["expr=gene_*", "clin = age, sex"]) == {"expr": ["gene_*"], "clin": ["age", "sex"]}
+    for text in ("expr", "=a", "a=", "a=,"):
+        with pytest.raises(ValueError, match="is no view; NAME=COLUMN"):
+            parse_groups([text])
+    with pytest.raises(ValueError, match="view 'a' is given twice"):
+        parse_groups(["a=b", "a=c"])
+
+
+def test_a_name_with_signs_of_patterns_is_that_name():
+    assert matching(["a[1]", "a1"], ["a[1]"], "x") == ["a[1]"]
+    assert matching(["b", "A1", "a1"], ["a*"], "x") == ["a1"]
+
+
+def test_the_views_of_a_group_keep_its_order(tmp_path):
+    frames, _ = read_groups(table(tmp_path, WIDE), {"c": ["sex", "age"]})
+    assert list(frames["c"]) == ["sex", "age"]
+
+
+def test_thousands_of_columns_are_quick(tmp_path):
+    X = np.random.default_rng(0).normal(size=(20, 20_000))
+    lines = [",".join(["id", *(f"g{k}" for k in range(X.shape[1]))])]
+    lines += [",".join([f"p{k}", *map(repr, row)]) for k, row in enumerate(X.tolist())]
+    path = table(tmp_path, "\n".join(lines))
+    start = time.process_time()
+    frame, _ = read_frame(path)
+    assert time.process_time() - start < 5
+    np.testing.assert_array_equal(frame.to_numpy(), X)

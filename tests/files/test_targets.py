@@ -1,0 +1,65 @@
+"""What labels are, by what they look like."""
+
+import numpy as np
+import pytest
+
+from absentia.files._targets import targets
+
+FOUND = [
+    (["a", "NA", "b", "?"], "classes", ["a", "", "b", ""]),
+    (["1", "2", "", "1"], "classes", ["1", "2", "", "1"]),
+    (["1.0", "2.0", "nan", "1"], "classes", ["1", "2", "", "1"]),
+    (["01", "02", "", "01"], "classes", ["01", "02", "", "01"]),
+    (["1.5", "2", "."], "numbers", [1.5, 2, np.nan]),
+    ([str(k) for k in range(21)], "numbers", list(range(21))),
+    ([str(k) for k in range(20)], "classes", [str(k) for k in range(20)]),
+    (["", "NA"], "classes", ["", ""]),
+]
+
+
+@pytest.mark.parametrize(("cells", "kind", "values"), FOUND, ids=[" ".join(c)[:20] for c, _, _ in FOUND])
+def test_one_column(cells, kind, values):
+    found, got, known = targets(("y",), [cells])
+    assert found == kind
+    np.testing.assert_array_equal(got, np.array(values))
+    assert known.tolist() == [x not in ("", "NA", "?", "nan", ".") for x in cells]
+
+
+def test_what_is_said_goes_before_what_it_looks_like():
+    assert targets(("y",), [["1", "2"]], "numbers")[1].dtype == float
+    assert targets(("y",), [["1.5", "2"]], "classes")[1].tolist() == ["1.5", "2"]
+    assert targets(("a", "b"), [["1", "0"], ["0", "1"]], "survival")[0] == "survival"
+
+
+def test_time_and_event_are_survival():
+    kind, values, known = targets(("Time", "Event"), [["1", "0", "NA"], ["1", "0", "1"]])
+    assert kind == "survival"
+    np.testing.assert_array_equal(values, [[1, 1], [0, 0], [np.nan, 1]])
+    assert known.tolist() == [True, True, False]
+    assert targets(("months", "dead"), [["12.5", "3"], ["yes", "No"]])[0] == "survival"
+    assert targets(("a", "b"), [["1", "0"], ["0", "1"]])[0] == "multilabel"
+
+
+def test_several_columns_are_several_labels():
+    kind, values, known = targets(("a", "b", "c"), [["1", "", "NA"], ["0", "1", ""], ["yes", "FALSE", "?"]])
+    assert kind == "multilabel"
+    np.testing.assert_array_equal(values, [[1, 0, 1], [np.nan, 1, 0], [np.nan] * 3])
+    assert known.tolist() == [True, True, False]
+
+
+BAD = [
+    (("a", "b"), [["x"], ["1"]], None, "column 'a' holds 'x'; of several labels each is 1, 0 or empty"),
+    (("time", "event"), [["1"], ["2"]], None, "column 'event' holds '2'"),
+    (("time", "event"), [["-1"], ["1"]], None, "column 'time' holds -1; times are not negative"),
+    (("y",), [["1", "<2"]], "numbers", "column 'y' is to be numbers, and '<2' is none"),
+    (("y",), [["1", "inf"]], "numbers", "'inf' is none"),
+    (("a", "b"), [["1"], ["1"]], "classes", r"2 columns \(a, b\) cannot be classes; 1 is wanted"),
+    (("a",), [["1"]], "survival", "cannot be survival; 2 are wanted"),
+    (("a",), [["1"]], "ranks", "labels cannot be 'ranks'; there are classes, numbers"),
+]
+
+
+@pytest.mark.parametrize(("names", "columns", "kind", "sentence"), BAD)
+def test_what_cannot_be_is_refused(names, columns, kind, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        targets(names, columns, kind)
