@@ -18,7 +18,7 @@ from absentia.files._npz import checked_ids
 from absentia.files._zarr import zarr_content
 
 
-class Labels(NamedTuple):
+class Held(NamedTuple):
     """Values for samples, and whose they are; None if they are in the order of the file's samples."""
 
     ids: Array | None
@@ -74,7 +74,7 @@ def _flat(prefix: str, content: Mapping[str, Any]) -> list[tuple[str, Array]]:
     return found
 
 
-def label_array(path: PathLike, name: str) -> Labels:
+def label_array(path: PathLike, name: str) -> Held:
     """An array of a file, one value for each sample, with the samples' ids if the file has them.
 
     Parameters
@@ -97,4 +97,4 @@ def label_array(path: PathLike, name: str) -> Labels:
             )
         if ids is not None and (ids.ndim != 1 or len(ids) != len(values)):
             ids = None
-        return Labels(checked_ids(ids), values)
+        return Held(checked_ids(ids), values)
