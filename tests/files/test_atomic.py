@@ -39,6 +39,21 @@ def test_what_is_replaced_keeps_its_mode_and_what_is_new_follows_the_umask(tmp_p
     assert path.read_bytes() == b"content"
 
 
+def test_writers_that_want_a_path_are_no_less_careful(tmp_path):
+    path = tmp_path / "a.h5"
+    assert _atomic.write_file(path, lambda place: place.write_bytes(b"new")) == path
+    path.chmod(0o600)
+
+    def fail(place):
+        assert mode(place) == 0o600
+        place.write_bytes(b"half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        _atomic.write_file(path, fail)
+    assert (path.read_bytes(), list(tmp_path.iterdir())) == (b"new", [path])
+
+
 def test_what_replaces_a_secret_is_never_open_to_others(tmp_path):
     path, seen = tmp_path / "secret.npz", []
     path.write_bytes(b"old")

@@ -178,3 +178,30 @@ def test_an_array_that_is_not_there_is_told_which_are(tmp_path):
     assert found.without(DATA) is DATA
     kernels = KernelViews.from_dense(np.eye(3)[None])
     assert labels.read_labels("word", kernels, path).without(kernels) is kernels
+
+
+def test_a_column_of_obs_is_found_by_the_names_of_observations(tmp_path):
+    from omics import saved, three_modalities
+
+    path = saved(tmp_path / "a.h5mu", three_modalities())
+    data = io.read(path)
+    found = io.read_labels("subtype", data[::-1], path)
+    assert found.values.tolist() == [f"type of {name}" for name in data.ids[::-1]]
+    part = io.read_labels("subtype", data[:2], path)
+    assert (len(part.foreign), part.unlabelled) == (4, 0)
+
+
+def test_an_array_of_a_container_with_and_without_ids(tmp_path):
+    import scipy.io
+
+    held = {"X": np.arange(6.0).reshape(3, 2), "gt": np.array([[3, 1, 2]])}
+    scipy.io.savemat(tmp_path / "a.mat", held)
+    data = io.read(tmp_path / "a.mat")
+    assert io.read_labels("gt", data, tmp_path / "a.mat").values.tolist() == [3, 1, 2]
+    scipy.io.savemat(tmp_path / "b.mat", held | {"ids": np.array([7, 8, 9])})
+    data = io.read(tmp_path / "b.mat")
+    assert io.read_labels("gt", data[[2, 0]], tmp_path / "b.mat").values.tolist() == [2, 3]
+    strange = Views.from_dict({"X": np.eye(3)}, ids=[9, 7, 5])
+    found = io.read_labels("gt", strange, tmp_path / "b.mat")
+    assert (found.values[:2].tolist(), found.known.tolist()) == ([2, 3], [True, True, False])
+    assert (found.unlabelled, found.foreign) == (1, ("8",))

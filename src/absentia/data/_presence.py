@@ -201,6 +201,40 @@ class Presence:
         """Connected components of co-observation, see ``_gaps.components``."""
         return components(self.observed)
 
+    def to_mudata(
+        self,
+        mdata: Any = None,
+        *,
+        embedding: Any = None,
+        obs: Mapping[str, Any] | None = None,
+        observed: "Presence | None" = None,
+        copy: bool = True,
+    ) -> Any:
+        """Put kernels, presence, embeddings and predictions into MuData or AnnData, by observation name.
+
+        Kernels go to obsp as ``absentia_<view>``, of the whole object and, for the samples that it has, of
+        the modality of that name; who has a view to obs as ``absentia_<view>_observed``.  Observations that
+        are no samples here get NaN.
+
+        Parameters
+        ----------
+        mdata : MuData or AnnData, optional
+            Where to put them; by default a new MuData of the views.
+        embedding : array, data frame, or mapping of str to such, optional
+            A row for each sample, in the order of :attr:`ids` or by its index: obsm ``X_absentia``, or
+            ``X_absentia_<key>``.
+        obs : mapping of str to array or Series, optional
+            Columns for obs, a value for each sample.
+        observed : Views or KernelViews, optional
+            Before completion, to say who had which view; by default this object, without the samples that a
+            modality of that name does not have.
+        copy : bool
+            Whether `mdata` itself stays as it is.
+        """
+        from absentia.data._mudata import written
+
+        return written(self, mdata, embedding, obs or {}, observed, copy)
+
     def _size_of(self, name: str) -> str:
         raise NotImplementedError
 

@@ -19,6 +19,7 @@ from absentia.core import Array, frozen, kept
 from absentia.data._back import Absent, filled_block, view_frame, wide_frame
 from absentia.data._gaps import shown
 from absentia.data._ids import Align, align_ids, holders
+from absentia.data._mudata import Source, anndata_parts, mudata_parts
 from absentia.data._presence import (
     Presence,
     check_names,
@@ -27,7 +28,7 @@ from absentia.data._presence import (
     positions,
     refrozen,
 )
-from absentia.data._tables import Part, array_parts, frame_part, is_frame, named_part, with_index
+from absentia.data._tables import Part, array_parts, frame_part, is_frame, with_index
 
 if TYPE_CHECKING:
     import pandas
@@ -176,16 +177,30 @@ class Views(Presence):
         return cls.from_dict({name: frame[list(cols)] for name, cols in columns.items()})
 
     @classmethod
-    def from_mudata(cls, mdata: Any) -> Self:
-        """From a MuData object: one view per modality, aligned by observation name."""
-        if not isinstance(getattr(mdata, "mod", None), Mapping):
-            raise ValueError(f"a MuData object is wanted, not {type(mdata).__name__}")
-        names = check_names(list(mdata.mod))
-        parts = [
-            named_part(name, adata.obs_names, adata.X, adata.var_names)
-            for name, adata in zip(names, mdata.mod.values(), strict=True)
-        ]
-        return cls._align(names, parts, "union", None)
+    def from_mudata(cls, mdata: Any, *, layer: Source = None, use_rep: Source = None) -> Self:
+        """From a MuData object: one view per modality, aligned by observation name.
+
+        Parameters
+        ----------
+        mdata : MuData
+            Who is not in a modality lacks the view.
+        layer, use_rep : str or mapping of str to str, optional
+            A layer, or an entry of obsm, to take instead of X; a mapping says it by modality.
+        """
+        return cls._align(*mudata_parts(mdata, layer, use_rep), "union", None)
+
+    @classmethod
+    def from_anndata(cls, adata: Any, *, layer: str | None = None, use_rep: str | None = None) -> Self:
+        """From an AnnData object: one view, called as what was taken.
+
+        Parameters
+        ----------
+        adata : AnnData
+            Observations are the samples.
+        layer, use_rep : str, optional
+            A layer, or an entry of obsm, to take instead of X.
+        """
+        return cls._align(*anndata_parts(adata, layer, use_rep), "union", None)
 
     @classmethod
     def _align(cls, names: tuple[str, ...], parts: Sequence[Part], align: Align, observed: Any) -> Self:

@@ -83,8 +83,8 @@ class Member:
             raw = np.empty(header.elements * header.dtype.itemsize, np.uint8)
             with self.archive.open(self.info) as stream:
                 stream.read(header.length)
-                _fill(raw.data, stream)
-            return _as_declared(raw, header)
+                fill(raw.data, stream)
+            return as_declared(raw, header)
 
 
 def _check_entry(info: zipfile.ZipInfo) -> None:
@@ -105,7 +105,8 @@ def _check_entry(info: zipfile.ZipInfo) -> None:
         )
 
 
-def _fill(into: memoryview, stream: IO[bytes]) -> None:
+def fill(into: memoryview, stream: IO[bytes]) -> None:
+    """All of `into` from a stream, some at a time."""
     for place in range(0, len(into), CHUNK):
         part = stream.read(min(CHUNK, len(into) - place))
         if len(part) < min(CHUNK, len(into) - place):
@@ -113,7 +114,7 @@ def _fill(into: memoryview, stream: IO[bytes]) -> None:
         into[place : place + CHUNK] = part
 
 
-def _as_declared(raw: Array, header: Header) -> Array:
+def as_declared(raw: Array, header: Header) -> Array:
     """Bytes as what they are said to be, if they can be that."""
     dtype = header.dtype
     if not len(raw):

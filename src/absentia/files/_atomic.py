@@ -27,6 +27,15 @@ DAY = 86_400.0
 
 def write_whole(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
     """Let ``save(file)`` fill a temporary file beside `path`, then rename it to `path`; see the module."""
+    return _swapped(path, lambda file, _: save(file))
+
+
+def write_file(path: PathLike, save: Callable[[Path], Any]) -> Path:
+    """As :func:`write_whole`, for writers that want a path: ``save(temporary)`` fills what is there."""
+    return _swapped(path, lambda _, temporary: save(temporary))
+
+
+def _swapped(path: PathLike, save: Callable[[BinaryIO, Path], Any]) -> Path:
     path = Path(path)
     try:
         place, replaced = _place(path)
@@ -34,7 +43,7 @@ def write_whole(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
         temporary = place.with_name(f"{_prefix(place)}{_host()}-{os.getpid()}-{secrets.token_hex(4)}.part")
         try:
             with os.fdopen(_created(temporary, replaced), "wb") as file:
-                save(file)
+                save(file, temporary)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, place)

@@ -15,6 +15,7 @@ from absentia.core import Array
 from absentia.data import KernelViews, Views, shown, without_feature
 from absentia.files._alike import HOW, alike
 from absentia.files._archive import archive
+from absentia.files._contents import CONTENTS, OBSERVATIONS, label_array
 from absentia.files._errors import reading
 from absentia.files._formats import is_table, read_raw
 from absentia.files._frames import checked_ids, id_place, some
@@ -84,7 +85,7 @@ def read_labels(
         ``FILE:COLUMN`` (or ``FILE:COLUMN,COLUMN``), where the file is named relative to the working
         directory or to the data's folder; ``FILE``, a table with ids and one other column, or one that is
         called label, class or the like; ``COLUMN`` or ``VIEW:COLUMN`` of a view; or the name of
-        an array in an .npz file.
+        an array in a container (.npz, .mat, HDF5, Zarr), or of a column of obs (.h5ad, .h5mu).
     data : Opened, Views or KernelViews
         The samples.
     path : Path
@@ -104,6 +105,8 @@ def read_labels(
         return _from_view(opened.data, *found, kind)
     if path.suffix.lower() == ".npz":
         return _from_array(source, path, len(opened.data), kind)
+    if path.suffix.lower() in (*CONTENTS, *OBSERVATIONS):
+        return _from_container(source, path, opened.data.ids, kind)
     with reading(path):
         raise ValueError(
             f"there are no labels {source[:80]!r}: no table of that name, and no column of a view; "
@@ -265,6 +268,33 @@ def _from_array(source: str, path: Path, n: int, kind: Kind | None) -> Labels:
         except ValueError as error:
             raise ValueError(str(error) if repr(source) in str(error) else f"{source!r}: {error}") from None
     return Labels(found, (source,), values, known, empty=int((~known).sum()))
+
+
+def _from_container(source: str, path: Path, ids: Array, kind: Kind | None) -> Labels:
+    """Labels out of an array that has ids beside it, by these; otherwise in the order of the samples."""
+    with reading(path):
+        held = label_array(path, source)
+        if held.ids is None or held.values.ndim != 1:
+            values, known, found = as_labels(held.values, len(ids), kind)
+            return Labels(found, (source,), values, known, empty=int((~known).sum()))
+        own, wanted = [str(x) for x in held.ids.tolist()], [str(x) for x in ids.tolist()]
+        where = {x: place for place, x in enumerate(own)}
+        lines = np.array([where.get(x, -1) for x in wanted])
+        nothing = np.zeros(1, str) if held.values.dtype.kind == "U" else np.full(1, np.nan)
+        padded = held.values if (lines >= 0).all() else np.concatenate([held.values, nothing])
+        values, known, found = as_labels(padded[lines], len(ids), kind)
+    there = lines >= 0
+    samples = set(wanted)
+    foreign = tuple(x for x in own if x not in samples)
+    return Labels(
+        found,
+        (source,),
+        values,
+        known,
+        foreign=foreign,
+        empty=int((there & ~known).sum()),
+        unlabelled=int((~there).sum()),
+    )
 
 
 def as_labels(values: Array, n: int, kind: Kind | None = None) -> tuple[Array, Array, Kind]:

@@ -17,7 +17,14 @@ from absentia.files._options import Opened, Options
 
 #: How a name ends -> the reader, as "module:function" in this package.
 READERS = {
-    ".npz": "_npz:read_npz",
+    ".npz": "_npy:read_npz_or_sparse",
+    ".npy": "_npy:read_npy",
+    ".mat": "_mat:read_mat",
+    ".h5": "_hdf5:read_hdf5",
+    ".hdf5": "_hdf5:read_hdf5",
+    ".zarr": "_zarr:read_zarr",
+    ".h5ad": "_anndata:read_h5ad",
+    ".h5mu": "_anndata:read_h5mu",
     ".toml": "_manifest:read_manifest",
     **dict.fromkeys(TABLES, "_frames:read_table_file"),
 }

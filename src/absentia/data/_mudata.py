@@ -1,0 +1,275 @@
+"""MuData and AnnData: views out of their modalities, kernels out of obsp, and results back into them.
+
+Everything is lined up by the names of observations.  Both packages are only imported where an object has
+to be made; one that is given brings its own methods.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+
+from absentia.core import Array
+from absentia.data._gaps import shown
+from absentia.data._ids import repeated
+from absentia.data._tables import Part, is_frame, named_part
+
+if TYPE_CHECKING:
+    from absentia.data._presence import Presence
+
+Source = str | Mapping[str, str] | None
+PREFIX = "absentia"
+
+
+def is_mudata(data: Any) -> bool:
+    return isinstance(getattr(data, "mod", None), Mapping)
+
+
+def is_anndata(data: Any) -> bool:
+    return all(hasattr(data, name) for name in ("obs_names", "var_names", "layers", "obsm", "obsp"))
+
+
+# ---------------------------------------------------------------------------------------------------- in
+
+
+def mudata_parts(mdata: Any, layer: Source, use_rep: Source) -> tuple[tuple[str, ...], list[Part]]:
+    """The modalities of a MuData object as views."""
+    if not is_mudata(mdata):
+        raise ValueError(f"a MuData object is wanted, not {type(mdata).__name__}")
+    if not mdata.mod:
+        raise ValueError("no modality is in this MuData; at least one is wanted")
+    layers, reps = by_modality(mdata, layer, "layer"), by_modality(mdata, use_rep, "use_rep")
+    parts = [_part(name, one, layers.get(name), reps.get(name)) for name, one in mdata.mod.items()]
+    return tuple(mdata.mod), parts
+
+
+def anndata_parts(
+    adata: Any, layer: str | None, use_rep: str | None, name: str | None = None
+) -> tuple[tuple[str, ...], list[Part]]:
+    """An AnnData object as one view."""
+    if not is_anndata(adata) or is_mudata(adata):
+        raise ValueError(f"an AnnData object is wanted, not {type(adata).__name__}")
+    name = name or use_rep or layer or "X"
+    return (name,), [_part(name, adata, layer, use_rep)]
+
+
+def by_modality(mdata: Any, source: Source, what: str) -> dict[str, str]:
+    """What to take of each modality: one word for all, or a mapping."""
+    if source is None:
+        return {}
+    if isinstance(source, str):
+        return dict.fromkeys(mdata.mod, source)
+    if unknown := [name for name in source if name not in mdata.mod]:
+        raise ValueError(f"{what}: there is no modality {unknown[0]!r} but {list(mdata.mod)}")
+    return dict(source)
+
+
+def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part:
+    if layer is not None and use_rep is not None:
+        raise ValueError(
+            f"view {name!r}: layer={layer!r} and use_rep={use_rep!r} exclude one another; give one"
+        )
+    if use_rep is not None:
+        values = _entry(name, adata.obsm, use_rep, "obsm")
+        columns = values.columns if is_frame(values) else [f"{use_rep}_{j}" for j in range(values.shape[1])]
+        values = values.to_numpy() if is_frame(values) else values
+        return named_part(name, adata.obs_names, values, columns)
+    values = adata.X if layer is None else _entry(name, adata.layers, layer, "layers")
+    if values is None:
+        there = f"layers {list(adata.layers)}, obsm {list(adata.obsm)}"
+        raise ValueError(f"view {name!r} has no X; name a layer or use_rep ({there})")
+    return named_part(name, adata.obs_names, values, adata.var_names)
+
+
+def _entry(name: str, entries: Any, key: str, where: str) -> Any:
+    if key not in entries:
+        raise ValueError(f"view {name!r}: {where} holds no {key!r} but {list(entries) or 'nothing'}")
+    return entries[key]
+
+
+def obsp_blocks(data: Any, use_rep: Source) -> dict[str, tuple[Array, Array]] | None:
+    """Kernels by view, if `use_rep` names entries of obsp; None if it names none.
+
+    Of a MuData object: in every modality that is named, or of the whole; ``absentia_*`` stands for several.
+    """
+    if use_rep is None:
+        return None
+    if is_mudata(data):
+        reps = by_modality(data, use_rep, "use_rep")
+        pairs = {name: (data.mod[name], key) for name, key in reps.items() if key in data.mod[name].obsp}
+        if pairs and len(pairs) < len(reps):
+            lacking = sorted(set(reps) - set(pairs))
+            raise ValueError(
+                f"modalities {lacking} have no kernel {use_rep!r} in obsp, others have; name them"
+            )
+    else:
+        pairs = {str(use_rep): (data, str(use_rep))} if use_rep in data.obsp else {}
+    if not pairs and isinstance(use_rep, str):
+        pairs = {key: (data, key) for key in data.obsp if _matches(key, use_rep)}
+    for name, (one, key) in pairs.items():
+        if key in one.obsm:
+            raise ValueError(f"view {name!r}: {key!r} is in obsm and in obsp; rename one")
+    return {
+        _viewed(name): (one.obs_names, _dense(one.obsp[key])) for name, (one, key) in pairs.items()
+    } or None
+
+
+def _matches(key: str, pattern: str) -> bool:
+    return key == pattern or (pattern.endswith("*") and key.startswith(pattern[:-1]))
+
+
+def _viewed(name: str) -> str:
+    return name.removeprefix(f"{PREFIX}_") or name
+
+
+def _dense(K: Any) -> Array:
+    return np.asarray(K.toarray() if scipy.sparse.issparse(K) else K)
+
+
+# --------------------------------------------------------------------------------------------------- out
+
+
+def written(
+    data: "Presence",
+    into: Any,
+    embedding: Any,
+    obs: Mapping[str, Any],
+    observed: "Presence | None",
+    copy: bool,
+) -> Any:
+    """`into`, or a copy of it, with what `data` knows; see :meth:`Presence.to_mudata`."""
+    if into is not None and not (is_mudata(into) or is_anndata(into)):
+        raise ValueError(f"a MuData or AnnData object is wanted, not {type(into).__name__}")
+    if into is None:
+        target = made(data)
+    else:
+        with quiet():
+            target = into.copy() if copy else into
+    own = _texts(data.ids, "the samples")
+    columns = _presence_columns(data, target, data if observed is None else observed, observed is None)
+    columns |= {name: _lined_up(values, own, target, f"obs {name!r}")[0] for name, values in obs.items()}
+    spaces = embedding if isinstance(embedding, Mapping) else {} if embedding is None else {"": embedding}
+    tables = {
+        f"X_{PREFIX}" + (f"_{key}" if key else ""): _lined_up(values, own, target, "embedding").to_numpy(
+            float
+        )
+        for key, values in spaces.items()
+    }
+    kernels = dict(_kernels(data, own, target))
+    for name, column in columns.items():  # nothing is changed before all is known to fit
+        target.obs[name] = np.asarray(column)
+    for name, table in tables.items():
+        target.obsm[name] = table
+    for name, K in kernels.items():
+        target.obsp[f"{PREFIX}_{name}"] = K
+        if is_mudata(target) and name in target.mod:
+            _into_modality(target, name, K)
+    return target
+
+
+def _into_modality(target: Any, name: str, K: Array) -> None:
+    """The part of a kernel over the samples that a modality has."""
+    part = target.mod[name]
+    rows = target.obs_names.get_indexer(part.obs_names)
+    part.obsp[f"{PREFIX}_{name}"] = K[np.ix_(rows, rows)]
+
+
+def _texts(ids: Any, what: str) -> list[str]:
+    """Ids as texts, which the names of observations are."""
+    texts = [str(x) for x in np.asarray(ids).tolist()]
+    if twice := repeated(texts):
+        raise ValueError(
+            f"{what}: {len(twice)} id(s) appear more than once as texts, e.g. {shown(twice[0])}"
+        )
+    return texts
+
+
+def _lined_up(values: Any, own: list[str], target: Any, what: str) -> Any:
+    """Values as a frame over the observations of `target`, by index or in the order of the samples."""
+    import pandas as pd
+
+    if hasattr(values, "iloc"):
+        frame = pd.DataFrame(values).set_axis(_texts(values.index, what), axis=0)
+    elif len(values) != len(own):
+        raise ValueError(f"{what} has {len(values)} rows for {len(own)} samples; one for each is wanted")
+    else:
+        frame = pd.DataFrame(values if np.ndim(values) > 1 else {0: values})
+        frame.index = pd.Index(own)
+    _texts(target.obs_names, "the observations")
+    strange = frame.index[~frame.index.isin(target.obs_names)]
+    if len(strange):
+        raise ValueError(
+            f"{what}: {len(strange)} of {len(frame)} samples, e.g. "
+            f"{', '.join(map(repr, strange[:3]))}, are no "
+            "observations there (which are called as "
+            f"{', '.join(map(repr, target.obs_names[:3]))}); give the "
+            "object that the data came from"
+        )
+    frame.columns = pd.RangeIndex(frame.shape[1])
+    return frame.reindex(target.obs_names)
+
+
+def _presence_columns(data: "Presence", target: Any, observed: "Presence", alone: bool) -> dict[str, Array]:
+    if lacking := [name for name in data.names if name not in observed.names]:
+        raise ValueError(f"observed has no view {lacking[0]!r}; its views are {list(observed.names)}")
+    seen = _lined_up(
+        observed.observed.astype(float), _texts(observed.ids, "observed"), target, "the samples"
+    )
+    found = {}
+    for name in data.names:
+        column = seen[observed.names.index(name)].to_numpy() == 1  # NaN, of strangers, is not
+        if alone and is_mudata(target) and name in target.mod:
+            column &= np.asarray(target.obs_names.isin(target.mod[name].obs_names))
+        found[f"{PREFIX}_{name}_observed"] = column
+    return found
+
+
+def _kernels(data: Any, own: list[str], target: Any) -> Iterator[tuple[str, Array]]:
+    """Kernels over all observations of `target`, NaN where there are none."""
+    if not hasattr(data, "demand_square"):  # features: there is nothing to put there
+        return
+    data.demand_square()
+    where = target.obs_names.get_indexer(own)
+    for name in data.names:
+        K = np.full((len(target.obs_names),) * 2, np.nan)
+        K[np.ix_(where, where)] = data.padded(name, np.arange(len(own)))
+        yield name, K
+
+
+def made(data: Any) -> Any:
+    """A new MuData of the views: their features, or for kernels the samples alone."""
+    try:
+        import anndata
+        import mudata
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError('MuData objects need mudata: pip install "absentia[io]"') from error
+    ids, parts = pd.Index(_texts(data.ids, "the samples")), {}
+    with quiet():
+        for name, seen in zip(data.names, data.observed.T, strict=True):
+            samples = pd.DataFrame(index=ids[seen])
+            if hasattr(data, "features"):
+                block, features = data.block(name), data.features(name)
+                called = range(block.shape[1]) if features is None else features
+                var = pd.DataFrame(index=pd.Index([str(x) for x in called]))
+                parts[name] = anndata.AnnData(block.copy(), obs=samples, var=var)
+            else:
+                parts[name] = anndata.AnnData(obs=samples)
+        return mudata.MuData(parts)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warnings of mudata and anndata about their own changes."""
+    with warnings.catch_warnings(), ExitStack() as stack:
+        warnings.simplefilter("ignore")
+        with suppress(ImportError):
+            import mudata
+
+            # before 0.4, columns of modalities are copied to the whole unless told otherwise
+            if hasattr(mudata, "set_options"):
+                stack.enter_context(mudata.set_options(pull_on_update=False))
+        yield

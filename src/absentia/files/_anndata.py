@@ -1,0 +1,140 @@
+"""``.h5ad`` and ``.h5mu``: AnnData and MuData, read by their own packages once a file is seen to be safe.
+
+Before they open a file, all of it is gone through (``_hdf5.check_tree``): no link leads out of it and
+what it declares fits into memory.  Neither package unpickles anything.  ``.h5ad`` is one view: X, a
+layer, an entry of obsm, or, if ``use_rep`` names one of obsp, a kernel.  ``.h5mu`` has a view for each
+modality, and who is not in one lacks it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from absentia.core import Array
+from absentia.data import KernelViews, Views, is_anndata, is_mudata, obsp_blocks, quiet
+from absentia.files._atomic import write_file
+from absentia.files._errors import FileError, PathLike, one_line, reading
+from absentia.files._hdf5 import check_tree, hdf5_file
+from absentia.files._memory import Budget
+from absentia.files._npy import check_places
+from absentia.files._optional import needed
+from absentia.files._options import Options
+
+COPIES = 2  # a file is read whole, and its values become those of views
+
+
+def read_h5ad(path: Path, options: Options) -> Views | KernelViews:
+    """One view, or one kernel, out of an ``.h5ad`` file."""
+    with reading(path):
+        options.refuse("id", "views", why="an .h5ad file")
+        adata = read_mudata(path)
+        blocks = obsp_blocks(adata, options.use_rep)
+        if blocks is not None:
+            return KernelViews.from_blocks(blocks)
+        return Views.from_anndata(adata, layer=options.layer, use_rep=options.use_rep)
+
+
+def read_h5mu(path: Path, options: Options) -> Views | KernelViews:
+    """The modalities of an ``.h5mu`` file as views."""
+    with reading(path):
+        options.refuse("id", "views", why="an .h5mu file")
+        mdata = read_mudata(path)
+        layer, rep = by_name(options.layer, "layer"), by_name(options.use_rep, "use_rep")
+        blocks = obsp_blocks(mdata, rep)
+        if blocks is not None:
+            return KernelViews.from_blocks(blocks)
+        return Views.from_mudata(mdata, layer=layer, use_rep=rep)
+
+
+def by_name(said: str | None, what: str) -> str | dict[str, str] | None:
+    """``"rna=X_pca,adt=X_lsi"`` as a dict by modality; a word alone is for all of them."""
+    if said is None or "=" not in said:
+        return said
+    pairs = [part.partition("=") for part in said.split(",")]
+    if bad := [name + sign for name, sign, key in pairs if not (name.strip() and key.strip())]:
+        raise ValueError(f"{what}: {bad[0]!r} is not as in rna=X_pca,adt=X_lsi")
+    return {name.strip(): key.strip() for name, _, key in pairs}
+
+
+def read_mudata(path: PathLike) -> Any:
+    """The MuData or AnnData object of an ``.h5mu`` or ``.h5ad`` file.
+
+    Parameters
+    ----------
+    path : path-like
+        The ending says which of the two it is.
+    """
+    path = Path(path)
+    with reading(path):
+        many = path.suffix.lower() == ".h5mu"
+        what = f"an {path.suffix} file"
+        package = needed("mudata" if many else "anndata", what)
+        with hdf5_file(path) as file:
+            if many and "mod" not in file:
+                raise ValueError(f"holds no modalities ('mod') but {list(file)[:8]}; is it an .h5ad file?")
+            budget = Budget()
+            check_tree(file, Budget(limit=budget.limit // COPIES))
+        try:
+            with quiet():
+                data = package.read_h5mu(path) if many else package.read_h5ad(path)
+            for part in (data, *getattr(data, "mod", {}).values()):
+                _check_sparse(part)
+            return data
+        except (MemoryError, FileError):
+            raise
+        except Exception as error:
+            raise ValueError(f"not {what}, or a damaged one ({one_line(error)})") from None
+
+
+def _check_sparse(data: Any) -> None:
+    """Raise if a sparse matrix has places outside of it, which would be read from and written to."""
+    mappings = [getattr(data, name, None) or {} for name in ("layers", "obsm", "obsp")]
+    for matrix in (getattr(data, "X", None), *(x for entries in mappings for x in entries.values())):
+        if scipy.sparse.issparse(matrix):
+            check_places(matrix)
+
+
+def write_mudata(path: PathLike, data: Any) -> Path:
+    """Write a MuData object to ``.h5mu`` or an AnnData object to ``.h5ad``, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Its ending must fit the object.
+    data : MuData or AnnData
+        What to write.
+    """
+    path = Path(path)
+    wanted = ".h5mu" if is_mudata(data) else ".h5ad" if is_anndata(data) else None
+    if wanted is None:
+        raise ValueError(f"{path}: a MuData or AnnData object is wanted, not {type(data).__name__}")
+    if path.suffix.lower() != wanted:
+        raise FileError(f"{path}: a {type(data).__name__} object goes to a file that ends in {wanted}")
+    with quiet():
+        return write_file(path, _writer(data))
+
+
+def _writer(data: Any) -> Callable[[Path], Any]:
+    import mudata
+
+    return (lambda file: mudata.write_h5mu(file, data)) if is_mudata(data) else data.write_h5ad
+
+
+def obs_columns(path: PathLike) -> tuple[Array, dict[str, Array]]:
+    """The names of the observations of a file, and the columns of obs as arrays."""
+    data = read_mudata(path)
+    names = np.array([str(x) for x in data.obs_names], dtype=str)
+    return names, {str(name): _plain(data.obs[name]) for name in data.obs.columns}
+
+
+def _plain(column: Any) -> Array:
+    """Numbers as numbers, NaN where missing; anything else as texts, empty where missing."""
+    missing = np.asarray(column.isna())
+    if getattr(column.dtype, "kind", "O") in "biuf":  # nullable ones too
+        return np.asarray(
+            column.to_numpy(dtype=float, na_value=np.nan) if missing.any() else column.to_numpy()
+        )
+    return np.array(["" if gone else str(x) for x, gone in zip(column, missing, strict=True)], dtype=str)

@@ -1,0 +1,373 @@
+"""Which array of a file is what: views or kernels, samples down or across, who has which view.
+
+Files of numbers (``.mat``, ``.npy``, HDF5, Zarr) do not say what their arrays mean.  A *content* is what
+such a file holds by name: arrays, sparse matrices, and *bundles* of them (a list: a cell array; a dict: a
+struct or a group).  What the names and shapes settle is taken; what they do not is an error that shows
+the shapes and says how to name the views, or, where one reading is usual, a warning that says which was
+taken.
+
+Names
+-----
+``K``, ``KH``, ``Km``, ``kernels``, ``K1`` ... are kernels; ``X``, ``Xs``, ``data``, ``fea``, ``X1``,
+``view_<name>`` ... are features.  ``y``, ``gt``, ``gnd``, ``truth``, ``labels`` ... are labels and never
+views.  ``mask``, ``observed``, ``present`` (1 = present) and ``missing``, ``absent`` (1 = absent) say who
+has which view, ``ids`` and ``names`` what samples and views are called.  If none of the usual names is
+there, all other tables are the views.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from absentia.core import Array, warn
+from absentia.data import AbsenceWarning, KernelViews, Views, default_names
+from absentia.files._beside import (
+    NAMES,
+    Content,
+    as_vector,
+    first,
+    ids_of,
+    is_aside,
+    number_of_samples,
+    observed_of,
+    shape,
+    shapes,
+)
+from absentia.files._memory import Budget
+
+KERNELS = re.compile(r"(?:k|kh|km|ks|kernels?|kernel_?mat(?:rix|rices)?|gram)_?\d*", re.I)
+FEATURES = re.compile(r"(?:x|xs|data|fea|feas?|features?|views?)_?\d*|view_.+", re.I)
+SYMMETRY = 1e-5  # of the largest value: which way a stack lies; the kernels' own check comes later
+
+
+class Found(NamedTuple):
+    """Tables by the names of their views.
+
+    Also the keys that they came from, whether they have names of their own, and whether their order is one
+    that the file means.
+    """
+
+    tables: dict[str, Any]
+    keys: Sequence[str]
+    named: bool = True
+    ordered: bool = False
+
+    @property
+    def called_kernels(self) -> bool:
+        return all(KERNELS.fullmatch(key.rpartition("/")[2]) for key in self.keys)
+
+
+def guess(content: Content, views: Mapping[str, Sequence[str]] | None = None) -> Views | KernelViews:
+    """Views or KernelViews out of what a file holds.
+
+    Parameters
+    ----------
+    content : mapping of str to array, sparse matrix, list or dict
+        What the file holds.
+    views : mapping of str to sequence of str, optional
+        Which arrays make up each view; ``"X/0"`` and ``"X/rna"`` are those of a bundle ``X``.
+    """
+    beside = _beside_named(content, views) if views else _opened(content)
+    found = _renamed(_named(content, views) if views else _usual(beside), beside)
+    tables = {name: _numbers(name, table) for name, table in found.tables.items()}
+    kernels = _are_kernels(tables, found.called_kernels)
+    if not kernels:
+        tables = _upright(tables, number_of_samples(beside))
+    n = next(iter(tables.values())).shape[0]
+    if not views:
+        _say_what_is_left(beside, found, n)
+    ids, observed = ids_of(beside, n), observed_of(beside, n, len(tables))
+    if observed is not None and not found.ordered:
+        raise ValueError(
+            f"a mask is there, but which of its columns is which of {list(tables)} is not said; "
+            "put 'names', the views in the order of the columns, beside it"
+        )
+    if not kernels:
+        return Views.from_dict(tables, ids=ids, observed=observed)
+    dense = {name: _dense(name, K) for name, K in tables.items()}
+    _check_diagonals(dense, observed)
+    return KernelViews.from_dense(dense, observed, ids)
+
+
+# ---------------------------------------------------------------------------- which are the views
+
+
+def _opened(content: Content) -> dict[str, Any]:
+    """The content with the struct or group opened that holds the tables, if these are not beside it."""
+    groups = {key: x for key, x in content.items() if isinstance(x, Mapping) and _tables(x)}
+    usual = [key for key in groups if _is_usual(key)]
+    tables = _tables(content)
+    if not groups or any(map(_is_usual, tables)) or (tables and not usual):
+        return dict(content)
+    chosen = usual if len(usual) == 1 else list(groups)
+    if tables or len(chosen) > 1:
+        raise ValueError(f"holds several that could be the views: {shapes(groups | tables)}; {_HOW}")
+    return _with_group(content, chosen[0])
+
+
+def _with_group(content: Content, key: str) -> dict[str, Any]:
+    """A content with what is in one of its groups; what lies outside has the last word."""
+    return {**content[key], **{other: x for other, x in content.items() if other != key}}
+
+
+def _is_usual(key: str) -> bool:
+    return bool(FEATURES.fullmatch(key) or KERNELS.fullmatch(key))
+
+
+def _tables(content: Content) -> dict[str, Any]:
+    """What could be views; vectors only under a usual name."""
+    return {
+        key: x
+        for key, x in content.items()
+        if not is_aside(key) and _is_tabular(x) and (_is_wide(x) or FEATURES.fullmatch(key))
+    }
+
+
+def _say_what_is_left(content: Content, found: Found, n: int) -> None:
+    """Warn of numbers for each sample that are not taken: labels of an unusual name, or views."""
+    others = {key: x for key, x in content.items() if key not in found.keys and not is_aside(key)}
+    left = {key: x for key, x in others.items() if isinstance(x, Mapping) and _tables(x)}
+    left |= {key: x for key, x in others.items() if n in getattr(x, "shape", ()) and x.dtype.kind in "biuf"}
+    if left:
+        warn(f"not taken as views: {shapes(left)}; {_HOW}")
+
+
+def _usual(content: Content) -> Found:
+    """The views by the usual names, or else all tables that are nothing else."""
+    tables = _tables(content)
+    kernels = {key: x for key, x in tables.items() if KERNELS.fullmatch(key)}
+    features = {key: x for key, x in tables.items() if FEATURES.fullmatch(key)}
+    if kernels and features:
+        raise ValueError(f"holds both kernels and features: {shapes(kernels | features)}; {_HOW}")
+    chosen = kernels or features or tables
+    if not chosen:
+        raise ValueError(f"holds no table that could be a view but {shapes(content) or 'nothing'}")
+    bundles = [key for key, x in chosen.items() if _is_bundle(x)]
+    if not bundles:
+        return _in_order({key.removeprefix("view_") or key: x for key, x in chosen.items()}, list(chosen))
+    if len(chosen) > 1:
+        raise ValueError(f"holds several arrays that could be the views: {shapes(chosen)}; {_HOW}")
+    return _unbundled(bundles[0], chosen[bundles[0]])
+
+
+_HOW = "say which are meant, as in views={'expr': ['X1'], 'clin': ['X2']}"
+
+
+def _named(content: Content, views: Mapping[str, Sequence[str]]) -> Found:
+    """The views that the user names; a bundle that is named alone is all of its views."""
+    picked = {name: [_at(content, key) for key in keys] for name, keys in views.items()}
+    if len(picked) == 1:
+        ((name, parts),) = picked.items()
+        if len(parts) == 1 and _is_bundle(parts[0]):
+            return _unbundled(views[name][0], parts[0])
+    for name, parts in picked.items():
+        for key, part in zip(views[name], parts, strict=True):
+            if _is_bundle(part) or not _is_tabular(part):
+                raise ValueError(f"view {name!r}: {key!r} is {shape(part)}; one table is wanted")
+    joined = {name: x[0] if len(x) == 1 else _joined(name, x) for name, x in picked.items()}
+    return Found(joined, [key for keys in views.values() for key in keys], ordered=len(joined) == 1)
+
+
+def _beside_named(content: Content, views: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """What lies beside the views that the user names, also in the group that they are in."""
+    outer = {key.partition("/")[0] for keys in views.values() for key in keys}
+    groups = [key for key in outer if isinstance(content.get(key), Mapping)]
+    return _with_group(content, groups[0]) if len(groups) == 1 else dict(content)
+
+
+def _at(content: Content, key: str) -> Any:
+    """What lies under a name, or under the name of a bundle and a place inside it."""
+    if key in content:
+        return content[key]
+    for outer, x in content.items():
+        if key.startswith(f"{outer}/") and _is_bundle(x):
+            return _at(_numbered(outer, x), key.removeprefix(f"{outer}/"))
+    raise ValueError(f"holds no array {key!r} but {shapes(content) or 'nothing'}")
+
+
+def _joined(name: str, parts: Sequence[Any]) -> Any:
+    rows = {part.shape[0] for part in parts}
+    if len(rows) > 1:
+        raise ValueError(f"view {name!r}: its arrays have {sorted(rows)} rows; as many in each are wanted")
+    sparse = any(scipy.sparse.issparse(part) for part in parts)
+    return scipy.sparse.hstack(parts, format="csr") if sparse else np.hstack([np.asarray(p) for p in parts])
+
+
+def _unbundled(key: str, bundle: Any) -> Found:
+    parts = _numbered(key, bundle)
+    if isinstance(bundle, Mapping):
+        tables = _tables(parts)
+        return _in_order(tables, [f"{key}/{name}" for name in tables])
+    named = dict(zip(default_names(len(parts)), parts.values(), strict=True))
+    return Found(named, [key], named=False, ordered=True)
+
+
+def _in_order(tables: dict[str, Any], keys: Sequence[str]) -> Found:
+    """Tables in the order of their numbers, K2 before K10; without numbers the order means nothing."""
+    numbers = [re.fullmatch(r"(.*?)_?(\d{1,9})", name) for name in tables]
+    stems = {None if found is None else found[1] for found in numbers}
+    if len(tables) == 1 or len(stems) > 1 or None in stems:
+        return Found(tables, keys, ordered=len(tables) == 1)
+    rank = {name: int(found[2]) for name, found in zip(tables, numbers, strict=True) if found}
+    return Found({name: tables[name] for name in sorted(tables, key=rank.__getitem__)}, keys, ordered=True)
+
+
+def _numbered(key: str, bundle: Any) -> dict[str, Any]:
+    """The tables of a bundle by name, or by number where they have none."""
+    if isinstance(bundle, Mapping):
+        return dict(bundle)
+    parts = bundle if isinstance(bundle, list) else _slices(key, bundle)
+    return {str(place): part for place, part in enumerate(parts)}
+
+
+def _is_bundle(x: Any) -> bool:
+    return isinstance(x, Mapping | list) or (isinstance(x, np.ndarray) and x.ndim == 3)
+
+
+def _is_tabular(x: Any) -> bool:
+    """Whether something is a table of numbers, a stack or a list of such."""
+    if isinstance(x, list):
+        return bool(x) and all(_is_tabular(part) and not _is_bundle(part) for part in x)
+    if isinstance(x, Mapping) or scipy.sparse.issparse(x):
+        return not isinstance(x, Mapping)
+    return x.dtype.kind in "biuf" and x.ndim in (2, 3) and x.size > 1
+
+
+def _is_wide(x: Any) -> bool:
+    return isinstance(x, list) or min(x.shape) > 1
+
+
+# ------------------------------------------------------------------------------- kernels, and which way
+
+
+def _slices(key: str, stack: Array) -> list[Array]:
+    """The kernels of a stack, (views, n, n) or (n, n, views)."""
+    a, b, c = stack.shape
+    along_first, along_last = b == c, a == b
+    if along_first and along_last and a > 1:
+        along_first, along_last = _all_symmetric(stack), _all_symmetric(np.moveaxis(stack, 2, 0))
+        if along_first == along_last:
+            both = "both ways" if along_first else "neither way"
+            raise ValueError(
+                f"{key!r} has shape {stack.shape} and its slices are symmetric {both}, so which axis "
+                "counts the views cannot be told; give each kernel as an array of its own"
+            )
+    if not (along_first or along_last):
+        raise ValueError(
+            f"{key!r} has shape {stack.shape}; a stack of kernels, (views, n, n) or (n, n, views), is "
+            "wanted, or each view as an array of its own"
+        )
+    return list(stack) if along_first else list(np.moveaxis(stack, 2, 0))
+
+
+def _all_symmetric(stack: Any) -> bool:
+    return all(_is_symmetric(K) for K in stack)
+
+
+def _is_symmetric(K: Any) -> bool:
+    """Up to rounding, and NaN in the same places."""
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        return False
+    if scipy.sparse.issparse(K):
+        scale, gap = abs(K).max(), abs(K - K.T).max()
+        return bool(gap <= SYMMETRY * scale)
+    if not np.array_equal(np.isnan(K), np.isnan(K.T)):
+        return False
+    scale = np.abs(K[~np.isnan(K)]).max(initial=0.0)
+    with np.errstate(invalid="ignore"):
+        return bool((np.nan_to_num(np.abs(K - K.T)) <= SYMMETRY * scale).all())
+
+
+def _are_kernels(tables: Mapping[str, Any], called: bool) -> bool:
+    """Square, over the same samples, and symmetric; those that are called kernels are checked later."""
+    sizes = {side for table in tables.values() for side in table.shape}
+    square = len(sizes) == 1
+    if called and not square:
+        raise ValueError(f"kernels are square and of one size, not {shapes(tables)}; {_HOW}")
+    return square and (called or _all_symmetric(tables.values()))
+
+
+def _check_diagonals(kernels: Mapping[str, Array], observed: Array | None) -> None:
+    """Distances are refused; samples with nothing but zeros are probably absent, which is said."""
+    for name, K in kernels.items():
+        none = K.diagonal() == 0
+        empty = none & ~K.any(axis=1)
+        if none.any() and none.all() and not empty.all():
+            raise ValueError(
+                f"view {name!r} is zero along its whole diagonal, as distances are; kernels, which are "
+                "similarities, are wanted"
+            )
+        if empty.any() and observed is None:
+            warn(
+                f"view {name!r}: {empty.sum()} of {len(K)} samples, the first at position "
+                f"{int(np.argmax(empty))}, have nothing but zeros in the kernel; they are probably absent, "
+                "but taken as observed: put NaN into their rows and columns, or a 'mask' (samples x views, "
+                "1 = present) beside the kernels",
+                AbsenceWarning,
+            )
+
+
+def _upright(tables: dict[str, Any], known: int | None) -> dict[str, Any]:
+    """Feature tables with samples as rows, by the number of samples that all share."""
+    sides = [set(table.shape) for table in tables.values()]
+    common = set.intersection(*sides)
+    if not common:
+        raise ValueError(
+            f"the views share no number of samples: {shapes(tables)}; give all views over the same "
+            f"samples, absent ones as rows of NaN, or {_HOW}"
+        )
+    rows = {table.shape[0] for table in tables.values()}
+    settled = known in common
+    n = known if settled else next(iter(rows)) if len(rows) == 1 else next(iter(common))
+    if len(common) > 1 and not settled and len(rows) > 1:
+        raise ValueError(
+            f"samples could be rows or columns: {shapes(tables)}; turn the views so that samples are the "
+            "rows of all, or put labels or 'ids', one for each sample, beside them"
+        )
+    turned = [name for name, table in tables.items() if table.shape[0] != n]
+    unsure = len(common) > 1 and not settled and not all(side == {n} for side in sides)
+    if unsure or (turned and len(turned) < len(tables) and not settled):
+        warn(
+            f"samples could be rows or columns ({shapes(tables)}): {n} samples are taken"
+            + (f", and {turned} turned" if turned else ", as rows")
+            + "; put labels or 'ids', one for each sample, beside the views to settle it"
+        )
+    return {name: table.T if name in turned else table for name, table in tables.items()}
+
+
+def _renamed(found: Found, beside: Content) -> Found:
+    """Tables under, or in the order of, the names that lie beside them, if these are texts, one each."""
+    said, tables = first(beside, NAMES), found.tables
+    vector = None if said is None else as_vector(said[1])
+    if vector is None or vector.dtype.kind != "U" or len(vector) != len(tables):
+        return found
+    names = vector.tolist()
+    if len(set(names)) < len(names):
+        raise ValueError(f"the views' names are not distinct: {names}; give each its own")
+    if set(names) == set(tables):
+        return found._replace(tables={name: tables[name] for name in names}, ordered=True)
+    if found.named:
+        return found
+    return found._replace(tables=dict(zip(names, tables.values(), strict=True)))
+
+
+# --------------------------------------------------------------------------------------------- numbers
+
+
+def _numbers(name: str, table: Any) -> Any:
+    """A table in floating point, if there is memory for it."""
+    if table.dtype.kind == "f" and table.dtype.itemsize in (4, 8):
+        return table
+    if not scipy.sparse.issparse(table):
+        Budget().spend(8 * table.size, f"view {name!r} of shape {table.shape}")
+    return table.astype(np.float64)
+
+
+def _dense(name: str, K: Any) -> Array:
+    if not scipy.sparse.issparse(K):
+        return np.asarray(K)
+    Budget().spend(8 * K.shape[0] * K.shape[1], f"the kernel of view {name!r}, of shape {K.shape},")
+    return np.asarray(K.toarray())

@@ -1,0 +1,165 @@
+"""``.h5ad`` and ``.h5mu`` in and out."""
+
+import re
+
+import h5py
+import numpy as np
+import pytest
+import scipy.sparse
+
+import absentia
+from absentia import KernelViews, Views, io
+from absentia.files import _anndata
+from omics import CELLS, modality, saved, three_modalities
+
+
+def row(views, name, cell):
+    place = views.ids[views.observed[:, views.names.index(name)]].tolist().index(cell)
+    return views.block(name)[place]
+
+
+def test_modalities_with_different_observations_are_views(tmp_path):
+    mdata = three_modalities()
+    found = absentia.read(saved(tmp_path / "a.h5mu", mdata))
+    assert isinstance(found, Views)
+    assert set(found.names) == set(CELLS)
+    assert sorted(found.ids) == ["c1", "c2", "c3", "c4", "c5", "c6"]
+    for v, name in enumerate(found.names):
+        assert set(found.ids[found.observed[:, v]]) == set(CELLS[name])
+        for cell in CELLS[name]:
+            np.testing.assert_array_equal(row(found, name, cell), mdata.mod[name][cell].X.ravel())
+    assert found.features("rna").tolist() == ["rna0", "rna1", "rna2"]
+
+
+def test_layers_and_representations(tmp_path):
+    mdata = three_modalities()
+    path = saved(tmp_path / "a.h5mu", mdata)
+    log = absentia.read(path, layer="log")
+    np.testing.assert_array_equal(row(log, "adt", "c4"), mdata.mod["adt"]["c4"].layers["log"].ravel())
+    found = absentia.read(path, use_rep="rna=X_pca, adt=X_pca")
+    assert [found.block(name).shape[1] for name in ("rna", "adt", "atac")] == [2, 2, 3]
+    np.testing.assert_array_equal(row(found, "adt", "c4"), mdata.mod["adt"].obsm["X_pca"][0])
+    for wrong, why in (
+        ({"layer": "raw"}, "layers holds no 'raw' but ['log']"),
+        ({"use_rep": "X_umap"}, "obsm holds no 'X_umap' but ['X_pca']"),
+        ({"use_rep": "dna=X_pca"}, "no modality 'dna'"),
+        ({"use_rep": "rna="}, "is not as in rna=X_pca"),
+        ({"layer": "log", "use_rep": "X_pca"}, "exclude one another"),
+        ({"id": "x"}, "id cannot be given"),
+    ):
+        with pytest.raises(io.FileError, match=re.escape(why)):
+            absentia.read(path, **wrong)
+
+
+def test_one_modality_alone(tmp_path):
+    adata = modality("rna")
+    adata.X = scipy.sparse.csr_matrix(adata.X)
+    path = saved(tmp_path / "a.h5ad", adata)
+    found = absentia.read(path)
+    assert (found.names, found.ids.tolist()) == (("X",), CELLS["rna"])
+    np.testing.assert_array_equal(found.block("X").toarray(), adata.X.toarray())
+    np.testing.assert_array_equal(absentia.read(path, use_rep="X_pca").block("X_pca"), adata.obsm["X_pca"])
+    kernels = absentia.read(path, use_rep="similar")
+    assert isinstance(kernels, KernelViews)
+    np.testing.assert_array_equal(kernels.block("similar"), adata.obsp["similar"])
+
+
+def test_kernels_of_modalities(tmp_path):
+    mdata = three_modalities()
+    path = saved(tmp_path / "a.h5mu", mdata)
+    found = absentia.read(path, use_rep="similar")
+    assert isinstance(found, KernelViews)
+    assert not found.observed.all()
+    i = found.ids[found.observed[:, found.names.index("adt")]].tolist()
+    here = mdata.mod["adt"].obs_names.get_indexer(i)
+    np.testing.assert_array_equal(found.block("adt"), mdata.mod["adt"].obsp["similar"][np.ix_(here, here)])
+    del mdata.mod["rna"].obsp["similar"]
+    with pytest.raises(io.FileError, match=r"\['rna'\] have no kernel 'similar'"):
+        absentia.read(saved(path, mdata), use_rep="similar")
+
+
+def test_columns_of_obs_are_labels_with_ids(tmp_path):
+    path = saved(tmp_path / "a.h5mu", three_modalities())
+    labels = io.label_array(path, "subtype")
+    assert sorted(labels.values) == [f"type of c{k}" for k in range(1, 7)]
+    assert [f"type of {cell}" for cell in labels.ids] == labels.values.tolist()
+    adata = modality("adt")
+    adata.obs["grade"], adata.obs["age"], adata.obs["sick"] = (
+        [1, 2, 3],
+        [1.5, np.nan, 2],
+        [True, False, True],
+    )
+    adata.obs.loc["c2", "batch"] = np.nan
+    arrays = io.arrays_of(saved(tmp_path / "a.h5ad", adata))
+    assert arrays["obs_names"].tolist() == CELLS["adt"]
+    assert arrays["batch"].tolist() == ["x", "", "x"]
+    assert (arrays["grade"].dtype.kind, arrays["sick"].dtype) == ("i", bool)
+    np.testing.assert_array_equal(arrays["age"], [1.5, np.nan, 2])
+
+
+def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    mdata = three_modalities()
+    path = io.write_mudata(tmp_path / "a.h5mu", mdata)
+    path.chmod(0o600)
+    before = path.read_bytes()
+    back = io.read_mudata(path)
+    np.testing.assert_array_equal(back.mod["adt"].X, mdata.mod["adt"].X)
+    assert io.write_mudata(tmp_path / "a.h5ad", modality("rna")).exists()
+    mdata.uns["bad"] = object()
+    with pytest.raises(Exception, match=r"uns|object|type"):
+        io.write_mudata(path, mdata)
+    assert path.read_bytes() == before
+    assert sorted(x.name for x in tmp_path.iterdir()) == ["a.h5ad", "a.h5mu"]
+    with pytest.raises(io.FileError, match=r"MuData object goes to a file that ends in \.h5mu"):
+        io.write_mudata(tmp_path / "b.h5ad", mdata)
+    with pytest.raises(ValueError, match="MuData or AnnData object is wanted, not dict"):
+        io.write_mudata(tmp_path / "b.h5ad", {})
+
+
+@pytest.mark.parametrize("where", ["layers/x", "obs/x", "uns/a/b/x", "obsm/x"])
+def test_no_link_is_followed(tmp_path, where):
+    path = saved(tmp_path / "a.h5ad", modality("rna"))
+    with h5py.File(path, "a") as file:
+        file[where] = h5py.ExternalLink("/etc/passwd", "x")
+    with pytest.raises(io.FileError, match="could lead to another file"):
+        absentia.read(path)
+
+
+def test_sizes_are_checked_first(tmp_path, monkeypatch):
+    path = saved(tmp_path / "a.h5ad", modality("rna"))
+    with h5py.File(path, "a") as file:
+        file["layers"].create_dataset("huge", (4, 10**9), "f4", chunks=(1, 100))
+    monkeypatch.setenv("ABSENTIA_MAX_BYTES", "10M")
+    monkeypatch.setattr("anndata.read_h5ad", lambda *_: pytest.fail("was opened"))
+    with pytest.raises(io.FileError, match="ABSENTIA_MAX_BYTES"):
+        absentia.read(path)
+
+
+def test_damaged_files_and_files_of_another_kind(tmp_path):
+    whole = saved(tmp_path / "whole.h5mu", three_modalities()).read_bytes()
+    for keep in (0, 300, len(whole) // 2):
+        (tmp_path / "a.h5mu").write_bytes(whole[:keep])
+        with pytest.raises(io.FileError, match=re.escape("a.h5mu: not an HDF5 file, or a part of one")):
+            absentia.read(tmp_path / "a.h5mu")
+    with pytest.raises(io.FileError, match=r"is it an \.h5ad file"):
+        absentia.read(saved(tmp_path / "b.h5ad", modality("rna")).rename(tmp_path / "b.h5mu"))
+    with h5py.File(tmp_path / "c.h5ad", "w") as file:
+        file["X"] = np.eye(3)
+    with pytest.raises(io.FileError, match=re.escape("c.h5ad: ")):
+        absentia.read(tmp_path / "c.h5ad")
+
+
+def test_what_is_said_by_modality():
+    assert _anndata.by_name("X_pca", "use_rep") == "X_pca"
+    assert _anndata.by_name("rna=X_pca,adt=X_lsi", "use_rep") == {"rna": "X_pca", "adt": "X_lsi"}
+    assert _anndata.by_name(None, "use_rep") is None
+
+
+def test_places_outside_a_sparse_matrix_are_an_error(tmp_path):
+    adata = modality("rna")
+    adata.layers["counts"] = scipy.sparse.csr_matrix(np.eye(4, 3))
+    path = saved(tmp_path / "a.h5ad", adata)
+    with h5py.File(path, "a") as file:
+        file["layers/counts/indices"][0] = 1_000_000
+    with pytest.raises(io.FileError, match=r"a\.h5ad: not an \.h5ad file, or a damaged one"):
+        absentia.read(path, layer="counts")
