@@ -75,7 +75,7 @@ $(VENV)/.made:
 	touch $@
 
 $(VENV)/.demo-installed: pyproject.toml | $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --editable ".[cli,report]"
+	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
 $(VENV)/.test-installed: pyproject.toml | $(VENV)/.made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -23,7 +24,7 @@ try:
     from rich.progress import Progress as ProgressBar
 except ImportError as _error:
     raise SystemExit(
-        'absentia: the command line needs cyclopts and rich; install them with  pip install "absentia[cli]"'
+        'absentia: the command line needs cyclopts and rich; install them with  pip install cyclopts rich'
     ) from _error
 
 
@@ -33,8 +34,20 @@ class _Console(Console):
         raise
 
 
-out = _Console(highlight=False)
-err = _Console(stderr=True, highlight=False)
+LONGEST, HELP = 4000, 100  # characters of a line where there is no terminal: of what is said, of help
+
+
+def _console(stderr: bool = False, wide: bool = True) -> _Console:
+    """Plain text where NO_COLOR says so or nobody looks; piped lines are as long as they are."""
+    plain = {"color_system": None} if os.environ.get("NO_COLOR") else {}
+    console = _Console(stderr=stderr, highlight=False, **plain)  # type: ignore[arg-type]
+    if not console.is_terminal:
+        console.width = LONGEST if wide else HELP
+    return console
+
+
+out, err = _console(), _console(stderr=True)
+helping = _console(wide=False)
 
 
 def lenient() -> None:

@@ -229,7 +229,7 @@ def _timestamp(text: str) -> Any:
     try:
         from pandas import Timestamp
     except ImportError:
-        raise ValueError("it holds dates of pandas; install absentia[io]") from None
+        raise ValueError("it holds dates of pandas; pip install pandas") from None
     return Timestamp(text)
 
 

@@ -26,7 +26,7 @@ def pandas_for(what: str) -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError(f"{what} needs pandas: pip install 'absentia[io]'") from error
+        raise ImportError(f"{what} needs pandas: pip install pandas") from error
     return pandas
 
 

@@ -1,51 +1,122 @@
-"""``absentia inspect``: what is in a file."""
+"""``absentia inspect``: what is in a file or folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 from absentia.app._terminal import out, printable, show_warning
-from absentia.app.cli._words import concerns, say
+from absentia.app.cli._source import DATA, LABELS, Source, find_labels, label_sentence
+from absentia.app.cli._words import call, concerns, say, say_json
 
 # isort: split
+from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from absentia.data import Presence
+    from absentia.data import KernelViews, Presence, Views
+    from absentia.files import Labels, Opened
+
+JSON = Parameter(name="--json", negative="", help="One JSON document instead of tables.")
 
 
-def inspect(file: Path, /) -> None:
-    """Show the views of a file: sizes, share present, missing patterns, groups, warnings.
+def inspect(
+    data: Annotated[Path, Parameter(name="DATA", help=f"{DATA} Or a model written by absentia fit.")],
+    /,
+    *,
+    labels: Annotated[str | None, Parameter(help=LABELS)] = None,
+    source: Source = Source(),  # noqa: B008 - it is frozen
+    json: Annotated[bool, JSON] = False,
+) -> None:
+    """Show what is there: views, columns, who has what, labels, what is worth a warning; or a model.
 
-    Example: absentia inspect patients.npz
-
-    Parameters
-    ----------
-    file
-        An .npz file with keys `view_<name>` or K, and optionally mask, ids, names.
+    Example: absentia inspect breast/ --labels labels.csv:subtype
     """
     from absentia import files
+
+    if files.holds_model(data):
+        from absentia.methods import models
+
+        _show_model(data, models.describe(data), json)
+        return
+    opened = source.open(data)
+    found = None
+    if labels is not None or opened.labels is not None:
+        found = find_labels(data, source, opened, labels)
+    if json:
+        say_json(_as_json(opened, found))
+        return
+    _show(data, opened, found)
+    if found is not None:
+        say(f"next:  {call('fit', data, labels=labels)} -o model.absentia")
+
+
+def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
     from absentia.core import at_most
 
-    data = files.read(file)
-    say(f"[bold]{escape(str(file))}[/]  {escape(data._headline())}")
-    out.print(view_table(data))
+    data = opened.data if labels is None else labels.without(opened.data)
+    say(f"[bold]{escape(str(path))}[/]  {escape(data._headline())}")
+    out.print(view_table(data, labels))
     out.print(pattern_table(data))
-    out.print(group_sentence(data))
+    say(group_sentence(data))
+    for note in opened.notes:
+        say(f"note: {printable(note)}")
     with at_most(None, len(data)):
-        sentences = concerns(data)
+        sentences = [*concerns(data), *advice(data)]
     for sentence in sentences:
         show_warning(sentence)
 
 
-def view_table(data: Presence) -> Table:
-    table = Table("view", "size", "present", "samples", box=None, pad_edge=False)
+def advice(data: Views | KernelViews) -> list[str]:
+    """What is odd about views, and what to do: one sample, nothing that varies, counts, nothing absent."""
+    from absentia.app.cli._source import count_sentences
+    from absentia.data import Views
+    from absentia.kernels import ViewKernels
+
+    found = [
+        f"view {name!r} has one sample only; it can tell nothing apart"
+        for name, present in zip(data.names, data.observed.T, strict=True)
+        if present.sum() == 1 and len(present) > 1
+    ]
+    if isinstance(data, Views):
+        found += [f"view {name!r} is constant; it can tell nothing apart" for name in constant(data)]
+    if data.observed.all():
+        found.append("every sample has every view: there is nothing to complete")
+    return found + count_sentences(data, ViewKernels())
+
+
+def constant(data: Views) -> list[str]:
+    """Views none of whose features varies, of two samples or more."""
+    import numpy as np
+
+    found = []
+    for name, present in zip(data.names, data.observed.T, strict=True):
+        block = data.block(name)
+        dense = block.toarray() if hasattr(block, "toarray") else block
+        if present.sum() > 1 and not (np.nanmax(dense, axis=0) > np.nanmin(dense, axis=0)).any():
+            found.append(name)
+    return found
+
+
+def view_table(data: Presence, labels: Labels | None = None) -> Table:
+    table = Table("view", "samples", "present", "columns", box=None, pad_edge=False)
     for name, present in zip(data.names, data.observed.T, strict=True):
         share = f"{present.mean():.0%}" if len(present) else "-"
-        table.add_row(printable(name), data._size_of(name), share, f"{present.sum()} of {len(present)}")
+        table.add_row(printable(name), f"{present.sum()} of {len(present)}", share, printable(columns(data, name)))
+    if labels is not None:
+        table.add_row("labels", "", "", printable(label_sentence(labels)))
     return table
+
+
+def columns(data: Any, name: str) -> str:
+    """What a view holds."""
+    from absentia.data import Views, columns_in_words
+
+    if not isinstance(data, Views):
+        return str(data._size_of(name))
+    missing = data.missing_values[name]
+    return columns_in_words(data, name) + (f", {missing} values missing" if missing else "")
 
 
 def pattern_table(data: Presence, most: int = 10) -> Table:
@@ -75,3 +146,48 @@ def group_sentence(data: Presence) -> str:
         f"{', '.join(str(s) for s in sizes[:8])}{', ...' if len(sizes) > 8 else ''}): "
         "kernel values between groups cannot be learned."
     )
+
+
+def _as_json(opened: Opened, labels: Labels | None) -> dict[str, Any]:
+    data = opened.data if labels is None else labels.without(opened.data)
+    found: dict[str, Any] = {
+        "kind": type(data).__name__,
+        "samples": len(data),
+        "views": [
+            {"name": name, "samples": int(present.sum()), "columns": columns(data, name)}
+            for name, present in zip(data.names, data.observed.T, strict=True)
+        ],
+        "notes": list(opened.notes),
+        "warnings": [*concerns(data), *advice(data)],
+    }
+    if labels is not None:
+        found["labels"] = {
+            "kind": labels.kind,
+            "columns": list(labels.columns),
+            "usable": int(labels.known.sum()),
+            "empty": labels.empty,
+            "unlabelled": labels.unlabelled,
+            "in no view": list(labels.foreign),
+        }
+    return found
+
+
+def _show_model(path: Path, described: dict[str, Any], json: bool) -> None:
+    if json:
+        say_json(described)
+        return
+    say(f"[bold]{escape(str(path))}[/]  a model: {printable(str(described['class']))}")
+    table = Table("", "", box=None, pad_edge=False, show_header=False)
+    for what, value in described.items():
+        if what not in ("class", "features") and value not in (None, [], {}):
+            table.add_row(what, printable(_short(value)))
+    for view, names in (described.get("features") or {}).items():
+        count = names if isinstance(names, int) else len(names)
+        table.add_row(f"features of {printable(view)}", str(count))
+    out.print(table)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {one}" for key, one in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

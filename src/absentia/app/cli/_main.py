@@ -1,4 +1,4 @@
-"""The command line: ``absentia demo | inspect | complete | fit | predict``, one module per verb.
+"""The command line: ``absentia example | demo | inspect | complete | fit | predict``, one module per verb.
 
 A verb's module is loaded when it is called, and none does mathematics.
 
@@ -11,7 +11,13 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
-from absentia.app._terminal import err, lenient, out, show_warning  # first: it says which extra is wanted
+from absentia.app._terminal import (  # first: it says which extra is wanted
+    err,
+    helping,
+    lenient,
+    out,
+    show_warning,
+)
 
 # isort: split
 from cyclopts import App
@@ -21,20 +27,26 @@ from absentia.app import _endings as endings
 
 #: The verbs, and what each does.
 VERBS = {
+    "example": "Write a small made-up cohort to try everything on: tables, labels, new patients.",
     "demo": "Hide views of handwritten digits, complete them with every method, write a report.",
-    "inspect": "Show the views of a file: sizes, share present, missing patterns, groups, warnings.",
+    "inspect": "Show what is in a folder, file or model: views, columns, who has what, labels, warnings.",
     "complete": "Fill the missing rows and columns of kernels, or the missing entries of a matrix.",
     "fit": "Learn to classify samples from the views they have, and write the model.",
     "predict": "Classify new samples from the views they have and write a table.",
 }
 
+QUIET = "--quiet"
 EXAMPLES = """Examples:
 
+    absentia example breast/
+    absentia inspect breast/ --labels labels.csv:subtype
+    absentia fit breast/ --labels labels.csv:subtype -o model.absentia
+    absentia predict model.absentia newpatients/ -o predicted.csv
+    absentia complete breast/ -o completed.npz --method cvkt --report report.html
     absentia demo
-    absentia inspect patients.npz
-    absentia complete patients.npz -o completed.npz --method mkmc-pca --report report.html
-    absentia fit patients.npz --labels diagnosis.csv -o model.npz
-    absentia predict model.npz new.npz -o predicted.csv
+
+Everywhere: --quiet says nothing but warnings and errors. NO_COLOR=1 is plain text. Completion for your
+shell: absentia --install-completion
 """
 
 
@@ -47,7 +59,7 @@ def command_line(verb: str | None) -> App:
         help_epilogue=None if verb else EXAMPLES,
         version=absentia.__version__,
         suppress_keyboard_interrupt=False,  # main() says what it means
-        console=out,
+        console=helping,
         error_console=err,
     )
     for name, words in VERBS.items():
@@ -56,6 +68,7 @@ def command_line(verb: str | None) -> App:
             app.command(getattr(import_module(where), name), name=name)
         else:
             app.command(f"{where}:{name}", name=name, help=words)
+    app.register_install_completion_command(add_to_startup=False)
     return app
 
 
@@ -68,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             lenient()
             words = list(sys.argv[1:] if arguments is None else arguments)
+            out.quiet = QUIET in words
+            words = [word for word in words if word != QUIET]
             verb = next((word for word in words if word in VERBS), None)
             command_line(verb)(words, print_error=False, exit_on_error=False, result_action="return_value")
             out.file.flush()

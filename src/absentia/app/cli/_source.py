@@ -21,8 +21,8 @@ DATA = (
 )
 LABELS = (
     "FILE:COLUMN, a table with sample ids and that column (FILE may be in DATA's folder); FILE, if it has "
-    "one column beside the ids; COLUMN of a view or of obs; or the name of an array in DATA. Empty, NA, N/A, ? "
-    "and the like are no label."
+    "one column beside the ids; COLUMN of a view or of obs; or the name of an array in DATA. Empty, NA, "
+    "N/A, ? and the like are no label."
 )
 
 

@@ -21,6 +21,35 @@ def say(sentence: str) -> None:
     out.print(sentence, soft_wrap=True)
 
 
+def say_json(document: Any) -> None:
+    """A JSON document on standard output, whatever else is to be quiet."""
+    import json
+    import sys
+
+    sys.stdout.write(json.dumps(document, indent=2, default=str, allow_nan=False) + "\n")
+
+
+def program() -> str:
+    """How this command line is called from here: by its name if that is found, else by its place."""
+    import shutil
+    import sys
+
+    place = Path(sys.argv[0])
+    if place.name != "absentia" or shutil.which("absentia"):
+        return "absentia"
+    near = place.absolute()
+    return str(near.relative_to(Path.cwd()) if near.is_relative_to(Path.cwd()) else near)
+
+
+def call(verb: str, *places: Path, **flags: str | None) -> str:
+    """A command to go on with, as it is typed."""
+    import shlex
+
+    given = [word for flag, value in flags.items() if value is not None for word in (f"--{flag}", value)]
+    words = shlex.join([program(), verb, *map(str, places), *given])
+    return escape(words)
+
+
 def say_where(**places: Path | None) -> None:
     """Where files are, those that were written."""
     for what, path in places.items():
