@@ -84,7 +84,7 @@ def described(text=None, **changes):
     def change(arrays):
         if text is not None:
             return {"model": text}
-        tree = json.loads(str(arrays["model"])) | changes
+        tree = json.loads(str(arrays["model"])) | {"sealed": None} | changes  # NumPy writes no seal
         rest = {key: value for key, value in arrays.items() if key != "model"}
         tree = {key: value for key, value in tree.items() if value is not None}
         return {"model": json.dumps(tree | {"checksum": _states._checksum(tree, rest)})}

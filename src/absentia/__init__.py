@@ -6,7 +6,6 @@ they live, stands in one place: the stub beside this file, which type checkers r
 
 import ast
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"absentia has no {name!r}; it has {', '.join(__all__)}")
     package, own = _HOME[name]
-    here = find_spec(f"{package}.{own}")
-    value = getattr(import_module(str(package)), own) if here is None else import_module(here.name)
+    home = import_module(str(package))
+    value = vars(home)[own] if own in vars(home) else import_module(f"{package}.{own}")
     globals()[name] = value
     return value
 

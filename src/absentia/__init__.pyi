@@ -35,6 +35,8 @@ from absentia.methods.matrix import PMAClassifier as PMAClassifier
 from absentia.methods.matrix import PMAImputer as PMAImputer
 from absentia.methods.matrix import PMARegressor as PMARegressor
 from absentia.methods.matrix import PMATensorImputer as PMATensorImputer
+from absentia.methods.models import load as load
+from absentia.methods.models import save as save
 from absentia.methods.representation import MIC as MIC
 
 __version__: str

@@ -1,7 +1,10 @@
 """Objects as plain data and back: what can be kept, what cannot, and what a bad tree is told."""
 
+import copy
+import datetime
 import json
 import math
+import pickle
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -9,11 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from absentia.core._keeping import kept, packed, unpacked
+from absentia.core._keeping import Packed, kept, kept_types, packed, unpacked
 from absentia.core._operators import Dense, Gram
 
 
@@ -69,7 +74,7 @@ def test_nan_and_numbers_of_numpy_come_back_as_numbers():
     assert type(back(np.int64(3))) is int
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool", "<U3", "datetime64[D]"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool", "<U3", "S3", "datetime64[D]"])
 def test_arrays_come_back_to_the_bit(dtype):
     A = np.array([[0, 1], [1, 0]]).astype(dtype)
     found = back({"A": A})["A"]
@@ -83,6 +88,90 @@ def test_ids_of_several_types_and_sparse_matrices_come_back():
     assert back(ids).tolist() == ids.tolist()
     S = scipy.sparse.random_array((5, 4), density=0.4, rng=np.random.default_rng(0), format="csr")
     np.testing.assert_array_equal(back(S).toarray(), S.toarray())
+
+
+DATES = [
+    datetime.date(2024, 2, 29),
+    datetime.datetime(2024, 2, 29, 12, 30, 0, 5),
+    datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
+    np.datetime64("2024-02"),
+    np.timedelta64(3, "h"),
+]
+
+
+@pytest.mark.parametrize("date", DATES, ids=repr)
+def test_dates_come_back_as_they_were(date):
+    assert back(date) == date
+    assert type(back(date)) is type(date)
+    if isinstance(date, np.generic):
+        assert back(date).dtype == date.dtype
+
+
+def test_dates_of_pandas_come_back_as_they_were():
+    pd = pytest.importorskip("pandas")
+    stamps = [pd.Timestamp("2024-02-29 12:00:00.000000007"), pd.Timestamp("2024-02-29", tz="UTC")]
+    assert back(stamps) == stamps
+    assert all(type(one) is pd.Timestamp for one in back(stamps))
+
+
+def test_ids_that_are_all_tuples_come_back_as_tuples():
+    ids = np.empty(3, dtype=object)
+    for i in range(3):
+        ids[i] = ("a", i)
+    assert back(ids).tolist() == ids.tolist()
+    assert back(ids.reshape(3, 1)).shape == (3, 1)
+
+
+def test_texts_of_numpy_become_texts():
+    assert type(back(np.str_("a"))) is str
+    assert back({np.str_("a"): 1, np.int64(3): 2}) == {"a": 1, 3: 2}
+
+
+def test_an_array_that_is_there_twice_is_kept_once():
+    A = np.arange(3.0)
+    found = packed({"one": A, "two": [A], "other": A.copy()})
+    assert len(found.arrays) == 2
+    again = unpacked(found.tree, found.arrays)
+    assert again["one"] is again["two"][0]
+
+
+def test_sparse_matrices_stay_matrices_and_arrays_arrays():
+    for kind in (scipy.sparse.csr_matrix, scipy.sparse.csr_array, scipy.sparse.csc_array):
+        found = back(kind(np.eye(3)))
+        assert isinstance(found, scipy.sparse.spmatrix) == issubclass(kind, scipy.sparse.spmatrix)
+        np.testing.assert_array_equal(found.toarray(), np.eye(3))
+
+
+def test_copies_and_pickles_hold_nothing_that_is_computed_on_demand():
+    thing = Thing(np.arange(3.0), "x")
+    assert thing.total == 3
+    for other in (copy.deepcopy(thing), pickle.loads(pickle.dumps(thing))):
+        assert "total" not in vars(other)
+        assert other.total == 3
+
+
+def test_a_callback_is_left_behind():
+    thing = Thing(np.zeros(1), "x")
+    object.__setattr__(thing, "callback", print)
+    assert back(thing).callback is None
+    assert thing.callback is print
+
+
+def test_parts_are_told_without_being_made():
+    found = packed({"a": [Pair(1, Thing(np.zeros(2), "inner"))], "b": SVC(C=3.0)})
+    names = [name for name, _ in found.parts()]
+    assert [name.rpartition(".")[2] for name in names] == ["Thing", "SVC"]
+    assert next(found.parts())[1]["name"] == "inner"
+    assert found.foreign() == ["SVC"]
+    with pytest.raises(ValueError, match="unknown here"):
+        unpacked(found.tree, found.arrays, objects=False)
+    assert list(Packed([1, {"is": "array", "number": "0"}]).parts()) == []
+
+
+def test_types_are_listed_by_their_full_names():
+    assert "absentia.core._operators.Dense" in kept_types()
+    assert all(name.startswith("absentia.") for name in kept_types())
+    assert kept_types() == sorted(kept_types())
 
 
 def test_objects_come_back_without_what_they_compute_on_demand():
@@ -123,6 +212,10 @@ class Unmarked:
         ([1, Unmarked()], r"model\[1\] is a .*Unmarked"),
         (Thing(np.zeros(1), lambda: 0), "model.name is a builtins.function"),
         (np.array([1 + 2j]), "complex128"),
+        (np.ma.masked_array([1.0], [True]), "model holds a mask"),
+        ({"rng": np.random.default_rng(0)}, "model.rng is a .*give a whole number as random_state"),
+        (GridSearchCV(SVC(), {"C": [1, 2]}, cv=2).fit(np.eye(4), [0, 1, 0, 1]), "save its best_estimator_"),
+        (RandomForestClassifier(), "of scikit-learn's estimators these can: .*SVC"),
     ],
 )
 def test_code_and_strange_things_are_refused_by_place(value, what):
@@ -137,6 +230,16 @@ def test_code_and_strange_things_are_refused_by_place(value, what):
         ({"is": "Unmarked", "state": {}}, "unknown here"),
         ({"is": "array", "number": "7"}, "array '7' is missing"),
         ({"is": ["list"]}, "no class"),
+        ({"is": "objects", "shape": [10**12], "items": [1]}, "1 values for an array of shape"),
+        ({"is": "sparse", "shape": [2, 2], "parts": [1, 2, 3]}, "three arrays"),
+        ({"is": "operators.Dense", "state": {}}, "unknown here"),
+        (
+            {"is": "core.Dense", "state": {"to_dense": 1}},
+            "'to_dense' among its attributes, which is not one",
+        ),
+        ({"is": "core.Dense", "state": {"shape": [1]}}, "'shape' among its attributes, which is not one"),
+        ({"is": "date", "text": "tomorrow"}, "tomorrow"),
+        ({"is": "Pipeline", "state": {"memory": "/tmp"}}, "names a folder"),
     ],
 )
 def test_a_tree_that_nobody_packed_is_refused(tree, sentence):
@@ -159,3 +262,20 @@ def test_classes_of_others_are_kept_wherever_they_are_written(module):
     mine.x = 3
     assert type(back(mine)) is cls
     assert back(mine).x == 3
+
+
+@pytest.mark.parametrize(
+    ("indices", "indptr"),
+    [
+        ([5, 0], [0, 1, 2]),
+        ([-1, 0], [0, 1, 2]),
+        ([0, 1], [0, 5, 2]),
+        ([0, 1], [1, 1, 2]),
+        ([0.0, 1.0], [0, 1, 2]),
+    ],
+)
+def test_sparse_matrices_that_lead_outside_are_refused(indices, indptr):
+    parts = [{"is": "array", "number": key} for key in "012"]
+    arrays = {"0": np.ones(2), "1": np.array(indices), "2": np.array(indptr)}
+    with pytest.raises(ValueError, match=r"indi|index|indptr|whole numbers"):
+        unpacked({"is": "sparse", "shape": [2, 2], "parts": parts}, arrays)

@@ -1,5 +1,6 @@
 """What every estimator shares: it is checked, kept as plain data, and says how a run ended."""
 
+import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY
@@ -109,3 +110,13 @@ def test_a_run_without_a_single_finite_objective_is_an_error():
         ValueError, match=r"Halving: the objective became .*; there is none; scale the data"
     ):
         Halving()._record(ended(Status.NOT_FINITE, 0))
+
+
+def test_pickles_hold_a_table_by_pairs_as_pairs_and_bring_it_back():
+    one = Halving()
+    one.curve_, one.plain_ = {(1, 0.5): 2.0, (2, 0.5): 1.0}, {"a": 1, 2: 3.0}
+    assert not isinstance(one.__getstate__()["curve_"], dict)
+    assert one.__getstate__()["plain_"] is one.plain_
+    again = pickle.loads(pickle.dumps(one))
+    assert again.curve_ == one.curve_
+    assert Halving.from_state(one.state()).curve_ == one.curve_

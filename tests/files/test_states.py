@@ -1,14 +1,27 @@
 """States of models as files: what comes back is what went in, and what was damaged or changed is refused."""
 
+import importlib.util
 import json
+import os
+import pickle
+import zipfile
+from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import absentia
 from absentia import io, models
 from absentia.core import Packed
-from absentia.files._states import _checksum, read_state, write_state
+from absentia.files._states import VERSION, _checksum, read_state, write_state
 from archives import described, refused
+
+_spec = importlib.util.spec_from_file_location("make_archives", Path(__file__).parent / "make_archives.py")
+make_archives = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(make_archives)
 
 TREE = {"weights": {"is": "array", "number": "0"}, "name": "a"}
 ARRAYS = {"0": np.arange(6.0).reshape(2, 3), "1": np.array(["x", "yz"]), "2": np.zeros((0, 2))}
@@ -26,9 +39,11 @@ def save(path, arrays):
 
 
 def test_a_state_comes_back_with_what_is_said_about_it(tmp_path):
-    state, about = read_state(write_state(tmp_path / "m.npz", Packed(TREE, ARRAYS), {"method": "a test"}))
+    state, said = read_state(write_state(tmp_path / "m.npz", Packed(TREE, ARRAYS), {"method": "a test"}))
     assert state.tree == TREE
-    assert about == {"method": "a test"}
+    assert said["about"] == {"method": "a test"}
+    assert said["version"] == 2
+    assert said.keys() == {"format", "version", "made", "about"}
     assert state.arrays.keys() == ARRAYS.keys()
     for key, array in ARRAYS.items():
         np.testing.assert_array_equal(state.arrays[key], array)
@@ -38,6 +53,7 @@ def test_a_file_says_with_what_it_was_made_and_holds_no_pickle(arrays):
     found = json.loads(str(arrays["model"]))
     assert found["format"] == "absentia model"
     assert found["made"]["numpy"] == np.__version__
+    assert found["made"]["absentia"] == absentia.__version__
     assert all(array.dtype != object for array in arrays.values())
 
 
@@ -86,4 +102,106 @@ def test_bad_states_are_named_with_one_sentence(tmp_path, arrays, read, change, 
 
 
 def test_the_state_that_those_are_changes_of_is_fine(tmp_path, arrays):
-    assert read_state(save(tmp_path / "m.npz", arrays))[0].tree == TREE
+    assert read_state(save(tmp_path / "m.npz", arrays | described()(arrays)))[0].tree == TREE
+
+
+def test_what_json_cannot_hold_is_not_said_about_a_model(tmp_path):
+    for about in ({"x": object()}, {"x": np.nan}, {"x": {1, 2}}):
+        with pytest.raises(TypeError, match="about holds what JSON cannot"):
+            write_state(tmp_path / "m.npz", Packed(TREE, ARRAYS), about)
+    assert list(tmp_path.iterdir()) == []
+    _, said = read_state(write_state(tmp_path / "m.npz", Packed(TREE, ARRAYS), {1: (2, None)}))
+    assert said["about"] == {"1": [2, None]}
+
+
+# ------------------------------------------------------------------------------------- damage and strangers
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A file as bytes, and a place to write changes of it to."""
+    path = tmp_path_factory.mktemp("states") / "m.npz"
+    return write_state(path, Packed(TREE, ARRAYS), {"method": "a test"}).read_bytes(), path
+
+
+@settings(max_examples=150, deadline=None)
+@given(place=st.integers(0, 10**9), flip=st.integers(1, 255))
+def test_any_changed_byte_is_refused(whole, place, flip):
+    content, path = whole
+    changed = bytearray(content)
+    changed[place % len(changed)] ^= flip
+    path.write_bytes(bytes(changed))
+    with pytest.raises(io.FileError):
+        read_state(path)
+
+
+@settings(max_examples=50, deadline=None)
+@given(length=st.integers(0, 10**9), more=st.binary(max_size=3))
+def test_any_part_of_a_file_and_anything_after_it_is_refused(whole, length, more):
+    content, path = whole
+    path.write_bytes(content[: length % len(content)])
+    with pytest.raises(io.FileError):
+        read_state(path)
+    path.write_bytes(content + b"x" + more)
+    with pytest.raises(io.FileError):
+        read_state(path)
+
+
+@settings(max_examples=50, deadline=None)
+@given(content=st.binary(max_size=300))
+def test_random_bytes_are_refused(whole, content):
+    whole[1].write_bytes(content)
+    with pytest.raises(io.FileError):
+        read_state(whole[1])
+
+
+class Bomb:
+    """What runs as soon as it is unpickled."""
+
+    def __reduce__(self):
+        return os.mkdir, ("bomb-went-off",)
+
+
+@pytest.mark.parametrize("read", [read_state, models.load, models.describe])
+def test_pickles_are_named_and_never_opened(tmp_path, monkeypatch, read):
+    monkeypatch.chdir(tmp_path)
+    plain, joblibs, small = tmp_path / "m.pkl", tmp_path / "m.joblib", tmp_path / "m.z"
+    plain.write_bytes(pickle.dumps(Bomb()))
+    joblib.dump(Bomb(), joblibs)
+    joblib.dump([Bomb(), np.zeros(9)], small, compress=3)
+    for path in (plain, joblibs, small):
+        refused(read, path, "is a pickle or compressed data.*save the model with absentia.save")
+    np.savez(tmp_path / "m.npz", model=np.array(Bomb(), dtype=object))
+    refused(read, tmp_path / "m.npz", "pickled Python objects")
+    assert not (tmp_path / "bomb-went-off").exists()
+
+
+def test_other_archives_are_named(tmp_path):
+    path = tmp_path / "m.zip"
+    with zipfile.ZipFile(path, "w") as other:
+        other.writestr("readme.txt", "hello")
+    refused(
+        read_state,
+        path,
+        r"holds no model but \['readme.txt'\]; make one with absentia fit or absentia.save",
+    )
+    with zipfile.ZipFile(path, "w") as other:
+        other.writestr("schema.json", "{}")
+    refused(read_state, path, "what skops writes; read it with skops.io.load")
+
+
+# ------------------------------------------------------------------------- files that earlier versions wrote
+
+
+@pytest.mark.filterwarnings("ignore:.*was written with scikit-learn")
+@pytest.mark.parametrize("name", sorted(path.name for path in make_archives.HERE.iterdir()))
+def test_files_of_every_format_load_and_answer_as_they_did(name):
+    path = make_archives.HERE / name
+    about = models.describe(path)["about"]
+    found = make_archives.answers(absentia.load(path), about["given"])
+    np.testing.assert_allclose(found, make_archives.arrays(about["answers"]), rtol=1e-9, atol=1e-12)
+
+
+def test_there_are_files_of_the_present_format():
+    kinds = {path.name for path in make_archives.HERE.iterdir()}
+    assert {f"v{VERSION}_{kind}.npz" for kind in ("classifier", "machine", "completer", "imputer")} <= kinds

@@ -17,7 +17,7 @@ from absentia.core._descent import (
 )
 from absentia.core._gaussian import Conditional
 from absentia.core._index import by_pattern, inverse
-from absentia.core._keeping import Packed, altered, kept, packed, unpacked
+from absentia.core._keeping import Packed, altered, kept, kept_types, packed, unpacked
 from absentia.core._linalg import (
     PSD_TOL,
     Array,

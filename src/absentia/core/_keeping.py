@@ -2,20 +2,23 @@
 
 :func:`packed` turns an object into a tree that JSON can hold and arrays that it refers to; :func:`unpacked`
 turns them into the object again.  Which classes may take part is a closed list: those marked :func:`kept`,
-and some of scikit-learn's, by name.  Nothing that a file says is imported or called.  Attributes that are
-computed on demand (``cached_property``) are left out and computed again; functions cannot be kept.
+and some of scikit-learn's (``_foreign``), by name.  Nothing that a file says is imported or called.
+Attributes that are computed on demand (``cached_property``) are left out and computed again; functions
+cannot be kept, and a ``callback`` is left behind.  Dates, and ids of several types, stay what they are.
 """
 
+import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
-from typing import Any, TypeVar
+from inspect import getattr_static
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse
 
+from absentia.core._foreign import FOREIGN, foreign_object, foreign_state, is_foreign
 from absentia.core._linalg import Array
 
 Class = TypeVar("Class", bound=type)
@@ -26,18 +29,8 @@ KIND = "is"
 DEEPEST = 50
 
 _CLASSES: dict[str, type] = {}
-_FOREIGN = {
-    "IsotonicRegression": "sklearn.isotonic",
-    "LinearRegression": "sklearn.linear_model",
-    "LinearSVC": "sklearn.svm",
-    "LogisticRegression": "sklearn.linear_model",
-    "RBFSampler": "sklearn.kernel_approximation",
-    "Ridge": "sklearn.linear_model",
-    "RidgeClassifier": "sklearn.linear_model",
-    "SVC": "sklearn.svm",
-    "SVR": "sklearn.svm",
-}
 _PLAIN = (str, bool, int, type(None))
+_ATTRIBUTES = (cached_property, property, classmethod, staticmethod, type(lambda: 0))  # not data's names
 
 
 def kept(cls: Class) -> Class:
@@ -46,6 +39,9 @@ def kept(cls: Class) -> Class:
     if _CLASSES.get(name, cls).__module__ != cls.__module__:
         raise TypeError(f"two classes cannot both be kept as {name}")
     _CLASSES[name] = cls
+    own: Any = cls
+    if own.__getstate__ is object.__getstate__ and not issubclass(cls, tuple):
+        own.__getstate__ = lean  # so that pickles, copies and files of skops hold no functions either
     return cls
 
 
@@ -58,12 +54,52 @@ def _name(cls: type) -> str:
     return f"{room}.{cls.__name__}"
 
 
+def lean(value: Any) -> dict[str, Any]:
+    """Attributes of an object without those that it computes on demand."""
+    cls = type(value)
+    return {
+        key: one
+        for key, one in vars(value).items()
+        if not isinstance(getattr_static(cls, key, None), cached_property)
+    }
+
+
+def kept_types() -> list[str]:
+    """Full names of all classes of the package that are marked so far."""
+    ours = [cls for cls in _CLASSES.values() if cls.__module__.split(".")[0] == "absentia"]
+    return sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in ours)
+
+
+@kept
+class Pairs(NamedTuple):
+    """A dict whose keys are not texts or numbers, for formats that have no others."""
+
+    keys: list[Any]
+    values: list[Any]
+
+
 @dataclass
 class Packed:
     """A tree for JSON, and the arrays that it refers to by number."""
 
     tree: Any = None
     arrays: dict[str, Array] = field(default_factory=dict)
+
+    def parts(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Every object that has attributes: what it is, and these, none of them made; outer ones first."""
+        waiting = [self.tree]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, dict):
+                if isinstance(one.get(KIND), str) and isinstance(one.get("state"), dict):
+                    yield one[KIND], one["state"]
+                one = list(one.values())
+            if isinstance(one, list):
+                waiting.extend(reversed(one))
+
+    def foreign(self) -> list[str]:
+        """Names of the estimators of scikit-learn."""
+        return sorted({name for name, _ in self.parts() if name in FOREIGN})
 
 
 def packed(value: Any, what: str = "model") -> Packed:
@@ -73,9 +109,12 @@ def packed(value: Any, what: str = "model") -> Packed:
     return result
 
 
-def unpacked(tree: Any, arrays: Mapping[str, Array]) -> Any:
-    """What was packed; a :class:`ValueError` says what is wrong with a tree that cannot have been."""
-    return _unpacked(tree, arrays, 0)
+def unpacked(tree: Any, arrays: Mapping[str, Array], objects: bool = True) -> Any:
+    """What was packed; an error says what is wrong with a tree that cannot have been.
+
+    Without `objects`, only what is data of Python and NumPy.
+    """
+    return _Reader(arrays, objects).read(tree, 0)
 
 
 def altered(one: Any, **changes: Any) -> Any:
@@ -90,8 +129,8 @@ def altered(one: Any, **changes: Any) -> Any:
 
 
 def _packed(value: Any, what: str, arrays: dict[str, Array]) -> Any:
-    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
-        value = value.item()
+    if isinstance(value, np.generic):
+        value = _of_numpy(value)
     if type(value) in _PLAIN:
         return value
     if type(value) is float:
@@ -99,11 +138,11 @@ def _packed(value: Any, what: str, arrays: dict[str, Array]) -> Any:
     if isinstance(value, np.ndarray):
         return _packed_array(value, what, arrays)
     if scipy.sparse.issparse(value):
-        parts = scipy.sparse.csr_array(value)
-        numbers = [parts.data, parts.indices, parts.indptr]
-        return {KIND: "sparse", "shape": list(value.shape), "parts": _items(numbers, what, arrays)}
+        return _packed_sparse(value, what, arrays)
     if isinstance(value, np.dtype):
         return {KIND: "dtype", "text": value.str}
+    if isinstance(value, datetime.date | np.datetime64 | np.timedelta64):
+        return _packed_date(value, what, arrays)
     if type(value) is list:
         return _items(value, what, arrays)
     if type(value) is tuple:
@@ -115,6 +154,11 @@ def _packed(value: Any, what: str, arrays: dict[str, Array]) -> Any:
     return _packed_object(value, what, arrays)
 
 
+def _of_numpy(value: Any) -> Any:
+    """Numbers and texts of NumPy as Python's; dates have units, which Python's have not."""
+    return value.item() if value.dtype.kind in "biufSU" else value
+
+
 def _items(values: Any, what: str, arrays: dict[str, Array]) -> list[Any]:
     return [_packed(one, f"{what}[{i}]", arrays) for i, one in enumerate(values)]
 
@@ -123,91 +167,166 @@ def _packed_array(value: Array, what: str, arrays: dict[str, Array]) -> Any:
     if value.dtype == object:
         tree = {KIND: "objects", "shape": list(value.shape)}
         return tree | {"items": _items(value.ravel().tolist(), what, arrays)}
-    if value.dtype.kind not in "biufUmM":
-        raise TypeError(f"{what} holds {value.dtype}, which cannot be kept in a file")
-    key = str(len(arrays))
+    if value.dtype.kind not in "biufSUmM" or isinstance(value, np.ma.MaskedArray):
+        kind = "a mask" if isinstance(value, np.ma.MaskedArray) else str(value.dtype)
+        raise TypeError(f"{what} holds {kind}, which cannot be kept in a file")
+    known = next((key for key, one in arrays.items() if one is value), None)
+    key = str(len(arrays)) if known is None else known
     arrays[key] = value
     return {KIND: "array", "number": key}
 
 
+def _packed_sparse(value: Any, what: str, arrays: dict[str, Array]) -> Any:
+    rows = value.tocsr()
+    tree = {KIND: "sparse", "shape": list(value.shape), "matrix": isinstance(value, scipy.sparse.spmatrix)}
+    return tree | {"parts": _items([rows.data, rows.indices, rows.indptr], what, arrays)}
+
+
+def _packed_date(value: Any, what: str, arrays: dict[str, Array]) -> Any:
+    if isinstance(value, np.generic):
+        return {KIND: "scalar", "of": _packed_array(np.array(value), what, arrays)}
+    name = type(value).__name__
+    if name not in _DATES:
+        raise TypeError(f"{what} is a {name}, which cannot be kept in a file")
+    return {KIND: name, "text": value.isoformat()}
+
+
 def _packed_object(value: Any, what: str, arrays: dict[str, Array]) -> Any:
     cls = type(value)
-    foreign = cls.__module__.split("._")[0] == _FOREIGN.get(cls.__name__)
+    foreign = is_foreign(cls)
     name = cls.__name__ if foreign else _name(cls)
     if not foreign and _CLASSES.get(name) is not cls:
         raise TypeError(
             f"{what} is a {cls.__module__}.{cls.__qualname__}, which cannot be kept in a file: "
-            "only data can, no code"
+            f"{_advice(value)}"
         )
     if isinstance(value, tuple):
         return {KIND: name, "items": _items(value, what, arrays)}
-    state = value.__getstate__() if foreign else vars(value)
-    inside = {
-        key: one for key, one in state.items() if not isinstance(getattr(cls, key, None), cached_property)
-    }
-    return {KIND: name, "state": {k: _packed(one, f"{what}.{k}", arrays) for k, one in inside.items()}}
+    state = foreign_state(value) if foreign else lean(value)
+    if callable(state.get("callback")):
+        state["callback"] = None
+    return {KIND: name, "state": {k: _packed(one, f"{what}.{k}", arrays) for k, one in state.items()}}
+
+
+def _advice(value: Any) -> str:
+    """What to do about an object that is none of ours."""
+    package = type(value).__module__.split(".")[0]
+    if hasattr(value, "best_estimator_"):
+        return "save its best_estimator_, which is what predicts"
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        return "give a whole number as random_state, and fit again"
+    if package == "sklearn" and hasattr(value, "get_params"):
+        return f"of scikit-learn's estimators these can: {', '.join(FOREIGN)}"
+    return "only data can, no code"
 
 
 # ------------------------------------------------------------------------------------------------- in
 
 
-def _unpacked(tree: Any, arrays: Mapping[str, Array], depth: int) -> Any:
-    if depth > DEEPEST:
-        raise ValueError("its parts are nested too deeply")
-    if isinstance(tree, list):
-        return [_unpacked(one, arrays, depth + 1) for one in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if KIND not in tree:
-        return {key: _unpacked(one, arrays, depth + 1) for key, one in tree.items()}
-    return _of_kind(tree, arrays, depth + 1)
+def _timestamp(text: str) -> Any:
+    try:
+        from pandas import Timestamp
+    except ImportError:
+        raise ValueError("it holds dates of pandas; install absentia[io]") from None
+    return Timestamp(text)
 
 
-def _of_kind(tree: dict[str, Any], arrays: Mapping[str, Array], depth: int) -> Any:
-    kind = tree[KIND]
-    if kind == "float":
-        return {"inf": math.inf, "-inf": -math.inf}.get(tree["text"], math.nan)
-    if kind == "array":
-        if tree.get("number") not in arrays:
+_DATES: dict[str, Callable[[str], Any]] = {
+    "date": datetime.date.fromisoformat,
+    "datetime": datetime.datetime.fromisoformat,
+    "Timestamp": _timestamp,
+}
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What a tree stands for, with the arrays that it refers to."""
+
+    arrays: Mapping[str, Array]
+    objects: bool
+
+    def read(self, tree: Any, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise ValueError("its parts are nested too deeply")
+        if isinstance(tree, list):
+            return [self.read(one, depth + 1) for one in tree]
+        if not isinstance(tree, dict):
+            return tree
+        if KIND not in tree:
+            return {key: self.read(one, depth + 1) for key, one in tree.items()}
+        return self.of_kind(tree, depth + 1)
+
+    def of_kind(self, tree: dict[str, Any], depth: int) -> Any:
+        kind = tree[KIND]
+        if not isinstance(kind, str):
+            raise ValueError(f"it holds a {kind!r}, which is no class")
+        if kind == "float":
+            return {"inf": math.inf, "-inf": -math.inf}.get(tree["text"], math.nan)
+        if kind == "array":
+            return self.array(tree)
+        if kind == "scalar":
+            return self.array(tree["of"])[()]
+        if kind == "dtype":
+            return np.dtype({"<f4": "<f4"}.get(tree["text"], "<f8"))
+        if kind in _DATES:
+            return _DATES[kind](str(tree["text"]))
+        if kind not in ("sparse", "tuple", "dict", "objects"):
+            return self.object(kind, tree, depth)
+        items = self.read(tree["parts" if kind == "sparse" else "items"], depth)
+        if kind == "tuple":
+            return tuple(items)
+        if kind == "dict":
+            return dict(zip(items[::2], items[1::2], strict=True))
+        shape = tuple(int(n) for n in tree["shape"])
+        return _sparse(items, shape, tree) if kind == "sparse" else _objects(items, shape)
+
+    def array(self, tree: dict[str, Any]) -> Array:
+        if tree.get("number") not in self.arrays:
             raise ValueError(f"its array {tree.get('number')!r} is missing")
-        return arrays[tree["number"]]
-    if kind == "dtype":
-        return np.dtype({"<f4": "<f4"}.get(tree["text"], "<f8"))
-    if kind not in ("sparse", "tuple", "dict", "objects"):
-        return _object(kind, tree, arrays, depth)
-    items = _unpacked(tree["parts" if kind == "sparse" else "items"], arrays, depth)
-    if kind == "tuple":
-        return tuple(items)
-    if kind == "dict":
-        return dict(zip(items[::2], items[1::2], strict=True))
-    shape = tuple(int(n) for n in tree["shape"])
-    if kind == "sparse":
-        return scipy.sparse.csr_array(tuple(items), shape=shape)
-    found = np.empty(math.prod(shape), dtype=object)
-    found[:] = items
-    return found.reshape(shape)
+        return self.arrays[tree["number"]]
+
+    def object(self, name: str, tree: dict[str, Any], depth: int) -> Any:
+        if not self.objects or (name not in FOREIGN and name not in _CLASSES):
+            raise ValueError(
+                f"it holds a {name!r}, which is unknown here: a newer version wrote it, or the module that "
+                "defines it has to be imported first"
+            )
+        cls = _CLASSES.get(name)
+        if cls is not None and issubclass(cls, tuple):
+            return cls(*self.read(tree["items"], depth))
+        state = self.read(tree.get("state"), depth)
+        if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
+            raise ValueError(f"its {name} has no attributes")
+        return foreign_object(name, state) if cls is None else _own_object(cls, state)
 
 
-def _object(name: Any, tree: dict[str, Any], arrays: Mapping[str, Array], depth: int) -> Any:
-    if not isinstance(name, str):
-        raise ValueError(f"it holds a {name!r}, which is no class")
-    if name in _FOREIGN:
-        cls = getattr(import_module(_FOREIGN[name]), name)
-    elif name in _CLASSES:
-        cls = _CLASSES[name]
-    else:
-        raise ValueError(
-            f"it holds a {name!r}, which is unknown here: a newer version wrote it, or the module that "
-            "defines it has to be imported first"
-        )
-    if issubclass(cls, tuple):
-        return cls(*_unpacked(tree["items"], arrays, depth))
-    state = _unpacked(tree.get("state"), arrays, depth)
-    if not isinstance(state, dict):
-        raise ValueError(f"its {name} has no attributes")
+def _own_object(cls: Any, state: dict[str, Any]) -> Any:
+    for key in state:
+        if isinstance(getattr_static(cls, key, None), _ATTRIBUTES):
+            raise ValueError(f"its {cls.__name__} has {key!r} among its attributes, which is not one")
     value = cls.__new__(cls)
     if hasattr(cls, "__setstate__"):
         value.__setstate__(state)
     else:
         value.__dict__.update(state)
     return value
+
+
+def _sparse(items: Any, shape: tuple[int, ...], tree: dict[str, Any]) -> Any:
+    fits = len(items) == 3 and all(isinstance(one, np.ndarray) and one.ndim == 1 for one in items)
+    if not fits or not all(one.dtype.kind == "i" for one in items[1:]):
+        raise ValueError("its sparse matrix is not made of three arrays, two of them whole numbers")
+    made = (scipy.sparse.csr_matrix if tree.get("matrix") else scipy.sparse.csr_array)(
+        tuple(items), shape=shape
+    )
+    made.check_format(full_check=True)  # compiled code goes where the indices say
+    return made
+
+
+def _objects(items: Any, shape: tuple[int, ...]) -> Array:
+    if len(items) != math.prod(shape):
+        raise ValueError(f"it holds {len(items)} values for an array of shape {shape}")
+    found = np.empty(len(items), dtype=object)
+    for i, one in enumerate(items):  # one by one: NumPy would look into tuples
+        found[i] = one
+    return found.reshape(shape)

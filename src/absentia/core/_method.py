@@ -6,7 +6,7 @@ from typing import Any, Self, TypeVar, dataclass_transform
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core._keeping import Packed, altered, kept, packed, unpacked
+from absentia.core._keeping import Packed, Pairs, kept, lean, packed, unpacked
 from absentia.core._linalg import Array
 from absentia.core._loop import Solution, Status
 from absentia.core._parameters import parameters_of
@@ -39,6 +39,13 @@ class Method(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = self._pairwise
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: _in_pairs(one) for key, one in lean(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        whole = {k: dict(zip(*x, strict=True)) if isinstance(x, Pairs) else x for k, x in state.items()}
+        self.__dict__.update(whole)
+
     def _check_parameters(self) -> None:
         """Every parameter as it was declared, and all of them together."""
         for name, parameter in parameters_of(self).items():
@@ -50,8 +57,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     def state(self) -> Packed:
         """All that was given and learned, as plain data; without a callback, which is code."""
-        called = getattr(self, "callback", None) is not None
-        return packed(altered(self, callback=None) if called else self, type(self).__name__)
+        return packed(self, type(self).__name__)
 
     @classmethod
     def from_state(cls, state: Packed) -> Self:
@@ -60,6 +66,12 @@ class Method(BaseEstimator):  # type: ignore[misc]
         if not isinstance(found, cls):
             raise ValueError(f"this is the state of a {type(found).__name__}, not of a {cls.__name__}")
         return found
+
+
+def _in_pairs(value: Any) -> Any:
+    """A dict whose keys are tuples as pairs, which skops can write."""
+    speaks = not isinstance(value, dict) or all(type(key) in (str, int, float) for key in value)
+    return value if speaks else Pairs(list(value), list(value.values()))
 
 
 class Iterative:

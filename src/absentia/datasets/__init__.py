@@ -1,5 +1,6 @@
 """Data to try things on: made-up views with known truth, bundled digits, public benchmarks."""
 
 from absentia.datasets._benchmarks import BENCHMARKS, data_folder, load_benchmark
+from absentia.datasets._cohort import make_cohort, write_cohort
 from absentia.datasets._digits import load_digit_views
 from absentia.datasets._made import make_multiview

@@ -24,6 +24,7 @@ from absentia.files._errors import FileError, PathLike, one_line, reading
 from absentia.files._headers import Header, read_header
 from absentia.files._memory import Budget, size
 from absentia.files._opening import opened
+from absentia.files._seal import COMMENT, Sealing
 
 MOST_MEMBERS = 10_000
 LONGEST_NAME = 1_000
@@ -211,19 +212,28 @@ class Pieces(NamedTuple):
     pieces: Iterable[Array]
 
 
-def write_arrays(path: PathLike, arrays: Mapping[str, Any]) -> Path:
-    """Write arrays, or their :class:`Pieces`, to ``.npz``, whole or not at all; never as pickles."""
+def write_arrays(path: PathLike, arrays: Mapping[str, Any], sealed: bool = False) -> Path:
+    """Write arrays, or their :class:`Pieces`, to ``.npz``, whole or not at all; never as pickles.
+
+    `sealed`: ending in a checksum of the whole file (``_seal``).
+    """
     plain = {key: _writable(path, key, value) for key, value in arrays.items()}
     if len(plain) > MOST_MEMBERS:
         raise FileError(f"{path}: {len(plain)} arrays, of which a file can hold {MOST_MEMBERS} at most")
 
-    def save(file: BinaryIO) -> None:
+    def save(file: Any) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.comment = COMMENT if sealed else b""
             for key, array in plain.items():
                 with packed.open(f"{key}.npy", "w", force_zip64=True) as member:
                     _save(member, array)
 
-    return write_whole(path, save)
+    def save_sealed(file: BinaryIO) -> None:
+        sealing = Sealing(file)
+        save(sealing)
+        sealing.seal()
+
+    return write_whole(path, save_sealed if sealed else save)
 
 
 def _save(member: IO[bytes], array: Array | Pieces) -> None:

@@ -1,5 +1,7 @@
 """Fitted models as files: one ``.npz`` of plain arrays and one text, never a pickle, never code.
 
+All of it is in ``docs/models.md``; in short:
+
 Keys
 ----
 ``model``
@@ -22,12 +24,18 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from absentia import __version__
 from absentia.core import Array, Packed
-from absentia.files._archive import archive, raw, write_arrays
-from absentia.files._errors import FileError, PathLike, one_line
+from absentia.files._archive import Member, archive, raw, write_arrays
+from absentia.files._errors import FileError, PathLike, one_line, reading
+from absentia.files._opening import opened
+from absentia.files._seal import seal_of
 
 FORMAT, VERSION = "absentia model", 2
 LONGEST_DESCRIPTION = 64_000_000
+#: How gzip, zlib, bzip2 and xz begin, in which joblib puts its pickles.
+COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZ", b"\xfd7")
+CHANGED = "its checksum is another: it was damaged or changed; get it anew"
 
 
 def write_state(path: PathLike, state: Packed, about: Mapping[str, Any]) -> Path:
@@ -35,32 +43,69 @@ def write_state(path: PathLike, state: Packed, about: Mapping[str, Any]) -> Path
     described = {
         "format": FORMAT,
         "version": VERSION,
-        "made": {"numpy": np.__version__, "scikit-learn": sklearn.__version__},
-        "about": dict(about),
+        "made": {"absentia": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__},
+        "about": _plain(about),
         "tree": state.tree,
+        "sealed": True,
     }
     described["checksum"] = _checksum(described, state.arrays)
-    return write_arrays(path, {"model": json.dumps(described, allow_nan=False), **state.arrays})
+    text = json.dumps(described, allow_nan=False)
+    return write_arrays(path, {"model": text, **state.arrays}, sealed=True)
+
+
+def _plain(about: Mapping[str, Any]) -> Any:
+    """What is said about a model, as a file has it."""
+    try:
+        return json.loads(json.dumps(dict(about), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"about holds what JSON cannot: {one_line(error)}; give numbers and texts"
+        ) from None
 
 
 def read_state(path: PathLike) -> tuple[Packed, dict[str, Any]]:
-    """The state of a model and what is said about it; a :class:`FileError` says what is wrong."""
+    """The state of a model, and the rest of its description: ``version``, ``made``, ``about``.
+
+    A :class:`FileError` says what is wrong with a file that is no model.
+    """
+    sealed = _checked_seal(path)
     with archive(path) as members:
         if "model" not in members:
-            raise FileError(
-                f"{path}: holds no model but {sorted(members)[:8] or 'nothing'}; make one with absentia fit"
-            )
+            raise FileError(f"{path}: holds no model but {_instead(members)}")
         try:
             text = members.pop("model")
             if text.shape != () or text.dtype.kind != "U" or text.dtype.itemsize > 4 * LONGEST_DESCRIPTION:
                 raise ValueError(f"its description is {text.dtype} of shape {text.shape}, not one text")
             described = _described(str(text.read()))
             arrays = {key: member.read() for key, member in members.items()}
-            if _checksum(described, arrays) != described.get("checksum"):
-                raise ValueError("its checksum is another: it was damaged or changed; get it anew")
+            if _checksum(described, arrays) != described.pop("checksum", None):
+                raise ValueError(CHANGED)
+            if described.pop("sealed", False) and not sealed:
+                raise ValueError(CHANGED)
         except (ValueError, RecursionError) as error:
             raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
-    return Packed(described["tree"], arrays), described["about"]
+    return Packed(described.pop("tree"), arrays), described
+
+
+def _checked_seal(path: PathLike) -> bool:
+    """Whether a file is sealed and as it was then; say what most files are that are taken for a model."""
+    with reading(path), opened(path, "a model's file") as file:
+        start = file.read(2)
+        whole = seal_of(file)
+    if whole is False:
+        raise FileError(f"{path}: not a valid model: {CHANGED}")
+    if start[:1] == b"\x80" or start in COMPRESSED:
+        raise FileError(
+            f"{path}: is a pickle or compressed data, which may be one and could run anything; it is not "
+            "opened: save the model with absentia.save"
+        )
+    return whole is True
+
+
+def _instead(members: Mapping[str, Member]) -> str:
+    if "schema.json" in members:
+        return "what skops writes; read it with skops.io.load(path, trusted=absentia.models.skops_types())"
+    return f"{sorted(members)[:8] or 'nothing'}; make one with absentia fit or absentia.save"
 
 
 def _described(text: str) -> dict[str, Any]:
@@ -72,7 +117,8 @@ def _described(text: str) -> dict[str, Any]:
         raise ValueError(f"its version is {version!r}; up to {VERSION} can be read here: update absentia")
     if version < VERSION:
         raise ValueError(f"its version {version} was never released; fit it again")
-    if not isinstance(described.get("about"), dict) or "tree" not in described:
+    parts = (described.get("about"), described.get("made"))
+    if not all(isinstance(part, dict) for part in parts) or "tree" not in described:
         raise ValueError("its description is not complete")
     return described
 

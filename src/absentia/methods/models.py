@@ -1,7 +1,8 @@
 """Fitted models as files, and models that take features or kernels of new samples alike.
 
-:func:`save` and :func:`load` keep any estimator of absentia in one file of arrays and a text
-(:mod:`absentia.io`): no pickle, no code.
+:func:`save` and :func:`load` keep any estimator of absentia, and pipelines with scikit-learn's, in one file
+of arrays and a text: no pickle, no code (``docs/models.md``).  :func:`describe` says what is in a file
+without building it, :func:`skops_types` what skops has to be told to trust.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, kept, packed, unpacked
+from absentia.core import Array, Packed, kept, kept_types, packed, unpacked, warn
 from absentia.data import KernelViews, Presence, Views, shown
 from absentia.files import FileError, against, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
@@ -25,39 +28,120 @@ ENTRIES = 1 << 22  # kernel values that one block of new samples may take, 32 Mi
 
 
 def save(estimator: Any, path: str | os.PathLike[str], about: Mapping[str, Any] | None = None) -> Path:
-    """Write a fitted estimator, or a :class:`Model`, to a file; `about` is anything that JSON can hold.
+    """Write a fitted estimator, a pipeline, or a :class:`Model` to a file.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator
+        Of absentia, or a :class:`sklearn.pipeline.Pipeline` of such and of those of scikit-learn's
+        that ``docs/models.md`` lists.  A ``callback`` is left behind.
+    path : path
+        The file's name, which is used as it is: ``.absentia``, ``.npz`` or any other.
+    about : dict, optional
+        Anything that JSON can hold and :func:`describe` is to show.
 
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from absentia import CVKT, KernelViews, models
-    >>> import numpy as np
-    >>> kernels = KernelViews.from_blocks({"a": ([0, 1, 2], np.eye(3)), "b": ([0, 1], np.eye(2))})
+    >>> import absentia, numpy as np
+    >>> blocks = {"a": ([0, 1, 2], np.eye(3)), "b": ([0, 1], np.eye(2))}
+    >>> completer = absentia.CVKT().fit(absentia.KernelViews.from_blocks(blocks))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = models.save(CVKT().fit(kernels), pathlib.Path(folder) / "model.npz")
-    ...     back = models.load(path)
+    ...     path = absentia.save(completer, pathlib.Path(folder) / "model.absentia")
+    ...     back = absentia.load(path)
     >>> back
     CVKT()
     """
+    _check_fitted(estimator)
     if isinstance(estimator, Model):
-        check_is_fitted(estimator.classifier)
         state = packed(estimator.compact())
     else:
-        check_is_fitted(estimator)
-        state = estimator.state()
+        state = packed(estimator, type(estimator).__name__)
     return write_state(path, state, about or {})
 
 
+def _check_fitted(estimator: Any) -> None:
+    fitted = estimator.classifier if isinstance(estimator, Model) else estimator
+    if isinstance(fitted, type) or not hasattr(fitted, "fit"):
+        came = fitted.__name__ if isinstance(fitted, type) else type(fitted).__name__
+        raise TypeError(
+            f"{came} came, a fitted estimator is wanted; write views and kernels with absentia.io.write"
+        )
+    try:
+        check_is_fitted(fitted)
+    except NotFittedError:
+        name = type(fitted).__name__
+        raise NotFittedError(
+            f"this {name} is not fitted: there is nothing to save; call fit first"
+        ) from None
+
+
 def load(path: str | os.PathLike[str]) -> Any:
-    """What was saved; a :class:`absentia.io.FileError` says what is wrong with a file that is no model."""
-    state, _ = read_state(path)
+    """What was saved, as it was; nothing in the file is run.
+
+    Parameters
+    ----------
+    path : path
+        A file of :func:`save`.  An :class:`absentia.io.FileError` says what is wrong with any other.
+    """
+    state, said = read_state(path)
     _load_classes()
     try:
-        return unpacked(state.tree, state.arrays)
+        found = unpacked(state.tree, state.arrays)
     except (MemoryError, OSError):
         raise
     except Exception as error:  # whatever somebody may have put together
         raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
+    _warn_of_version(path, state, said["made"].get("scikit-learn"))
+    return found
+
+
+def _warn_of_version(path: Any, state: Packed, made: Any) -> None:
+    """Attributes of scikit-learn's estimators are its own affair and may mean something else."""
+    theirs = state.foreign()
+    if theirs and made != sklearn.__version__:
+        warn(
+            f"{path}: its {', '.join(theirs)} was written with scikit-learn {made} and is read with "
+            f"{sklearn.__version__}, which may predict otherwise; check it, or fit it again"
+        )
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What is in a file of :func:`save`, which is checked but not built.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    dict
+        ``class``, its ``steps`` if it has any, ``version`` of the format, ``made`` (what wrote it),
+        ``about``, names of the ``views``, ``features`` (their names by view, or how many if they have
+        none), ``classes``, number of training ``samples`` in it, and ``size`` in bytes.
+    """
+    state, said = read_state(path)
+    try:
+        found = _Outline(state).all()
+    except Exception as error:  # whatever somebody may have put together
+        raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
+    return found | said | {"size": os.stat(path).st_size}
+
+
+def skops_types() -> list[str]:
+    """Names of all types of absentia that a file of skops may hold, for its ``trusted=``.
+
+    Among them ``numpy.dtype``, which some of them have and skops does not know.
+
+    Examples
+    --------
+    >>> from absentia import models
+    >>> "absentia.kernels._estimators.ViewKernels" in models.skops_types()
+    True
+    """
+    _load_classes()
+    return sorted([*kept_types(), "numpy.dtype"])
 
 
 def _load_classes() -> None:
@@ -191,3 +275,64 @@ def _check_rows(rows: KernelViews) -> None:
                 f"view {name!r}, sample {shown(sample)}: its kernel with training samples is not finite or "
                 f"beyond {LARGEST_KERNEL:g}; check the values of this sample"
             )
+
+
+class _Outline:
+    """What a state says of the model that it is of."""
+
+    def __init__(self, state: Packed) -> None:
+        self.state, self.parts = state, list(state.parts())
+
+    def all(self) -> dict[str, Any]:
+        views = self.first("names_in_")
+        return {
+            "class": _last_name(self.parts[0][0]),
+            "steps": self.steps(),
+            "views": [str(name) for name in views or ()],
+            "features": self.features(),
+            "classes": _listed(self.first("classes_")),
+            "samples": self.samples(),
+        }
+
+    def value(self, tree: Any) -> Any:
+        return unpacked(tree, self.state.arrays, objects=False)
+
+    def first(self, key: str) -> Any:
+        """The outermost attribute of that name."""
+        return next((self.value(state[key]) for _, state in self.parts if key in state), None)
+
+    def steps(self) -> list[str]:
+        """The estimators that a pipeline or a model consists of, in order."""
+        kind, state = self.parts[0]
+        inside = [state.get("kernels"), state.get("classifier")] if kind == "models.Model" else []
+        if kind == "Pipeline":
+            inside = [step["items"][1] for step in state["steps"]]
+        return [_last_name(one["is"]) if isinstance(one, dict) else str(one) for one in inside if one]
+
+    def features(self) -> dict[str, Any]:
+        """Names of the features, or how many there are, by view; of a table as ``"X"``."""
+        found: dict[str, Any] = {}
+        for kind, state in self.parts:
+            if kind == "kernels.FeatureKernel":
+                names = _listed(self.value(state["names"]))
+                found[str(state["name"])] = state["n_features"] if names is None else names
+        if not found and self.first("names_in_") is None:
+            names, count = _listed(self.first("feature_names_in_")), self.first("n_features_in_")
+            found = {} if count is None else {"X": count if names is None else names}
+        return found
+
+    def samples(self) -> int | None:
+        ids = self.first("ids_")
+        return None if ids is None else len(ids)
+
+
+def _last_name(kind: str) -> str:
+    return kind.rpartition(".")[2]
+
+
+def _listed(values: Any) -> list[Any] | None:
+    """As a list of what JSON can hold."""
+    if values is None:
+        return None
+    plain = values.tolist() if hasattr(values, "tolist") and values.dtype.kind not in "mM" else list(values)
+    return [one if isinstance(one, str | bool | int | float) else str(one) for one in plain]
