@@ -136,3 +136,17 @@ def test_formulas_are_values_or_refused(tmp_path):
     ]
     path.write_bytes(mutations.packed(sheet))
     assert read_frame(path)[0]["n"].tolist() == [7, 7, 3]
+
+
+def test_a_line_far_down_does_not_fill_the_memory(tmp_path, monkeypatch):
+    path = written(FRAME, tmp_path / "t.xlsx")
+    far = [
+        (name, data.replace(b'<row r="4"', b'<row r="9999999"'))
+        for name, data in mutations.members(path.read_bytes())
+    ]
+    path.write_bytes(mutations.packed(far))
+    with pytest.raises(io.FileError, match="more than 1048576 lines"):
+        read_frame(path)
+    monkeypatch.setenv("ABSENTIA_MAX_BYTES", "1M")
+    with pytest.raises(io.FileError, match="the cells of this sheet would take"):
+        read_frame(path)

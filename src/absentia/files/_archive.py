@@ -132,7 +132,7 @@ def as_declared(raw: Array, header: Header) -> Array:
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-class _Bounded:
+class Bounded:
     """A file of which no part is read at once that is larger than a directory may be."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -143,8 +143,8 @@ class _Bounded:
         data = self._file.read(n if 0 <= n <= LARGEST_DIRECTORY else LARGEST_DIRECTORY + 1)
         if len(data) > LARGEST_DIRECTORY:
             raise ValueError(
-                f"its table of contents is larger than {size(LARGEST_DIRECTORY)}; an .npz file of at most "
-                f"{MOST_MEMBERS} arrays is wanted"
+                f"its table of contents is larger than {size(LARGEST_DIRECTORY)}; at most "
+                f"{MOST_MEMBERS} arrays or parts are taken"
             )
         return data
 
@@ -156,7 +156,7 @@ def archive(path: PathLike) -> Iterator[dict[str, Member]]:
         if os.fstat(file.fileno()).st_size == 0:
             raise ValueError("the file is empty")
         try:
-            unzipped = zipfile.ZipFile(_Bounded(file))
+            unzipped = zipfile.ZipFile(Bounded(file))
         except (zipfile.BadZipFile, NotImplementedError, OSError, OverflowError) as error:
             raise ValueError(
                 "not an .npz file, or a part of one (write one with numpy.savez or absentia.io.write): "

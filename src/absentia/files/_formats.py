@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from absentia.files._archive import Bounded
 from absentia.files._memory import Budget
 from absentia.files._opening import TEXT_NEEDS, opened
 from absentia.files._raw import Raw, cell_text
@@ -15,6 +16,7 @@ from absentia.files._text import read_text
 TEXT = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
 BINARY = (".parquet", ".pq", ".feather", ".xlsx")
 TABLES = (*TEXT, *BINARY)
+MOST_ROWS = 1 << 20  # that a sheet can have
 _FORMULA = re.compile(rb"<(\w+:)?f[ />]")
 
 
@@ -142,7 +144,13 @@ def _cells_of(
         raise KeyError(f"no sheet {sheet!r}; there are {names[:8]}")
     page = book[names[0] if sheet is None else sheet]
     page.reset_dimensions()
-    return names, list(page.iter_rows(values_only=True))
+    budget, rows = Budget(), list[Any]()
+    for row in page.iter_rows(values_only=True):  # rows and cells that are left out come as empty ones
+        if len(rows) == MOST_ROWS:
+            raise ValueError(f"it has more than {MOST_ROWS} lines")
+        budget.spend(16 * (len(row) + 8), "the cells of this sheet")
+        rows.append(row)
+    return names, rows
 
 
 def _has_formulas(file: BinaryIO) -> bool:
@@ -170,8 +178,11 @@ def _refuse_uncalculated(values: list[Any], written: list[Any]) -> None:
 def _check_packed(file: BinaryIO) -> None:
     """What a workbook unpacks to must fit; it can become no more than it declares."""
     try:
-        with zipfile.ZipFile(file) as packed:
-            Budget().spend(TEXT_NEEDS * sum(info.file_size for info in packed.infolist()), "this workbook")
+        with zipfile.ZipFile(Bounded(file)) as packed:
+            parts = packed.infolist()
+            if any(part.compress_size > os.fstat(file.fileno()).st_size for part in parts):
+                raise zipfile.BadZipFile  # a part of it that is larger than all of it
+            Budget().spend(TEXT_NEEDS * sum(part.file_size for part in parts), "this workbook")
     except (zipfile.BadZipFile, NotImplementedError, OSError, OverflowError):
         raise ValueError(
             "not a workbook (.xlsx), or damaged; save it again, or give the table as CSV"

@@ -14,9 +14,9 @@ import numpy as np
 from absentia.core import Array
 from absentia.data import KernelViews, Views, shown, without_feature
 from absentia.files._alike import HOW, alike
-from absentia.files._archive import archive
+from absentia.files._archive import archive, keys
 from absentia.files._contents import CONTENTS, OBSERVATIONS, label_array
-from absentia.files._errors import reading
+from absentia.files._errors import FileError, reading
 from absentia.files._formats import is_table, read_raw
 from absentia.files._frames import checked_ids, id_place, some
 from absentia.files._npz import is_data
@@ -103,7 +103,10 @@ def read_labels(
         return _from_table(file, column, opened.data.ids, id, kind)
     if isinstance(opened.data, Views) and (found := _of_a_view(source, opened.data)):
         return _from_view(opened.data, *found, kind)
-    if path.suffix.lower() == ".npz":
+    in_arrays = path.suffix.lower() == ".npz"
+    if os.path.isdir(source) and not (in_arrays and source in keys(path)):
+        raise FileError(f"{source}: is a folder; the table of labels is wanted, as FILE:COLUMN")
+    if in_arrays:
         return _from_array(source, path, len(opened.data), kind)
     if path.suffix.lower() in (*CONTENTS, *OBSERVATIONS):
         return _from_container(source, path, opened.data.ids, kind)

@@ -9,13 +9,18 @@ from typing import Any
 
 import numpy as np
 
-ID_NAMES = ("id", "sample", "sampleid", "patient", "patientid", "subject", "subjectid", "barcode", "ids")
+from absentia.data import ID_COLUMNS
 
 
 def id_called(names: Sequence[str]) -> list[int]:
     """Places of columns that are called as ids are, the likeliest first."""
-    plain = [re.sub(r"[\s_.-]", "", name).lower() for name in names]
-    return [place for one in ID_NAMES for place, name in enumerate(plain) if name == one]
+    plain = [_bare(name) for name in names]
+    likely = dict.fromkeys(map(_bare, ID_COLUMNS))
+    return [place for one in likely for place, name in enumerate(plain) if name == one]
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\s_.-]", "", name).lower()
 
 
 @dataclass(frozen=True, eq=False)

@@ -244,7 +244,7 @@ BAD = [
     ([*FIT, "one", "-o", "m.npz"], ["one: only the class 0", "two classes or more"]),
     ([*FIT, ".", "-o", "m.npz"], ["is a folder"]),
     (["fit", "gone.npz", "--labels", "y", "-o", "m.npz"], ["gone.npz: no such file"]),
-    (["fit", "labels.csv", "--labels", "y", "-o", "m.npz"], ["not an .npz file"]),
+    (["fit", "labels.csv", "--labels", "y", "-o", "m.npz"], ["there are no labels 'y'"]),
     (["predict"], ["MODEL"]),
     (["predict", "model.npz", "new.npz", "-o", "p.txt"], [".csv"]),
     (["predict", "model.npz", "new.npz", "-o", "nowhere/p.csv"], ["does not exist"]),

@@ -103,7 +103,8 @@ def view_table(data: Presence, labels: Labels | None = None) -> Table:
     table = Table("view", "samples", "present", "columns", box=None, pad_edge=False)
     for name, present in zip(data.names, data.observed.T, strict=True):
         share = f"{present.mean():.0%}" if len(present) else "-"
-        table.add_row(printable(name), f"{present.sum()} of {len(present)}", share, printable(columns(data, name)))
+        count = f"{present.sum()} of {len(present)}"
+        table.add_row(printable(name), count, share, printable(columns(data, name)))
     if labels is not None:
         table.add_row("labels", "", "", printable(label_sentence(labels)))
     return table
