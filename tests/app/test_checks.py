@@ -183,7 +183,7 @@ def test_a_folder_without_permission_is_found_out_before_the_work(folder, idle, 
 def test_extras_are_missed_before_the_work(folder, idle, monkeypatch, arguments, missing):
     monkeypatch.setitem(sys.modules, missing, None)  # importing it fails
     before = sorted(folder.iterdir())
-    refused(run(*arguments, cwd=folder), "jinja2 and pillow", 'pip install jinja2 pillow')
+    refused(run(*arguments, cwd=folder), "jinja2 and pillow", "pip install jinja2 pillow")
     assert sorted(folder.iterdir()) == before
 
 

@@ -1,12 +1,14 @@
 """How a command ends: with one sentence and an exit code, whatever happened.
 
-0 fine; 2 the call or a file is not right; 1 the machine (memory, disk) or a defect of ours; 128 + n ended
-by signal n.  The sentence also says which of the files that were to be written are there.
+0 fine; 2 the call or a file is not right, or memory too small for it; 1 the machine (disk) or a defect of
+ours; 3 stopped early by Ctrl-C, with what was there written; 128 + n ended by signal n.  The sentence also
+says which of the files that were to be written are there.
 """
 
 import errno
 import os
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -20,7 +22,7 @@ from absentia.app._terminal import err, printable
 # isort: split
 from cyclopts import CycloptsError
 
-OURS, CALL = 1, 2
+OURS, CALL, EARLY = 1, 2, 3
 TRACEBACK = "ABSENTIA_TRACEBACK"
 
 #: What is wrong with a name that was given, rather than with the machine.
@@ -96,6 +98,54 @@ ledger = Ledger()
 # ------------------------------------------------------------------------------------------- signals
 
 
+class Patience:
+    """Ends a process that a Ctrl-C has not reached after some seconds, as in the middle of a long product.
+
+    Python's own handlers wait until such a step is over.  Signals are also written to a socket, though, and
+    there a thread hears of them at once.
+    """
+
+    def __init__(self, seconds: float = 5.0) -> None:
+        self.seconds = seconds
+        self._heard = threading.Event()
+        self._pair: tuple[socket.socket, socket.socket] | None = None
+        self._previous = -1
+
+    def begin(self) -> None:
+        """Listen from now on; only in the main thread."""
+        ours, theirs = self._pair = socket.socketpair()
+        theirs.setblocking(False)
+        self._previous = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+        self._heard.clear()
+        threading.Thread(target=self._listen, args=(ours,), daemon=True).start()
+
+    def heard(self) -> None:
+        """A Ctrl-C has come where it can be answered."""
+        self._heard.set()
+
+    def end(self) -> None:
+        """Listen no longer."""
+        self.heard()
+        if self._pair is not None:
+            signal.set_wakeup_fd(self._previous)
+            for one in self._pair:
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+                one.close()
+            self._pair = None
+
+    def _listen(self, ours: socket.socket) -> None:
+        with suppress(OSError, ValueError):
+            while came := ours.recv(1):
+                if came[0] == signal.SIGINT and not self._heard.wait(self.seconds):
+                    words = f"interrupted in the middle of a long step; {ledger.sentence()}"
+                    os.write(2, f"absentia: {words}\n".encode())
+                    os._exit(128 + signal.SIGINT)
+
+
+patience = Patience()
+
+
 @contextmanager
 def orderly() -> Iterator[None]:
     """Inside, signals that ask to end raise :class:`Terminated`; those that are ignored stay ignored.
@@ -107,6 +157,7 @@ def orderly() -> Iterator[None]:
         return
     asked = [number for number in _asking() if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, *asked)}
+    patience.begin()
 
     def end(number: int, frame: FrameType | None) -> None:
         for one in asked:
@@ -118,6 +169,7 @@ def orderly() -> Iterator[None]:
     try:
         yield
     finally:
+        patience.end()
         for number, handler in previous.items():
             if handler is not None:  # None: it was not installed from Python
                 signal.signal(number, handler)
@@ -154,7 +206,7 @@ def ending(error: BaseException) -> tuple[int, str]:
 def _failure(error: BaseException) -> tuple[int, str]:
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
-        return OURS, (
+        return CALL, (
             f"out of memory{': ' + text if text else ''}; take fewer samples (memory grows with their "
             "square), or a machine with more memory"
         )
@@ -176,12 +228,13 @@ def _system(error: OSError) -> tuple[int, str]:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return OURS, f"{where}{reason}; make room on the disk, or write elsewhere"
     if error.errno == errno.ENOMEM:
-        return OURS, f"out of memory: {where}{reason}; take fewer samples, or a machine with more memory"
+        return CALL, f"out of memory: {where}{reason}; take fewer samples, or a machine with more memory"
     return (CALL if error.errno in _NAMES or error.errno is None else OURS), f"{where}{reason}"
 
 
 def leave(error: BaseException) -> int:
     """Say what happened and give the exit code; never fails itself."""
+    patience.heard()
     _deaf()
     with suppress(Exception):
         _unheard()

@@ -24,7 +24,7 @@ try:
     from rich.progress import Progress as ProgressBar
 except ImportError as _error:
     raise SystemExit(
-        'absentia: the command line needs cyclopts and rich; install them with  pip install cyclopts rich'
+        "absentia: the command line needs cyclopts and rich; install them with  pip install cyclopts rich"
     ) from _error
 
 
@@ -138,6 +138,13 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
     """Inside, the first Ctrl-C only makes the yielded function return True; the second interrupts."""
     interrupts = 0
 
+    def asked() -> bool:
+        if interrupts:
+            from absentia.app._endings import patience
+
+            patience.heard()
+        return interrupts > 0
+
     def handler(number: int, frame: FrameType | None) -> None:
         nonlocal interrupts
         interrupts += 1
@@ -147,7 +154,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
     previous = signal.signal(signal.SIGINT, handler)
     try:
-        yield lambda: interrupts > 0
+        yield asked
     finally:
         signal.signal(signal.SIGINT, previous)
 

@@ -143,7 +143,8 @@ class ViewCoding:
             return f"{self.width} features of {self.name!r} taken in order (no names)"
         there = match.places[match.places >= 0]
         order = " (order differed)" if (np.diff(there) < 0).any() else ""
-        parts = [f"{len(there)} features of {self.name!r} matched by name{order}", *self.differences(X)]
+        count = f"{len(there)} of {self.width}" if match.missing else f"{self.width}"
+        parts = [f"{count} features of {self.name!r} matched by name{order}", *self.differences(X)]
         return ", ".join(parts)
 
 

@@ -36,7 +36,7 @@ class Plan:
     """
 
     classifier: Any
-    kernel: str = "rbf"
+    kernel: str | ViewKernels = "rbf"
     C: float | None = None
 
     @property
@@ -95,11 +95,13 @@ def _halves(data: Views | KernelViews, plan: Plan, train: Array, test: Array) ->
     return features[train], features[test]
 
 
-def training_kernels(data: Views | KernelViews, kernel: str) -> tuple[ViewKernels | None, KernelViews]:
+def training_kernels(
+    data: Views | KernelViews, kernel: str | ViewKernels
+) -> tuple[ViewKernels | None, KernelViews]:
     """Square kernels, and what makes rows of new samples if they came from features."""
     if isinstance(data, KernelViews):
         return None, data
-    makes = ViewKernels(kernel)
+    makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
     return makes, makes.fit_transform(data)
 
 

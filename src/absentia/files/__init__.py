@@ -11,6 +11,6 @@ from absentia.files._npz import from_arrays, is_data
 from absentia.files._options import LabelsSource, Opened, Options
 from absentia.files._reading import open_data, read
 from absentia.files._rows import against, read_new
-from absentia.files._states import read_state, write_state
+from absentia.files._states import holds_model, read_state, write_state
 from absentia.files._tables import Matrix, csv_rows, holds_matrix, read_matrix, write_csv
 from absentia.files._writing import write

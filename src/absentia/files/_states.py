@@ -63,6 +63,15 @@ def _plain(about: Mapping[str, Any]) -> Any:
         ) from None
 
 
+def holds_model(path: PathLike) -> bool:
+    """Whether a file is a model, whole or damaged; False for what is no archive at all."""
+    try:
+        with archive(path) as members:
+            return "model" in members
+    except FileError:
+        return False
+
+
 def read_state(path: PathLike) -> tuple[Packed, dict[str, Any]]:
     """The state of a model, and the rest of its description: ``version``, ``made``, ``about``.
 

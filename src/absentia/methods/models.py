@@ -323,9 +323,9 @@ class _Outline:
         """Names of the features, or how many there are, by view; of a table as ``"X"``."""
         found: dict[str, Any] = {}
         for kind, state in self.parts:
-            if kind == "kernels.FeatureKernel":
-                names = _listed(self.value(state["names"]))
-                found[str(state["name"])] = state["n_features"] if names is None else names
+            if kind == "data.ViewCoding":
+                names = _listed(self.value(state["columns"]))
+                found[str(state["name"])] = state["width"] if names is None else names
         if not found and self.first("names_in_") is None:
             names, count = _listed(self.first("feature_names_in_")), self.first("n_features_in_")
             found = {} if count is None else {"X": count if names is None else names}

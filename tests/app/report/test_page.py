@@ -232,5 +232,5 @@ def test_missing_extra_is_named(absent, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", guarded)
-    with pytest.raises(ImportError, match=re.escape('pip install jinja2 pillow')):
+    with pytest.raises(ImportError, match=re.escape("pip install jinja2 pillow")):
         render(make_story())

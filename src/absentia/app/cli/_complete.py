@@ -7,29 +7,35 @@ from absentia.app._checks import check_threads
 from absentia.app._terminal import out
 from absentia.app.cli import _complete_kernels, _complete_matrix
 from absentia.app.cli._flags import List, Threads, method_table, with_flags
+from absentia.app.cli._source import DATA, Kernels, Logs, Source
 
 # isort: split
 from cyclopts import Parameter
 
-from absentia.kernels import KERNELS
 from absentia.methods.catalogue import find, offered
 
 METHODS = offered("completer", "matrix")
 
 FILE = Parameter(
     name="FILE",
-    help="An .npz file with kernels (K) or features (`view_<name>`), from which kernels are computed. For "
-    "pma a CSV file (first line: column names; first field: row id; empty, NA or NaN: missing) or an .npz "
-    "file with X and optionally row_ids, column_names, row_kernel, column_kernel.",
+    help=f"{DATA} Kernels are computed from features. For pma a CSV file (first line: column names; first "
+    "field: row id; empty, NA or NaN: missing) or an .npz file with X and optionally row_ids, "
+    "column_names, row_kernel, column_kernel.",
 )
 OUTPUT = Parameter(
     name=["--output", "-o"],
-    help="The .npz file to write: K, mask, ids, names, and mask_before, who had been observed. For pma a "
-    ".csv file, or an .npz file with X, std and observed.",
+    help="The .npz file to write: K, mask, ids, names, and mask_before, who had been observed. For .h5mu "
+    "and .h5ad also a file of that kind, the one that came with kernels and presence added. For pma a .csv "
+    "file, or an .npz file with X, std and observed.",
 )
-KERNEL = Parameter(help=f"For feature views: {', '.join(KERNELS)}; rbf if none is given.")
 REPAIR = Parameter(
     help="Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues."
+)
+QUALITY = Parameter(
+    name="--no-quality",
+    negative="",
+    help="Leave out of the report how well methods fill observed cells that are hidden, which takes a "
+    "minute or so.",
 )
 STD = Parameter(
     help="The .csv file for standard deviations (pma); by default OUT with the ending .std.csv."
@@ -43,22 +49,25 @@ def complete(
     *,
     output: Annotated[Path | None, OUTPUT] = None,
     method: Annotated[str, Parameter(help="How to complete; see --list.")] = "mkmc-pca",
-    kernel: Annotated[str | None, KERNEL] = None,
+    source: Source = Source(),  # noqa: B008 - it is frozen
+    kernel: Kernels = (),
+    log: Logs = (),
     repair: Annotated[Literal["clip", "shift"] | None, REPAIR] = None,
     std: Annotated[Path | None, STD] = None,
     report: Annotated[Path | None, Parameter(help="Also write an HTML report here.")] = None,
+    no_quality: Annotated[bool, QUALITY] = False,
     threads: Threads = None,
     list_methods: List = False,
     flags: dict[str, str],
 ) -> None:
     """Fill the missing rows and columns of kernels, or the missing entries of a matrix (--method pma).
 
-    Example: absentia complete patients.npz -o completed.npz --method mkmc-pca --report report.html
+    Example: absentia complete breast/ -o completed.npz --method mkmc-pca --report report.html
 
     Example: absentia complete table.csv -o completed.csv --method pma --report report.html
 
-    Ctrl-C once stops after the current iteration and writes what is there; twice, or once with pma, writes
-    nothing.
+    Ctrl-C once stops after the current iteration, if that ends within seconds, and writes what is there
+    (exit code 3); twice, or once with pma, writes nothing.
     """
     if list_methods:
         out.print(method_table(METHODS))
@@ -71,13 +80,15 @@ def complete(
     entry = find(method, "completer", "matrix")
     options = entry.read(flags)
     if entry.family == "matrix":
-        _refuse(method, {"--kernel": kernel, "--repair": repair})
+        _refuse(method, {"--kernel": kernel or None, "--log": log or None, "--repair": repair})
         _complete_matrix.run(file, output, entry, options, std=std, report=report, threads=threads)
     else:
         _refuse(method, {"--std": std})
-        chosen = kernel or "rbf"
-        call = _complete_kernels.Call(file, output, entry, options, chosen, repair, report, threads)
-        _complete_kernels.run(call)
+        _complete_kernels.run(
+            _complete_kernels.Call(
+                file, output, entry, options, source, kernel, log, repair, report, not no_quality, threads
+            )
+        )
 
 
 def _refuse(method: str, given: dict[str, Any]) -> None:

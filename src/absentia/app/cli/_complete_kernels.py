@@ -12,11 +12,11 @@ import numpy as np
 from absentia import experiment, files
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report
-from absentia.app._terminal import iteration_bar, step_bar, stop_on_interrupt, warnings_kept
+from absentia.app._terminal import iteration_bar, printable, step_bar, stop_on_interrupt, warnings_kept
+from absentia.app.cli._source import Source, count_sentences, view_kernels
 from absentia.app.cli._words import concerns, made_with, parameters_in_words, say, say_where
-from absentia.core import Iterative, Progress, at_most, check_name
-from absentia.data import KernelViews, Views
-from absentia.kernels import KERNELS, ViewKernels
+from absentia.core import Iterative, Progress, Status, at_most, warn
+from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.methods.catalogue import Entry, offered
 from absentia.methods.completion import Completer
 
@@ -34,34 +34,42 @@ class Call:
     output: Path
     entry: Entry
     options: Mapping[str, Any]
-    kernel: str
+    source: Source
+    kernels: Sequence[str]
+    logs: Sequence[str]
     repair: Literal["clip", "shift"] | None
     report: Path | None
+    quality: bool
     threads: int | None
 
 
 def run(call: Call) -> None:
     """Complete kernels and write them and, if asked, a report."""
     completer = call.entry.make(**call.options)
-    check_name("kernel", call.kernel, KERNELS)
-    refuse_matrix(call.file, call.entry.name)
-    check_ending(call.output, "the output", ".npz")
+    if not call.source.views:
+        refuse_matrix(call.file, call.entry.name)
+    check_ending(call.output, "the output", ".npz", *_same_kind(call.file))
     check_outputs([call.file], [call.output, call.report])
     check_report(call.report)
     endings.ledger.expect(call.output, call.report)
-    data = files.read(call.file)
-    with at_most(call.threads, len(data)), warnings_kept() as remarks:
-        kernels = as_kernels(data, call.kernel, call.repair)
+    opened = call.source.open(call.file)
+    for note in opened.notes:
+        say(printable(note))
+    with at_most(call.threads, len(opened.data)), warnings_kept() as remarks:
+        kernels = as_kernels(opened, call)
         completed = run_completer(completer, kernels, call.entry.name)
         check_finite(call, completed)
         _write(call, completer, kernels, completed)
         if call.report is not None:
             from absentia.app import report
 
-            report.write(completion_story(call, completer, kernels, completed, remarks), call.report)
+            story = completion_story(call, completer, kernels, completed, remarks, call.quality)
+            report.write(story, call.report)
     if isinstance(completer, Iterative):
         say(f"{call.entry.name}: {completer.status_} ({completer.n_iter_} iterations)")
     say_where(completed_kernels=call.output, report=call.report)
+    if isinstance(completer, Iterative) and completer.status_ == Status.STOPPED.value:
+        raise SystemExit(endings.EARLY)
 
 
 def refuse_matrix(file: Path, method: str) -> None:
@@ -73,12 +81,24 @@ def refuse_matrix(file: Path, method: str) -> None:
         )
 
 
-def as_kernels(
-    data: Views | KernelViews, kernel: str, repair: Literal["clip", "shift"] | None
-) -> KernelViews:
+def _same_kind(file: Path) -> tuple[str, ...]:
+    """Endings that kernels can go back into, the file that they came from being a container."""
+    ending = file.suffix.lower()
+    return (ending,) if ending in (".h5mu", ".h5ad") else ()
+
+
+def as_kernels(opened: files.Opened, call: Call) -> KernelViews:
     """Kernels, computed from features if these came."""
-    kernels = ViewKernels(kernel).fit_transform(data) if isinstance(data, Views) else data
-    return kernels.repair(repair) if repair else kernels
+    makes, data = view_kernels(opened, call.kernels, call.logs), opened.data
+    if isinstance(data, Views):
+        for sentence in count_sentences(data, makes):
+            warn(sentence, AbsenceWarning)
+        data = makes.fit_transform(data)
+    elif call.kernels or call.logs:
+        raise ValueError(f"{call.file}: holds kernels already; --kernel and --log are for features")
+    if data.observed.all():
+        warn("every sample has every view: there is nothing to complete", AbsenceWarning)
+    return data.repair(call.repair) if call.repair else data
 
 
 def check_finite(call: Call, completed: KernelViews) -> None:
@@ -94,6 +114,10 @@ def check_finite(call: Call, completed: KernelViews) -> None:
 
 
 def _write(call: Call, completer: Completer, kernels: KernelViews, completed: KernelViews) -> None:
+    if call.output.suffix.lower() != ".npz":
+        whole = files.read_mudata(call.file)
+        files.write_mudata(call.output, completed.to_mudata(whole, observed=kernels))
+        return
     extra: dict[str, Any] = {"mask_before": kernels.observed, "method": call.entry.name}
     if isinstance(completer, Iterative):
         extra["objective"] = completer.objective_

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,15 +16,16 @@ from cyclopts import Parameter
 from rich.table import Table
 
 import absentia
-from absentia import experiment, files
+from absentia import experiment
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report, check_threads, price_of
 from absentia.app.cli._flags import List, Threads, method_table, with_flags
-from absentia.app.cli._words import indefinite_sentences, made_with, parameters_in_words, say, say_where
-from absentia.core import Array, at_most, check_name, warn
-from absentia.data import AbsenceWarning, KernelViews, Views
+from absentia.app.cli._inspect import JSON
+from absentia.app.cli._source import DATA, LABELS, Kernels, Logs, Source, kernels_in_words
+from absentia.app.cli._training import Training, read_training
+from absentia.app.cli._words import call, made_with, parameters_in_words, say, say_json, say_where
+from absentia.core import Array, at_most
 from absentia.experiment import Plan, Validation
-from absentia.kernels import KERNELS
 from absentia.methods import models
 from absentia.methods.catalogue import Entry, find, offered
 from absentia.methods.models import Model
@@ -36,13 +36,8 @@ if TYPE_CHECKING:
 METHODS = offered("classifier")
 AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
 
-DATA = Parameter(name="DATA", help="An .npz file with features (`view_<name>`) or kernels (K).")
-LABELS = Parameter(
-    help="The name of an array in DATA, or a CSV file with the columns id and label (empty: not used)."
-)
-OUTPUT = Parameter(name=["--output", "-o"], help="The model, an .npz file; it holds no code.")
+OUTPUT = Parameter(name=["--output", "-o"], help="The model, .absentia or .npz; it holds no code.")
 PRICE = Parameter(name="--C", help="Price of a training error, or cv to choose it by cross-validation.")
-KERNEL = Parameter(help=f"For feature views: {', '.join(KERNELS)}.")
 REPORT = Parameter(name="--report", help="Where to write the HTML report; by default beside the model.")
 NO_REPORT = Parameter(
     name="--no-report",
@@ -53,39 +48,43 @@ NO_REPORT = Parameter(
 
 @with_flags(METHODS.values())
 def fit(
-    data: Annotated[Path | None, DATA] = None,
+    data: Annotated[Path | None, Parameter(name="DATA", help=DATA)] = None,
     /,
     *,
-    labels: Annotated[str | None, LABELS] = None,
+    labels: Annotated[str | None, Parameter(help=LABELS)] = None,
     output: Annotated[Path | None, OUTPUT] = None,
     method: Annotated[str, Parameter(help="How to learn; see --list.")] = "amkl-convex",
     C: Annotated[str, PRICE] = "cv",
-    kernel: Annotated[str, KERNEL] = "rbf",
+    source: Source = Source(),  # noqa: B008 - it is frozen
+    kernel: Kernels = (),
+    log: Logs = (),
     probability: Annotated[bool, Parameter(help="Also learn to give the chances of the classes.")] = True,
     report: Annotated[Path | None, REPORT] = None,
     no_report: Annotated[bool, NO_REPORT] = False,
     threads: Threads = None,
+    json: Annotated[bool, JSON] = False,
     list_methods: List = False,
     flags: dict[str, str],
 ) -> None:
     """Learn to classify samples from the views they have, nothing filled in, and write the model.
 
-    Example: absentia fit patients.npz --labels diagnosis.csv -o model.npz
+    Example: absentia fit breast/ --labels labels.csv:subtype -o model.absentia
 
     Ctrl-C stops; nothing is written then.
     """
     if list_methods:
         out.print(method_table(METHODS))
         return
-    if data is None or output is None or labels is None:
-        raise ValueError("DATA, --labels and an output (-o MODEL.npz) are wanted; see absentia fit --help")
+    if data is None or output is None:
+        raise ValueError("DATA and an output (-o MODEL.absentia) are wanted; see absentia fit --help")
     check_threads(threads)
     entry = find(method, "classifier")
-    plan = _plan(entry, entry.read(flags), probability, kernel, C)
+    plan = _plan(entry, entry.read(flags), probability, C)
     page = _report_place(data, output, labels, report, no_report)
     endings.ledger.expect(output, page)
     with warnings_kept() as remarks:
-        training = read_training(data, labels)
+        training = read_training(data, source, labels, kernel, log)
+        plan = replace(plan, kernel=training.kernels)
         with at_most(threads, len(training.y)):
             model, judged = _learn(method, plan, training, validate=page is not None)
     model = replace(model, about=_about(method, data, training, judged))
@@ -93,13 +92,16 @@ def fit(
     if judged is not None:
         story = classification_story(data, labels, entry, plan, model, training, judged, remarks)
     _write(output, page, model, story)
+    if json:
+        say_json(_as_json(method, model, training, judged, output, page))
+        return
     _say_how_it_went(method, plan, model, training, judged)
     say_where(model=output, report=page)
+    say(f"next:  {call('predict', output)} NEW -o predicted.csv")
 
 
-def _plan(entry: Entry, options: dict[str, Any], probability: bool, kernel: str, C: str) -> Plan:
+def _plan(entry: Entry, options: dict[str, Any], probability: bool, C: str) -> Plan:
     """What to learn with; what the method does not have is not asked of it."""
-    check_name("kernel", kernel, KERNELS)
     price = price_of(C)
     classifier = entry.make(**options)
     has = classifier.get_params()
@@ -107,7 +109,7 @@ def _plan(entry: Entry, options: dict[str, Any], probability: bool, kernel: str,
         classifier.set_params(probability=probability)
     if "C" not in has and price is not None:
         raise ValueError(f"--C does not apply to method {entry.name!r}")
-    return Plan(classifier, kernel, price)
+    return Plan(classifier, C=price)
 
 
 def _write(output: Path, page: Path | None, model: Model, story: ClassificationStory | None) -> None:
@@ -129,53 +131,15 @@ def _learn(method: str, plan: Plan, training: Training, validate: bool) -> tuple
     return model, judged
 
 
-# --------------------------------------------------------------------------------------- what came in
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """The samples that are learned from, and how many came and why some are not used."""
-
-    data: Views | KernelViews
-    y: Array
-    n_all: int
-    dropped: dict[str, int]
-
-
-def read_training(file: Path, source: str) -> Training:
-    """Samples with a label and a view; who has not is counted, and warned of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AbsenceWarning)  # said below, in terms of what is learned from
-        data = files.read(file)
-    found = files.read_labels(source, data, file, kind="classes")
-    data, y, labelled = found.without(data), found.values, found.known
-    blind = ~data.observed.any(axis=1)
-    dropped = {
-        "without a label": int((~labelled).sum()),
-        "with a label but without any view": int((labelled & blind).sum()),
-    }
-    for why, count in dropped.items():
-        if count:
-            warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
-    kept = np.flatnonzero(labelled & ~blind)
-    try:
-        experiment.check_classes(y[kept])
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from None
-    used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
-    if isinstance(used, KernelViews):
-        for sentence in indefinite_sentences(used, "what is learned from it may not be the best there is"):
-            warn(sentence, AbsenceWarning)
-    return Training(used, y[kept], len(data), dropped)
-
-
-def _report_place(data: Path, output: Path, labels: str, report: Path | None, none: bool) -> Path | None:
+def _report_place(
+    data: Path, output: Path, labels: str | None, report: Path | None, none: bool
+) -> Path | None:
     """Where the report goes; refuse, before any work, what could not be written."""
-    check_ending(output, "the model", ".npz")
+    check_ending(output, "the model", ".absentia", ".npz")
     if none and report is not None:
         raise ValueError("--report and --no-report exclude one another")
     page = None if none else report or output.with_suffix(".html")
-    check_outputs([data, Path(labels)], [output, page])
+    check_outputs([data, *([] if labels is None else [Path(labels)])], [output, page])
     check_report(page, ", or give --no-report")
     return page
 
@@ -206,11 +170,43 @@ def _say_how_it_went(
     if hasattr(classifier, "status_"):
         gap = f", duality gap {classifier.gap_:.1e}" if hasattr(classifier, "gap_") else ""
         parts.append(classifier.status_ + gap)
+    for note in training.notes:
+        say(printable(note))
     say("; ".join(parts))
     if hasattr(classifier, "weights_"):
         out.print(weight_table(model))
     if judged is not None:
         out.print(accuracy_table(method, training.y, judged))
+
+
+def _as_json(
+    method: str,
+    model: Model,
+    training: Training,
+    judged: Validation | None,
+    output: Path,
+    page: Path | None,
+) -> dict[str, Any]:
+    """What was learned and how good it is, for programs."""
+    classifier = model.classifier
+    weights = np.atleast_2d(getattr(classifier, "weights_", np.zeros((0, len(model.names)))))
+    means = weights.mean(axis=0).tolist() if len(weights) else []
+    found: dict[str, Any] = {
+        "method": method,
+        "samples": len(training.y),
+        "not learned from": training.dropped,
+        "views": list(model.names),
+        "classes": model.classes.tolist(),
+        "C": getattr(classifier, "C", None),
+        "status": getattr(classifier, "status_", None),
+        "weights": dict(zip(model.names, means, strict=True)) if means else None,
+        "model": str(output),
+        "report": None if page is None else str(page),
+    }
+    if judged is not None:
+        named = _predictions(method, judged).items()
+        found["cross-validated accuracy"] = {k: float((p == training.y).mean()) for k, p in named}
+    return found
 
 
 def weight_table(model: Model) -> Table:
@@ -235,7 +231,7 @@ def _predictions(method: str, judged: Validation) -> dict[str, Array]:
 
 def classification_story(
     data: Path,
-    labels: str,
+    labels: str | None,
     entry: Entry,
     plan: Plan,
     model: Model,
@@ -269,7 +265,7 @@ def classification_story(
         warnings=list(dict.fromkeys(remarks)),
         facts={
             "file": str(data),
-            "labels": labels,
+            "labels": labels or "as the manifest says",
             "method": f"{entry.name}: {entry.when}",
             **_prices(plan, model, judged),
             "folds": f"{judged.n_folds}, stratified by class, seed 0",
@@ -281,7 +277,7 @@ def classification_story(
 
 def _prices(plan: Plan, model: Model, judged: Validation) -> Mapping[str, str]:
     """The kernel and C of the method and of the baseline."""
-    found = {"kernel": "as given" if model.kernels is None else plan.kernel}
+    found = {"kernel": "as given" if model.kernels is None else kernels_in_words(model.kernels)}
     if judged.prices:
         found["C"] = f"{model.classifier.C:g}; in the folds {_listed(judged.prices)}"
     return found | {f"C of the {AVERAGED}": f"in the folds {_listed(judged.averaged_prices)}"}

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_threads
-from absentia.app._terminal import MaybeWhole, step_bar
-from absentia.app.cli._words import say, say_where
+from absentia.app._terminal import err, out, printable, step_bar
+from absentia.app.cli._flags import Threads
+from absentia.app.cli._inspect import JSON
+from absentia.app.cli._source import DATA, Source
+from absentia.app.cli._words import STANDARD, say_json, say_where
 
 # isort: split
 from cyclopts import Parameter
@@ -18,6 +23,13 @@ if TYPE_CHECKING:
     from absentia.data import KernelViews, Views
     from absentia.methods.models import Model
 
+NEW = (
+    f"{DATA} Views that all new samples lack may be left out. For a model of kernels an .npz file with K "
+    "(views x new x training samples), ids and column_ids."
+)
+OUTPUT = Parameter(
+    name=["--output", "-o"], allow_leading_hyphen=True, help="The .csv file to write; - prints the table."
+)
 NO_VIEW = "no usable view: prior returned"
 DISAGREE = "probability favours another class"
 BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are classified
@@ -25,55 +37,71 @@ MOST_ROWS = 4096
 
 
 def predict(
-    model: Annotated[Path, Parameter(name="MODEL")],
-    new: Annotated[Path, Parameter(name="NEW")],
+    model: Annotated[Path, Parameter(name="MODEL", help="A model written by absentia fit.")],
+    new: Annotated[Path, Parameter(name="NEW", help=NEW)],
     /,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    threads: MaybeWhole = None,
+    output: Annotated[Path, OUTPUT],
+    source: Source = Source(),  # noqa: B008 - it is frozen
+    json: Annotated[bool, JSON] = False,
+    threads: Threads = None,
 ) -> None:
     """Classify new samples from the views they have and write a table.
 
-    Example: absentia predict model.npz new.npz -o predicted.csv
+    Example: absentia predict model.absentia newpatients/ -o predicted.csv
 
     Columns: id, predicted, `probability=<class>` (or score, without probabilities), `view=<name>` (1 = had
     it), flag (empty if there is nothing to say).  An id or a class that a spreadsheet would take for a
     formula (= + - @ first) stands behind an apostrophe.
-
-    Parameters
-    ----------
-    model
-        A model written by absentia fit.
-    new
-        An .npz file with the features of the new samples (views they all lack may be left out), or, for a
-        model of kernels, K (views x new x training samples) with ids and column_ids.
-    output
-        The .csv file to write.
-    threads
-        BLAS threads; by default one if the model holds up to 1000 samples, and every core beyond.
     """
     check_threads(threads)
-    check_ending(output, "the output", ".csv")
-    check_outputs([model, new], [output])
-    endings.ledger.expect(output)
+    printed = output == STANDARD
+    if not printed:
+        check_ending(output, "the output", ".csv")
+        check_outputs([model, new], [output])
+        endings.ledger.expect(output)
     from absentia import files
     from absentia.core import at_most
-    from absentia.methods import models
 
-    fitted = models.load(model)
-    if not isinstance(fitted, models.Model):
-        raise ValueError(
-            f"{model}: holds a {type(fitted).__name__}, which is no model of classes; make one with "
-            "absentia fit"
-        )
-    data = files.read_new(new)
+    fitted = load_model(model)
+    data = files.read_new(new, **source.options())
     with at_most(threads, len(fitted.classifier.ids_)):
         try:
+            matched = matched_sentences(fitted, data)
             flagged = write_predictions(output, fitted, data)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
-    say(f"{len(data)} samples classified, {flagged} flagged")
-    say_where(predictions=output)
+    if json and not printed:
+        say_json({"samples": len(data), "flagged": flagged, "matched": matched, "predictions": str(output)})
+        return
+    for sentence in [*matched, f"{len(data)} samples classified, {flagged} flagged"]:
+        (err if printed else out).print(printable(sentence), soft_wrap=True)
+    say_where(predictions=None if printed else output)
+
+
+def load_model(path: Path) -> Model:
+    """A model of classes; a pipeline of ours that ends in a classifier is one too, in Python."""
+    from absentia.methods import models
+
+    fitted = models.load(path)
+    if not isinstance(fitted, models.Model):
+        raise ValueError(
+            f"{path}: holds a {type(fitted).__name__}, which is no model of classes; make one with "
+            "absentia fit, or use it in Python: absentia.load(path)"
+        )
+    return fitted
+
+
+def matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
+    """How the columns of new samples go with those of training, and which views are not looked at."""
+    from absentia.data import Views
+
+    if not isinstance(data, Views):
+        return []
+    coding = model.classifier._coding if model.kernels is None else model.kernels._coding
+    unknown = [name for name in data.names if name not in model.names]
+    ignored = [f"view {name!r} was not there in training (ignored)" for name in unknown]
+    return [*coding.sentences(data), *ignored]
 
 
 def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:
@@ -82,6 +110,7 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
     In memory are one block's kernels against the training samples, whatever the number of samples.
     """
     from absentia import files
+    from absentia.data import AbsenceWarning
 
     flagged, rows = 0, block_rows(model)
     steps = max(1, -(-len(data) // rows))
@@ -96,7 +125,12 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
                 flagged += sum(bool(line[-1]) for line in lines)
                 tick()
 
-    files.write_whole(output, save)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AbsenceWarning)  # said in full by matched_sentences
+        if output == STANDARD:
+            save(sys.stdout.buffer)
+        else:
+            files.write_whole(output, save)
     return flagged
 
 

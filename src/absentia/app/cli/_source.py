@@ -104,6 +104,15 @@ def kernel_of(kernels: ViewKernels, view: str) -> tuple[str, bool]:
     return str(said.get("kernel", kernels.kernel)), bool(said.get("log", kernels.log))
 
 
+def kernels_in_words(kernels: ViewKernels) -> str:
+    """The kernel of all views, and the exceptions."""
+    exceptions = [
+        f"{view}: {', '.join('log(1 + x)' if key == 'log' else str(value) for key, value in said.items())}"
+        for view, said in (kernels.per_view or {}).items()
+    ]
+    return "; ".join([str(kernels.kernel), *exceptions])
+
+
 def count_sentences(data: Views | KernelViews, kernels: ViewKernels) -> list[str]:
     """Advice on views that look like counts and get an rbf kernel of the counts themselves."""
     from absentia.data import Views, looks_like_counts

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from absentia.data import KernelViews
 
 
+#: ``-o -``: standard output.
+STANDARD = Path("-")
+
+
 def say(sentence: str) -> None:
     """A line on standard output, not wrapped."""
     out.print(sentence, soft_wrap=True)

@@ -84,7 +84,7 @@ def require() -> Any:
         import PIL.Image  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            'the report needs jinja2 and pillow; install them with  pip install jinja2 pillow'
+            "the report needs jinja2 and pillow; install them with  pip install jinja2 pillow"
         ) from error
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("absentia.app.report", "templates"),

@@ -1,0 +1,98 @@
+"""Samples to learn from: out of files, with the labels that they have."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from absentia import experiment
+from absentia.app.cli._source import Source, count_sentences, find_labels, label_sentence, view_kernels
+from absentia.app.cli._words import indefinite_sentences
+from absentia.core import Array, warn
+from absentia.data import AbsenceWarning, KernelViews, Views, shown
+
+if TYPE_CHECKING:
+    from absentia.files import Labels
+    from absentia.kernels import ViewKernels
+
+OTHERWISE = {
+    "numbers": "numbers; absentia fit learns classes, and MKLRegressor numbers, in Python",
+    "survival": "times and events; absentia fit learns classes",
+    "multilabel": "several labels; absentia fit learns one, and PMAClassifier several, in Python",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The samples that are learned from, how kernels are made, how many came and why some are not used."""
+
+    data: Views | KernelViews
+    y: Array
+    kernels: ViewKernels
+    n_all: int
+    dropped: dict[str, int]
+    notes: tuple[str, ...] = ()
+
+
+def read_training(
+    path: Path, source: Source, labels: str | None, kernels: Sequence[str] = (), logs: Sequence[str] = ()
+) -> Training:
+    """Samples with a label and a view; who has not is counted, and warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AbsenceWarning)  # said below, in terms of what is learned from
+        opened = source.open(path)
+        found = find_labels(path, source, opened, labels)
+    if found.kind != "classes":
+        raise ValueError(f"{labels or path}: the labels are {OTHERWISE[found.kind]}")
+    data = found.without(opened.data)
+    makes = view_kernels(opened, kernels, logs)
+    if isinstance(data, KernelViews) and (kernels or logs):
+        raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
+    kept, dropped = _kept(data, found, labels or str(path))
+    for why, count in dropped.items():
+        if count:
+            warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
+    used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
+    advice = "what is learned from it may not be the best there is"
+    odd = (
+        indefinite_sentences(used, advice)
+        if isinstance(used, KernelViews)
+        else count_sentences(used, makes)
+    )
+    for sentence in odd:
+        warn(sentence, AbsenceWarning)
+    notes = (*opened.notes, f"labels: {label_sentence(found)}")
+    return Training(used, found.values[kept], makes, len(data), dropped, notes)
+
+
+def _kept(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
+    """Positions of the samples to learn from, and how many are not and why."""
+    blind = ~data.observed.any(axis=1)
+    usable = labels.known & ~blind
+    classes, counts = np.unique(labels.values[usable], return_counts=True)
+    small = classes[counts < experiment.FEWEST]
+    if len(classes) - len(small) < 2:
+        small = small[:0]
+    for name in small.tolist():
+        warn(
+            f"class {shown(name)} has fewer than {experiment.FEWEST} samples with a view, too few for the "
+            "folds: left out",
+            AbsenceWarning,
+        )
+    rare = usable & np.isin(labels.values, small)
+    dropped = {
+        "without a label": int((~labels.known).sum()),
+        "with a label but without any view": int((labels.known & blind).sum()),
+        "of classes that are too small": int(rare.sum()),
+    }
+    kept = np.flatnonzero(usable & ~rare)
+    try:
+        experiment.check_classes(labels.values[kept])
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    return kept, dropped
