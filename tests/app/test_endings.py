@@ -57,14 +57,14 @@ def too_large(*_, **__):
 
 
 ERRORS = [
-    (too_large, 1, ["out of memory: Unable to allocate", "fewer samples"]),
-    (raising(MemoryError()), 1, ["out of memory; take fewer samples"]),
+    (too_large, 2, ["out of memory: Unable to allocate", "fewer samples"]),
+    (raising(MemoryError()), 2, ["out of memory; take fewer samples"]),
     (
         raising(OSError(errno.ENOSPC, "No space left on device", "o.npz")),
         1,
         ["o.npz: No space", "make room"],
     ),
-    (raising(OSError(errno.ENOMEM, "Cannot allocate memory")), 1, ["out of memory: Cannot allocate"]),
+    (raising(OSError(errno.ENOMEM, "Cannot allocate memory")), 2, ["out of memory: Cannot allocate"]),
     (raising(OSError(errno.EIO, "Input/output error")), 1, ["Input/output error"]),
     (raising(PermissionError(errno.EACCES, "Permission denied", "k.npz")), 2, ["k.npz: Permission denied"]),
     (raising(SystemError("0x110000")), 1, ["SystemError: 0x110000", "a defect", "ABSENTIA_TRACEBACK=1"]),
@@ -87,7 +87,7 @@ ERRORS = [
 def test_whatever_goes_wrong_there_is_one_sentence_and_a_code(
     folder, monkeypatch, command, read, code, words
 ):
-    monkeypatch.setattr(io, "read", read)
+    monkeypatch.setattr(io, "open_data", read)
     one_sentence(run(*command, cwd=folder), code, *words)
     assert sorted(p.name for p in folder.iterdir()) == ["k.npz"]
 
@@ -95,7 +95,7 @@ def test_whatever_goes_wrong_there_is_one_sentence_and_a_code(
 @pytest.mark.parametrize(("wanted", "shown"), [("1", True), ("0", False), ("", False)])
 def test_the_traceback_is_there_for_who_asks(folder, monkeypatch, wanted, shown):
     monkeypatch.setenv("ABSENTIA_TRACEBACK", wanted)
-    monkeypatch.setattr(io, "read", raising(KeyError("view_a")))
+    monkeypatch.setattr(io, "open_data", raising(KeyError("view_a")))
     result = run("inspect", "k.npz", cwd=folder)
     assert result.returncode == 1
     assert ("Traceback" in result.stderr) == shown
@@ -119,15 +119,15 @@ def test_memory_that_a_limit_withholds_is_said_to_be_missing(folder):
     code = (
         "import resource, sys; from absentia import io; from absentia.app.cli import _main as cli\n"
         "import numpy as np\n"
-        "def read(path):\n"
+        "def read(path, **options):\n"
         "    held = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "    resource.setrlimit(resource.RLIMIT_AS, (held + 2**28, resource.RLIM_INFINITY))\n"
-        "    return io.from_arrays({'view_a': np.random.default_rng(0).normal(size=(12000, 2))})\n"
-        "io.read = read; cli.main(sys.argv[1:])"
+        "    return io.Opened(io.from_arrays({'view_a': np.random.default_rng(0).normal(size=(12000, 2))}))\n"
+        "io.open_data = read; cli.main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, "complete", "k.npz", "-o", "o.npz", "--method", "mean"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
-    one_sentence(Result(done.returncode, done.stdout, done.stderr), 1, "out of memory: ", "fewer samples")
+    one_sentence(Result(done.returncode, done.stdout, done.stderr), 2, "out of memory: ", "fewer samples")
     assert sorted(p.name for p in folder.iterdir()) == ["k.npz"]
 
 
@@ -241,7 +241,7 @@ def test_further_signals_do_not_disturb_the_end(folder, monkeypatch, heard):
             signal.raise_signal(signal.SIGTERM)
             signal.raise_signal(signal.SIGHUP)
 
-    monkeypatch.setattr(io, "read", insist)
+    monkeypatch.setattr(io, "open_data", insist)
     one_sentence(run(*COMPLETE, cwd=folder), 143, "ended by SIGTERM; nothing was written")
 
 

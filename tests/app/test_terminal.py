@@ -36,7 +36,7 @@ def test_one_interrupt_stops_after_the_iteration_and_writes(kernels, tmp_path, m
     monkeypatch.setattr(_complete_kernels, "iteration_bar", bar)
     flags = ["--method", "mkmc-full", "--tol", "0", "--max-iter", "1000000"]
     result = run("complete", kernels, "-o", "out.npz", *flags, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 3, result.stderr
     assert "stopping after this iteration" in result.stderr
     assert "stopped early" in result.stdout
     assert max(seen) <= 6

@@ -137,10 +137,14 @@ class ViewCoding:
         return found
 
     def sentence(self, X: Views) -> str:
-        """How the columns that came go with those of training."""
-        match = self.match(X.features(self.name), X.block(self.name).shape[1])
-        if self.columns is None or X.features(self.name) is None:
-            return f"{self.width} features of {self.name!r} taken in order (no names)"
+        """How the columns that came go with those of training; nothing where neither have names."""
+        came = X.features(self.name)
+        match = self.match(came, X.block(self.name).shape[1])
+        if self.columns is None or came is None:
+            if self.columns is None and came is None:
+                return ""
+            nameless = "training" if self.columns is None else "these"
+            return f"{self.width} features of {self.name!r} taken in order ({nameless} had no names)"
         there = match.places[match.places >= 0]
         order = " (order differed)" if (np.diff(there) < 0).any() else ""
         count = f"{len(there)} of {self.width}" if match.missing else f"{self.width}"
@@ -183,7 +187,8 @@ class Coding:
 
     def sentences(self, X: Views) -> list[str]:
         """How the columns of each view go with those of training."""
-        return [self.views[name].sentence(X) for name in X.names if name in self.views]
+        found = [self.views[name].sentence(X) for name in X.names if name in self.views]
+        return [sentence for sentence in found if sentence]
 
 
 def _taken(block: Any, places: Array) -> Any:

@@ -226,11 +226,12 @@ FIT = ["fit", "train.npz", "--labels"]
 BAD = [
     (["fit"], ["DATA", "--labels"]),
     (["fit", "train.npz", "-o", "m.npz"], ["--labels"]),
-    ([*FIT, "word"], ["-o MODEL.npz"]),
+    ([*FIT, "word"], ["-o MODEL.absentia"]),
     ([*FIT, "word", "-o", "m.txt"], [".npz"]),
     ([*FIT, "word", "-o", "train.npz"], ["different files"]),
     ([*FIT, "word", "-o", "m.npz", "--report", "m.npz"], ["different files"]),
     ([*FIT, "labels.csv", "-o", "m.npz", "--report", "labels.csv"], ["different files"]),
+    ([*FIT, "labels.csv:label", "-o", "m.npz", "--report", "labels.csv"], ["different files"]),
     ([*FIT, "word", "-o", "m.npz", "--report", "r.html", "--no-report"], ["exclude one another"]),
     ([*FIT, "word", "-o", "nowhere/m.npz"], ["nowhere", "does not exist"]),
     ([*FIT, "word", "-o", "m.npz", "--report", "nowhere/r.html"], ["nowhere", "does not exist"]),
@@ -289,8 +290,8 @@ def test_bad_tables_of_labels_get_one_sentence_and_exit_code_2(tmp_path, content
 ARRAYS = [
     (np.zeros(5), "labels of shape (5,) for 6 samples"),
     (np.zeros((6, 1)), "labels of shape (6, 1)"),
-    (np.linspace(0, 1, 6), "0.2 is no class"),
-    (np.array([1, np.inf, 1, 2, 2, 2]), "inf is no class"),
+    (np.linspace(0, 1, 6), "are numbers; absentia fit learns classes"),
+    (np.array([1, np.inf, 1, 2, 2, 2]), "are numbers; absentia fit learns classes"),
     (np.zeros(6, complex), "labels are complex128"),
     (np.array([{}] * 6, dtype=object), "pickled Python objects"),
 ]

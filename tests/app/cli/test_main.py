@@ -44,7 +44,7 @@ BAD = [
     (["complete", "k.npz", "-o", "nowhere/o.npz"], ["nowhere", "does not exist"]),
     (["complete", "gone.npz", "-o", "o.npz"], ["gone.npz: no such file"]),
     (["inspect", "gone.npz"], ["gone.npz: no such file"]),
-    (["inspect"], ["FILE"]),
+    (["inspect"], ["DATA"]),
     (["inspect", "k.npz", "--colour"], ["--colour"]),
     (["complete", "k.npz", "-o", "o.npz", "--max-iter", "few"], ["few"]),
     (["complet"], ["complet"]),
@@ -84,6 +84,6 @@ def test_bad_files_get_one_sentence_and_exit_code_2(tmp_path, command, make, wor
 def test_help_shows_examples():
     result = run_process("--help")
     assert result.returncode == 0
-    for word in ("demo", "inspect", "complete", "absentia complete patients.npz"):
+    for word in ("demo", "inspect", "complete", "absentia complete breast/", "--install-completion"):
         assert word in result.stdout
     assert run("--version").stdout.strip() == absentia.__version__

@@ -42,7 +42,7 @@ def test_kernels_are_those_of_the_call_else_of_the_manifest_else_rbf():
 @pytest.mark.parametrize(
     ("kernels", "logs", "sentence"),
     [
-        (["cubic"], [], "no --kernel 'cubic'; choose one of rbf"),
+        (["cubic"], [], "no kernel 'cubic'; choose one of rbf"),
         (["sound=rbf"], [], "--kernel: no view 'sound'; the views are 'text', 'image', 'more'"),
         ([], ["sound"], "--log: no view 'sound'"),
     ],

@@ -41,7 +41,7 @@ def test_small_classes_and_samples_without_a_label_are_left_out_and_counted(fold
 
 
 def test_labels_that_are_no_classes_are_said_to_be_so(folder):
-    with pytest.raises(ValueError, match=r"labels.csv:age: the labels are numbers; .* MKLRegressor"):
+    with pytest.raises(ValueError, match=r"labels 'labels.csv:age' are numbers; .* MKLRegressor"):
         read_training(folder, Source(), "labels.csv:age")
     with pytest.raises(ValueError, match="times and events"):
         read_training(folder, Source(), "labels.csv:time,event")

@@ -13,7 +13,7 @@ from absentia import experiment, files
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report
 from absentia.app._terminal import iteration_bar, printable, step_bar, stop_on_interrupt, warnings_kept
-from absentia.app.cli._source import Source, count_sentences, view_kernels
+from absentia.app.cli._source import Source, check_kernel_names, count_sentences, view_kernels
 from absentia.app.cli._words import concerns, made_with, parameters_in_words, say, say_where
 from absentia.core import Iterative, Progress, Status, at_most, warn
 from absentia.data import AbsenceWarning, KernelViews, Views
@@ -46,6 +46,7 @@ class Call:
 def run(call: Call) -> None:
     """Complete kernels and write them and, if asked, a report."""
     completer = call.entry.make(**call.options)
+    check_kernel_names(call.kernels)
     if not call.source.views:
         refuse_matrix(call.file, call.entry.name)
     check_ending(call.output, "the output", ".npz", *_same_kind(call.file))

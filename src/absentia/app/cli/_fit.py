@@ -21,7 +21,15 @@ from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report, check_threads, price_of
 from absentia.app.cli._flags import List, Threads, method_table, with_flags
 from absentia.app.cli._inspect import JSON
-from absentia.app.cli._source import DATA, LABELS, Kernels, Logs, Source, kernels_in_words
+from absentia.app.cli._source import (
+    DATA,
+    LABELS,
+    Kernels,
+    Logs,
+    Source,
+    check_kernel_names,
+    kernels_in_words,
+)
 from absentia.app.cli._training import Training, read_training
 from absentia.app.cli._words import call, made_with, parameters_in_words, say, say_json, say_where
 from absentia.core import Array, at_most
@@ -73,31 +81,26 @@ def fit(
     Ctrl-C stops; nothing is written then.
     """
     if list_methods:
-        out.print(method_table(METHODS))
-        return
+        return out.print(method_table(METHODS))
     if data is None or output is None:
-        raise ValueError("DATA and an output (-o MODEL.absentia) are wanted; see absentia fit --help")
+        raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
     check_threads(threads)
+    check_kernel_names(kernel)
     entry = find(method, "classifier")
     plan = _plan(entry, entry.read(flags), probability, C)
     page = _report_place(data, output, labels, report, no_report)
-    endings.ledger.expect(output, page)
     with warnings_kept() as remarks:
         training = read_training(data, source, labels, kernel, log)
-        plan = replace(plan, kernel=training.kernels)
         with at_most(threads, len(training.y)):
             model, judged = _learn(method, plan, training, validate=page is not None)
     model = replace(model, about=_about(method, data, training, judged))
-    story = None
-    if judged is not None:
-        story = classification_story(data, labels, entry, plan, model, training, judged, remarks)
-    _write(output, page, model, story)
+    told = (data, labels, entry, plan, model, training)
+    _write(output, page, model, judged and classification_story(*told, judged, remarks))
     if json:
-        say_json(_as_json(method, model, training, judged, output, page))
-        return
+        return say_json(_as_json(method, model, training, judged, output, page))
     _say_how_it_went(method, plan, model, training, judged)
     say_where(model=output, report=page)
-    say(f"next:  {call('predict', output)} NEW -o predicted.csv")
+    return say(f"next:  {call('predict', output)} NEW -o predicted.csv")
 
 
 def _plan(entry: Entry, options: dict[str, Any], probability: bool, C: str) -> Plan:
@@ -125,6 +128,7 @@ def _write(output: Path, page: Path | None, model: Model, story: ClassificationS
 
 
 def _learn(method: str, plan: Plan, training: Training, validate: bool) -> tuple[Model, Validation | None]:
+    plan = replace(plan, kernel=training.kernels)
     with step_bar(method, plan.steps(training.y, validate)) as tick:
         model = experiment.learn(training.data, training.y, plan, tick)
         judged = experiment.cross_validate(training.data, training.y, plan, tick) if validate else None
@@ -139,8 +143,10 @@ def _report_place(
     if none and report is not None:
         raise ValueError("--report and --no-report exclude one another")
     page = None if none else report or output.with_suffix(".html")
-    check_outputs([data, *([] if labels is None else [Path(labels)])], [output, page])
+    named = [] if labels is None else [labels, labels.rpartition(":")[0] or labels]
+    check_outputs([data, *map(Path, named)], [output, page])
     check_report(page, ", or give --no-report")
+    endings.ledger.expect(output, page)
     return page
 
 

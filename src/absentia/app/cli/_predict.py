@@ -96,7 +96,7 @@ def matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
     """How the columns of new samples go with those of training, and which views are not looked at."""
     from absentia.data import Views
 
-    if not isinstance(data, Views):
+    if not isinstance(data, Views) or not model.takes_features:
         return []
     coding = model.classifier._coding if model.kernels is None else model.kernels._coding
     unknown = [name for name in data.names if name not in model.names]

@@ -71,15 +71,23 @@ Kernels = Annotated[tuple[str, ...], KERNEL]
 Logs = Annotated[tuple[str, ...], LOG]
 
 
+def check_kernel_names(kernels: Sequence[str]) -> None:
+    """Refuse, before any work, kernels that there are not."""
+    from absentia.core import check_name
+    from absentia.kernels import KERNELS
+
+    for word in kernels:
+        check_name("kernel", word.rpartition("=")[2], KERNELS)
+
+
 def view_kernels(opened: Opened, kernels: Sequence[str], logs: Sequence[str]) -> ViewKernels:
     """How kernels are to be made: as the call says, else as the manifest says, else rbf."""
-    from absentia.core import check_name
-    from absentia.kernels import KERNELS, ViewKernels
+    from absentia.kernels import ViewKernels
 
+    check_kernel_names(kernels)
     common, by_view = "rbf", {name: dict(said) for name, said in opened.per_view.items()}
     for word in kernels:
         view, equals, kernel = word.rpartition("=")
-        check_name("--kernel", kernel, KERNELS)
         if not equals:
             common = kernel
             for said in by_view.values():  # what is said to the command counts, not the manifest

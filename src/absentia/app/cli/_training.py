@@ -48,7 +48,7 @@ def read_training(
         opened = source.open(path)
         found = find_labels(path, source, opened, labels)
     if found.kind != "classes":
-        raise ValueError(f"{labels or path}: the labels are {OTHERWISE[found.kind]}")
+        raise ValueError(f"{path}: labels {labels or 'of the manifest'!r} are {OTHERWISE[found.kind]}")
     data = found.without(opened.data)
     makes = view_kernels(opened, kernels, logs)
     if isinstance(data, KernelViews) and (kernels or logs):
