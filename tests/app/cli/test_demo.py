@@ -18,6 +18,9 @@ def test_demo_prints_a_table_and_writes_a_report(tmp_path):
     path = tmp_path / "absentia-demo" / "report.html"
     assert str(path) in result.stdout.replace("\n", "")
     assert "Six views" in path.read_text()
+    last = result.stdout.splitlines()[-3:]
+    assert last[0].endswith("inspect absentia-demo/digits.npz --labels digit")
+    assert "60 usable" in run(*last[0].split()[1:], cwd=tmp_path).stdout
 
 
 def test_demo_refuses_what_cannot_be(tmp_path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from absentia.app import _endings as endings
 from absentia.app._checks import check_folder, check_number, check_report, check_whole
 from absentia.app._terminal import Whole, iteration_bar, out
-from absentia.app.cli._words import made_with, say_where
+from absentia.app.cli._words import call, made_with, say, say_where
 
 # isort: split
 from cyclopts import Parameter
@@ -52,7 +52,7 @@ def demo(
     Parameters
     ----------
     output
-        Folder for the report, made if it is not there.
+        Folder for the report and the views, made if it is not there.
     n_samples
         Number of digits, up to 1797.
     absent
@@ -60,22 +60,32 @@ def demo(
     seed
         Seed of the random choice of what is hidden.
     """
-    page = output / "report.html"
+    page, data = output / "report.html", output / "digits.npz"
     check_whole("--n-samples", n_samples, FEWEST, MOST)
     check_number("--absent", absent, most=0.8)
     check_whole("--seed", seed, 0)
     check_folder(output)
     check_report(page)
-    endings.ledger.expect(page)
+    endings.ledger.expect(data, page)
+    from absentia import files
     from absentia.app import report
     from absentia.core import at_most
 
     with at_most(1, n_samples), iteration_bar() as start:
         story = run(n_samples, absent, seed, announce=start)
     output.mkdir(parents=True, exist_ok=True)
+    views, y = _hidden(n_samples, absent, seed)
+    files.write(data, views, digit=y)
     path = report.write(story, page)
     out.print(score_table(story.scores))
     say_where(report=path.resolve())
+    say("next, on the same views:")
+    for command in (
+        call("inspect", data, labels="digit"),
+        f"{call('fit', data, labels='digit')} -o model.absentia",
+        f"{call('example', Path('breast'))}      # and on tables: a made-up cohort",
+    ):
+        say(f"  {command}")
 
 
 def run(n_samples: int, absent: float, seed: int, **options: Any) -> CompletionStory:
@@ -90,6 +100,15 @@ def run(n_samples: int, absent: float, seed: int, **options: Any) -> CompletionS
     keep = missingness.mcar(views, absent, random_state=seed)
     found = complete_all(METHODS, truth, keep, y, tol=1e-5, max_iter=300, **options)
     return _story(found, absent, seed)
+
+
+def _hidden(n_samples: int, absent: float, seed: int) -> tuple[Any, Any]:
+    """The views as the methods get them, and the digits."""
+    from absentia import datasets
+    from absentia.data import missingness
+
+    views, y = datasets.load_digit_views(n_samples=n_samples, return_X_y=True)
+    return views.hide(missingness.mcar(views, absent, random_state=seed)), y
 
 
 def _story(found: Completions, absent: float, seed: int) -> CompletionStory:

@@ -95,7 +95,7 @@ def fit(
             model, judged = _learn(method, plan, training, validate=page is not None)
     model = replace(model, about=_about(method, data, training, judged))
     told = (data, labels, entry, plan, model, training)
-    _write(output, page, model, judged and classification_story(*told, judged, remarks))
+    _write(output, page, model, classification_story(*told, judged, remarks) if judged else None)
     if json:
         return say_json(_as_json(method, model, training, judged, output, page))
     _say_how_it_went(method, plan, model, training, judged)

@@ -1,0 +1,103 @@
+"""Every block of the README and of the docs runs as printed, in a folder with the files that it names."""
+
+import re
+import shlex
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+
+import absentia
+from absentia import ViewKernels, Views, datasets
+from command import run
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+NEEDS = {"docs/models.md": ["skops"], "docs/results.md": ["grakel", "networkx"]}
+
+
+def blocks(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"```(python|sh)\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """What people are said to have: a cohort (the README makes its own), wide tables, containers."""
+    monkeypatch.chdir(tmp_path)
+    cohort = datasets.make_cohort()
+    wide = pd.concat(cohort.tables.values(), axis=1).rename_axis("patient")
+    wide.to_csv("wide.csv")
+    cohort.labels.to_csv("labels.csv")
+    kernels = ViewKernels().fit_transform(Views.from_dict(cohort.tables))
+    scipy.io.savemat("kernels.mat", {"KH": np.moveaxis(kernels.to_dense(), 0, 2)})
+    mudata, anndata = pytest.importorskip("mudata"), pytest.importorskip("anndata")
+    numeric = {"rna": cohort.tables["expression"], "protein": cohort.tables["methylation"]}
+    with warnings.catch_warnings(action="ignore"):
+        mdata = mudata.MuData({name: anndata.AnnData(table) for name, table in numeric.items()})
+        for name in ("cohort.h5mu", "cells.h5mu"):
+            mdata.write(name)
+    return tmp_path
+
+
+def given():
+    """Names that the short pages take for granted."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    M = X @ rng.normal(size=(4, 6))
+    M[rng.random(M.shape) < 0.2] = np.nan
+    Y = np.where(X[:, :2] > 0, 1.0, 0.0)
+    Y[:5, 0] = np.nan
+    return {
+        **{name: getattr(absentia, name) for name in absentia.__all__},
+        "X": X,
+        "M": M,
+        "Y": Y,
+        "K": X @ X.T,
+        "X_new": X[:3],
+    }
+
+
+def commands(block):
+    """The lines of a shell block that call the command line."""
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    return [words[1:] for words in lines if words[:1] == ["absentia"]]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_runs(page, files):
+    for package in NEEDS.get(page, []):
+        pytest.importorskip(package)
+    if page != "README.md":
+        datasets.write_cohort(files / "breast", files / "newpatients")
+    space = given() if page not in ("README.md", "docs/results.md") else {}
+    for kind, block in blocks(page):
+        if kind == "sh":
+            for words in commands(block):
+                said = run(*words)
+                assert said.returncode == 0, (words, said.stderr)
+        else:
+            with warnings.catch_warnings(action="ignore"):  # of what is made-up and small
+                exec(compile(block, page, "exec"), space)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_points_at_is_there(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for path in re.findall(r"\b((?:benchmarks|tests|docs|src)/[\w/]+\.(?:py|md|svg|png))\b", text):
+        assert (ROOT / path).exists(), path
+    for link in re.findall(r"\]\(([\w./-]+\.(?:md|svg|png))\)", text):
+        assert (ROOT / page).parent.joinpath(link).exists(), link
+
+
+def test_what_the_readme_says_of_the_cohort_is_so(files):
+    datasets.write_cohort(files / "breast", files / "newpatients")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"```\n(breast  Views: .*?)```", text, re.DOTALL)[1]
+    said = run("inspect", "breast", "--labels", "labels.csv:subtype").stdout
+    assert [" ".join(line.split()) for line in shown.splitlines()] == [
+        " ".join(line.split()) for line in said.splitlines()[: len(shown.splitlines())]
+    ]
