@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from absentia.app._checks import check_threads
 from absentia.app._terminal import out
 from absentia.app.cli import _complete_kernels, _complete_matrix
-from absentia.app.cli._flags import List, Threads, method_table, with_flags
-from absentia.app.cli._source import DATA, Kernels, Logs, Source
+from absentia.app.cli._flags import List, method_table, with_flags
+from absentia.app.cli._source import DATA, Kernels, Logs, Source, Threads
 
 # isort: split
 from cyclopts import Parameter

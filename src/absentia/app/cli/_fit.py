@@ -19,7 +19,7 @@ import absentia
 from absentia import experiment
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report, check_threads, price_of
-from absentia.app.cli._flags import List, Threads, method_table, with_flags
+from absentia.app.cli._flags import List, method_table, with_flags
 from absentia.app.cli._inspect import JSON
 from absentia.app.cli._source import (
     DATA,
@@ -27,6 +27,7 @@ from absentia.app.cli._source import (
     Kernels,
     Logs,
     Source,
+    Threads,
     check_kernel_names,
     kernels_in_words,
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
-from absentia.app._terminal import MaybeWhole, printable
+from absentia.app._terminal import printable
 
 # isort: split
 from cyclopts import Group, Parameter
@@ -14,10 +14,7 @@ from rich.table import Table
 
 from absentia.methods.catalogue import Entry
 
-#: Flags that several verbs have.
-Threads = Annotated[
-    MaybeWhole, Parameter(help="BLAS threads; by default one up to 1000 samples, and every core beyond.")
-]
+#: A flag that verbs with methods have.
 List = Annotated[
     bool,
     Parameter(name="--list", negative="", help="List the methods with their flags, and do nothing else."),

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_threads
 from absentia.app._terminal import err, out, printable, step_bar
-from absentia.app.cli._flags import Threads
 from absentia.app.cli._inspect import JSON
-from absentia.app.cli._source import DATA, Source
+from absentia.app.cli._source import DATA, Source, Threads
 from absentia.app.cli._words import STANDARD, say_json, say_where
 
 # isort: split

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from absentia.app._terminal import MaybeWhole
+
+# isort: split
 from cyclopts import Group, Parameter
 
 if TYPE_CHECKING:
@@ -14,6 +17,10 @@ if TYPE_CHECKING:
     from absentia.files import Labels, Opened
     from absentia.kernels import ViewKernels
 
+#: Flags that several verbs have.
+Threads = Annotated[
+    MaybeWhole, Parameter(help="BLAS threads; by default one up to 1000 samples, and every core beyond.")
+]
 READING = Group("How to read the data", sort_key=5)
 DATA = (
     "A folder of tables (each a view), a manifest (.toml), one table (CSV, TSV, Parquet, Feather, Excel) "
@@ -27,7 +34,9 @@ LABELS = (
 
 
 def _repeated(name: str, words: str) -> Parameter:
-    return Parameter(name=name, help=words, group=READING, consume_multiple=True, negative="")
+    return Parameter(
+        name=name, help=words, group=READING, consume_multiple=True, negative="", show_default=False
+    )
 
 
 @Parameter(name="*")
