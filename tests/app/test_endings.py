@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
 import zipfile
 from contextlib import redirect_stderr, redirect_stdout
@@ -341,3 +342,25 @@ def test_an_interrupt_while_the_command_line_loads_is_one_sentence_too():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     one_sentence(Result(done.returncode, done.stdout, done.stderr), 130, "interrupted; nothing was written")
+
+
+def test_a_long_step_does_not_keep_an_interrupt_waiting(folder):
+    """One call into compiled code that lasts a minute; handlers of Python only run after it."""
+    code = (
+        "import hashlib, sys; from absentia import io; from absentia.app import _endings as endings\n"
+        "from absentia.app.cli import _main as cli\n"
+        "def busy(path, **options):\n"
+        "    print('busy', flush=True); hashlib.pbkdf2_hmac('sha256', b'', b'', 400_000_000)\n"
+        "io.open_data = busy; endings.patience.seconds = 0.5; cli.main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "complete", "k.npz", "-o", "o.npz"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
+    )
+    assert process.stdout.readline() == "busy\n"
+    time.sleep(1)  # from the word to the step
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)  # the step itself takes longer
+    one_sentence(
+        Result(process.returncode, out, err), 130, "in the middle of a long step; nothing was written"
+    )

@@ -82,3 +82,23 @@ def test_warnings_of_other_libraries_are_shown_but_not_kept_for_the_report(monke
             warnings.warn("theirs", stacklevel=1)
     assert shown == ["ours", "theirs"]
     assert kept == ["ours"]
+
+
+def test_lines_are_as_long_as_they_are_where_nobody_looks(monkeypatch):
+    long = "word " * 100
+    for console in (terminal._console(), terminal._console(stderr=True)):
+        with console.capture() as caught:
+            console.print(long)
+        assert len(caught.get().splitlines()) == 1
+    assert terminal._console(wide=False).width == terminal.HELP
+
+
+@pytest.mark.parametrize(("wanted", "marked"), [("1", False), ("", True)])
+def test_no_color_is_plain_text(monkeypatch, wanted, marked):
+    monkeypatch.setenv("NO_COLOR", wanted)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    console = terminal._console()
+    with console.capture() as caught:
+        console.print("[bold yellow]warning[/]")
+    assert ("\x1b[" in caught.get()) is marked

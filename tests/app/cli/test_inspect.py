@@ -47,3 +47,23 @@ def test_inspect_counts_groups_and_missing_values(tmp_path):
     assert "2 groups" in result.stdout
     assert "sizes 4, 2" in result.stdout
     assert "b 1" in result.stderr
+
+
+def test_inspect_points_at_what_is_probably_absent_and_what_tells_nothing_apart(tmp_path):
+    K = random_kernels(6, 2)
+    K[1, 2] = K[1, :, 2] = 0
+    np.savez(tmp_path / "k.npz", K=K)
+    result = run("inspect", tmp_path / "k.npz")
+    assert "view 'view1': 1 sample(s), e.g. 2, have nothing but zeros in the kernel" in result.stderr
+    assert "nothing to complete" in result.stderr
+    one, same = np.full((5, 2), np.nan), np.ones((5, 2))
+    one[0] = 1
+    counts = np.random.default_rng(0).poisson(0.5, (5, 9))
+    np.savez(tmp_path / "v.npz", view_one=one, view_same=same, view_counts=counts)
+    warned = run("inspect", tmp_path / "v.npz").stderr
+    for sentence in (
+        "view 'one' has one sample only",
+        "view 'same' is constant",
+        "view 'counts' looks like counts",
+    ):
+        assert sentence in warned

@@ -190,3 +190,34 @@ def test_ids_that_are_no_text_are_refused(folder, tmp_path):
     result = run("predict", folder / "model.npz", "n.npz", "-o", "p.csv", cwd=tmp_path)
     refused(result, "n.npz", "'ids'", "characters that there are not")
     assert not (tmp_path / "p.csv").exists()
+
+
+def test_predictions_go_back_into_the_container_that_samples_came_from(tmp_path):
+    import warnings
+
+    import pandas as pd
+
+    mudata, anndata = pytest.importorskip("mudata"), pytest.importorskip("anndata")
+    rng = np.random.default_rng(0)
+    ids = [f"cell{k}" for k in range(40)]
+    y = np.array(["u", "v"] * 20)
+    parts = {
+        name: pd.DataFrame(
+            rng.normal(size=(30, 4)) + 2 * (y[rows] == "u")[:, None], ids[rows], list("abcd")
+        )
+        for name, rows in {"rna": slice(0, 30), "adt": slice(10, 40)}.items()
+    }
+    with warnings.catch_warnings(action="ignore"):
+        mdata = mudata.MuData({name: anndata.AnnData(part) for name, part in parts.items()})
+        mdata.obs["kind"] = pd.Series(y, ids)
+        mdata.write(tmp_path / "cells.h5mu")
+    fit = ["fit", "cells.h5mu", "--labels", "kind", "-o", "m.absentia", "--no-report", "--C", "1"]
+    assert run(*fit, cwd=tmp_path).returncode == 0
+    said = run("predict", "m.absentia", "cells.h5mu", "-o", "done.h5mu", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    with warnings.catch_warnings(action="ignore"):
+        done = mudata.read_h5mu(tmp_path / "done.h5mu")
+    assert (done.obs["absentia_predicted"][ids] == y).mean() > 0.9
+    assert done.obs["absentia_rna_observed"][ids].tolist() == [k < 30 for k in range(40)]
+    chances = done.obs[["absentia_probability=u", "absentia_probability=v"]].sum(axis=1)
+    np.testing.assert_allclose(chances, 1, atol=1e-5)

@@ -13,8 +13,15 @@ from absentia import experiment, files
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report
 from absentia.app._terminal import iteration_bar, printable, step_bar, stop_on_interrupt, warnings_kept
-from absentia.app.cli._source import Source, check_kernel_names, count_sentences, view_kernels
-from absentia.app.cli._words import concerns, made_with, parameters_in_words, say, say_where
+from absentia.app.cli._source import Source, check_kernel_names, containers, count_sentences, view_kernels
+from absentia.app.cli._words import (
+    concerns,
+    empty_sentences,
+    made_with,
+    parameters_in_words,
+    say,
+    say_where,
+)
 from absentia.core import Iterative, Progress, Status, at_most, warn
 from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.methods.catalogue import Entry, offered
@@ -49,7 +56,7 @@ def run(call: Call) -> None:
     check_kernel_names(call.kernels)
     if not call.source.views:
         refuse_matrix(call.file, call.entry.name)
-    check_ending(call.output, "the output", ".npz", *_same_kind(call.file))
+    check_ending(call.output, "the output", ".npz", *containers(call.file))
     check_outputs([call.file], [call.output, call.report])
     check_report(call.report)
     endings.ledger.expect(call.output, call.report)
@@ -82,12 +89,6 @@ def refuse_matrix(file: Path, method: str) -> None:
         )
 
 
-def _same_kind(file: Path) -> tuple[str, ...]:
-    """Endings that kernels can go back into, the file that they came from being a container."""
-    ending = file.suffix.lower()
-    return (ending,) if ending in (".h5mu", ".h5ad") else ()
-
-
 def as_kernels(opened: files.Opened, call: Call) -> KernelViews:
     """Kernels, computed from features if these came."""
     makes, data = view_kernels(opened, call.kernels, call.logs), opened.data
@@ -97,6 +98,9 @@ def as_kernels(opened: files.Opened, call: Call) -> KernelViews:
         data = makes.fit_transform(data)
     elif call.kernels or call.logs:
         raise ValueError(f"{call.file}: holds kernels already; --kernel and --log are for features")
+    else:
+        for sentence in empty_sentences(data):
+            warn(sentence, AbsenceWarning)
     if data.observed.all():
         warn("every sample has every view: there is nothing to complete", AbsenceWarning)
     return data.repair(call.repair) if call.repair else data

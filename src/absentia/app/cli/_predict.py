@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -12,7 +13,7 @@ from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_threads
 from absentia.app._terminal import err, out, printable, step_bar
 from absentia.app.cli._inspect import JSON
-from absentia.app.cli._source import DATA, Source, Threads
+from absentia.app.cli._source import DATA, Source, Threads, containers
 from absentia.app.cli._words import STANDARD, say_json, say_where
 
 # isort: split
@@ -27,7 +28,10 @@ NEW = (
     "(views x new x training samples), ids and column_ids."
 )
 OUTPUT = Parameter(
-    name=["--output", "-o"], allow_leading_hyphen=True, help="The .csv file to write; - prints the table."
+    name=["--output", "-o"],
+    allow_leading_hyphen=True,
+    help="The .csv file to write; - prints the table. For .h5mu and .h5ad also a file of that kind, the "
+    "one that came with predictions in obs.",
 )
 NO_VIEW = "no usable view: prior returned"
 DISAGREE = "probability favours another class"
@@ -56,7 +60,7 @@ def predict(
     check_threads(threads)
     printed = output == STANDARD
     if not printed:
-        check_ending(output, "the output", ".csv")
+        check_ending(output, "the output", ".csv", *containers(new))
         check_outputs([model, new], [output])
         endings.ledger.expect(output)
     from absentia import files
@@ -67,7 +71,8 @@ def predict(
     with at_most(threads, len(fitted.classifier.ids_)):
         try:
             matched = matched_sentences(fitted, data)
-            flagged = write_predictions(output, fitted, data)
+            write = partial(write_into, file=new) if output.suffix in containers(new) else write_predictions
+            flagged = write(output, fitted, data)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
     if json and not printed:
@@ -109,28 +114,49 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
     In memory are one block's kernels against the training samples, whatever the number of samples.
     """
     from absentia import files
-    from absentia.data import AbsenceWarning
 
-    flagged, rows = 0, block_rows(model)
-    steps = max(1, -(-len(data) // rows))
+    flagged = 0
 
     def save(file: BinaryIO) -> None:
         nonlocal flagged
         file.writelines(files.csv_rows([prediction_header(model)]))
-        with step_bar("predict", steps) as tick:
-            for start in range(0, len(data), rows):
-                lines = list(prediction_lines(model, model.rows(data[start : start + rows])))
-                file.writelines(files.csv_rows(lines))
-                flagged += sum(bool(line[-1]) for line in lines)
-                tick()
+        for lines in _by_block(model, data):
+            file.writelines(files.csv_rows(lines))
+            flagged += sum(bool(line[-1]) for line in lines)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AbsenceWarning)  # said in full by matched_sentences
-        if output == STANDARD:
-            save(sys.stdout.buffer)
-        else:
-            files.write_whole(output, save)
+    if output == STANDARD:
+        save(sys.stdout.buffer)
+    else:
+        files.write_whole(output, save)
     return flagged
+
+
+def write_into(output: Path, model: Model, data: Views | KernelViews, *, file: Path) -> int:
+    """The container that the samples came from, with predictions in its obs; how many are flagged."""
+    from absentia import files
+
+    lines = [line for block in _by_block(model, data) for line in block]
+    columns = {
+        f"absentia_{name}": [float(line[k]) if "=" in name else line[k] for line in lines]
+        for k, name in enumerate(prediction_header(model))
+        if name != "id" and not name.startswith("view=")
+    }
+    files.write_mudata(output, data.to_mudata(files.read_mudata(file), obs=columns))
+    return sum(bool(line[-1]) for line in lines)
+
+
+def _by_block(model: Model, data: Views | KernelViews) -> Iterator[list[list[Any]]]:
+    """Lines of the table, those of some samples at a time."""
+    from absentia.data import AbsenceWarning
+
+    rows = block_rows(model)
+    with step_bar("predict", max(1, -(-len(data) // rows))) as tick:
+        for start in range(0, len(data), rows):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", AbsenceWarning)  # said in full by matched_sentences
+                lines = list(prediction_lines(model, model.rows(data[start : start + rows])))
+            yield lines
+            tick()
 
 
 def block_rows(model: Model) -> int:

@@ -72,6 +72,12 @@ class Source:
         return files.open_data(path, **self.options())
 
 
+def containers(file: Path) -> tuple[str, ...]:
+    """Endings of containers that results can go back into, if the data came from one."""
+    ending = file.suffix.lower()
+    return (ending,) if ending in (".h5mu", ".h5ad") else ()
+
+
 KERNEL = _repeated(
     "--kernel", "Kernel of feature views: NAME for all of them, VIEW=NAME for one; rbf by default."
 )

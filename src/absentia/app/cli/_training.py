@@ -12,7 +12,7 @@ import numpy as np
 
 from absentia import experiment
 from absentia.app.cli._source import Source, count_sentences, find_labels, label_sentence, view_kernels
-from absentia.app.cli._words import indefinite_sentences
+from absentia.app.cli._words import empty_sentences, indefinite_sentences
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, shown
 
@@ -58,12 +58,10 @@ def read_training(
         if count:
             warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
     used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
-    advice = "what is learned from it may not be the best there is"
-    odd = (
-        indefinite_sentences(used, advice)
-        if isinstance(used, KernelViews)
-        else count_sentences(used, makes)
-    )
+    odd = count_sentences(used, makes)
+    if isinstance(used, KernelViews):
+        advice = "what is learned from it may not be the best there is"
+        odd = [*empty_sentences(used), *indefinite_sentences(used, advice)]
     for sentence in odd:
         warn(sentence, AbsenceWarning)
     notes = (*opened.notes, f"labels: {label_sentence(found)}")

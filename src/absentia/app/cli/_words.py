@@ -86,6 +86,23 @@ def indefinite_sentences(kernels: KernelViews, advice: str) -> list[str]:
     ]
 
 
+def empty_sentences(kernels: KernelViews) -> list[str]:
+    """A sentence for every kernel with samples that are zero: they are probably absent."""
+    from absentia.data import shown
+
+    found = []
+    for v, name in enumerate(kernels.names):
+        empty = kernels.diagonal(name) == 0
+        if empty.any() and not empty.all():
+            sample = kernels.ids[kernels.observed[:, v]][empty.argmax()]
+            found.append(
+                f"view {name!r}: {empty.sum()} sample(s), e.g. {shown(sample)}, have nothing but zeros in "
+                "the kernel and are probably absent; say so with a mask (samples x views, False = absent) "
+                "or with rows of NaN"
+            )
+    return found
+
+
 def concerns(data: Any) -> list[str]:
     """What is worth a warning: absence as the constructors see it, and kernels that are not kernels."""
     import warnings
@@ -97,7 +114,8 @@ def concerns(data: Any) -> list[str]:
         data.warn_of_absence()
     sentences = [str(warning.message) for warning in caught]
     if isinstance(data, KernelViews):
-        return sentences + indefinite_sentences(data, "complete it with --repair clip or --repair shift")
+        indefinite = indefinite_sentences(data, "complete it with --repair clip or --repair shift")
+        return [*sentences, *empty_sentences(data), *indefinite]
     if any(data.missing_values.values()):
         counts = ", ".join(f"{name} {count}" for name, count in data.missing_values.items() if count)
         sentences.append(
