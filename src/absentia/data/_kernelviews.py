@@ -9,7 +9,7 @@ The ``from_...`` constructors validate; slices of a valid object are trusted.
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -264,13 +264,7 @@ class KernelViews(Presence):
     def _spectra(self) -> dict[str, tuple[float, float] | None]:
         return {}
 
-    @overload
-    def __getitem__(self, key: str) -> Any: ...
-    @overload
-    def __getitem__(self, key: Any) -> Self: ...
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, str):
-            return self.to_frame(key)
+    def _picked(self, key: Any) -> Self:
         rows, cols = self._row_and_column_index(key)
         columns = Presence(self.column_ids, self.names, self.column_observed)
         return replace(

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 
@@ -121,7 +121,7 @@ class Presence:
 
     def _among(self, index: Array) -> Any:
         """The samples at these positions, among themselves."""
-        return self[index]  # type: ignore[index]
+        return self[index]
 
     def _places(self, index: Array) -> dict[str, Array]:
         """For each view, where in its block those samples of `index` are that have it."""
@@ -234,6 +234,19 @@ class Presence:
         from absentia.data._mudata import written
 
         return written(self, mdata, embedding, obs or {}, observed, copy)
+
+    @overload
+    def __getitem__(self, key: str) -> Any: ...
+    @overload
+    def __getitem__(self, key: Any) -> Self: ...
+    def __getitem__(self, key: Any) -> Any:
+        return self.to_frame(key) if isinstance(key, str) else self._picked(key)
+
+    def to_frame(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def _picked(self, key: Any) -> Self:
+        raise NotImplementedError
 
     def _size_of(self, name: str) -> str:
         raise NotImplementedError

@@ -10,7 +10,7 @@ The ``from_...`` constructors validate; slices of a valid object are trusted.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -247,13 +247,7 @@ class Views(Presence):
         """Number of NaN inside observed rows, by view."""
         return {name: _count_nan(self._blocks[name]) for name in self.names}
 
-    @overload
-    def __getitem__(self, key: str) -> Any: ...
-    @overload
-    def __getitem__(self, key: Any) -> Self: ...
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, str):
-            return self.to_frame(key)
+    def _picked(self, key: Any) -> Self:
         index = self._index(key)
         return replace(
             self,

@@ -184,10 +184,8 @@ class EMFill(Regularised):
         Stop after so many iterations at the latest.
     random_state : int, Generator, RandomState or None
         Of what ``"heldout"`` hides.  None: the fixed seed 0.
-    callback : callable, optional
-        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
-    verbose : bool, default False
-        Write a line to stderr every other second, and one at the end.
+    callback, verbose : callable or None, bool
+        Gets a :class:`absentia.core.Progress` each iteration, True stops; lines on stderr now and then.
 
     Attributes
     ----------

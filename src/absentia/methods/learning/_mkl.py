@@ -62,10 +62,8 @@ class MKLClassifier(KernelClassifier):
         Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
     shared_weights : bool, default False
         With more than two classes: the same weights for all classes.
-    callback : callable, optional
-        Called with an :class:`absentia.core.Progress` after each step; returning True stops.
-    verbose : bool, default False
-        Write a line to stderr every other second, and one at the end.
+    callback, verbose : callable or None, bool
+        Gets a :class:`absentia.core.Progress` each step, True stops; lines on stderr now and then.
 
     Attributes
     ----------

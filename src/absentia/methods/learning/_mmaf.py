@@ -88,10 +88,8 @@ class MMAFClassifier(Classifier, Iterative):
         Factor on C by class.
     probability : bool, "sigmoid" or "isotonic", default False
         Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
-    callback : callable, optional
-        Called with an :class:`absentia.core.Progress` after each round; returning True stops.
-    verbose : bool, default False
-        Write a line to stderr every other second, and one at the end.
+    callback, verbose : callable or None, bool
+        Gets a :class:`absentia.core.Progress` each round, True stops; lines on stderr now and then.
 
     Attributes
     ----------

@@ -213,10 +213,8 @@ class MIC(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method):
     random_state : int, Generator, RandomState or None
         Of the start, which goes with the data and not with the order of samples or views.  None: the
         fixed seed 0.
-    callback : callable, optional
-        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
-    verbose : bool, default False
-        Write a line to stderr every other second, and one at the end.
+    callback, verbose : callable or None, bool
+        Gets a :class:`absentia.core.Progress` each iteration, True stops; lines on stderr now and then.
 
     Attributes
     ----------

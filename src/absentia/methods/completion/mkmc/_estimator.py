@@ -145,10 +145,8 @@ class MKMC(Iterative, Placing):
         Of the start beyond 500 samples, of what ``"heldout"`` hides, and of the cells of the check.
         None: the fixed seed 0.  What is drawn goes with the data, not with the order of samples or
         views (``_order``).
-    callback : callable, optional
-        Called with a :class:`absentia.core.Progress` after each iteration; returning True stops.
-    verbose : bool, default False
-        Write a line to stderr every other second, and one at the end.
+    callback, verbose : callable or None, bool
+        Gets a :class:`absentia.core.Progress` each iteration, True stops; lines on stderr now and then.
 
     Attributes
     ----------
