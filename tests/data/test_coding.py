@@ -120,3 +120,9 @@ def test_predictions_do_not_depend_on_the_order_of_columns(seed):
         rtol=1e-10,
     )
     assert kernels.matched(views(turned))[0].startswith("7 features of 'clinical' matched by name")
+
+
+def test_categories_that_became_other_numbers_are_said_to_be_unknown():
+    numbers = TRAIN.assign(sex=[0, 1, 0, 1])
+    with pytest.warns(AbsenceWarning, match=r"'sex' has levels that training did not have \('0', '1'\)"):
+        coding().of_new(views(numbers))

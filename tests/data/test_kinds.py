@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from absentia import Views
-from absentia.data import columns_in_words, looks_like_counts
+from absentia.data import columns_in_words, looks_like_counts, numeric
 
 COUNTS = np.random.default_rng(0).poisson(0.8, size=(30, 20)).astype(float)
 
@@ -35,3 +35,11 @@ def test_columns_are_counted_by_kind():
         "1 categorical (sex) -> one-hot",
         "1 numeric",
     ]
+
+
+def test_categories_are_no_counts():
+    frame = pd.DataFrame({f"c{k}": ["a", "b", "c"] * 4 for k in range(6)}).assign(age=range(12))
+    views = Views.from_dict({"a": frame})
+    assert looks_like_counts(views.block("a"))  # their numbers are
+    assert numeric(views, "a").shape == (12, 1)
+    assert not looks_like_counts(numeric(views, "a"))

@@ -388,3 +388,14 @@ def test_sparse_tables_in_any_order_of_columns_are_put_in_order():
     block = Views.from_dict({"x": unsorted}).block("x")
     np.testing.assert_array_equal(abs(block).toarray(), [[1, 0, 2], [0, 3, 0]])
     assert unsorted.indices.tolist() == [2, 0, 1]
+
+
+def test_views_can_have_other_names():
+    views = Views.from_dict({"a": pd.DataFrame({"p": [1.0, 2]}), "b": pd.DataFrame({"q": ["u", "v"]})})
+    other = views.renamed({"b": "c"})
+    assert other.names == ("a", "c")
+    assert other.features("c").tolist() == ["q"]
+    assert other.levels("c") == {"q": ("u", "v")}
+    np.testing.assert_array_equal(other.block("c"), views.block("b"))
+    with pytest.raises(ValueError, match="'a'"):
+        views.renamed({"b": "a"})

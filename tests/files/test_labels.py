@@ -118,7 +118,12 @@ def test_a_column_of_a_view_is_a_label_and_no_feature_then(tmp_path):
     data = clinical()
     found = labels.read_labels("sex", data, tmp_path)
     assert found.values.tolist() == ["f", "", "m", ""]
-    assert (found.kind, found.empty, found.unlabelled, found.leaves) == ("classes", 1, 1, ("clin", "sex"))
+    assert (found.kind, found.empty, found.unlabelled, found.leaves) == (
+        "classes",
+        1,
+        1,
+        (("clin", "sex"),),
+    )
     left = found.without(data)
     assert left.features("clin").tolist() == ["age", "n"]
     assert left.levels("clin") == {}
@@ -205,3 +210,37 @@ def test_an_array_of_a_container_with_and_without_ids(tmp_path):
     found = io.read_labels("gt", strange, tmp_path / "b.mat")
     assert (found.values[:2].tolist(), found.known.tolist()) == ([2, 3], [True, True, False])
     assert (found.unlabelled, found.foreign) == (1, ("8",))
+
+
+def test_a_label_never_stays_a_feature_whatever_it_is_named_by(tmp_path):
+    """The same file as a view and as labels, or a copy of the label in another view."""
+    ids = [f"s{k}" for k in range(6)]
+    label = ["p", "q", "p", "q", "q", "p"]
+    pd.DataFrame({"x": range(6), "dx": label}, ids).to_csv(tmp_path / "a.csv")
+    pd.DataFrame({"z": range(6), "dx": ["case" if x == "p" else "ctrl" for x in label]}, ids).to_csv(
+        tmp_path / "b.csv"
+    )
+    opened = io.open_data(tmp_path)
+    for source in ("a.csv:dx", "a:dx"):
+        found = io.read_labels(source, opened, tmp_path)
+        assert found.leaves == (("a", "dx"),)
+        assert found.telling == (("b", "dx"),)
+        assert found.without(opened.data).features("a").tolist() == ["x"]
+    wide = io.open_data(tmp_path / "a.csv", views={"only": ["x"]})
+    assert io.read_labels("dx", wide, tmp_path / "a.csv").values.tolist() == label
+
+
+def test_a_feature_that_only_has_the_name_of_the_label_stays(tmp_path):
+    ids = [f"s{k}" for k in range(30)]
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(30, 2)), ids, ["x", "y"]).to_csv(tmp_path / "a.csv")
+    pd.DataFrame({"y": ["p", "q"] * 15}, ids).to_csv(tmp_path / "labels.csv")
+    found = io.read_labels("labels.csv:y", io.open_data(tmp_path), tmp_path)
+    assert found.leaves == found.telling == ()
+
+
+def test_a_label_alone_is_nothing_to_learn_from(tmp_path):
+    pd.DataFrame({"dx": ["p", "q"]}, ["a", "b"]).to_csv(tmp_path / "a.csv")
+    opened = io.open_data(tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="the label 'dx' is all that there is"):
+        io.read_labels("dx", opened, tmp_path / "a.csv").without(opened.data)

@@ -129,11 +129,15 @@ class ViewCoding:
             found.append(f"{len(match.missing)} missing (filled with {how}: {_some(match.missing)})")
         if match.unknown:
             found.append(f"{len(match.unknown)} unknown (ignored: {_some(match.unknown)})")
-        for column, levels in X.levels(self.name).items():
-            known = self.levels.get(column)
-            new = [] if known is None else [level for level in levels if level not in known]
-            if new:
-                found.append(f"{column!r} has levels that training did not have ({_some(new)})")
+        features = X.features(self.name)
+        came = [] if features is None else features.tolist()
+        for column, known in self.levels.items():
+            if column in came:
+                values = X.block(self.name)[:, came.index(column)]
+                texts = _texts(values, X.levels(self.name).get(column))
+                new = [text for text in np.unique(texts).tolist() if text and text not in known]
+                if new:
+                    found.append(f"{column!r} has levels that training did not have ({_some(new)})")
         return found
 
     def sentence(self, X: Views) -> str:

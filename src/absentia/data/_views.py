@@ -256,6 +256,16 @@ class Views(Presence):
             _blocks=self._taken(self._places(index)),
         )
 
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """The same views under other names, those that `names` has."""
+        new = check_names([names.get(name, name) for name in self.names])
+        pairs = list(zip(self.names, new, strict=True))
+        parts: dict[str, Any] = {
+            part: {name: getattr(self, part)[old] for old, name in pairs}
+            for part in ("_blocks", "_features", "_levels")
+        }
+        return replace(self, names=new, **parts)
+
     def hide(self, keep: Any) -> Self:
         """The same samples with the views that `keep` marks False taken away."""
         observed, places = self._without(keep)

@@ -6,7 +6,7 @@ at all is there an error.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -49,8 +49,10 @@ class Labels:
         How many samples have a line, but no label in it.
     unlabelled : int
         How many samples have no line.
-    leaves : (view, column), optional
-        The column of a view that is the label, and must not stay a feature.
+    leaves : tuple of (view, column)
+        Columns of views that are the label, and must not stay features.
+    telling : tuple of (view, column)
+        Columns of the same name that have other values, each of which goes with one label.
     """
 
     kind: Kind
@@ -60,13 +62,18 @@ class Labels:
     foreign: tuple[str, ...] = ()
     empty: int = 0
     unlabelled: int = 0
-    leaves: tuple[str, str] | None = None
+    leaves: tuple[tuple[str, str], ...] = ()
+    telling: tuple[tuple[str, str], ...] = ()
 
     def without(self, data: Views | KernelViews) -> Views | KernelViews:
-        """The data without the column that is the label."""
-        if self.leaves is None or isinstance(data, KernelViews):
+        """The data without the columns that are the label."""
+        if isinstance(data, KernelViews):
             return data
-        return without_feature(data, *self.leaves)
+        for view, column in self.leaves:
+            if data.names == (view,) and data.block(view).shape[1] == 1:
+                raise ValueError(f"the label {column!r} is all that there is; give features beside it")
+            data = without_feature(data, view, column)
+        return data
 
 
 def read_labels(
@@ -96,6 +103,16 @@ def read_labels(
         What the labels are; found by what they look like if not given.
     """
     opened = data if isinstance(data, Opened) else Opened(data)
+    found = _found(source, opened, path, id, kind)
+    if isinstance(opened.data, KernelViews):
+        return found
+    leaves, telling = leaks(found, opened.data)
+    return replace(found, leaves=leaves, telling=telling)
+
+
+def _found(
+    source: str | LabelsSource, opened: Opened, path: Path, id: str | None, kind: Kind | None
+) -> Labels:
     if isinstance(source, LabelsSource):
         return _from_table(source.file, source.column, opened.data.ids, source.id or id, kind)
     file, column = located(source, path)
@@ -110,6 +127,8 @@ def read_labels(
         return _from_array(source, path, len(opened.data), kind)
     if path.suffix.lower() in (*CONTENTS, *OBSERVATIONS):
         return _from_container(source, path, opened.data.ids, kind)
+    if is_table(path) and source in read_raw(path).names:  # of a wide table, and in no view
+        return _from_table(path, source, opened.data.ids, id, kind)
     with reading(path):
         raise ValueError(
             f"there are no labels {source[:80]!r}: no table of that name, and no column of a view; "
@@ -229,29 +248,66 @@ def _of_a_view(source: str, data: Views) -> tuple[str, str] | None:
     return (having[0], source) if having else None
 
 
-def _from_view(data: Views, view: str, column: str, kind: Kind | None) -> Labels:
+def leaks(labels: Labels, data: Views) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Columns of views that are the label under its own name, and those that tell it by other values.
+
+    Parameters
+    ----------
+    labels : Labels
+        Of the samples of `data`.
+    data : Views
+        The features.
+    """
+    leaves, telling = [], []
+    for k, column in enumerate(labels.columns):
+        values = labels.values if labels.values.ndim == 1 else labels.values[:, k]
+        label = [_written(x) if ok else "" for x, ok in zip(values.tolist(), labels.known, strict=True)]
+        for view in data.names:
+            features = data.features(view)
+            if features is None or column not in features.tolist():
+                continue
+            cells, _ = _cells(data, view, column)
+            both = [(cell, own) for cell, own in zip(cells, label, strict=True) if cell and own]
+            if both and all(cell == own for cell, own in both):
+                leaves.append((view, column))
+            elif _tells(both):
+                telling.append((view, column))
+    return tuple(leaves), tuple(telling)
+
+
+def _tells(pairs: Sequence[tuple[str, str]]) -> bool:
+    """Whether few different values go with one label each, and with several labels in all."""
+    cells, labels = {cell for cell, _ in pairs}, {label for _, label in pairs}
+    few = len(cells) <= min(MOST_CLASSES, len(pairs) / 2)
+    return few and len(labels) > 1 and len(set(pairs)) == len(cells)
+
+
+def _written(value: object) -> str:
+    """A value as :func:`_cells` has it."""
+    text = repr(value).removesuffix(".0") if isinstance(value, int | float) else str(value)
+    return "" if text == "nan" else text
+
+
+def _cells(data: Views, view: str, column: str) -> tuple[list[str], Array]:
+    """A column of a view as texts, empty where missing, and the samples that have the view."""
     features = data.features(view)
     assert features is not None
-    place = features.tolist().index(column)
-    own = data.block(view)[:, [place]]
+    own = data.block(view)[:, [features.tolist().index(column)]]
     numbers = np.asarray(own.toarray() if hasattr(own, "toarray") else own, dtype=float).ravel()
     levels = data.levels(view).get(column)
     cells = [""] * len(data)
     having = np.flatnonzero(data.observed[:, data.names.index(view)])
     for sample, number in zip(having.tolist(), numbers.tolist(), strict=True):
         if number == number:
-            cells[sample] = repr(number).removesuffix(".0") if levels is None else levels[int(number)]
+            cells[sample] = _written(number) if levels is None else levels[int(number)]
+    return cells, having
+
+
+def _from_view(data: Views, view: str, column: str, kind: Kind | None) -> Labels:
+    cells, having = _cells(data, view, column)
     found, values, known = targets((column,), [cells], kind)
     empty = int((~known[having]).sum())
-    return Labels(
-        found,
-        (column,),
-        values,
-        known,
-        empty=empty,
-        unlabelled=len(data) - len(having),
-        leaves=(view, column),
-    )
+    return Labels(found, (column,), values, known, empty=empty, unlabelled=len(data) - len(having))
 
 
 # ------------------------------------------------------------------------------------------- an array

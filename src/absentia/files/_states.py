@@ -17,6 +17,7 @@ it is ever imported or called, is in :func:`absentia.core.unpacked`.
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,11 @@ def read_state(path: PathLike) -> tuple[Packed, dict[str, Any]]:
     A :class:`FileError` says what is wrong with a file that is no model.
     """
     sealed = _checked_seal(path)
+    if not zipfile.is_zipfile(path):
+        raise FileError(
+            f"{path}: is no model of absentia, or only a part of one; get it anew, or make one with "
+            "absentia fit"
+        )
     with archive(path) as members:
         if "model" not in members:
             raise FileError(f"{path}: holds no model but {_instead(members)}")

@@ -253,7 +253,7 @@ BAD = [
     (["predict", "gone.npz", "new.npz", "-o", "p.csv"], ["gone.npz: no such file"]),
     (["predict", "model.npz", "gone.npz", "-o", "p.csv"], ["gone.npz: no such file"]),
     (["predict", "model.npz", "model.npz", "-o", "p.csv"], ["neither 'K' nor 'view_<name>'"]),
-    (["predict", "labels.csv", "new.npz", "-o", "p.csv"], ["not an .npz file"]),
+    (["predict", "labels.csv", "new.npz", "-o", "p.csv"], ["is no model of absentia"]),
 ]
 
 
@@ -318,7 +318,7 @@ def test_ids_that_are_numbers_are_found_as_text(tmp_path):
 
 
 NEW = [
-    ({"view_magic": np.ones((2, 3))}, ["view 'magic' was not there in training", "'pixels'"]),
+    ({"view_magic": np.ones((2, 3))}, ["none of the views ['magic'] is one of the model's", "'pixels'"]),
     ({"view_pixels": np.ones((2, 3))}, ["view 'pixels' has 3 features but had 64 in training"]),
     ({"view_pixels": np.array([["red"]])}, ["view 'pixels'"]),
     ({"view_pixels": np.full((2, 64), np.inf)}, ["infinite"]),

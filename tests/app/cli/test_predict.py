@@ -221,3 +221,31 @@ def test_predictions_go_back_into_the_container_that_samples_came_from(tmp_path)
     assert done.obs["absentia_rna_observed"][ids].tolist() == [k < 30 for k in range(40)]
     chances = done.obs[["absentia_probability=u", "absentia_probability=v"]].sum(axis=1)
     np.testing.assert_allclose(chances, 1, atol=1e-5)
+
+
+def test_one_table_goes_to_a_model_of_one_view_under_any_name(tmp_path):
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(30, 3)), [f"s{k}" for k in range(30)], list("abc"))
+    table.assign(dx=np.where(table["a"] > 0, "p", "q")).to_csv(tmp_path / "old.csv")
+    table.iloc[:5, ::-1].to_csv(tmp_path / "next_month.csv")
+    fit = ["fit", "old.csv", "--labels", "old.csv:dx", "-o", "m.absentia", "--no-report", "--C", "1"]
+    assert run(*fit, cwd=tmp_path).returncode == 0
+    said = run("predict", "m.absentia", "next_month.csv", "-o", "p.csv", cwd=tmp_path)
+    assert "3 features of 'old' matched by name (order differed)" in said.stdout
+    (tmp_path / "other").mkdir()
+    for name in "uv":
+        table.to_csv(tmp_path / "other" / f"{name}.csv")
+    said = run("predict", "m.absentia", "other", "-o", "p.csv", cwd=tmp_path)
+    refused(said, "none of the views ['u', 'v'] is one of the model's, ['old']")
+
+
+def test_kernels_without_ids_are_nobody(tmp_path):
+    K = np.eye(20)[None] + 0.1
+    np.savez(tmp_path / "k.npz", K=K, y=np.arange(20) % 2)
+    fit = ["fit", "k.npz", "--labels", "y", "-o", "m.absentia", "--no-report", "--C", "1"]
+    assert run(*fit, cwd=tmp_path).returncode == 0
+    np.savez(tmp_path / "other.npz", K=K)
+    refused(run("predict", "m.absentia", "other.npz", "-o", "p.csv", cwd=tmp_path), "samples without ids")
+    refused(run("predict", "m.absentia", "other.npz", "-o", "-", "--json", cwd=tmp_path), "choose one")

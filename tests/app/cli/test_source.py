@@ -1,15 +1,18 @@
 """What the flags say about data: how to read them, kernels of views, labels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from absentia import KernelViews, Views
+from absentia import AbsenceWarning, KernelViews, Views
 from absentia.app.cli._source import (
     Source,
     count_sentences,
+    find_labels,
     kernel_of,
     kernels_in_words,
     label_sentence,
+    number_sentences,
     view_kernels,
 )
 from absentia.files import Labels, Opened
@@ -84,3 +87,22 @@ def test_labels_of_every_kind_are_said_in_a_line():
     assert label_sentence(survival) == "2 usable (survival, 1 events)"
     several = Labels("multilabel", ("p", "q"), np.array([[1.0, np.nan], [0, 1], [np.nan, np.nan]]), known)
     assert label_sentence(several) == "2 usable (2 labels, 1 entries unknown)"
+
+
+def test_categories_that_look_like_numbers_are_pointed_at():
+    frame = pd.DataFrame({"weight": [f"{50 + k} kg" for k in range(10)], "stage": ["1a", "2b"] * 5})
+    (sentence,) = number_sentences(Views.from_dict({"clin": frame}))
+    assert (
+        "column 'weight' is taken as a category of 10 levels, which begin with numbers (e.g. '50 kg')"
+        in sentence
+    )
+    assert number_sentences(DATA) == []
+
+
+def test_classes_that_differ_in_writing_only_are_pointed_at(tmp_path):
+    ids = [f"s{k}" for k in range(4)]
+    pd.DataFrame({"x": range(4)}, ids).to_csv(tmp_path / "a.csv")
+    pd.DataFrame({"y": ["Tumor", "tumor", "normal", "normal"]}, ids).to_csv(tmp_path / "labels.csv")
+    opened_here = Source().open(tmp_path)
+    with pytest.warns(AbsenceWarning, match="the classes 'Tumor' and 'tumor' differ in writing only"):
+        find_labels(tmp_path, Source(), opened_here, "labels.csv:y")

@@ -35,7 +35,7 @@ def inspect(
     """
     from absentia import files
 
-    if files.holds_model(data):
+    if data.suffix.lower() == ".absentia" or files.holds_model(data):
         from absentia.methods import models
 
         _show_model(data, models.describe(data), json)
@@ -70,7 +70,7 @@ def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
 
 def advice(data: Views | KernelViews) -> list[str]:
     """What is odd about views, and what to do: one sample, nothing that varies, counts, nothing absent."""
-    from absentia.app.cli._source import count_sentences
+    from absentia.app.cli._source import count_sentences, number_sentences
     from absentia.data import Views
     from absentia.kernels import ViewKernels
 
@@ -80,10 +80,27 @@ def advice(data: Views | KernelViews) -> list[str]:
         if present.sum() == 1 and len(present) > 1
     ]
     if isinstance(data, Views):
+        found += empty_columns(data)
         found += [f"view {name!r} is constant; it can tell nothing apart" for name in constant(data)]
     if data.observed.all():
         found.append("every sample has every view: there is nothing to complete")
-    return found + count_sentences(data, ViewKernels())
+    return [*found, *count_sentences(data, ViewKernels()), *number_sentences(data)]
+
+
+def empty_columns(data: Views) -> list[str]:
+    """A sentence for each view with features that nobody has a value of."""
+    import numpy as np
+
+    found = []
+    for name in data.names:
+        block, features = data.block(name), data.features(name)
+        if hasattr(block, "toarray") or not len(block):
+            continue
+        empty = np.flatnonzero(np.isnan(block).all(axis=0))
+        if len(empty):
+            some = ", ".join(str(k) if features is None else repr(str(features[k])) for k in empty[:5])
+            found.append(f"view {name!r}: {len(empty)} column(s) without any value, ignored: {some}")
+    return found
 
 
 def constant(data: Views) -> list[str]:
@@ -94,6 +111,7 @@ def constant(data: Views) -> list[str]:
     for name, present in zip(data.names, data.observed.T, strict=True):
         block = data.block(name)
         dense = block.toarray() if hasattr(block, "toarray") else block
+        dense = dense[:, ~np.isnan(dense).all(axis=0)]
         if present.sum() > 1 and not (np.nanmax(dense, axis=0) > np.nanmin(dense, axis=0)).any():
             found.append(name)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from collections.abc import Iterator
@@ -59,6 +60,8 @@ def predict(
     """
     check_threads(threads)
     printed = output == STANDARD
+    if printed and json:
+        raise ValueError("-o - prints the table, and --json something else; choose one")
     if not printed:
         check_ending(output, "the output", ".csv", *containers(new))
         check_outputs([model, new], [output])
@@ -67,7 +70,7 @@ def predict(
     from absentia.core import at_most
 
     fitted = load_model(model)
-    data = files.read_new(new, **source.options())
+    data = as_trained(fitted, files.read_new(new, **source.options()), new)
     with at_most(threads, len(fitted.classifier.ids_)):
         try:
             matched = matched_sentences(fitted, data)
@@ -75,7 +78,7 @@ def predict(
             flagged = write(output, fitted, data)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
-    if json and not printed:
+    if json:
         say_json({"samples": len(data), "flagged": flagged, "matched": matched, "predictions": str(output)})
         return
     for sentence in [*matched, f"{len(data)} samples classified, {flagged} flagged"]:
@@ -94,6 +97,29 @@ def load_model(path: Path) -> Model:
             "absentia fit, or use it in Python: absentia.load(path)"
         )
     return fitted
+
+
+def as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | KernelViews:
+    """New samples as the model can take them: its only view under its name, kernels with ids."""
+    import numpy as np
+
+    from absentia.data import KernelViews
+
+    if isinstance(data, KernelViews):
+        if data.square and np.array_equal(data.ids, np.arange(len(data))):
+            raise ValueError(
+                f"{path}: kernels among samples without ids, of which nobody knows whether they are those "
+                "of training; give an .npz file with K (views x new x training samples), ids and column_ids"
+            )
+        return data
+    if len(model.names) == 1 and data.n_views == 1:
+        return data.renamed(dict(zip(data.names, model.names, strict=True)))
+    if not set(data.names) & set(model.names):
+        raise ValueError(
+            f"{path}: none of the views {list(data.names)} is one of the model's, {list(model.names)}; "
+            "call files as they were called in training, or give --views as then"
+        )
+    return data
 
 
 def matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
@@ -125,7 +151,9 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
             flagged += sum(bool(line[-1]) for line in lines)
 
     if output == STANDARD:
-        save(sys.stdout.buffer)
+        whole = io.BytesIO()  # all of it, or nothing
+        save(whole)
+        sys.stdout.buffer.write(whole.getvalue())
     else:
         files.write_whole(output, save)
     return flagged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Threads = Annotated[
     MaybeWhole, Parameter(help="BLAS threads; by default one up to 1000 samples, and every core beyond.")
 ]
+MANY_LEVELS = 8
 READING = Group("How to read the data", sort_key=5)
 DATA = (
     "A folder of tables (each a view), a manifest (.toml), one table (CSV, TSV, Parquet, Feather, Excel) "
@@ -138,7 +140,7 @@ def kernels_in_words(kernels: ViewKernels) -> str:
 
 def count_sentences(data: Views | KernelViews, kernels: ViewKernels) -> list[str]:
     """Advice on views that look like counts and get an rbf kernel of the counts themselves."""
-    from absentia.data import Views, looks_like_counts
+    from absentia.data import Views, looks_like_counts, numeric
 
     if not isinstance(data, Views):
         return []
@@ -146,18 +148,57 @@ def count_sentences(data: Views | KernelViews, kernels: ViewKernels) -> list[str
         f"view {name!r} looks like counts (whole numbers, many zeros), for which --kernel {name}=cosine or "
         f"--log {name} is usual"
         for name in data.names
-        if kernel_of(kernels, name) == ("rbf", False) and looks_like_counts(data.block(name))
+        if kernel_of(kernels, name) == ("rbf", False) and looks_like_counts(numeric(data, name))
     ]
+
+
+def number_sentences(data: Views | KernelViews) -> list[str]:
+    """Advice on categories of many levels most of which begin with a number: ``50 kg``, ``<0.5``."""
+    from absentia.data import Views
+
+    if not isinstance(data, Views):
+        return []
+    found = []
+    for view in data.names:
+        for column, levels in data.levels(view).items():
+            begin = [level for level in levels if re.match(r"[<>~≤≥]?\s*[-−+]?\d", level)]
+            if len(levels) >= MANY_LEVELS and len(begin) > 0.8 * len(levels):
+                found.append(
+                    f"view {view!r}: column {column!r} is taken as a category of {len(levels)} levels, "
+                    f"which begin with numbers (e.g. {begin[0]!r}); if it is one, leave nothing else in it"
+                )
+    return found
 
 
 def find_labels(path: Path, source: Source, opened: Opened, said: str | None) -> Labels:
     """Labels as the call names them, or as the manifest does."""
     from absentia import files
+    from absentia.core import warn
+    from absentia.data import AbsenceWarning
 
     where = said if said is not None else opened.labels
     if where is None:
         raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
-    return files.read_labels(where, opened, path, id=source.id)
+    found = files.read_labels(where, opened, path, id=source.id)
+    for view, column in found.telling:
+        warn(
+            f"column {column!r} of view {view!r} has the name of the label and tells it; leave it out, "
+            "unless it is known of new samples too",
+            AbsenceWarning,
+        )
+    for names in _alike(found):
+        warn(f"the classes {names} differ in writing only; make them one if they are", AbsenceWarning)
+    return found
+
+
+def _alike(labels: Labels) -> list[str]:
+    """Classes that are the same but for case and spaces, each kind as one text."""
+    if labels.kind != "classes":
+        return []
+    forms: dict[str, list[str]] = {}
+    for name in sorted({str(x) for x in labels.values[labels.known].tolist()}):
+        forms.setdefault("".join(name.casefold().split()), []).append(name)
+    return [" and ".join(map(repr, names)) for names in forms.values() if len(names) > 1]
 
 
 def label_sentence(labels: Labels) -> str:
@@ -180,6 +221,8 @@ def label_sentence(labels: Labels) -> str:
         parts.append(f"{labels.empty} empty or NA")
     if labels.unlabelled:
         parts.append(f"{labels.unlabelled} sample(s) without a line")
+    if labels.leaves:
+        parts.append("no feature: " + ", ".join(f"{column} of {view}" for view, column in labels.leaves))
     if labels.foreign:
         some = ", ".join(labels.foreign[:3]) + (", ..." if len(labels.foreign) > 3 else "")
         noun = "id" if len(labels.foreign) == 1 else "ids"

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from absentia import experiment
-from absentia.app.cli._source import Source, count_sentences, find_labels, label_sentence, view_kernels
+from absentia.app.cli._source import (
+    Source,
+    count_sentences,
+    find_labels,
+    label_sentence,
+    number_sentences,
+    view_kernels,
+)
 from absentia.app.cli._words import empty_sentences, indefinite_sentences
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, shown
@@ -46,7 +53,7 @@ def read_training(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AbsenceWarning)  # said below, in terms of what is learned from
         opened = source.open(path)
-        found = find_labels(path, source, opened, labels)
+    found = find_labels(path, source, opened, labels)
     if found.kind != "classes":
         raise ValueError(f"{path}: labels {labels or 'of the manifest'!r} are {OTHERWISE[found.kind]}")
     data = found.without(opened.data)
@@ -58,7 +65,7 @@ def read_training(
         if count:
             warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
     used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
-    odd = count_sentences(used, makes)
+    odd = [*count_sentences(used, makes), *number_sentences(used)]
     if isinstance(used, KernelViews):
         advice = "what is learned from it may not be the best there is"
         odd = [*empty_sentences(used), *indefinite_sentences(used, advice)]
