@@ -1,6 +1,7 @@
 """``.h5ad`` and ``.h5mu`` in and out."""
 
 import re
+import warnings
 
 import h5py
 import numpy as np
@@ -163,3 +164,26 @@ def test_places_outside_a_sparse_matrix_are_an_error(tmp_path):
         file["layers/counts/indices"][0] = 1_000_000
     with pytest.raises(io.FileError, match=r"a\.h5ad: not an \.h5ad file, or a damaged one"):
         absentia.read(path, layer="counts")
+
+
+def test_obs_of_a_modality_can_be_labels(tmp_path):
+    import pandas as pd
+
+    from absentia import io
+
+    mudata, anndata = pytest.importorskip("mudata"), pytest.importorskip("anndata")
+    table = pd.DataFrame(np.arange(8.0).reshape(4, 2), list("abcd"), ["p", "q"])
+    rna, adt = anndata.AnnData(table[:3]), anndata.AnnData(table[1:])
+    rna.obs["celltype"], rna.obs["depth"] = ["T", "B", "T"], [1.5, 2.5, 3.5]
+    with warnings.catch_warnings(action="ignore"):
+        mudata.MuData({"rna": rna, "adt": adt}).write(tmp_path / "x.h5mu")
+    data = io.read(tmp_path / "x.h5mu")
+    labels = io.read_labels("rna:celltype", data, tmp_path / "x.h5mu")
+    assert dict(zip(data.ids.tolist(), labels.values.tolist(), strict=True)) == {
+        "a": "T",
+        "b": "B",
+        "c": "T",
+        "d": "",
+    }
+    depth = io.label_array(tmp_path / "x.h5mu", "rna:depth")
+    np.testing.assert_array_equal(depth.values, [1.5, 2.5, 3.5, np.nan])

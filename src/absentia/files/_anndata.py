@@ -124,10 +124,18 @@ def _writer(data: Any) -> Callable[[Path], Any]:
 
 
 def obs_columns(path: PathLike) -> tuple[Array, dict[str, Array]]:
-    """The names of the observations of a file, and the columns of obs as arrays."""
+    """The names of the observations of a file, and the columns of obs as arrays.
+
+    Those of a modality's own obs are called ``modality:column``, and are missing for who is not in it.
+    """
     data = read_mudata(path)
     names = np.array([str(x) for x in data.obs_names], dtype=str)
-    return names, {str(name): _plain(data.obs[name]) for name in data.obs.columns}
+    columns = {str(name): _plain(data.obs[name]) for name in data.obs.columns}
+    for modality, part in data.mod.items() if is_mudata(data) else ():
+        for name in part.obs.columns:
+            own = part.obs[name].astype(object).reindex(data.obs_names)
+            columns.setdefault(f"{modality}:{name}", _plain(own.infer_objects()))
+    return names, columns
 
 
 def _plain(column: Any) -> Array:

@@ -135,7 +135,8 @@ def columns(data: Any, name: str) -> str:
     if not isinstance(data, Views):
         return str(data._size_of(name))
     missing = data.missing_values[name]
-    return columns_in_words(data, name) + (f", {missing} values missing" if missing else "")
+    plural = "" if missing == 1 else "s"
+    return columns_in_words(data, name) + (f", {missing} value{plural} missing" if missing else "")
 
 
 def pattern_table(data: Presence, most: int = 10) -> Table:
