@@ -42,8 +42,14 @@ FAULTS = [
     ("mixed", ["<0.5", "1", "2"]),
     ("mixed", ["12", "13", "1_4"]),
     ("mixed", [*map(str, range(10)), *["high"] * 90]),
+    ("mixed", ["<0,5", "0,7", "1,2"]),
+    ("mixed", [f"{k}'000" for k in range(60)]),
+    ("mixed", [f"{k} kg" for k in range(60)]),
+    ("mixed", [f"0.{k}±0.1" for k in range(60)]),
+    ("mixed", [f"−{k}" for k in range(60)]),
     ("unsure", ["1,234", "2"]),
     ("free", FREE),
+    ("free", [f"{k}-AB-{k}" for k in range(60)]),
 ]
 
 

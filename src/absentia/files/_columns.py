@@ -28,6 +28,9 @@ _DATE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 
+#: A number with a sign, a limit, groups, a unit or an error: <0.5, 1'000, 50 kg, 0.4±0.1.
+_MEASURED = re.compile(r"[<>~≤≥]?\s*[-−+]?\d[\d .,'’]*\s*(?:±.*|[%a-zA-Zµ/]{0,6})")
+
 _ADVICE = {
     "date": "dates; give a number instead, as the days since a fixed day",
     "mixed": "numbers with something else among them; write numbers, or leave cells empty (a manifest's "
@@ -166,13 +169,15 @@ def _fault(
     dated = {cell for cell in levels if _DATE.fullmatch(cell)}
     if 2 * sum(cell in dated for cell in there) > len(there):
         return _example("date", name, cells, lines, dated.__contains__)
-    numeric = {cell for cell in levels if is_number(cell)}
+    numeric = {cell for cell in levels if is_number(cell) or is_number(cell.replace(",", ".", 1))}
     if numeric and (
         2 * sum(cell in numeric for cell in there) >= len(there) or len(numeric) >= MANY_NUMBERS
     ):
-        return _example("mixed", name, cells, lines, (levels - numeric).__contains__)
+        return _example("mixed", name, cells, lines, ((levels - numeric) or levels).__contains__)
     if len(levels) > MOST_LEVELS and 2 * len(levels) > len(there):
-        return _example("free", name, cells, lines, levels.__contains__)
+        measured = {cell for cell in levels if _MEASURED.fullmatch(cell)}
+        kind = "mixed" if 2 * len(measured) > len(levels) else "free"
+        return _example(kind, name, cells, lines, (measured if kind == "mixed" else levels).__contains__)
     return None
 
 
