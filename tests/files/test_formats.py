@@ -150,3 +150,23 @@ def test_a_line_far_down_does_not_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "1M")
     with pytest.raises(io.FileError, match="the cells of this sheet would take"):
         read_frame(path)
+
+
+def test_places_outside_a_feather_file_are_refused(tmp_path):
+    """Texts that begin and end where the file says: followed blindly, they end the process."""
+    import struct
+
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"id": ["ab", "cd"], "x": [1.0, 2.0]})
+    with pa.ipc.new_file(str(tmp_path / "t.feather"), table.schema) as file:
+        file.write_table(table)
+    raw = (tmp_path / "t.feather").read_bytes()
+    places = struct.pack("<3i", 0, 2, 4)
+    assert raw.count(places) == 1
+    assert io.read(tmp_path / "t.feather").ids.tolist() == ["ab", "cd"]
+    (tmp_path / "t.feather").write_bytes(raw.replace(places, struct.pack("<3i", 0, 2, 2**31 - 1)))
+    with pytest.raises(io.FileError, match="not a Feather file, or damaged"):
+        io.read(tmp_path / "t.feather")
+    (tmp_path / "t.feather").write_bytes(b"FEA1" + raw)
+    with pytest.raises(io.FileError, match="version 1"):
+        io.read(tmp_path / "t.feather")
