@@ -37,3 +37,18 @@ def test_what_an_npz_file_has_no_use_for_is_refused(tmp_path):
     io.write(tmp_path / "v.npz", Views.from_dict({"a": np.eye(3)}))
     with pytest.raises(io.FileError, match=r"id cannot be given for an \.npz file"):
         io.read(tmp_path / "v.npz", id="patient")
+
+
+def test_labels_come_with_the_data_if_they_are_asked_for(tmp_path):
+    import pandas as pd
+
+    ids = list("abcd")
+    pd.DataFrame({"x": range(4), "dx": ["p", "q", "", "q"], "size": [1.5, 2.5, None, 4]}, ids).to_csv(
+        tmp_path / "t.csv"
+    )
+    data, y = io.read(tmp_path / "t.csv", labels="dx")
+    assert data.features("t").tolist() == ["x", "size"]
+    assert y.tolist() == ["p", "q", None, "q"]
+    data, y = io.read(tmp_path / "t.csv", labels="t.csv:size")
+    np.testing.assert_array_equal(y, [1.5, 2.5, np.nan, 4])
+    assert io.read(tmp_path / "t.csv").features("t").tolist() == ["x", "dx", "size"]

@@ -9,7 +9,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from absentia.data import KernelViews, Views
 from absentia.files._errors import PathLike, reading
 from absentia.files._formats import TABLES
 from absentia.files._opening import there
@@ -34,17 +33,22 @@ FOLDER = "_folder:read_folder"
 def read(
     path: PathLike,
     *,
+    labels: str | None = None,
     id: str | None = None,
     views: Mapping[str, Sequence[str]] | None = None,
     layer: str | None = None,
     use_rep: str | None = None,
-) -> Views | KernelViews:
-    """Read Views or KernelViews from a file, a folder of tables or a manifest.
+) -> Any:
+    """Read Views or KernelViews from a file, a folder of tables or a manifest; with `labels`, these too.
 
     Parameters
     ----------
     path : path-like
         What to read; its ending says what it is.
+    labels : str, optional
+        Where the labels are, as in :func:`read_labels` (``"labels.csv:subtype"``).  Then a pair comes back:
+        the data, without a column that is the label, and an array with a label for each sample, None (of
+        numbers: NaN) where it is unknown.
     id : str, optional
         The column of a table that holds the ids of samples.
     views : mapping of str to sequence of str, optional
@@ -52,7 +56,17 @@ def read(
     layer, use_rep : str, optional
         For .h5ad and .h5mu files: a layer, or an entry of obsm, to read instead of X.
     """
-    return open_data(path, id=id, views=views, layer=layer, use_rep=use_rep).data
+    opened = open_data(path, id=id, views=views, layer=layer, use_rep=use_rep)
+    if labels is None:
+        return opened.data
+    from absentia.files._labels import read_labels
+
+    found = read_labels(labels, opened, Path(path), id=id)
+    values = found.values
+    if found.kind == "classes":
+        values = values.astype(object)
+        values[~found.known] = None
+    return found.without(opened.data), values
 
 
 def open_data(path: PathLike, **options: Any) -> Opened:
