@@ -73,3 +73,11 @@ def test_labels_have_to_be_somewhere(folder):
     training = read_training(folder, Source(), None)
     assert training.data.names == ("a",)
     assert training.kernels.per_view == {"a": {"kernel": "linear"}}
+
+
+def test_ids_that_differ_in_writing_are_pointed_at_here_too(folder):
+    table = pd.read_csv(folder / "b.csv", index_col=0)
+    table.rename(index=str.upper).to_csv(folder / "b.csv")
+    with pytest.warns(AbsenceWarning) as said:
+        read_training(folder, Source(), "labels.csv:y")
+    assert any("S4" in str(one.message) and "s4" in str(one.message) for one in said)

@@ -51,7 +51,8 @@ def read_training(
 ) -> Training:
     """Samples with a label and a view; who has not is counted, and warned of."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AbsenceWarning)  # said below, in terms of what is learned from
+        # who has nothing is said below, in terms of what is learned from; all else is for the user
+        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
         opened = source.open(path)
     found = find_labels(path, source, opened, labels)
     if found.kind != "classes":
