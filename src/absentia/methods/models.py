@@ -200,7 +200,7 @@ class Model:
 
     @property
     def takes_features(self) -> bool:
-        return self.kernels is not None or not self.classifier.__sklearn_tags__().input_tags.pairwise
+        return self.kernels is not None or getattr(self.classifier, "_coding", None) is not None
 
     def compact(self) -> Model:
         """The same model without the training samples that it does not rest on."""

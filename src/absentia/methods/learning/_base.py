@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import Array, Method, suited_to, unwatched, warn
 from absentia.data import AbsenceWarning, Presence, shown
 from absentia.methods.learning._chances import calibrated
-from absentia.methods.learning._inputs import INPUTS, Features, Kernels
+from absentia.methods.learning._inputs import INPUTS, Either, Features, Kernels
 from absentia.methods.learning._labels import Labels, as_targets, check_labels
 
 FAINT = 0.01  # share of what was learned below which the prior begins to count
@@ -51,7 +51,7 @@ class Learner(Method, ABC):
     _takes: Literal["kernels", "views"] = "kernels"
 
     @property
-    def _input(self) -> Kernels | Features:
+    def _input(self) -> Kernels | Features | Either:
         return INPUTS[self._takes]
 
     def __sklearn_tags__(self) -> Any:
@@ -123,7 +123,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
             coded = self._input.learned(X, self)
             self._learn(coded, labels.codes, weight)
             self._remember(coded)
-            self._chances = calibrated(self, X, labels) if self._offers_chances() else None
+            self._chances = self._calibrated(X, labels) if self._offers_chances() else None
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -148,6 +148,10 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         """The share of samples, by weight, whose class is right; `y` is in the order of the samples."""
         as_targets(self._check_rows(X), y)
         return float(super().score(X, y, sample_weight))
+
+    def _calibrated(self, X: Any, labels: Labels) -> Any:
+        """What turns scores into chances."""
+        return calibrated(self, X, labels)
 
     def _offers_chances(self) -> bool:
         return bool(getattr(self, "probability", False))

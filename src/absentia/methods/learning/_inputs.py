@@ -77,4 +77,36 @@ class Features:
         return X
 
 
+class Either:
+    """Features or square kernels: new samples come as those that were learned from did."""
+
+    def __init__(self, pairwise: bool) -> None:
+        self.pairwise = pairwise  # what scikit-learn is told
+
+    def check(self, X: Any, learner: Any) -> Any:
+        """What `learner` can learn from."""
+        return _side(X).check(X, learner)
+
+    def learned(self, X: Any, learner: Any) -> Any:
+        """What `learner` learns from; of features it remembers the columns."""
+        learner._coding = None
+        return _side(X).learned(X, learner)
+
+    def check_rows(self, X: Any, learner: Any) -> Any:
+        """New samples that go with those that `learner` has learned from."""
+        return INPUTS["kernels" if learner._coding is None else "views"].check_rows(X, learner)
+
+    def widths(self, X: Any) -> tuple[int, ...]:
+        """Columns that have to be there again."""
+        return _side(X).widths(X)
+
+    def part(self, X: Any, rows: Array, columns: Array) -> Any:
+        """The samples `rows`, of kernels against the samples `columns`."""
+        return _side(X).part(X, rows, columns)
+
+
+def _side(X: Any) -> Kernels | Features:
+    return INPUTS["kernels" if isinstance(X, KernelViews) else "views"]
+
+
 INPUTS: dict[str, Kernels | Features] = {"kernels": Kernels(), "views": Features()}

@@ -1,0 +1,1 @@
+"""From incomplete views to predictions, in one estimator."""

@@ -1,0 +1,53 @@
+"""From views to complete kernels, learned on training samples and applied to new ones: the first stage."""
+
+from typing import Any
+
+from sklearn.base import clone
+
+from absentia.core import Method, kept
+from absentia.data import KernelViews, Views
+from absentia.kernels import ViewKernels
+from absentia.methods import catalogue
+
+
+def as_completer(completer: Any, random_state: Any = None) -> Any:
+    """An unfitted completer out of its name in the catalogue or out of one; None stays None."""
+    if completer is None:
+        return None
+    if not isinstance(completer, str):
+        if isinstance(completer, type) or not hasattr(completer, "fit_transform"):
+            raise ValueError(f"completer must be a name, a completer or None, not {completer!r}")
+        return clone(completer)
+    made = catalogue.find(completer, "completer").make()
+    return made.set_params(random_state=random_state) if "random_state" in made.get_params() else made
+
+
+def as_view_kernels(kernel: Any, X: Views | KernelViews) -> ViewKernels:
+    """What makes kernels of features; kernels that come are only brought to the same scale."""
+    if isinstance(X, KernelViews):
+        return ViewKernels("precomputed", normalize="trace")
+    return clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+
+
+@kept
+class Prepared:
+    """Kernels of the views, completed unless there is no completer.
+
+    `kernel` is the name of a kernel or a :class:`ViewKernels`, `completer` a name of the catalogue, a
+    completer or None.
+    """
+
+    def __init__(self, kernel: Any = "rbf", completer: Any = "cvkt", random_state: Any = None) -> None:
+        self.kernel, self.completer, self.random_state = kernel, completer, random_state
+
+    def fit(self, X: Views | KernelViews) -> KernelViews:
+        """Square kernels of the training samples, with everything observed if there is a completer."""
+        self._makes: Method = as_view_kernels(self.kernel, X)
+        self._completes = as_completer(self.completer, self.random_state)
+        kernels: KernelViews = self._makes.fit_transform(X)
+        return kernels if self._completes is None else self._completes.fit_transform(kernels)
+
+    def rows(self, X: Views | KernelViews) -> KernelViews:
+        """The same of new samples, each with at least one view, against the training samples."""
+        kernels: KernelViews = self._makes.transform(X)
+        return kernels if self._completes is None else self._completes.transform(kernels)
