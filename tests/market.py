@@ -4,14 +4,18 @@ from absentia import (
     CVKT,
     MKC,
     MKMC,
+    AbsentClassifier,
     AbsentMKLClassifier,
     AverageKernelSVC,
+    Chooser,
     EMFill,
     KNNFill,
+    LateFusion,
     MeanFill,
     MKLClassifier,
     MMAFClassifier,
     SVTFill,
+    ViewStacking,
     ZeroFill,
 )
 from absentia.testing import _tools
@@ -63,6 +67,16 @@ CLASSIFIERS = {
     "alignment": AverageKernelSVC("alignment"),
     "margin": AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     "mmaf": MMAFClassifier(0.01, max_iter=50),
+    "skill": AverageKernelSVC("skill"),
+    "completed": AbsentClassifier(CVKT(rounds=1), C=1.0),
+    "completed kernels": AbsentClassifier(CVKT(rounds=1), kernel="precomputed", combine="mkl", C=1.0),
+    "zero": AbsentClassifier(None),
+    "fusion": LateFusion(),
+    "fusion, skill": LateFusion(AbsentClassifier(None, C=1.0), rule="skill"),
+    "stacking": ViewStacking(AbsentClassifier(None, C=1.0)),
+    "chooser": Chooser(
+        {"a": AbsentClassifier(None, C=1.0), "b": LateFusion(AbsentClassifier(None, C=1.0))}
+    ),
     "nearest mean": NearestMean(),  # no method of the package: what the base does for the smallest one
 }
 

@@ -37,6 +37,10 @@ from absentia.methods.matrix import PMARegressor as PMARegressor
 from absentia.methods.matrix import PMATensorImputer as PMATensorImputer
 from absentia.methods.models import load as load
 from absentia.methods.models import save as save
+from absentia.methods.prediction import AbsentClassifier as AbsentClassifier
+from absentia.methods.prediction import Chooser as Chooser
+from absentia.methods.prediction import LateFusion as LateFusion
+from absentia.methods.prediction import ViewStacking as ViewStacking
 from absentia.methods.representation import MIC as MIC
 from absentia.methods.representation import ViewEmbedding as ViewEmbedding
 from absentia.methods.representation import embed as embed

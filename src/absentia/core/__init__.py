@@ -49,4 +49,4 @@ from absentia.core._projections import project
 from absentia.core._random import RandomState, generator
 from absentia.core._threads import at_most, suited_to
 from absentia.core._warn import is_ours, warn
-from absentia.core._watching import unwatched
+from absentia.core._watching import unwatched, watch

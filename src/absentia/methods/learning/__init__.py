@@ -1,9 +1,11 @@
 """Learning from incomplete kernels and features."""
 
 from absentia.methods.learning._average import AverageKernelSVC
-from absentia.methods.learning._base import Classifier
-from absentia.methods.learning._chances import Probability
+from absentia.methods.learning._base import Classifier, Learner, mixed, warn_of_empty
+from absentia.methods.learning._chances import Probability, SigmoidChances, calibrated
+from absentia.methods.learning._inputs import Either
+from absentia.methods.learning._labels import Labels, as_targets, check_targets, one_against_rest
 from absentia.methods.learning._machines import KernelClassifier
-from absentia.methods.learning._mkl import MKLClassifier, MKLRegressor
+from absentia.methods.learning._mkl import MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
 from absentia.methods.learning.amkl import AbsentMKLClassifier

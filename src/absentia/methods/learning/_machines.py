@@ -121,13 +121,17 @@ class KernelMachine(Iterative, Learner):
 
     def _raw_scores(self, X: KernelViews) -> Array:
         """``sum_p eta_p sum_i z_i K_p(i, t) + b``, rows x machines."""
-        scores = np.tile(self.bias_, (len(X), 1))
+        return np.asarray(self.bias_ + self._view_scores(X).sum(axis=1))
+
+    def _view_scores(self, X: KernelViews) -> Array:
+        """``eta_p sum_i z_i K_p(i, t)`` view by view, rows x views x machines; zero where absent."""
+        scores = np.zeros((len(X), X.n_views, len(self.bias_)))
         for v, name in enumerate(X.names):
             rows, columns = X.observed[:, v], X.column_observed[:, v]
             if not self._weights[:, v].any() or not rows.any():
                 continue
             coefficients = self._weights[:, v, None] * self.dual_coef_ * self._observed[:, v]
-            scores[rows] += X.operator(name) @ np.ascontiguousarray(coefficients[:, columns].T)
+            scores[rows, v] = X.operator(name) @ np.ascontiguousarray(coefficients[:, columns].T)
         return scores
 
     def carried(self) -> Array:
@@ -192,3 +196,10 @@ class KernelClassifier(Classifier, KernelMachine):
         if len(self.classes_) > 2:
             return (scores - self.bias_) / tau + self.bias_
         return scores / tau if self._own_margins else scores
+
+    def contributions(self, X: KernelViews) -> Array:
+        """What each view adds to each row's score, rows x views x machines; the bias is left to none."""
+        X = self._check_rows(X)
+        divided = len(self.classes_) > 2 or self._own_margins
+        tau = np.maximum(self._reach(X), self.tau_min) if divided else np.ones((len(X), 1))
+        return self._view_scores(X) / tau[:, None, :]

@@ -1,1 +1,6 @@
 """From incomplete views to predictions, in one estimator."""
+
+from absentia.methods.prediction._absent import AbsentClassifier
+from absentia.methods.prediction._chooser import Chooser
+from absentia.methods.prediction._fusion import LateFusion
+from absentia.methods.prediction._stacking import ViewStacking

@@ -42,12 +42,12 @@ class Prepared:
 
     def fit(self, X: Views | KernelViews) -> KernelViews:
         """Square kernels of the training samples, with everything observed if there is a completer."""
-        self._makes: Method = as_view_kernels(self.kernel, X)
-        self._completes = as_completer(self.completer, self.random_state)
-        kernels: KernelViews = self._makes.fit_transform(X)
-        return kernels if self._completes is None else self._completes.fit_transform(kernels)
+        self.makes: Method = as_view_kernels(self.kernel, X)
+        self.completes = as_completer(self.completer, self.random_state)
+        kernels: KernelViews = self.makes.fit_transform(X)
+        return kernels if self.completes is None else self.completes.fit_transform(kernels)
 
     def rows(self, X: Views | KernelViews) -> KernelViews:
         """The same of new samples, each with at least one view, against the training samples."""
-        kernels: KernelViews = self._makes.transform(X)
-        return kernels if self._completes is None else self._completes.transform(kernels)
+        kernels: KernelViews = self.makes.transform(X)
+        return kernels if self.completes is None else self.completes.transform(kernels)

@@ -1,0 +1,129 @@
+"""Complete, then classify: kernels of the views, their completion, one machine on their sum, chances.
+
+The second stage of the papers on completion, and the baseline of learning without it (`completer` None):
+
+    Views --ViewKernels--> kernels --completer--> complete kernels --weights--> one --machine--> scores
+
+All of it is learned on training samples.  Completion sees no labels; C and the chances are learned from
+scores of held-out samples, whose kernels were completed together with the others.  The class with the
+largest chance is predicted, not the one with the largest score: machines one against the rest with a small
+C all favour frequent classes, and chances, which are learned from the scores of all, do not.
+"""
+
+from dataclasses import KW_ONLY
+from typing import Any, Literal
+
+import numpy as np
+
+from absentia.core import Array, Positive, RandomState, method
+from absentia.data import KernelViews
+from absentia.kernels import CombineKernels
+from absentia.methods.learning import AverageKernelSVC, MKLClassifier, Norm
+from absentia.methods.prediction._assembled import Chancy
+from absentia.methods.prediction._prepared import Prepared
+from absentia.methods.prediction._pricing import best_price
+
+Combine = Literal["average", "alignment", "skill", "mkl"]
+
+
+def machine_on(combine: str, norm: float, C: float, tol: float) -> Any:
+    """An unfitted machine on complete kernels, or on incomplete ones with absent views read as zero."""
+    if combine == "mkl":
+        return MKLClassifier(C, norm=norm, tol=tol)
+    weights = {"average": "uniform"}.get(combine, combine)
+    return AverageKernelSVC(weights, C=C, normalize="rows", tol=tol)
+
+
+def averaged(K: KernelViews) -> KernelViews:
+    """The average of kernels as a view of its own, every sample of unit length."""
+    combined = CombineKernels().fit(K).transform(K)
+    return KernelViews.from_dense(combined[None], ids=K.ids, names=["average"])
+
+
+@method
+class AbsentClassifier(Chancy):
+    """Complete the kernels of incomplete views, and learn a support vector machine on their sum.
+
+    Takes :class:`Views` or square :class:`KernelViews`.
+
+    Parameters
+    ----------
+    completer : str, completer or None, default "cvkt"
+        Name of a completer (``absentia complete --list``) or a completer; None: nothing is completed, and
+        absent views count as zero.
+    kernel : str or ViewKernels, default "rbf"
+        Of the features of every view.  ``"precomputed"`` says that kernels will come, which scikit-learn
+        has to know to split them.
+    combine : {"average", "alignment", "skill", "mkl"}, default "average"
+        Weights of the views: equal; those that bring the sum nearest to the labels; by how well each view
+        alone tells held-out samples' classes; or learned together with the machine.
+    norm : float, default 2
+        With ``"mkl"``: p of the weights' p-norm; 1 selects few views.
+    C : float or "cv", default "cv"
+        Price of a training error, or chosen by cross-validation.
+    class_weight : dict, "balanced" or None
+        Factor on C by class.
+    calibration : {"sigmoid", "isotonic"}, default "sigmoid"
+        How scores become chances, learned from scores of five-fold held-out samples.
+    tol : float, default 1e-3
+        Relative duality gap at which the machine stops.
+    random_state : int, Generator, RandomState or None
+        Of the completer, if it is given by name.
+
+    Attributes
+    ----------
+    C_ : float
+    weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with more than two classes
+    completer_ : the fitted completer, or None
+    classes_, names_in_, ids_
+
+    Examples
+    --------
+    >>> from absentia import AbsentClassifier, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> AbsentClassifier().fit(views[:40], y[:40] < 5).predict(views[40:]).shape
+    (20,)
+    """
+
+    completer: Any = "cvkt"
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    combine: Combine = "average"
+    norm: Norm = 2
+    C: Positive | Literal["cv"] = "cv"
+    class_weight: Any = None
+    calibration: Literal["sigmoid", "isotonic"] = "sigmoid"
+    tol: Positive = 1e-3
+    random_state: RandomState = None
+
+    def _learn(self, X: Any, y: Array, weight: Array) -> None:
+        super()._learn(X, y, weight)
+        weights = np.zeros((*self._machine.weights_.shape[:-1], X.n_views))
+        weights[..., [X.names.index(name) for name in self._arrangement.views]] = self._machine.weights_
+        self.weights_ = weights
+
+    def _assemble(self, X: Any, y: Array, weight: Array) -> None:
+        self._prepared = Prepared(self.kernel, self.completer, self.random_state)
+        K = self._prepared.fit(X)
+        self.completer_ = self._prepared.completes
+        machine = machine_on(self.combine, self.norm, 1.0, self.tol)
+        simple = averaged(K) if self.combine == "average" else K
+        self.C_ = best_price(machine, simple, y, weight) if self.C == "cv" else float(self.C)
+        machine.set_params(C=self.C_, probability=self.calibration)
+        self._machine = machine.fit(K, y, sample_weight=weight)
+
+    def _chance_rows(self, X: Any) -> Array:
+        return np.asarray(self._machine.predict_proba(self._prepared.rows(X)))
+
+    def contributions(self, X: Any) -> Array:
+        """What each view adds to each sample's scores, rows x views x classes (two classes: of both).
+
+        Parts of the machines' scores before chances are made of them; with their offsets they sum to the
+        scores.  Views that were completed contribute too: what the others lead one to expect of them.
+        """
+        return self._in_views(self._check_rows(X), self._parts_of_rows)
+
+    def _parts_of_rows(self, X: Any) -> Array:
+        parts = self._machine.contributions(self._prepared.rows(X))
+        return np.concatenate([-parts, parts], axis=2) if parts.shape[2] == 1 else parts

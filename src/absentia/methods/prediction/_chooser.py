@@ -1,0 +1,212 @@
+"""A small, fixed library of different classifiers, and what they say together.
+
+Chances of held-out samples of every candidate, under one split, decide.  Candidates that are clearly worse
+than the best are dropped, at the earliest after two folds; of those left the chances are averaged, with
+equal weights unless learned ones, or the best candidate alone, do clearly better on held-out samples
+(``_weighing``).  The samples by which somebody will judge the result are never seen.
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from absentia.core import Array, Callback, Progress, RandomState, Range, method, watch
+from absentia.data import KernelViews, folds
+from absentia.methods import catalogue
+from absentia.methods.learning import Classifier
+from absentia.methods.prediction._assembled import Chancy
+from absentia.methods.prediction._weighing import Weighing, log_losses, own_chances, weigh
+
+#: Names of the catalogue, of different families, that are tried on features and on kernels.
+LIBRARY = {
+    "features": ("cvkt-svm", "cvkt-linear", "fusion", "forest"),
+    "kernels": ("cvkt-svm", "cvkt-mkl", "fusion"),
+}
+FOLDS = 5
+EARLY = 2  # folds after which a candidate may be dropped
+CLEARLY = 3.0  # standard errors by which it must be worse
+
+
+@method
+class Chooser(Chancy):
+    """Try several kinds of classifiers on held-out samples, and use what they say together.
+
+    Takes :class:`Views` or square :class:`KernelViews`.  Meant for whoever does not want to know which
+    method is best on their data: no candidate is good everywhere, their average is good almost everywhere.
+
+    Parameters
+    ----------
+    candidates : "auto", list of names or dict of classifiers, default "auto"
+        Names of ``absentia fit --list`` that give chances, or classifiers of absentia by name.
+        ``"auto"``: completed kernels, curved and linear, one machine per view, and a forest on all
+        features; of kernels, those that take kernels.
+    kernel : str or ViewKernels, default "rbf"
+        Of candidates by name; ``"precomputed"`` says that kernels will come.
+    balance : float from 0 to 1, default 0.5
+        The class with the largest chance over the `balance`-th power of its frequency is predicted.  0: the
+        most probable class, for most samples right; 1: all classes count alike, however rare.  Chances
+        themselves are not changed.
+    class_weight : dict, "balanced" or None
+        Factor on the samples' weights by class.
+    random_state : int, Generator, RandomState or None
+        Of candidates by name.
+    callback, verbose : callable or None, bool
+        Gets a :class:`absentia.core.Progress` after each fit, True stops trying; lines on stderr now and
+        then.
+
+    Attributes
+    ----------
+    candidates_ : dict
+        By name: ``loss``, the log-loss of held-out samples, and ``accuracy`` and ``balanced`` (the mean
+        over classes) of them, ``weight`` in what is used, ``dropped`` (after how many folds; None: not).
+    weights_by_candidate_ : dict
+        Of those that are used.
+    weighing_ : Weighing
+        What equal weights, learned ones and the best candidate are worth on held-out samples, and which
+        of them is used.
+    sentence_ : str
+        The same in words.
+    classes_, names_in_, ids_
+
+    Examples
+    --------
+    >>> from absentia import Chooser, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> chooser = Chooser(["cvkt-svm", "fusion"]).fit(views, y < 5)
+    >>> sorted(chooser.candidates_)
+    ['cvkt-svm', 'fusion']
+    """
+
+    candidates: Any = "auto"
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    balance: Annotated[float, Range(least=0, most=1)] = 0.5
+    class_weight: Any = None
+    random_state: RandomState = None
+    callback: Callback | None = None
+    verbose: bool = False
+
+    def _assemble(self, X: Any, y: Array, weight: Array) -> None:
+        trial = _Trial(self._library(X), X, y, weight, len(self.classes_), self._step())
+        trial.run()
+        kept = trial.kept()
+        own = own_chances(np.array([trial.chances[name] for name in kept]), y)
+        self.weighing_ = weigh(own, y, weight)
+        used = {n: float(w) for n, w in zip(kept, self.weighing_.weights, strict=True) if w > 0}
+        self.weights_by_candidate_ = used
+        self.candidates_ = trial.table(used)
+        self.sentence_ = _sentence(self.candidates_, self.weighing_, used)
+        self.estimators_ = {name: trial.fit(name) for name in used}
+
+    def _step(self) -> Any:
+        return watch(self) or (lambda progress: False)
+
+    def _library(self, X: Any) -> dict[str, Any]:
+        given = self.candidates
+        if isinstance(given, str) and given == "auto":
+            given = LIBRARY["kernels" if isinstance(X, KernelViews) else "features"]
+        if isinstance(given, Mapping):
+            return {str(name): clone(one) for name, one in given.items()}
+        if isinstance(given, str) or not all(isinstance(name, str) for name in given) or not len(given):
+            raise ValueError(
+                f"Chooser: candidates must be 'auto', names or a dict, not {self.candidates!r}"
+            )
+        return {name: self._made(name) for name in given}
+
+    def _made(self, name: str) -> Classifier:
+        entry = catalogue.find(name, "classifier")
+        made = entry.make()
+        has = set(made.get_params()) - set(entry.fixed)
+        own = {"kernel": self.kernel, "random_state": self.random_state}
+        made.set_params(**{key: value for key, value in own.items() if key in has})
+        if "probability" in has:
+            made.set_params(probability=True)
+        return made  # type: ignore[no-any-return]
+
+    def _decided(self, chances: Array) -> Array:
+        raised = chances / self._prior**self.balance
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+    def _chance_rows(self, X: Any) -> Array:
+        parts = [w * self.estimators_[n].predict_proba(X) for n, w in self.weights_by_candidate_.items()]
+        return np.asarray(sum(parts))
+
+
+class _Trial:
+    """Every candidate on the same folds, until it is clearly worse than the best."""
+
+    def __init__(self, library: dict[str, Any], X: Any, y: Array, weight: Array, n_classes: int, step: Any):
+        self.library, self.X, self.y, self.weight, self.step = library, X, y, weight, step
+        self.chances = {name: np.zeros((len(y), n_classes)) for name in library}
+        self.seen = np.zeros(len(y), dtype=bool)
+        self.dropped: dict[str, int] = {}
+        fewest = int(np.bincount(y).min())
+        self.parts = folds(np.arange(len(y)), y, max(2, min(FOLDS, fewest)))
+        self.steps = 0
+
+    def run(self) -> None:
+        for number, (a, b) in enumerate(self.parts, start=1):
+            for name in self.kept():
+                fitted = self.fit(name, a)
+                self.chances[name][b] = fitted.predict_proba(self.part(b, a))
+                self.steps += 1
+                total = len(self.library) * len(self.parts)
+                if self.step(Progress(self.steps, 0.0, 0.0, total)):
+                    return
+            self.seen[b] = True
+            if number >= EARLY:
+                self.drop(number)
+
+    def fit(self, name: str, rows: Array | None = None) -> Any:
+        rows = np.arange(len(self.y)) if rows is None else rows
+        made = clone(self.library[name])
+        return made.fit(self.part(rows, rows), self.y[rows], sample_weight=self.weight[rows])
+
+    def part(self, rows: Array, columns: Array) -> Any:
+        X = self.X
+        return X[np.ix_(rows, columns)] if isinstance(X, KernelViews) else X[rows]
+
+    def kept(self) -> list[str]:
+        return [name for name in self.library if name not in self.dropped]
+
+    def drop(self, number: int) -> None:
+        """Leave out who is worse than the best by some standard errors of the difference, so far."""
+        seen, weight = self.seen, self.weight[self.seen]
+        names = self.kept()
+        losses = log_losses(np.array([self.chances[n][seen] for n in names]), self.y[seen])
+        best = losses[int(np.argmin(losses @ weight))]
+        for name, one in zip(names, losses, strict=True):
+            gap = one - best
+            if np.average(gap, weights=weight) > CLEARLY * gap.std() / np.sqrt(len(gap)) > 0:
+                self.dropped[name] = number
+
+    def table(self, used: dict[str, float]) -> dict[str, dict[str, Any]]:
+        """What each candidate did on the held-out samples that it saw."""
+        return {name: self.row(name, used.get(name, 0.0)) for name in self.library}
+
+    def row(self, name: str, share: float) -> dict[str, Any]:
+        folds_seen = self.parts[: self.dropped.get(name, len(self.parts))]
+        rows = np.concatenate([b for _, b in folds_seen])
+        chances, y, weight = self.chances[name][rows], self.y[rows], self.weight[rows]
+        right = chances.argmax(axis=1) == y
+        return {
+            "loss": float(np.average(log_losses(chances[None], y)[0], weights=weight)),
+            "accuracy": float(np.average(right, weights=weight)),
+            "balanced": float(np.mean([right[y == k].mean() for k in np.unique(y)])),
+            "weight": share,
+            "dropped": self.dropped.get(name),
+        }
+
+
+def _sentence(table: dict[str, dict[str, Any]], weighing: Weighing, used: dict[str, float]) -> str:
+    best = min(table, key=lambda name: table[name]["loss"])
+    many = len(used) > 1
+    if weighing.way == "best" or not many:
+        return f"{next(iter(used))} alone, which did better on held-out samples than an average of several"
+    how = "with equal weights" if weighing.way == "mean" else "with learned weights"
+    more = "; learned weights were no better" if weighing.way == "mean" else ""
+    return f"the average of {', '.join(used)}, {how}{more}; the best alone was {best}"

@@ -1,0 +1,156 @@
+"""Complete, then regress: kernels of the views, their completion, ridge regression on their sum.
+
+As for classes (``_absent``), with kernel ridge regression whose penalty leave-one-out chooses, or with
+support vector regression where the weights of the views are learned together with it.
+"""
+
+from dataclasses import KW_ONLY
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from absentia.core import Array, NonNegative, Positive, RandomState, method, suited_to
+from absentia.data import KernelViews
+from absentia.kernels import CombineKernels
+from absentia.methods.learning import (
+    Either,
+    Learner,
+    MKLRegressor,
+    Norm,
+    as_targets,
+    check_targets,
+    mixed,
+    warn_of_empty,
+)
+from absentia.methods.prediction._arranging import Arrangement
+from absentia.methods.prediction._assembled import either, of_rows
+from absentia.methods.prediction._prepared import Prepared
+from absentia.methods.prediction._ridge import Ridge
+
+EPSILON = 0.1  # of the machine, in standard deviations of the targets
+
+
+@method
+class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
+    """Complete the kernels of incomplete views, and learn numbers from their sum.
+
+    Takes :class:`Views` or square :class:`KernelViews`.
+
+    Parameters
+    ----------
+    completer : str, completer or None, default "cvkt"
+        As in :class:`AbsentClassifier`.
+    kernel : str or ViewKernels, default "rbf"
+        As there.
+    combine : {"average", "skill", "mkl"}, default "average"
+        Kernel ridge regression on the average of the kernels; with weights of the views by the share of
+        the targets' variance that each alone explains of samples left out; or support vector regression
+        with learned weights.
+    norm : float, default 2
+        With ``"mkl"``: p of the weights' p-norm.
+    C : float, default 1.0
+        With ``"mkl"``: price of an error beyond a tenth of the targets' deviation, these having unit
+        deviation.
+    penalty : float or "loo", default "loo"
+        Of the ridge, in units of the kernel's mean eigenvalue; chosen by leaving one sample out.
+    random_state : int, Generator, RandomState or None
+        Of the completer, if it is given by name.
+
+    Attributes
+    ----------
+    penalty_ : float
+        NaN with ``"mkl"``.
+    weights_ : ndarray of shape (n_views,)
+    completer_ : the fitted completer, or None
+    names_in_, ids_
+
+    Examples
+    --------
+    >>> from absentia import AbsentRegressor, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=80, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> bool(AbsentRegressor().fit(views[:60], y[:60]).score(views[60:], y[60:]) > 0.3)
+    True
+    """
+
+    completer: Any = "cvkt"
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    combine: Literal["average", "skill", "mkl"] = "average"
+    norm: Norm = 2
+    C: Positive = 1.0
+    penalty: NonNegative | Literal["loo"] = "loo"
+    random_state: RandomState = None
+
+    _machine: Ridge | MKLRegressor
+
+    @property
+    def _input(self) -> Either:
+        return either(self.kernel)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the training samples (kernels: square) and their targets."""
+        self._check_parameters()
+        X = self._input.check(X, self)
+        y, weight = check_targets(X, y, sample_weight)
+        warn_of_empty(X)
+        self._prior = float(np.average(y, weights=weight))
+        with suited_to(len(X)):
+            coded = self._input.learned(X, self)
+            self._arrangement = Arrangement.of(coded, weight, y)
+            order = self._arrangement.samples
+            weights = self._assemble(self._arrangement.train(coded), y[order], weight[order])
+        self.weights_ = np.zeros(X.n_views)
+        self.weights_[[X.names.index(name) for name in self._arrangement.views]] = weights
+        self._remember(coded)
+        return self
+
+    def _assemble(self, X: Any, y: Array, weight: Array) -> Array:
+        self._prepared = Prepared(self.kernel, self.completer, self.random_state)
+        K = self._prepared.fit(X)
+        self.completer_ = self._prepared.completes
+        if self.combine == "mkl":
+            self._scale = max(float(np.sqrt(np.average((y - self._prior) ** 2, weights=weight))), 1e-300)
+            self._machine = MKLRegressor(self.C, epsilon=EPSILON, norm=self.norm)
+            self._machine.fit(K, (y - self._prior) / self._scale, sample_weight=weight)
+            self.penalty_ = float("nan")
+            return np.asarray(self._machine.weights_)
+        penalty = None if self.penalty == "loo" else float(self.penalty)
+        skills = _skills(K, y, weight) if self.combine == "skill" else np.ones(K.n_views)
+        shares = skills / skills.sum() if skills.any() else np.full(len(skills), 1 / len(skills))
+        self._sum = CombineKernels(shares).fit(K)
+        self._kernel = np.asarray(self._sum.transform(K))
+        self._machine = Ridge.fit(self._kernel, y, weight, penalty)
+        self.penalty_ = self._machine.penalty
+        return np.asarray(shares)
+
+    def predict(self, X: Any) -> Array:
+        """Targets of the rows; the mean training target where no view is usable."""
+        X = self._check_rows(X)
+        return mixed(self._reach(X), of_rows(self._arrangement, X, 1, self._rows), self._prior)[:, 0]
+
+    def _rows(self, X: Any) -> Array:
+        rows = self._prepared.rows(X)
+        if isinstance(self._machine, Ridge):
+            found = self._machine.predict(np.asarray(self._sum.transform(rows)), self._kernel)
+        else:
+            found = self._prior + self._scale * self._machine.predict(rows)
+        return np.asarray(found)[:, None]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2, the share of the targets' variance that is explained; `y` is in the order of the rows."""
+        as_targets(self._check_rows(X), y, "target")
+        return float(super().score(X, y, sample_weight))
+
+
+def _skills(K: KernelViews, y: Array, weight: Array) -> Array:
+    """The share of the targets' variance that each view explains of samples left out; not below zero."""
+    found = np.zeros(K.n_views)
+    for v, name in enumerate(K.names):
+        has = np.flatnonzero(K.observed[:, v])
+        if len(has) > 2:
+            one = Ridge.fit(np.asarray(K.block(name), dtype=np.float64), y[has], weight[has])
+            variance = float(np.average((y[has] - one.mean) ** 2, weights=weight[has]))
+            found[v] = max(0.0, 1 - min(one.errors.values()) / variance) if variance > 0 else 0.0
+    return found

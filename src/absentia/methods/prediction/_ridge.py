@@ -1,0 +1,59 @@
+"""Kernel ridge regression with an intercept, its penalty chosen by leaving one sample out, in closed form.
+
+With K centred by weights, ``H K H = U diag(d) U'`` (H the weighted centring, everything scaled by roots of
+the weights), predictions of the training samples are ``S y`` with ``S = U diag(d / (d + a)) U'`` plus the
+mean, and leaving sample i out changes its residual from ``r_i`` to ``r_i / (1 - S_ii - w_i / sum w)``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from absentia.core import Array, kept, least
+
+#: Penalties that are tried, in units of the mean eigenvalue; strong ones first, so that ties are simple.
+GRID = tuple(10.0**e for e in (3, 2.5, 2, 1.5, 1, 0.5, 0, -0.5, -1, -1.5, -2, -3))
+
+
+@kept
+class Ridge(NamedTuple):
+    """Coefficients of the training samples, and what new samples' kernels are centred by."""
+
+    coef: Array
+    mean: float
+    weight: Array  # of the training samples, summing to one
+    penalty: float
+    errors: dict[float, float]  # leave-one-out mean squared error by penalty
+
+    @classmethod
+    def fit(cls, K: Array, y: Array, weight: Array, penalty: float | None = None) -> Any:
+        """With the given penalty, or that of the least leave-one-out error."""
+        share = weight / weight.sum()
+        root = np.sqrt(len(y) * share)
+        mean = float(share @ y)
+        A = _centred(K, share, share @ K) * root[:, None] * root
+        d, U = np.linalg.eigh((A + A.T) / 2)
+        d = np.maximum(d, 0.0)
+        unit = max(float(d.mean()), 1e-300)
+        target = U.T @ (root * (y - mean))
+        errors = {} if penalty is not None else {a: _left_out(U, d, a * unit, target, share) for a in GRID}
+        chosen = penalty if penalty is not None else least(errors)
+        coef = root * (U @ (target / (d + chosen * unit)))
+        return cls(coef, mean, share, float(chosen), errors)
+
+    def predict(self, rows: Array, K: Array) -> Array:
+        """Of kernel `rows` of new samples against the training samples, whose kernel is `K`."""
+        return np.asarray(self.mean + _centred(rows, self.weight, self.weight @ K) @ self.coef)
+
+
+def _centred(rows: Array, share: Array, columns: Array) -> Array:
+    """Kernel values after the weighted mean of the training samples is subtracted in feature space."""
+    return np.asarray(rows - (rows @ share)[:, None] - columns + float(columns @ share))
+
+
+def _left_out(U: Array, d: Array, a: float, target: Array, share: Array) -> float:
+    """Weighted mean squared error of predictions of samples left out one at a time."""
+    kept_part = d / (d + a)
+    residual = U @ (target * (1 - kept_part))
+    leverage = (U**2) @ kept_part + share
+    return float(np.mean((residual / np.maximum(1 - leverage, 1e-6)) ** 2))

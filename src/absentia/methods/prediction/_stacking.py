@@ -1,0 +1,184 @@
+"""Stacking of views: what each view says of held-out samples, and a model of what to make of it.
+
+One classifier per view gives chances ``p_v(k)`` of samples that it has not seen; their log-odds
+``L_v(k) = log(p_v(k) / pi(k))`` against the classes' frequencies are what the second model learns from.
+By default it has one weight per view and one offset per class,
+
+    log-odds of class k  =  b_k + sum_v w_v L_v(k),
+
+with w >= 0 (a view that says "yes" is never read as "no"), by least log-loss with a ridge that draws the
+weights to one over the number of views.  An absent view contributes zero (it says what the frequencies
+say), or what the other views' log-odds lead one to expect: imputed at the level of the second model, as
+W. van Loon, M. Fokkema, B. Szabo & M. de Rooij do ("View selection in multi-view stacking", Advances in
+Data Analysis and Classification, 2022).
+"""
+
+from dataclasses import KW_ONLY
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from absentia.core import Array, NonNegative, kept, method
+from absentia.methods.prediction._perview import PerView, softmax
+
+RIDGE = 1e-2
+
+
+@kept
+class Meta(NamedTuple):
+    """One weight per view, one offset per class."""
+
+    weights: Array
+    offsets: Array
+
+    @classmethod
+    def fit(cls, L: Array, y: Array, weight: Array, penalty: float, nonnegative: bool) -> Any:
+        """By least log-loss of `L`, views x samples x classes."""
+        V, _, k = L.shape
+        start, own = np.full(V, 1 / V), np.eye(k)[y]
+        share = weight / weight.sum()
+
+        def objective(parameters: Array) -> tuple[float, Array]:
+            w, b = parameters[:V], parameters[V:]
+            chances = softmax(b + np.tensordot(w, L, 1))
+            off = (chances - own) * share[:, None]
+            value = -float(share @ np.log(np.maximum((chances * own).sum(axis=1), 1e-300)))
+            away = w - start
+            slopes = np.tensordot(L, off, 2) + penalty * away
+            return value + penalty / 2 * away @ away + RIDGE / 2 * b @ b, np.r_[
+                slopes, off.sum(axis=0) + RIDGE * b
+            ]
+
+        bounds = [(0.0 if nonnegative else None, None)] * V + [(None, None)] * k
+        found = minimize(
+            objective,
+            np.r_[start, np.zeros(k)],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"ftol": 0, "gtol": 1e-9, "maxiter": 500},
+        )
+        return cls(found.x[:V], found.x[V:])
+
+    def chances(self, L: Array) -> Array:
+        return softmax(self.offsets + np.tensordot(self.weights, L, 1))
+
+
+@kept
+class Expected(NamedTuple):
+    """Log-odds of one view, class by class, from those of the others: ridge regression through zero."""
+
+    slopes: Array  # views x views: how much of each other view's log-odds
+
+    @classmethod
+    def learn(cls, L: Array, has: Array) -> Any:
+        """From samples that have the view; absent others count as zero."""
+        V = len(L)
+        slopes = np.zeros((V, V))
+        for v in range(V):
+            others = np.array([u for u in range(V) if u != v], dtype=int)
+            A = L[others][:, has[v]].reshape(len(others), -1)
+            if A.size:
+                gram = A @ A.T
+                gram[np.diag_indices_from(gram)] += 1e-2 * max(float(np.trace(gram)), 1e-300) / len(gram)
+                slopes[v, others] = np.linalg.solve(gram, A @ L[v, has[v]].ravel())
+        return cls(slopes)
+
+    def filled(self, L: Array, has: Array) -> Array:
+        guess = np.tensordot(self.slopes, L, 1)
+        return np.where(has[:, :, None], L, guess)
+
+
+@method
+class ViewStacking(PerView):
+    """Classifiers of the views, and a model that learns what to make of what they say.
+
+    Takes :class:`Views` or square :class:`KernelViews`.
+
+    Parameters
+    ----------
+    estimator : classifier or None
+        Of the views, as in :class:`LateFusion`.
+    final : classifier or None
+        Learns from the views' log-odds side by side, views x classes columns; None: one weight per view
+        and one offset per class.
+    absent : {"zero", "impute"}, default "zero"
+        What absent views contribute: nothing, or what the log-odds of the others lead one to expect.
+    nonnegative : bool, default True
+        No negative weights.  Only without `final`.
+    penalty : float, default 0.1
+        How strongly weights are drawn to equal ones.  Only without `final`.
+    kernel, class_weight
+        As in :class:`LateFusion`.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_views,)
+        Of the views.  Only without `final`.
+    classes_, names_in_, ids_
+
+    Examples
+    --------
+    >>> from absentia import ViewStacking, datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> ViewStacking().fit(views, y < 5).weights_.shape
+    (6,)
+    """
+
+    estimator: Any = None
+    _: KW_ONLY
+    final: Any = None
+    absent: Literal["zero", "impute"] = "zero"
+    nonnegative: bool = True
+    penalty: NonNegative = 0.1
+    kernel: Any = "rbf"
+    class_weight: Any = None
+
+    def _assemble(self, X: Any, y: Array, weight: Array) -> None:
+        self._learn_views(X, y, weight)
+        L, has = self._log_odds(self._held_out(X, y, weight)), X.observed.T
+        self._expected = Expected.learn(L, has) if self.absent == "impute" else None
+        L = self._filled(L, has)
+        if self.final is None:
+            self._meta = Meta.fit(L, y, weight, self.penalty, self.nonnegative)
+        else:
+            self._meta = clone(self.final).fit(_columns(L), y, sample_weight=weight)
+
+    def _learn(self, X: Any, y: Array, weight: Array) -> None:
+        super()._learn(X, y, weight)
+        if self.final is None:
+            self.weights_ = np.zeros(X.n_views)
+            self.weights_[[X.names.index(name) for name in self._arrangement.views]] = self._meta.weights
+
+    def _filled(self, L: Array, has: Array) -> Array:
+        return L if self._expected is None else self._expected.filled(L, has)
+
+    def _chance_rows(self, X: Any) -> Array:
+        L = self._filled(self._log_odds(self._said(X)), X.observed.T)
+        return np.asarray(
+            self._meta.chances(L) if self.final is None else self._meta.predict_proba(_columns(L))
+        )
+
+    def contributions(self, X: Any) -> Array:
+        """What each view adds to the log-odds of each sample's classes, rows x views x classes.
+
+        Only without `final`.  Views that are absent add what was imputed, or zero.
+        """
+        X = self._check_rows(X)
+        if self.final is not None:
+            raise ValueError(
+                "contributions of views are those of the default second model; give final=None"
+            )
+        return self._in_views(X, self._parts_of_rows)
+
+    def _parts_of_rows(self, X: Any) -> Array:
+        L = self._filled(self._log_odds(self._said(X)), X.observed.T)
+        return np.asarray((self._meta.weights[:, None, None] * L).transpose(1, 0, 2))
+
+
+def _columns(L: Array) -> Array:
+    """Log-odds of views x samples x classes as a table of samples."""
+    return np.ascontiguousarray(L.transpose(1, 0, 2).reshape(L.shape[1], -1))

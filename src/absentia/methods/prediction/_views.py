@@ -1,0 +1,122 @@
+"""One classifier per view, learned from the samples that have it: chances, and how much they are worth."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import clone
+
+from absentia.core import Array, kept
+from absentia.data import KernelViews, Views, folds
+from absentia.methods.prediction._pricing import log_loss
+
+FOLDS = 5
+FEWEST = 3  # samples of a class that a view must have to learn it: fewer cannot be split and split again
+FLOOR = 1e-4  # the least chance: no view alone rules a class out
+
+
+@kept
+class OneView(NamedTuple):
+    """A classifier of one view, and the classes that it knows, as positions among all classes.
+
+    Classes that too few samples with the view have keep their frequency, `rest`.
+    """
+
+    estimator: Any
+    known: Array
+    rest: Array
+    means: Array | None  # of features, where the estimator takes a table without gaps
+
+    @classmethod
+    def fit(cls, estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Any:
+        """Learned from samples that all have the one view of `X`; None if that tells no classes apart."""
+        counts = np.bincount(y, minlength=len(prior))
+        known = np.flatnonzero(counts >= FEWEST)
+        if len(known) < 2:
+            return None
+        rows = np.flatnonzero(np.isin(y, known))
+        made, means = clone(estimator), None
+        part = _part(X, rows, rows)
+        if not takes_views(made):
+            means = _means(part)
+            part = _table(part, means)
+        options = {"sample_weight": weight[rows]} if _weighs(made) else {}
+        made.fit(part, y[rows], **options)
+        rest = np.where(counts >= FEWEST, 0.0, prior)
+        return cls(made, known, rest, means)
+
+    def chances(self, X: Any) -> Array:
+        """Chances of all classes for samples that all have the view."""
+        given = X if self.means is None else _table(X, self.means)
+        found = np.tile(self.rest, (len(X), 1))
+        found[:, self.known] = (1 - self.rest.sum()) * self.estimator.predict_proba(given)
+        found = np.maximum(found, FLOOR)
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def held_out(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Array:
+    """Chances of samples by classifiers that were learned from other folds; the prior where none could."""
+    found = np.tile(prior, (len(y), 1))
+    fewest = max(2, min(FOLDS, int(np.bincount(y)[np.unique(y)].min())))
+    for a, b in folds(np.arange(len(y)), y, fewest):
+        one = OneView.fit(estimator, _part(X, a, a), y[a], weight[a], prior)
+        if one is not None:
+            found[b] = one.chances(_part(X, b, a))
+    return found
+
+
+def skill(chances: Array, y: Array, weight: Array, prior: Array) -> float:
+    """The share of the prior's log-loss that held-out chances save; not below zero."""
+    blind = log_loss(np.tile(prior, (len(y), 1)), y, weight)
+    return max(0.0, 1 - log_loss(chances, y, weight) / blind) if blind > 0 else 0.0
+
+
+def takes_views(estimator: Any) -> bool:
+    """Whether it is one of ours, which take views or kernels; others get a table of features."""
+    return hasattr(estimator, "names_in_") or hasattr(type(estimator), "_check_rows")
+
+
+def check_base(estimator: Any, X: Any) -> None:
+    """Raise unless the estimator can be used for every view of `X`."""
+    if (
+        isinstance(estimator, type)
+        or not hasattr(estimator, "fit")
+        or not hasattr(estimator, "predict_proba")
+    ):
+        raise ValueError(f"estimator must be an unfitted classifier with predict_proba, not {estimator!r}")
+    if isinstance(X, KernelViews) and not takes_views(estimator):
+        raise ValueError(
+            f"{type(estimator).__name__} takes features, but kernels came; give estimator=None"
+        )
+
+
+def of_view(X: Any, name: str, rows: Array) -> Any:
+    """One view of the samples `rows`, for learning."""
+    return _part(X.select([name]), rows, rows)
+
+
+def _part(X: Any, rows: Array, columns: Array) -> Any:
+    return X[rows] if isinstance(X, Views) else X[np.ix_(rows, columns)]
+
+
+def _block(X: Any) -> Array:
+    block = X.block(X.names[0])
+    return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block, dtype=np.float64)
+
+
+def _means(X: Any) -> Array:
+    table = _block(X)
+    seen = ~np.isnan(table)
+    return np.where(seen, table, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+
+
+def _table(X: Any, means: Array) -> Array:
+    """Features of samples that all have the view, gaps filled with the training samples' means."""
+    table = _block(X)
+    return np.where(np.isnan(table), means, table)
+
+
+def _weighs(estimator: Any) -> bool:
+    from sklearn.utils.validation import has_fit_parameter
+
+    return bool(has_fit_parameter(estimator, "sample_weight"))
