@@ -7,6 +7,7 @@ from absentia import (
     AbsentMKLClassifier,
     AverageKernelSVC,
     EMFill,
+    JoinedClassifier,
     KNNFill,
     MeanFill,
     MKLClassifier,
@@ -63,6 +64,10 @@ CLASSIFIERS = {
     "alignment": AverageKernelSVC("alignment"),
     "margin": AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     "mmaf": MMAFClassifier(0.01, max_iter=50),
+    "forest": JoinedClassifier(n_trees=20),
+    "boosting": JoinedClassifier("boosting", n_trees=10),
+    "linear": JoinedClassifier("logistic"),
+    "linear svm": JoinedClassifier("svm"),
     "nearest mean": NearestMean(),  # no method of the package: what the base does for the smallest one
 }
 

@@ -37,6 +37,8 @@ from absentia.methods.matrix import PMARegressor as PMARegressor
 from absentia.methods.matrix import PMATensorImputer as PMATensorImputer
 from absentia.methods.models import load as load
 from absentia.methods.models import save as save
+from absentia.methods.prediction import JoinedClassifier as JoinedClassifier
+from absentia.methods.prediction import JoinedRegressor as JoinedRegressor
 from absentia.methods.representation import MIC as MIC
 from absentia.methods.representation import ViewEmbedding as ViewEmbedding
 from absentia.methods.representation import embed as embed

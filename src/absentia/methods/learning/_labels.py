@@ -51,6 +51,19 @@ def check_labels(X: Presence, y: Any, sample_weight: Any = None) -> Labels:
     return Labels(y, weight, classes, np.where(classes[place] == y, place, -1))
 
 
+def check_targets(X: Presence, y: Any, sample_weight: Any = None) -> tuple[Array, Array]:
+    """One finite number per sample, and how much each counts."""
+    if np.iscomplexobj(y):
+        raise ValueError("targets are complex numbers; real ones are wanted")
+    y = as_targets(X, y, "target").astype(np.float64)
+    if not np.isfinite(y).all():
+        raise ValueError(f"one finite target for each of {len(X)} samples is wanted; some are infinite")
+    if not X.observed.any():
+        raise ValueError("no view is observed for any sample; there is nothing to learn from")
+    X.demand_order(sample_weight, "sample_weight")
+    return y, sample_weights(sample_weight, len(y))
+
+
 def as_targets(X: Presence, y: Any, what: str = "label") -> Array:
     """One known value per sample, in the order of the samples; `what` is what they are called in errors."""
     X.demand_order(y)
