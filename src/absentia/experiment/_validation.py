@@ -181,7 +181,7 @@ def cross_validate(
             averaged[test] = average.set_params(svc__C=C).fit(kernels, y[train]).predict(rows)
         values, sizes = np.unique(y[train], return_counts=True)
         majority[test] = values[sizes.argmax()]
-        chosen += [] if (own := price(classifier)) is None else [own]
+        chosen += [] if (C_ := price(classifier)) is None else [C_]
         averaged_prices.append(C)
     found = chances if wanted else None
     prices = tuple(chosen), tuple(averaged_prices)

@@ -118,7 +118,7 @@ def test_every_classifier_is_to_be_had_by_name_with_what_it_declares(name):
     if "--probability" in flags:
         np.testing.assert_allclose(classifier.predict_proba(X).sum(axis=1), 1)
     if "--C" in flags:
-        with pytest.raises(ValueError, match="--C is a number above 0.*, not '-1'"):
+        with pytest.raises(ValueError, match=r"--C is a number above 0.*, not '-1'"):
             entry.read({"--C": "-1"})
 
 

@@ -1,7 +1,7 @@
 """Learning from incomplete kernels and features."""
 
 from absentia.methods.learning._average import AverageKernelSVC
-from absentia.methods.learning._base import Classifier, Learner, mixed, warn_of_empty
+from absentia.methods.learning._base import Classifier, Learner
 from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._labels import as_targets, check_targets, one_against_rest
 from absentia.methods.learning._machines import KernelClassifier

@@ -19,11 +19,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Method, suited_to, unwatched, warn
-from absentia.data import AbsenceWarning, Presence, shown
+from absentia.core import Array, Method, suited_to, unwatched
 from absentia.methods.learning._chances import calibrated
 from absentia.methods.learning._inputs import INPUTS, Either, Features, Kernels
-from absentia.methods.learning._labels import Labels, as_targets, check_labels
+from absentia.methods.learning._labels import Labels, as_targets, check_labels, warn_of_empty
 
 FAINT = 0.01  # share of what was learned below which the prior begins to count
 
@@ -77,14 +76,6 @@ class Learner(Method, ABC):
         self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
         self._widths = self._input.widths(X)
         self.n_features_in_ = sum(self._widths)
-
-
-def warn_of_empty(X: Presence) -> None:
-    """Name a sample without any view, if there is one."""
-    empty = ~X.observed.any(axis=1)
-    if empty.any():
-        who = f"{empty.sum()} sample(s) without any view, e.g. {shown(X.ids[np.argmax(empty)])},"
-        warn(f"{who} take no part in training", AbsenceWarning)
 
 
 class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
@@ -169,7 +160,8 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
 
     def _chances_of(self, X: Any) -> Array:
         """Chances of the classes, rows x classes; rows that reach nothing are not read."""
-        return np.asarray(self._chances.predict(self._with_prior(X)))
+        chances: Any = self._chances
+        return np.asarray(chances.predict(self._with_prior(X)))
 
     def _fit_again(self, X: Any, labels: Labels, rows: Array) -> Self:
         """The same method without chances, fitted to the samples `rows`."""

@@ -26,7 +26,7 @@ from sklearn.base import RegressorMixin
 
 from absentia.core import Array, Callback, NonNegative, Positive, Range, method, suited_to
 from absentia.data import KernelViews, check_kernels
-from absentia.methods.learning._base import mixed, warn_of_empty
+from absentia.methods.learning._base import mixed
 from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._labels import as_targets, check_targets
 from absentia.methods.learning._machines import KernelClassifier, KernelMachine, Learned, Training, learn
@@ -149,7 +149,6 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         self._check_parameters()
         X = check_kernels(X, type(self).__name__)
         y, weight = check_targets(X, y, sample_weight)
-        warn_of_empty(X)
         self._prior = float(np.average(y, weights=weight))
         training = self._training(X, y, weight * X.observed.any(axis=1))
         box = Box.regression(y[training.order], training.bound, self.epsilon)

@@ -16,20 +16,13 @@ from sklearn.base import RegressorMixin
 
 from absentia.core import Array, Positive, RandomState, Whole, at_most, generator, method, suited_to
 from absentia.data import Views, joined
-from absentia.methods.learning import (
-    Classifier,
-    Learner,
-    Probability,
-    as_targets,
-    check_targets,
-    mixed,
-    warn_of_empty,
-)
+from absentia.methods.learning import Classifier, Learner, Probability, as_targets, check_targets
 from absentia.methods.prediction._arranging import Arrangement
 from absentia.methods.prediction._linear import Linear, logistic, machine, ridge
 from absentia.methods.prediction._trees import Trees, shortened
 
 N_TREES = {"forest": 500, "boosting": 100}
+LEAF = 20  # samples in a leaf of boosted trees at least, scikit-learn's number, once there are 160
 
 
 class Learned(NamedTuple):
@@ -67,9 +60,13 @@ def _boosting(task: Task) -> Learned:
 
     kind = HistGradientBoostingClassifier if task.classes else HistGradientBoostingRegressor
     rounds = task.n_trees or N_TREES["boosting"]
-    model = kind(max_iter=rounds, early_stopping=False, random_state=task.seed)
+    # scikit-learn wants a value in every column; a constant is never split
+    table = np.where(np.isnan(task.table).all(axis=0), 0.0, task.table)
+    leaf = min(LEAF, max(1, len(task.table) // 8))
+    options: dict[str, Any] = {"early_stopping": False, "random_state": task.seed}
+    model = kind(max_iter=rounds, min_samples_leaf=leaf, **options)
     with at_most(1, len(task.table)):  # sums of several threads would differ in the last digits
-        model.fit(task.table, task.y, sample_weight=task.weight)
+        model.fit(table, task.y, sample_weight=task.weight)
     trees, gain = Trees.of_boosting(model)
     return Learned(trees, trees.gains(gain))
 
@@ -138,11 +135,11 @@ class Joined(Learner):
 
     def _said(self, X: Views) -> Array:
         """What the model says of samples, rows x outputs."""
-        return self._model.predict(joined(X.select(self._views)))
+        return np.asarray(self._model.predict(joined(X.select(self._views))))
 
-    def _reach(self, X: Views) -> Array:
+    def _reach(self, X: Any) -> Array:
         """All, from any view that was learned from."""
-        return X.select(self._views).observed.any(axis=1, keepdims=True).astype(np.float64)
+        return np.asarray(X.select(self._views).observed.any(axis=1, keepdims=True), dtype=np.float64)
 
     def feature_importance(self) -> Any:
         """How much each feature counts in the model: a pandas DataFrame (view, feature, importance).
@@ -285,7 +282,6 @@ class JoinedRegressor(RegressorMixin, Joined):  # type: ignore[misc]
         self._check_parameters()
         X = self._input.check(X, self)
         y, weight = check_targets(X, y, sample_weight)
-        warn_of_empty(X)
         self._prior = float(np.average(y, weights=weight))
         with suited_to(len(X)):
             coded = self._input.learned(X, self)
@@ -297,7 +293,7 @@ class JoinedRegressor(RegressorMixin, Joined):  # type: ignore[misc]
     def predict(self, X: Views) -> Array:
         """Targets of the samples; the mean training target where no view is usable."""
         X = self._check_rows(X)
-        return mixed(self._reach(X), self._said(X), self._prior)[:, 0]
+        return np.where(self._reach(X) > 0, self._said(X), self._prior)[:, 0]
 
     def score(self, X: Views, y: Any, sample_weight: Any = None) -> float:
         """R^2, the share of the targets' variance that is explained; `y` is in the order of the samples."""

@@ -10,7 +10,7 @@ on the size of the rows, which grows with the number of features.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +18,13 @@ import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
-from absentia.core import Array, kept, least
+from absentia.core import Array, along_path, kept, least
 from absentia.data import column_scales, folds
 from absentia.methods.learning import one_against_rest
 from absentia.methods.learning.engine import Box, fit_machine
 from absentia.methods.prediction._trees import LINKS
 
-GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0)
 FOLDS = 5
 RANK = 1e-12  # eigenvalues below this share of the largest are rounding
 TOL = 1e-6
@@ -134,19 +134,18 @@ def machine_weights(F: Array, codes: Array, weight: Array, C: float) -> Weights:
 
 
 def _chosen(fit: Fit, loss: Any, rows: Rows, codes: Array, weight: Array) -> float:
-    """The price with the least held-out loss, the smallest of equals; 1 if a class has one sample."""
+    """The price with the least held-out loss, the smallest of equals; a middling one for lone samples."""
     prices, fewest = [C / rows.size for C in GRID], int(np.bincount(codes).min())
     if fewest < 2:
         return 1 / rows.size
     parts = folds(np.arange(len(codes)), codes, min(FOLDS, fewest))
-    curve: Mapping[float, float] = {
-        C: sum(
-            float(weight[b] @ loss(fit(rows.F[a], codes[a], weight[a], C), rows.F[b], codes[b]))
-            for a, b in parts
-        )
-        for C in prices
-    }
-    return least(curve)
+
+    def held_out(C: float) -> float:
+        found = [fit(rows.F[a], codes[a], weight[a], C) for a, _ in parts]
+        pairs = zip(found, parts, strict=True)
+        return float(sum(weight[b] @ loss(one, rows.F[b], codes[b]) for one, (_, b) in pairs))
+
+    return least(along_path(prices, held_out))
 
 
 def ridge(table: Array, y: Array, weight: Array, alpha: float | str) -> tuple[Linear, float]:

@@ -10,7 +10,7 @@ Predictions go through these arrays before a model is saved as well as afterward
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,8 @@ LINKS: dict[str, Callable[[Array], Array]] = {
 class Trees:
     """Many trees over `width` features.
 
-    `value` is nodes x outputs, or nodes x 1 with the output of each tree in `output`.  `start` is what every
-    sample begins with.  With `short`, features are compared as numbers of four bytes.
+    `value` is nodes x outputs, or nodes x 1 with the output of each tree in `output`.  `start` is what
+    every sample begins with.  With `short`, features are compared as numbers of four bytes.
     """
 
     feature: Array
@@ -113,9 +113,8 @@ class Trees:
             (t.feature, t.threshold, t.children_left, t.children_right, t.missing_go_to_left) for t in trees
         ]
         return cls(
-            *_stacked(pieces),
+            **_stacked(pieces),
             value=values / len(trees),
-            roots=_roots(pieces),
             output=np.zeros(len(trees), dtype=np.int32),
             start=np.zeros(values.shape[1]),
             width=int(forest.n_features_in_),
@@ -131,9 +130,8 @@ class Trees:
         start = np.array(model._baseline_prediction, dtype=np.float64).ravel()
         links = {1: "sigmoid"} if hasattr(model, "classes_") else {1: "identity"}
         trees = cls(
-            *_stacked(pieces),
+            **_stacked(pieces),
             value=np.concatenate([one["value"] for one in nodes])[:, None],
-            roots=_roots(pieces),
             output=np.tile(np.arange(len(start), dtype=np.int32), len(rounds)),
             start=start,
             width=int(model.n_features_in_),
@@ -153,17 +151,24 @@ def _piece(nodes: Any) -> tuple[Array, ...]:
     return (nodes["feature_idx"], nodes["num_threshold"], *sides, nodes["missing_go_to_left"])
 
 
-def _stacked(pieces: Sequence[tuple[Array, ...]]) -> Iterator[Array]:
-    """Feature, threshold, left, right, missing left of all trees, children counted from the first node."""
+def _stacked(pieces: Sequence[tuple[Array, ...]]) -> dict[str, Any]:
+    """The nodes of all trees, children counted from the first node."""
     feature, threshold, left, right, missing = zip(*pieces, strict=True)
     begins = _roots(pieces)
     inner = np.concatenate(left) >= 0
-    yield np.where(inner, np.concatenate(feature), 0).astype(np.int32)
-    yield np.where(inner, np.concatenate(threshold), 0.0)
-    for side in (left, right):
-        shifted = [np.where(one >= 0, one + b, -1) for one, b in zip(side, begins, strict=True)]
-        yield np.concatenate(shifted).astype(np.int32)
-    yield np.concatenate(missing).astype(bool) & inner
+
+    def shifted(side: Sequence[Array]) -> Array:
+        moved = [np.where(one >= 0, one + b, -1) for one, b in zip(side, begins, strict=True)]
+        return np.concatenate(moved).astype(np.int32)
+
+    return {
+        "feature": np.where(inner, np.concatenate(feature), 0).astype(np.int32),
+        "threshold": np.where(inner, np.concatenate(threshold), 0.0),
+        "left": shifted(left),
+        "right": shifted(right),
+        "missing_left": np.concatenate(missing).astype(bool) & inner,
+        "roots": begins,
+    }
 
 
 def _roots(pieces: Sequence[tuple[Array, ...]]) -> Array:
