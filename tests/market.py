@@ -65,7 +65,7 @@ CLASSIFIERS = {
     "margin": AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     "mmaf": MMAFClassifier(0.01, max_iter=50),
     "forest": JoinedClassifier(n_trees=20),
-    "boosting": JoinedClassifier("boosting", n_trees=10),
+    "boosting": JoinedClassifier("boosting", n_trees=40),
     "linear": JoinedClassifier("logistic"),
     "linear svm": JoinedClassifier("svm"),
     "nearest mean": NearestMean(),  # no method of the package: what the base does for the smallest one
