@@ -9,6 +9,7 @@ from absentia import (
     AverageKernelSVC,
     Chooser,
     EMFill,
+    JoinedClassifier,
     KNNFill,
     LateFusion,
     MeanFill,
@@ -77,6 +78,10 @@ CLASSIFIERS = {
     "chooser": Chooser(
         {"a": AbsentClassifier(None, C=1.0), "b": LateFusion(AbsentClassifier(None, C=1.0))}
     ),
+    "forest": JoinedClassifier(n_trees=20),
+    "boosting": JoinedClassifier("boosting", n_trees=40),
+    "linear": JoinedClassifier("logistic"),
+    "linear svm": JoinedClassifier("svm"),
     "nearest mean": NearestMean(),  # no method of the package: what the base does for the smallest one
 }
 

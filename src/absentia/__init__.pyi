@@ -39,6 +39,8 @@ from absentia.methods.models import load as load
 from absentia.methods.models import save as save
 from absentia.methods.prediction import AbsentClassifier as AbsentClassifier
 from absentia.methods.prediction import Chooser as Chooser
+from absentia.methods.prediction import JoinedClassifier as JoinedClassifier
+from absentia.methods.prediction import JoinedRegressor as JoinedRegressor
 from absentia.methods.prediction import LateFusion as LateFusion
 from absentia.methods.prediction import ViewStacking as ViewStacking
 from absentia.methods.representation import MIC as MIC

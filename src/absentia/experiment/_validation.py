@@ -10,6 +10,7 @@ Folds are cut by what the samples are, not by where they stand: the order of the
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class Plan:
     @property
     def searched(self) -> bool:
         """Whether C is to be chosen."""
-        return self.C is None and "C" in self.classifier.get_params()
+        return self.C is None and price(self.classifier) is not None
 
     @property
     def takes_kernels(self) -> bool:
@@ -71,6 +72,12 @@ class Validation:
     @property
     def n_folds(self) -> int:
         return len(self.averaged_prices)
+
+
+def price(classifier: Any) -> float | None:
+    """The C that a classifier has, or has chosen itself; None: it has none, or none yet."""
+    C = getattr(classifier, "C_", getattr(classifier, "C", None))
+    return float(C) if isinstance(C, Real) else None
 
 
 def learn(data: Views | KernelViews, y: Array, plan: Plan, tick: Tick = lambda: None) -> Model:
@@ -153,7 +160,7 @@ def cross_validate(
     y = np.asarray(y)
     classes = np.unique(y)
     predicted, averaged, majority = (np.empty_like(y) for _ in range(3))
-    wanted = bool(getattr(plan.classifier, "probability", False))
+    wanted = hasattr(plan.classifier, "predict_proba")
     chances, scores = (np.zeros((len(y), len(classes))) for _ in range(2))
     without = np.empty(data.observed.shape, dtype=y.dtype)
     chosen, averaged_prices = [], []
@@ -174,7 +181,7 @@ def cross_validate(
             averaged[test] = average.set_params(svc__C=C).fit(kernels, y[train]).predict(rows)
         values, sizes = np.unique(y[train], return_counts=True)
         majority[test] = values[sizes.argmax()]
-        chosen += [float(classifier.C)] if hasattr(classifier, "C") else []
+        chosen += [] if (C_ := price(classifier)) is None else [C_]
         averaged_prices.append(C)
     found = chances if wanted else None
     prices = tuple(chosen), tuple(averaged_prices)

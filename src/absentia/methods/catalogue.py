@@ -62,6 +62,7 @@ class Entry:
 
 _completer = partial(Entry, "completer", "kernels", "kernels")
 _classifier = partial(Entry, "classifier", "kernels", "classes")
+_joined = partial(Entry, "classifier", "features", "classes")
 _matrix = partial(Entry, "matrix", "a matrix", "a matrix")
 _labels = partial(Entry, "matrix", "features", "labels")
 
@@ -232,14 +233,51 @@ CATALOGUE: tuple[Entry, ...] = (
         "see that a view is poor where samples that lack it are near the boundary",
         {"weights": "margin"},
     ),
-    Entry(
-        "classifier",
-        "features",
-        "classes",
+    _joined(
         "mmaf",
         "learning:MMAFClassifier",
         "a linear machine on the features that each sample has; features comparable, few of them",
         "learn from kernels, or curved boundaries",
+    ),
+    _joined(
+        "forest",
+        "prediction:JoinedClassifier",
+        "a random forest on all features side by side, absent ones as they are; few assumptions",
+        "learn from kernels, or be sure with few samples and many features",
+        {"model": "forest"},
+        ("complete_cases", "C", "probability"),
+    ),
+    _joined(
+        "boosting",
+        "prediction:JoinedClassifier",
+        "boosted trees on all features side by side, absent ones as they are; hundreds of samples",
+        "learn from kernels, or from a few dozen samples",
+        {"model": "boosting"},
+        ("complete_cases", "C", "probability"),
+    ),
+    _joined(
+        "linear",
+        "prediction:JoinedClassifier",
+        "logistic regression on all features side by side, absent ones the mean; quick, easy to read",
+        "learn from kernels, or curved boundaries",
+        {"model": "logistic"},
+        ("complete_cases", "n_trees", "probability", "random_state"),
+    ),
+    _joined(
+        "linear-svm",
+        "prediction:JoinedClassifier",
+        "a linear machine on all features side by side, absent ones the mean",
+        "learn from kernels, or curved boundaries",
+        {"model": "svm"},
+        ("complete_cases", "n_trees", "random_state"),
+    ),
+    _joined(
+        "complete-cases",
+        "prediction:JoinedClassifier",
+        "baseline: logistic regression on the samples that have every view",
+        "learn where no sample of a class has every view",
+        {"model": "logistic", "complete_cases": True},
+        ("n_trees", "probability", "random_state"),
     ),
 )
 

@@ -51,7 +51,9 @@ def law(kind: str) -> Callable[[Law], Law]:
 
 def kinds(classifier: Any) -> list[str]:
     """The kinds of laws that a classifier has to obey."""
-    chances = "probability" in classifier.get_params()
+    chances = "probability" in classifier.get_params() and not hasattr(
+        clone(classifier).set_params(probability=False), "predict_proba"
+    )  # if it has none of its own
     iterative, machine = isinstance(classifier, Iterative), isinstance(classifier, KernelClassifier)
     has = {"every": True, "chances": chances, "iterative": iterative, "machine": machine}
     return [kind for kind in LAWS if has[kind]]

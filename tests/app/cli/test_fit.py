@@ -349,3 +349,40 @@ def test_markup_and_commas_in_names_and_ids_survive(tmp_path):
     assert {row["predicted"] for row in rows} == {"[u]x", 'y,"'}
     assert "view=b,c" in rows[0]
     assert 'probability=y,"' in rows[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "flags", "words"),
+    [
+        ("forest", ["--trees", "20"], "forest: 160 samples, 6 views, 3 classes\n"),
+        ("linear", [], "C = "),
+        ("linear-svm", ["--C", "0.01", "--no-report"], "C = 0.01 (given)"),
+    ],
+)
+def test_models_on_joined_features_are_fitted_and_applied(folder, tmp_path, method, flags, words):
+    model, out = tmp_path / "m.absentia", tmp_path / "p.csv"
+    call = ["fit", folder / "train.npz", "--labels", folder / "labels.csv", "--method", method, "-o", model]
+    result = run(*call, *flags)
+    assert result.returncode == 0, result.stderr
+    assert words in result.stdout
+    result = run("predict", model, folder / "new.npz", "-o", out)
+    assert result.returncode == 0, result.stderr
+    rows = table(out)
+    truth = np.array(["zero", "one", "two"])[np.load(folder / "truth.npy")]
+    assert np.mean([row["predicted"] == word for row, word in zip(rows, truth, strict=True)]) > 0.8
+    sums = [sum(float(row[f"probability={word}"]) for word in ("zero", "one", "two")) for row in rows]
+    np.testing.assert_allclose(sums, 1, atol=1e-5)
+
+
+def test_a_price_is_refused_where_there_is_none(folder, tmp_path):
+    call = [
+        "fit",
+        folder / "train.npz",
+        "--labels",
+        folder / "labels.csv",
+        "--method",
+        "forest",
+        "--C",
+        "1",
+    ]
+    refused(run(*call, "-o", tmp_path / "m.absentia"), "--C does not apply to method 'forest'")

@@ -111,7 +111,7 @@ def _plan(entry: Entry, options: dict[str, Any], probability: bool, C: str) -> P
     has = classifier.get_params()
     if "probability" in has:
         classifier.set_params(probability=probability)
-    if "C" not in has and price is not None:
+    if price is not None and ("C" not in has or "C" in entry.without):
         raise ValueError(f"--C does not apply to method {entry.name!r}")
     return Plan(classifier, C=price)
 
@@ -171,9 +171,10 @@ def _say_how_it_went(
 ) -> None:
     classifier, views = model.classifier, f"{len(model.names)} view{'' if len(model.names) == 1 else 's'}"
     parts = [f"{method}: {len(training.y)} samples, {views}, {len(model.classes)} classes"]
-    if hasattr(classifier, "C"):
+    found = experiment.price(classifier)
+    if found is not None:
         how = "given" if plan.C is not None else "chosen by cross-validation"
-        parts.append(f"C = {classifier.C:g} ({how})")
+        parts.append(f"C = {found:g} ({how})")
     if hasattr(classifier, "status_"):
         gap = f", duality gap {classifier.gap_:.1e}" if hasattr(classifier, "gap_") else ""
         parts.append(classifier.status_ + gap)
@@ -286,7 +287,7 @@ def _prices(plan: Plan, model: Model, judged: Validation) -> Mapping[str, str]:
     """The kernel and C of the method and of the baseline."""
     found = {"kernel": "as given" if model.kernels is None else kernels_in_words(model.kernels)}
     if judged.prices:
-        found["C"] = f"{model.classifier.C:g}; in the folds {_listed(judged.prices)}"
+        found["C"] = f"{experiment.price(model.classifier):g}; in the folds {_listed(judged.prices)}"
     return found | {f"C of the {AVERAGED}": f"in the folds {_listed(judged.averaged_prices)}"}
 
 

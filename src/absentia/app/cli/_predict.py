@@ -196,7 +196,7 @@ def block_rows(model: Model) -> int:
 def prediction_header(model: Model) -> list[str]:
     """The first line of the table of predictions."""
     classes = model.classes.tolist()
-    if getattr(model.classifier, "probability", False):
+    if hasattr(model.classifier, "predict_proba"):
         numbers = [f"probability={label}" for label in classes]
     else:
         numbers = [f"score={label}" for label in (classes if len(classes) > 2 else classes[1:])]
@@ -209,7 +209,7 @@ def prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[A
 
     from absentia.methods.models import check_scores
 
-    classifier, chances = model.classifier, getattr(model.classifier, "probability", False)
+    classifier, chances = model.classifier, hasattr(model.classifier, "predict_proba")
     with np.errstate(all="ignore"):  # what is not finite is refused below
         scores = classifier.decision_function(rows).reshape(len(rows), -1)
         check_scores(rows, scores)

@@ -19,11 +19,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Method, suited_to, unwatched, warn
-from absentia.data import AbsenceWarning, Presence, shown
+from absentia.core import Array, Method, suited_to, unwatched
 from absentia.methods.learning._chances import calibrated
 from absentia.methods.learning._inputs import INPUTS, Either, Features, Kernels
-from absentia.methods.learning._labels import Labels, as_targets, check_labels
+from absentia.methods.learning._labels import Labels, as_targets, check_labels, warn_of_empty
 
 FAINT = 0.01  # share of what was learned below which the prior begins to count
 
@@ -79,14 +78,6 @@ class Learner(Method, ABC):
         self.n_features_in_ = sum(self._widths)
 
 
-def warn_of_empty(X: Presence) -> None:
-    """Name a sample without any view, if there is one."""
-    empty = ~X.observed.any(axis=1)
-    if empty.any():
-        who = f"{empty.sum()} sample(s) without any view, e.g. {shown(X.ids[np.argmax(empty)])},"
-        warn(f"{who} take no part in training", AbsenceWarning)
-
-
 class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     """Base of everything that learns classes from incomplete views or kernels.
 
@@ -132,11 +123,13 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         Rows without a usable view get the class frequencies, stretched to -1 to 1, and rows whose views
         carry less than a hundredth of what was learned something between.
         """
-        X = self._check_rows(X)
-        two = len(self.classes_) == 2
-        prior = 2 * (self._prior[1:] if two else self._prior) - 1
-        scores = mixed(self._reach(X), self._score(X), prior)
-        return scores[:, 0] if two else scores
+        scores = self._with_prior(self._check_rows(X))
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _with_prior(self, X: Any) -> Array:
+        """Scores, with the prior where views reach next to nothing; rows x 1 for two classes."""
+        prior = 2 * (self._prior[1:] if len(self.classes_) == 2 else self._prior) - 1
+        return mixed(self._reach(X), self._score(X), prior)
 
     def predict(self, X: Any) -> Array:
         """The class of each sample; the most frequent one where no view is usable."""
@@ -156,14 +149,19 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     def _offers_chances(self) -> bool:
         return bool(getattr(self, "probability", False))
 
-    @available_if(_offers_chances)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._offers_chances())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Chances of the classes, calibrated on held-out scores; frequencies where no view is usable."""
-        scores = self.decision_function(X).reshape(len(X), -1)
+        X = self._check_rows(X)
         if self._chances is None:
             raise NotFittedError(f"{type(self).__name__} was fitted without probability; fit it again")
         reach = self._reach(X).max(axis=1, keepdims=True)
-        return mixed(reach, self._chances.predict(scores), self._prior)
+        return mixed(reach, self._chances_of(X), self._prior)
+
+    def _chances_of(self, X: Any) -> Array:
+        """Chances of the classes, rows x classes; rows that reach nothing are not read."""
+        chances: Any = self._chances
+        return np.asarray(chances.predict(self._with_prior(X)))
 
     def _fit_again(self, X: Any, labels: Labels, rows: Array) -> Self:
         """The same method without chances, fitted to the samples `rows`."""

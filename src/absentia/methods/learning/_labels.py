@@ -7,8 +7,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from absentia.core import Array
-from absentia.data import Presence
+from absentia.core import Array, warn
+from absentia.data import AbsenceWarning, Presence, shown
 
 
 class Labels(NamedTuple):
@@ -49,6 +49,28 @@ def check_labels(X: Presence, y: Any, sample_weight: Any = None) -> Labels:
         )
     place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return Labels(y, weight, classes, np.where(classes[place] == y, place, -1))
+
+
+def warn_of_empty(X: Presence) -> None:
+    """Name a sample without any view, if there is one."""
+    empty = ~X.observed.any(axis=1)
+    if empty.any():
+        who = f"{empty.sum()} sample(s) without any view, e.g. {shown(X.ids[np.argmax(empty)])},"
+        warn(f"{who} take no part in training", AbsenceWarning)
+
+
+def check_targets(X: Presence, y: Any, sample_weight: Any = None) -> tuple[Array, Array]:
+    """One finite number per sample, and how much each counts; a sample without any view is named."""
+    if np.iscomplexobj(y):
+        raise ValueError("targets are complex numbers; real ones are wanted")
+    y = as_targets(X, y, "target").astype(np.float64)
+    if not np.isfinite(y).all():
+        raise ValueError(f"one finite target for each of {len(X)} samples is wanted; some are infinite")
+    if not X.observed.any():
+        raise ValueError("no view is observed for any sample; there is nothing to learn from")
+    warn_of_empty(X)
+    X.demand_order(sample_weight, "sample_weight")
+    return y, sample_weights(sample_weight, len(y))
 
 
 def as_targets(X: Presence, y: Any, what: str = "label") -> Array:

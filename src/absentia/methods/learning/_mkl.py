@@ -26,9 +26,9 @@ from sklearn.base import RegressorMixin
 
 from absentia.core import Array, Callback, NonNegative, Positive, Range, method, suited_to
 from absentia.data import KernelViews, check_kernels
-from absentia.methods.learning._base import mixed, warn_of_empty
+from absentia.methods.learning._base import mixed
 from absentia.methods.learning._chances import Probability
-from absentia.methods.learning._labels import as_targets, sample_weights
+from absentia.methods.learning._labels import as_targets, check_targets
 from absentia.methods.learning._machines import KernelClassifier, KernelMachine, Learned, Training, learn
 from absentia.methods.learning.engine import Box, NormBall, Polytope, Region
 
@@ -148,16 +148,7 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         """Learn from square kernels of the training samples and their targets."""
         self._check_parameters()
         X = check_kernels(X, type(self).__name__)
-        if np.iscomplexobj(y):
-            raise ValueError("targets are complex numbers; real ones are wanted")
-        y = as_targets(X, y, "target").astype(np.float64)
-        if not np.isfinite(y).all():
-            raise ValueError(f"one finite target for each of {len(X)} samples is wanted; some are infinite")
-        if not X.observed.any():
-            raise ValueError("no view is observed for any sample; there is nothing to learn from")
-        warn_of_empty(X)
-        X.demand_order(sample_weight, "sample_weight")
-        weight = sample_weights(sample_weight, len(y))
+        y, weight = check_targets(X, y, sample_weight)
         self._prior = float(np.average(y, weights=weight))
         training = self._training(X, y, weight * X.observed.any(axis=1))
         box = Box.regression(y[training.order], training.bound, self.epsilon)

@@ -24,10 +24,9 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from absentia.core import Array, Callback, Iterative, Positive, Share, Solution, Whole, method
-from absentia.data import Views, sample_order, table_profile
+from absentia.data import Views, column_scales, joined, sample_order, table_profile
 from absentia.methods.learning._base import Classifier
 from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._labels import one_against_rest
@@ -120,7 +119,7 @@ class MMAFClassifier(Classifier, Iterative):
     _takes = "views"
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
-        table = _joined(X)
+        table = joined(X)
         self._learn_scales(table[weight > 0])
         values, present = self._scaled(table)
         # in an order of their own, so that the order in which samples come changes nothing
@@ -134,13 +133,9 @@ class MMAFClassifier(Classifier, Iterative):
         self._record(max((end for _, end in found), key=lambda s: (not s.converged, s.n_iter)))
 
     def _learn_scales(self, table: Array) -> None:
-        seen = ~np.isnan(table)
-        count = np.maximum(seen.sum(axis=0), 1)
-        filled = np.where(seen, table, 0.0)
-        mean = filled.sum(axis=0) / count
-        deviation = np.sqrt((np.where(seen, table - mean, 0.0) ** 2).sum(axis=0) / count)
+        mean, scale = column_scales(table)
         self._mean = mean if self.standardize else np.zeros_like(mean)
-        self._scale = np.where(deviation > 0, deviation, 1.0) if self.standardize else np.ones_like(mean)
+        self._scale = scale if self.standardize else np.ones_like(mean)
 
     def _scaled(self, table: Array) -> tuple[Array, Array]:
         """Standardised values, zero where absent, and which are there."""
@@ -149,7 +144,7 @@ class MMAFClassifier(Classifier, Iterative):
 
     def _score(self, X: Views) -> Array:
         """In units of each sample's own margin; see :class:`AbsentMKLClassifier`."""
-        values, present = self._scaled(_joined(X))
+        values, present = self._scaled(joined(X))
         tau = np.column_stack([share(present, w, self.tau_min) for w in self.coef_])
         scores = values @ self.coef_.T
         return (scores + self.bias_) / tau if len(self.classes_) == 2 else scores / tau + self.bias_
@@ -157,16 +152,5 @@ class MMAFClassifier(Classifier, Iterative):
     def _reach(self, X: Views) -> Array:
         """Share of each machine's normal vector in the features that are there; 0 where it is rounding."""
         total = np.linalg.norm(self.coef_, axis=1)
-        reach = np.sqrt(~np.isnan(_joined(X)) @ self.coef_.T**2) / np.where(total > 0, total, 1.0)
+        reach = np.sqrt(~np.isnan(joined(X)) @ self.coef_.T**2) / np.where(total > 0, total, 1.0)
         return np.where(reach > DUST, reach, 0.0)
-
-
-def _joined(X: Views) -> Array:
-    """All features side by side, NaN where absent."""
-    parts = []
-    for v, name in enumerate(X.names):
-        block = X.block(name)
-        part = np.full((len(X), block.shape[1]), np.nan)
-        part[X.observed[:, v]] = block.toarray() if scipy.sparse.issparse(block) else block
-        parts.append(part)
-    return np.hstack(parts)
