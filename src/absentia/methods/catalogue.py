@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from absentia.core import Parameter, check_name, parameters_of
 
-Family = Literal["completer", "classifier", "regressor", "representation", "matrix"]
+Family = Literal["completer", "classifier", "regressor", "representation", "matrix", "survival"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class Entry:
 
 _completer = partial(Entry, "completer", "kernels", "kernels")
 _classifier = partial(Entry, "classifier", "kernels", "classes")
+_survival = partial(Entry, "survival", "views or kernels", "risks")
 _matrix = partial(Entry, "matrix", "a matrix", "a matrix")
 _labels = partial(Entry, "matrix", "features", "labels")
 
@@ -240,6 +241,21 @@ CATALOGUE: tuple[Entry, ...] = (
         "learning:MMAFClassifier",
         "a linear machine on the features that each sample has; features comparable, few of them",
         "learn from kernels, or curved boundaries",
+    ),
+    _survival(
+        "cox",
+        "prediction:AbsentSurvival",
+        "times and events: ridge Cox regression on the average of the completed kernels",
+        "",
+        {"combine": "average"},
+    ),
+    _survival(
+        "cox-fusion",
+        "prediction:AbsentSurvival",
+        "the same for each view on the samples that have it, risks averaged; nothing is completed",
+        "",
+        {"combine": "fusion"},
+        ("completer",),
     ),
 )
 

@@ -1,1 +1,3 @@
 """From incomplete views to predictions, in one estimator."""
+
+from absentia.methods.prediction._survival import AbsentSurvival
