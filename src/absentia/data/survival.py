@@ -142,27 +142,36 @@ def concordance_index(time: Any, event: Any, risk: Any) -> float:
     >>> concordance_index([1, 2, 3], [1, 1, 0], [0.9, 0.2, 0.5])
     0.6666666666666666
     """
-    right, ties, pairs = _compared(time, event, risk)
-    if not pairs:
+    right, pairs = concordant_pairs(time, event, risk)
+    if not pairs.any():
         raise ValueError("no two samples can be compared: nobody had the event before another's time")
-    return (right + ties / 2) / pairs
+    return float(right.sum() / pairs.sum())
 
 
-def _compared(time: Any, event: Any, risk: Any) -> tuple[int, int, int]:
-    """How many pairs are in order, tied in risk, and comparable."""
+def concordant_pairs(time: Any, event: Any, risk: Any) -> tuple[Array, Array]:
+    """How many comparable pairs of each sample are in order (equal risks: half), and how many there are.
+
+    Every pair is counted with both of its samples.
+
+    Parameters
+    ----------
+    time, event, risk : array of shape (n_samples,)
+        As in :func:`concordance_index`.
+    """
     time, event = _checked(time, event, np.arange(len(time)))
     risk = np.asarray(risk, dtype=np.float64)
     if risk.shape != time.shape or not np.isfinite(risk).all():
         raise ValueError(f"risks must be {len(time)} numbers, one for each sample")
-    right = ties = pairs = 0
+    right, pairs = np.zeros(len(time)), np.zeros(len(time))
     happened = np.flatnonzero(event)
     for rows in np.array_split(happened, max(1, len(happened) * len(time) // BLOCK)):
         later = time[rows, None] < time
         later |= (time[rows, None] == time) & ~event
-        right += int((later & (risk[rows, None] > risk)).sum())
-        ties += int((later & (risk[rows, None] == risk)).sum())
-        pairs += int(later.sum())
-    return right, ties, pairs
+        order = later * (1 + np.sign(risk[rows, None] - risk)) / 2
+        for count, found in ((right, order), (pairs, later)):
+            count += found.sum(axis=0)
+            count[rows] += found.sum(axis=1)
+    return right, pairs
 
 
 # --------------------------------------------------------------------------------------- Kaplan-Meier

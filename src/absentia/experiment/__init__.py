@@ -2,4 +2,12 @@
 
 from absentia.experiment._completions import Completions, accuracy, complete_all
 from absentia.experiment._quality import Quality, beside_others, hidden_errors, unexplained
+from absentia.experiment._survival import (
+    FEWEST_EVENTS,
+    Outlook,
+    check_events,
+    concordance,
+    cross_validate_survival,
+    gained,
+)
 from absentia.experiment._validation import FEWEST, Plan, Validation, check_classes, cross_validate, learn

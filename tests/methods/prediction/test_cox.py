@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from absentia.data.survival import Survival
-from absentia.methods.prediction._cox import (
-    Likelihood,
-    factors,
-    fit_cox,
-    minimise,
-    search,
-    survival_at,
-)
+from absentia.methods.prediction._cox import Likelihood, factors, fit_cox, minimise, search, survival_at
 from reference import cox
 
 
@@ -112,7 +105,8 @@ def test_the_penalty_is_the_one_of_largest_held_out_likelihood():
         curve.append(total)
         risks.append(risk)
     np.testing.assert_allclose(found.likelihoods, curve, atol=1e-5)
-    assert found.alpha == alphas[np.argmax(curve)] and found.alpha < 1e6
+    assert found.alpha == alphas[np.argmax(curve)]
+    assert found.alpha < 1e6
     np.testing.assert_allclose(found.risk, risks[np.argmax(curve)], atol=1e-4)
 
 

@@ -13,9 +13,11 @@ def test_views_become_complete_kernels_and_new_samples_rows_of_them():
     train, new = views[:40], views[40:]
     prepared = Prepared("rbf", "cvkt")
     K = prepared.fit(train)
-    assert K.observed.all() and K.shape == (40, 40)
+    assert K.observed.all()
+    assert K.shape == (40, 40)
     rows = prepared.rows(new)
-    assert rows.observed.all() and rows.shape == (20, 40)
+    assert rows.observed.all()
+    assert rows.shape == (20, 40)
     makes, completes = ViewKernels("rbf"), as_completer("cvkt")
     wanted = completes.fit_transform(makes.fit_transform(train))
     np.testing.assert_array_equal(K.to_dense(), wanted.to_dense())
@@ -34,7 +36,8 @@ def test_without_a_completer_absent_stays_absent_and_kernels_get_one_scale():
 def test_completers_come_by_name_or_as_they_are():
     assert as_completer(None) is None
     given = CVKT(rounds=2)
-    assert as_completer(given) is not given and as_completer(given).rounds == 2
+    assert as_completer(given) is not given
+    assert as_completer(given).rounds == 2
     with pytest.raises(ValueError, match="method 'cvtk'"):
         as_completer("cvtk")
     with pytest.raises(ValueError, match="a name, a completer or None"):

@@ -124,7 +124,7 @@ class Fused(NamedTuple):
         spreads = np.array([held_out[has, v].std() for v, has in enumerate(X.observed.T)])
         together = fused(held_out, X.observed, weights, spreads)
         likelihood = Likelihood.of(y, options.ties)
-        # a slope of its own brings risks back to the scale of log-hazards; below zero they would say nothing
+        # a slope brings risks back to the scale of log-hazards; below zero they say nothing
         slope = max(float(minimise(together[:, None], likelihood, 1.0).state.w[0]), 0.0)
         times, hazard = likelihood.hazard(slope * together)
         return cls(tuple(models), alphas, concordances, weights, spreads, slope, times, hazard)
@@ -213,7 +213,7 @@ class AbsentSurvival(Learner):
     ((2,), (2, 1))
     """
 
-    completer: None | str | Any = "cvkt"
+    completer: None | str | Any = "cvkt"  # noqa: RUF036 - a text is read as the first that it can be
     _: KW_ONLY
     kernel: Any = "rbf"
     combine: Literal["average", "fusion"] = "average"
