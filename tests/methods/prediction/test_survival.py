@@ -73,7 +73,8 @@ def test_fusion_is_the_weighted_mean_over_the_views_that_a_sample_has():
     K = ViewKernels().fit_transform(X).block("a")
     own = fit_cox(np.asarray(K), Survival(y["time"][has], y["event"][has]), 3.0)
     hidden = X.hide(X.observed & np.array([True, False, False]))
-    place = list(model.weights_).index("a")
+    place = model._prepared._makes.names_in_.index("a")
+    assert list(model.weights_) == ["a", "b", "noise"]
     expected = model._model.slope * own.risk(K) / only.spreads[place]
     np.testing.assert_allclose(model.predict(hidden)[has], expected, atol=1e-6)
 
@@ -198,3 +199,22 @@ def test_one_event_is_enough_and_the_catalogue_has_both():
     made = cox.make(**cox.read({"--alpha": "3", "--completer": "none", "--ties": "efron"}))
     assert (made.alpha, made.completer, made.ties) == (3.0, None, "efron")
     assert find("cox-fusion", "survival").make().combine == "fusion"
+
+
+@BOTH
+def test_views_that_all_new_samples_lack_may_be_left_out_and_strangers_are_ignored(combine):
+    X, y = patients()
+    model = AbsentSurvival(combine=combine, alpha=3.0).fit(X, y)
+    hidden = X.hide(X.observed & np.array([True, False, True]))
+    np.testing.assert_array_equal(model.predict(X.select(["noise", "a"])), model.predict(hidden))
+    more = Views.from_dict({"a": X.to_frame("a"), "else": X.to_frame("b")})
+    with pytest.warns(absentia.AbsenceWarning, match="'else'.* ignored"):
+        found = model.predict(more)
+    only = X.hide(X.observed & np.array([True, False, False]))
+    some = {i: risk for i, risk in zip(more.ids, found, strict=True)}
+    wanted = [some.get(i, 0.0) if has else 0.0 for i, has in zip(X.ids, X.observed[:, 0], strict=True)]
+    np.testing.assert_allclose(model.predict(only), wanted, atol=1e-9)
+    with pytest.raises(ValueError, match=r"\['else'\] came"):
+        model.predict(more.select(["else"]))
+    with pytest.raises((TypeError, ValueError), match="Views"):
+        model.predict(np.eye(3))

@@ -12,14 +12,14 @@ Nothing of it hangs on the order in which samples and views came: both are first
 their own, in which the folds that choose `alpha` are cut.
 """
 
-import warnings
 from dataclasses import KW_ONLY
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Positive, RandomState, generator, kept, method, suited_to, warn
-from absentia.data import AbsenceWarning, KernelViews, folds
+from absentia.data import AbsenceWarning, KernelViews, Presence, Views, folds, refusal
 from absentia.data.survival import Survival, as_survival, concordance_index
 from absentia.kernels import CombineKernels
 from absentia.methods.learning import Either, Learner, warn_of_empty
@@ -238,11 +238,11 @@ class AbsentSurvival(Learner):
             coded = self._input.learned(X, self)
             self._arranged = Arrangement.of(coded, usable.astype(float), y.time, y.event)
             order = self._arranged.samples
-            self._learn(self._arranged.train(X), Survival(y.time[order], y.event[order]))
+            self._learn(self._arranged.train(X), Survival(y.time[order], y.event[order]), X.names)
             self._remember(coded)
         return self
 
-    def _learn(self, X: Any, y: Survival) -> None:
+    def _learn(self, X: Any, y: Survival, names: tuple[str, ...]) -> None:
         rng = generator(self.random_state)
         options = Options(None if self.alpha == "cv" else float(self.alpha), self.ties, rng)
         self._prepared = Prepared(
@@ -257,7 +257,8 @@ class AbsentSurvival(Learner):
             self._model = model = Fused.learn(kernels, y, options)
             for name in ("alphas", "concordances", "weights"):
                 by_view = dict(zip(kernels.names, getattr(model, name).tolist(), strict=True))
-                setattr(self, "alpha_" if name == "alphas" else f"{name}_", by_view)
+                own = {view: by_view[view] for view in names if view in by_view}
+                setattr(self, "alpha_" if name == "alphas" else f"{name}_", own)
             if not model.slope:
                 warn("no view tells more than chance out of fold; every sample gets the same risk")
         self.event_times_ = self._model.baseline[0]
@@ -274,11 +275,30 @@ class AbsentSurvival(Learner):
         risk = np.zeros(len(rows))
         usable = np.flatnonzero(self._reach(rows)[:, 0] > 0)
         if len(usable):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", AbsenceWarning)  # said above
-                kernels = self._prepared.rows(self._arranged.rows(X, usable))
-            risk[usable] = self._model.risk(kernels)
+            risk[usable] = self._model.risk(self._prepared.rows(self._taken(X, usable)))
         return risk
+
+    def _check_rows(self, X: Any) -> Any:
+        """Who has which view, of new samples; views that they all lack may be left out of features."""
+        check_is_fitted(self, "names_in_")
+        if self._coding is None:
+            return super()._check_rows(X)
+        if not isinstance(X, Views):
+            raise refusal("views", X, type(self).__name__)
+        unknown = [name for name in X.names if name not in self.names_in_]
+        if len(unknown) == X.n_views:
+            raise ValueError(f"views {unknown} came, {list(self.names_in_)} were there in training")
+        if unknown:
+            warn(f"view(s) {unknown} were not there in training and are ignored", AbsenceWarning)
+        none = np.zeros(len(X), dtype=bool)
+        columns = [X.observed[:, X.names.index(v)] if v in X.names else none for v in self.names_in_]
+        return Presence(X.ids, self.names_in_, np.column_stack(columns))
+
+    def _taken(self, X: Any, which: Array) -> Any:
+        """The new samples `which`, in the views that were learned from."""
+        if not isinstance(X, Views):
+            return self._arranged.rows(X, which)
+        return X.select([name for name in self._arranged.views if name in X.names])[which]
 
     def predict_survival_function(self, X: Any, times: Any = None) -> Array:
         """Chances to have no event up to each of `times`, rows x times.
