@@ -1,9 +1,10 @@
 """Survival of leukaemia patients (CLL: overall survival, four views, naturally incomplete): concordance.
 
-Five times five folds with their share of the events; all that is learned, down to kernel widths, completion and
-penalty, is learned in the folds' training parts. Beside the methods stands the same model put together from
-other packages: scikit-learn's kernel PCA of the same kernels, and the ridge Cox regression of scikit-survival
-(or, without it, of lifelines), at the same penalty. Needs cll_mofaCLL.npz in the folder named by ABSENTIA_DATA.
+Five times five folds with their share of the events; all that is learned, down to kernel widths, completion
+and penalty, is learned in the folds' training parts. Beside the methods stands the same model put together
+from other packages: scikit-learn's kernel PCA of the same kernels, and the ridge Cox regression of
+scikit-survival (or, without it, of lifelines), at the same penalty. Needs cll_mofaCLL.npz in the folder
+named by ABSENTIA_DATA.
 """
 
 from __future__ import annotations

@@ -31,9 +31,7 @@ def test_only_samples_of_the_same_fold_are_compared():
 def test_the_jackknife_is_leaving_out_each_sample():
     y, risk = targets(25)
     none = np.zeros(25, dtype=int)
-    left = [
-        survival.concordance_index(*(np.delete(one, i) for one in (*y, risk))) for i in range(25)
-    ]
+    left = [survival.concordance_index(*(np.delete(one, i) for one in (*y, risk))) for i in range(25)]
     error = np.sqrt(24 / 25 * ((np.array(left) - np.mean(left)) ** 2).sum())
     found = concordance(y, risk, none)
     assert found.high - found.value == pytest.approx(1.959964 * error, rel=1e-6)

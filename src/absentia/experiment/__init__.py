@@ -3,7 +3,6 @@
 from absentia.experiment._completions import Completions, accuracy, complete_all
 from absentia.experiment._quality import Quality, beside_others, hidden_errors, unexplained
 from absentia.experiment._survival import (
-    FEWEST_EVENTS,
     Outlook,
     check_events,
     concordance,

@@ -46,11 +46,7 @@ def check_events(y: Any) -> None:
 
 
 def cross_validate_survival(
-    data: Views | KernelViews,
-    y: Any,
-    methods: Mapping[str, Any],
-    tick: Tick = lambda: None,
-    seed: int = 0,
+    data: Views | KernelViews, y: Any, methods: Mapping[str, Any], tick: Tick = lambda: None, seed: int = 0
 ) -> Outlook:
     """Risks that each of the `methods` tells of samples it has not seen, on the same folds."""
     time, event = as_survival(y, data)

@@ -211,7 +211,7 @@ def test_views_that_all_new_samples_lack_may_be_left_out_and_strangers_are_ignor
     with pytest.warns(absentia.AbsenceWarning, match="'else'.* ignored"):
         found = model.predict(more)
     only = X.hide(X.observed & np.array([True, False, False]))
-    some = {i: risk for i, risk in zip(more.ids, found, strict=True)}
+    some = dict(zip(more.ids, found, strict=True))
     wanted = [some.get(i, 0.0) if has else 0.0 for i, has in zip(X.ids, X.observed[:, 0], strict=True)]
     np.testing.assert_allclose(model.predict(only), wanted, atol=1e-9)
     with pytest.raises(ValueError, match=r"\['else'\] came"):

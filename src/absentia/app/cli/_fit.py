@@ -49,7 +49,7 @@ USUAL = "amkl-convex"
 AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
 
 OUTPUT = Parameter(name=["--output", "-o"], help="The model, .absentia or .npz; it holds no code.")
-METHOD = Parameter(help="How to learn; see --list. With times and events as labels: cox or cox-fusion.")
+METHOD = Parameter(help="How to learn; see --list. For --labels FILE:TIME,EVENT cox or cox-fusion.")
 PRICE = Parameter(name="--C", help="Price of a training error, or cv to choose it by cross-validation.")
 REPORT = Parameter(name="--report", help="Where to write the HTML report; by default beside the model.")
 NO_REPORT = Parameter(
@@ -83,8 +83,6 @@ def fit(
 
     Example: absentia fit breast/ --labels labels.csv:subtype -o model.absentia
 
-    With times and events (--labels clinical.csv:years,died) it learns risks: see --method.
-
     Ctrl-C stops; nothing is written then.
     """
     if list_methods:
@@ -93,13 +91,12 @@ def fit(
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
     check_threads(threads)
     check_kernel_names(kernel)
+    page = _report_place(data, output, labels, report, no_report)
     if is_survival(method, USUAL, data, source, labels):
-        place = _report_place(data, output, labels, report, no_report)
-        order = Order(data, labels, output, place, source, kernel, log, threads, json)
+        order = Order(data, labels, output, page, source, kernel, log, threads, json)
         return fit_survival(order, method, flags, C)
     entry = find(method, "classifier")
     plan = _plan(entry, entry.read(flags), probability, C)
-    page = _report_place(data, output, labels, report, no_report)
     with warnings_kept() as remarks:
         training = read_training(data, source, labels, kernel, log)
         with at_most(threads, len(training.y)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ def _learn(name: str, model: AbsentSurvival, training: Training, validate: bool)
         judged = None
         if validate:
             judged = experiment.cross_validate_survival(training.data, training.y, methods, tick)
-            judged = Outlook(judged.risks | {NOTHING: 0 * judged.fold}, judged.fold, judged.alphas)
+            judged = replace(judged, risks={**judged.risks, NOTHING: 0.0 * judged.fold})
         model.fit(training.data, training.y)
         tick()
     return judged
@@ -117,9 +117,7 @@ def _write(
 
 def _concordances(training: Training, outlook: Outlook) -> dict[str, Any]:
     y = Survival(training.y[:, 0], training.y[:, 1] == 1)
-    return {
-        name: experiment.concordance(y, risk, outlook.fold) for name, risk in outlook.risks.items()
-    }
+    return {name: experiment.concordance(y, risk, outlook.fold) for name, risk in outlook.risks.items()}
 
 
 def _about(entry: Entry, data: Path, training: Training, outlook: Outlook | None) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def _done(model: Model) -> str:
 
 
 def load_model(path: Path) -> Model:
-    """A model of classes or of survival; a pipeline of ours that ends in a classifier is one too, in Python."""
+    """A model of classes or survival; a pipeline of ours with a classifier is one too, in Python."""
     from absentia.methods import models
 
     fitted = models.load(path)

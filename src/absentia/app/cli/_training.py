@@ -55,7 +55,7 @@ def read_training(
     *,
     survival: bool = False,
 ) -> Training:
-    """Samples with a label (or, asked so, times and events) and a view; the others are counted, warned of."""
+    """Samples with a label (or, asked so, a time and an event) and a view; who has not is warned of."""
     with warnings.catch_warnings():
         # who has nothing is said below, in terms of what is learned from; all else is for the user
         warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
@@ -63,8 +63,8 @@ def read_training(
     found = find_labels(path, source, opened, labels)
     if survival and found.kind != "survival":
         raise ValueError(
-            f"{path}: labels {labels or 'of the manifest'!r} are {found.kind}; times and events are wanted: "
-            "--labels FILE:TIME,EVENT"
+            f"{path}: labels {labels or 'of the manifest'!r} are {found.kind}; times and events are "
+            "wanted: --labels FILE:TIME,EVENT"
         )
     if not survival and found.kind != "classes":
         raise ValueError(f"{path}: labels {labels or 'of the manifest'!r} are {OTHERWISE[found.kind]}")

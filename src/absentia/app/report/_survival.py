@@ -216,10 +216,8 @@ def curves(story: SurvivalStory) -> Curves:
     there = [k for k in range(len(GROUPS)) if (group == k).any()]
     verdict = "All samples are in one group: their risks are equal."
     if len(there) > 1:
-        test = log_rank(y.time, y.event, group)
-        verdict = f"The groups differ: {p_value(test.pvalue)}" if test.pvalue < 0.05 else ""
-        verdict = verdict or f"The groups differ no more than chance would make them ({p_value(test.pvalue)}"
-        verdict += ", log-rank test)." if "(" in verdict else " (log-rank test)."
+        p = p_value(log_rank(y.time, y.event, group).pvalue)
+        verdict = f"That they are the same curve is judged by a log-rank test: {p}."
     return Curves(
         curves=[_curve(k, line, y, group == k, most, ticks) for line, k in enumerate(reversed(there))],
         verdict=verdict,
