@@ -7,6 +7,7 @@ from absentia.data import KernelViews as KernelViews
 from absentia.data import Views as Views
 from absentia.data import metrics as metrics
 from absentia.data import missingness as missingness
+from absentia.data import survival as survival
 from absentia.files import read as read
 from absentia.files import write as write
 from absentia.kernels import CombineKernels as CombineKernels
@@ -38,6 +39,7 @@ from absentia.methods.matrix import PMATensorImputer as PMATensorImputer
 from absentia.methods.models import load as load
 from absentia.methods.models import save as save
 from absentia.methods.prediction import AbsentClassifier as AbsentClassifier
+from absentia.methods.prediction import AbsentSurvival as AbsentSurvival
 from absentia.methods.prediction import Chooser as Chooser
 from absentia.methods.prediction import JoinedClassifier as JoinedClassifier
 from absentia.methods.prediction import JoinedRegressor as JoinedRegressor

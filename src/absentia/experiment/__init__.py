@@ -2,6 +2,13 @@
 
 from absentia.experiment._completions import Completions, accuracy, complete_all
 from absentia.experiment._quality import Quality, beside_others, hidden_errors, unexplained
+from absentia.experiment._survival import (
+    Outlook,
+    check_events,
+    concordance,
+    cross_validate_survival,
+    gained,
+)
 from absentia.experiment._validation import (
     FEWEST,
     Plan,

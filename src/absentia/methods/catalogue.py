@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from absentia.core import Parameter, check_name, parameters_of
 
-Family = Literal["completer", "classifier", "regressor", "representation", "matrix"]
+Family = Literal["completer", "classifier", "regressor", "representation", "matrix", "survival"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Entry:
 _completer = partial(Entry, "completer", "kernels", "kernels")
 _classifier = partial(Entry, "classifier", "kernels", "classes")
 _joined = partial(Entry, "classifier", "features", "classes")
+_survival = partial(Entry, "survival", "views or kernels", "risks")
 _matrix = partial(Entry, "matrix", "a matrix", "a matrix")
 _labels = partial(Entry, "matrix", "features", "labels")
 
@@ -278,6 +279,21 @@ CATALOGUE: tuple[Entry, ...] = (
         "learn where no sample of a class has every view",
         {"model": "logistic", "complete_cases": True},
         ("n_trees", "probability", "random_state"),
+    ),
+    _survival(
+        "cox",
+        "prediction:AbsentSurvival",
+        "times and events: ridge Cox regression on the average of the completed kernels",
+        "",
+        {"combine": "average"},
+    ),
+    _survival(
+        "cox-fusion",
+        "prediction:AbsentSurvival",
+        "the same for each view on the samples that have it, risks averaged; nothing is completed",
+        "",
+        {"combine": "fusion"},
+        ("completer",),
     ),
 )
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, KernelViews, ViewKernels
+from absentia.data import Presence
 from absentia.methods.prediction._prepared import Prepared, as_completer
 from absentia.testing._tools import digits
 
@@ -42,3 +43,20 @@ def test_completers_come_by_name_or_as_they_are():
         as_completer("cvtk")
     with pytest.raises(ValueError, match="a name, a completer or None"):
         as_completer(3)
+
+
+def test_own_values_that_a_file_has_not_are_the_training_mean():
+    views, _ = digits()
+    makes = ViewKernels()
+    kernels, rows = makes.fit_transform(views[:40]), makes.transform(views[40:])
+    prepared = Prepared(completer="cvkt")
+    prepared.fit(kernels)
+    columns = Presence(rows.column_ids, rows.names, rows.column_observed)
+    blocks = {name: rows.block(name) for name in rows.names}
+    unknown = {name: np.full(len(blocks[name]), np.nan) for name in rows.names}
+    with pytest.warns(UserWarning, match="values with themselves"):
+        found = prepared.rows(KernelViews.between(rows, columns, blocks, unknown))
+    wanted = prepared.rows(rows)  # of an rbf kernel all are one
+    for name in rows.names:
+        np.testing.assert_allclose(found.diagonal(name), wanted.diagonal(name))
+        np.testing.assert_allclose(found.block(name), wanted.block(name))

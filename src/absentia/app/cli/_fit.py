@@ -19,6 +19,8 @@ import absentia
 from absentia import experiment
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report, check_threads, price_of
+from absentia.app.cli._fit_survival import METHODS as SURVIVAL
+from absentia.app.cli._fit_survival import Order, fit_survival, is_survival
 from absentia.app.cli._flags import List, method_table, with_flags
 from absentia.app.cli._inspect import JSON
 from absentia.app.cli._source import (
@@ -43,9 +45,11 @@ if TYPE_CHECKING:
     from absentia.app.report import ClassificationStory
 
 METHODS = offered("classifier")
+USUAL = "amkl-convex"
 AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
 
 OUTPUT = Parameter(name=["--output", "-o"], help="The model, .absentia or .npz; it holds no code.")
+METHOD = Parameter(help="How to learn; see --list. For --labels FILE:TIME,EVENT cox or cox-fusion.")
 PRICE = Parameter(name="--C", help="Price of a training error, or cv to choose it by cross-validation.")
 REPORT = Parameter(name="--report", help="Where to write the HTML report; by default beside the model.")
 NO_REPORT = Parameter(
@@ -55,14 +59,14 @@ NO_REPORT = Parameter(
 )
 
 
-@with_flags(METHODS.values())
+@with_flags([*METHODS.values(), *SURVIVAL.values()])
 def fit(
     data: Annotated[Path | None, Parameter(name="DATA", help=DATA)] = None,
     /,
     *,
     labels: Annotated[str | None, Parameter(help=LABELS)] = None,
     output: Annotated[Path | None, OUTPUT] = None,
-    method: Annotated[str, Parameter(help="How to learn; see --list.")] = "amkl-convex",
+    method: Annotated[str, METHOD] = USUAL,
     C: Annotated[str, PRICE] = "cv",
     source: Source = Source(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
@@ -87,9 +91,12 @@ def fit(
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
     check_threads(threads)
     check_kernel_names(kernel)
+    page = _report_place(data, output, labels, report, no_report)
+    if is_survival(method, USUAL, data, source, labels):
+        order = Order(data, labels, output, page, source, kernel, log, threads, json)
+        return fit_survival(order, method, flags, C)
     entry = find(method, "classifier")
     plan = _plan(entry, entry.read(flags), probability, C)
-    page = _report_place(data, output, labels, report, no_report)
     with warnings_kept() as remarks:
         training = read_training(data, source, labels, kernel, log)
         with at_most(threads, len(training.y)):

@@ -14,6 +14,7 @@ from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_threads
 from absentia.app._terminal import err, out, printable, step_bar
 from absentia.app.cli._inspect import JSON
+from absentia.app.cli._predict_survival import survival_header, survival_lines, tells_survival
 from absentia.app.cli._source import DATA, Source, Threads, containers
 from absentia.app.cli._words import STANDARD, say_json, say_where
 
@@ -55,7 +56,8 @@ def predict(
     Example: absentia predict model.absentia newpatients/ -o predicted.csv
 
     Columns: id, predicted, `probability=<class>` (or score, without probabilities), `view=<name>` (1 = had
-    it), flag (empty if there is nothing to say).  An id or a class that a spreadsheet would take for a
+    it), flag (empty if there is nothing to say); of survival, risk (higher is worse) and `survival=<time>`
+    instead of classes.  An id or a class that a spreadsheet would take for a
     formula (= + - @ first) stands behind an apostrophe.
     """
     check_threads(threads)
@@ -81,16 +83,22 @@ def predict(
     if json:
         say_json({"samples": len(data), "flagged": flagged, "matched": matched, "predictions": str(output)})
         return
-    for sentence in [*matched, f"{len(data)} samples classified, {flagged} flagged"]:
+    for sentence in [*matched, f"{len(data)} samples {_done(fitted)}, {flagged} flagged"]:
         (err if printed else out).print(printable(sentence), soft_wrap=True)
     say_where(predictions=None if printed else output)
 
 
+def _done(model: Model) -> str:
+    return "with a risk" if tells_survival(model.classifier) else "classified"
+
+
 def load_model(path: Path) -> Model:
-    """A model of classes; a pipeline of ours that ends in a classifier is one too, in Python."""
+    """A model of classes or survival; a pipeline of ours with a classifier is one too, in Python."""
     from absentia.methods import models
 
     fitted = models.load(path)
+    if tells_survival(fitted):
+        return models.Model(fitted)
     if not isinstance(fitted, models.Model):
         raise ValueError(
             f"{path}: holds a {type(fitted).__name__}, which is no model of classes; make one with "
@@ -165,7 +173,7 @@ def write_into(output: Path, model: Model, data: Views | KernelViews, *, file: P
 
     lines = [line for block in _by_block(model, data) for line in block]
     columns = {
-        f"absentia_{name}": [float(line[k]) if "=" in name else line[k] for line in lines]
+        f"absentia_{name}": [float(line[k]) if "=" in name or name == "risk" else line[k] for line in lines]
         for k, name in enumerate(prediction_header(model))
         if name != "id" and not name.startswith("view=")
     }
@@ -195,6 +203,8 @@ def block_rows(model: Model) -> int:
 
 def prediction_header(model: Model) -> list[str]:
     """The first line of the table of predictions."""
+    if tells_survival(model.classifier):
+        return survival_header(model)
     classes = model.classes.tolist()
     if hasattr(model.classifier, "predict_proba"):
         numbers = [f"probability={label}" for label in classes]
@@ -209,6 +219,9 @@ def prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[A
 
     from absentia.methods.models import check_scores
 
+    if tells_survival(model.classifier):
+        yield from survival_lines(model, rows, _had(model, rows))
+        return
     classifier, chances = model.classifier, hasattr(model.classifier, "predict_proba")
     with np.errstate(all="ignore"):  # what is not finite is refused below
         scores = classifier.decision_function(rows).reshape(len(rows), -1)

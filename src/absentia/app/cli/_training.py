@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OTHERWISE = {
     "numbers": "numbers; absentia fit learns classes, and MKLRegressor numbers, in Python",
-    "survival": "times and events; absentia fit learns classes",
+    "survival": "times and events, which --method cox or cox-fusion learns from",
     "multilabel": "several labels; absentia fit learns one, and PMAClassifier several, in Python",
 }
 
@@ -47,21 +47,32 @@ class Training:
 
 
 def read_training(
-    path: Path, source: Source, labels: str | None, kernels: Sequence[str] = (), logs: Sequence[str] = ()
+    path: Path,
+    source: Source,
+    labels: str | None,
+    kernels: Sequence[str] = (),
+    logs: Sequence[str] = (),
+    *,
+    survival: bool = False,
 ) -> Training:
-    """Samples with a label and a view; who has not is counted, and warned of."""
+    """Samples with a label (or, asked so, a time and an event) and a view; who has not is warned of."""
     with warnings.catch_warnings():
         # who has nothing is said below, in terms of what is learned from; all else is for the user
         warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
         opened = source.open(path)
     found = find_labels(path, source, opened, labels)
-    if found.kind != "classes":
+    if survival and found.kind != "survival":
+        raise ValueError(
+            f"{path}: labels {labels or 'of the manifest'!r} are {found.kind}; times and events are "
+            "wanted: --labels FILE:TIME,EVENT"
+        )
+    if not survival and found.kind != "classes":
         raise ValueError(f"{path}: labels {labels or 'of the manifest'!r} are {OTHERWISE[found.kind]}")
     data = found.without(opened.data)
     makes = view_kernels(opened, kernels, logs)
     if isinstance(data, KernelViews) and (kernels or logs):
         raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
-    kept, dropped = _kept(data, found, labels or str(path))
+    kept, dropped = (_followed if survival else _kept)(data, found, labels or str(path))
     for why, count in dropped.items():
         if count:
             warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
@@ -101,4 +112,19 @@ def _kept(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, 
         experiment.check_classes(labels.values[kept])
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
+    return kept, dropped
+
+
+def _followed(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
+    """The same of times and events."""
+    blind = ~data.observed.any(axis=1)
+    kept = np.flatnonzero(labels.known & ~blind)
+    try:
+        experiment.check_events(labels.values[kept])
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    dropped = {
+        "without a time or an event": int((~labels.known).sum()),
+        "with a time but without any view": int((labels.known & blind).sum()),
+    }
     return kept, dropped

@@ -1,0 +1,267 @@
+"""Right-censored times: who has had an event when, and who had none until when.
+
+A target is a time and an event for each sample: where the event is True the time is when it happened,
+elsewhere how long nothing had happened.  :func:`as_survival` takes such targets in the forms that people
+have; :func:`concordance_index`, :func:`kaplan_meier` and :func:`log_rank` are what they are read with.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import chi2, norm
+
+from absentia.core import Array
+from absentia.data._gaps import shown
+from absentia.data._presence import Presence
+
+__all__ = [
+    "KaplanMeier",
+    "LogRank",
+    "Survival",
+    "as_survival",
+    "concordance_index",
+    "kaplan_meier",
+    "log_rank",
+]
+
+BLOCK = 2**22  # pairs of samples that are compared at a time
+WANTED = "a time (0 or more) and an event (1 or True: it happened) for each sample"
+
+
+class Survival(NamedTuple):
+    """Targets, in the order of the samples."""
+
+    time: Array  # floats
+    event: Array  # bools
+
+    def to_array(self) -> Array:
+        """As one structured array with the fields ``event`` and ``time``, which scikit-learn can split."""
+        found = np.empty(len(self.time), dtype=[("event", bool), ("time", np.float64)])
+        found["time"], found["event"] = self.time, self.event
+        return found
+
+
+def as_survival(y: Any, X: Presence | None = None) -> Survival:
+    """Times and events out of whatever holds them, checked.
+
+    Parameters
+    ----------
+    y : structured array, frame, array of shape (n_samples, 2) or Survival
+        A structured array has one field of bools and one of numbers, as scikit-survival has it.  A frame
+        has two columns called time and event, in any order.  Of a plain array the first column is the
+        time, the second the event.
+    X : Views or KernelViews, optional
+        The samples: `y` has to have one row for each, in their order where it carries ids.
+
+    Examples
+    --------
+    >>> as_survival([[2.0, 1], [3.5, 0]]).event
+    array([ True, False])
+    """
+    if X is not None:
+        X.demand_order(y)
+    time, event = (np.asarray(column) for column in _columns(y))
+    if X is not None and len(time) != len(X):
+        raise ValueError(f"{len(time)} times came for {len(X)} samples; one for each is wanted")
+    ids = np.arange(len(time)) if X is None else X.ids
+    return _checked(time, event, ids)
+
+
+def _columns(y: Any) -> tuple[Any, Any]:
+    """The time and the event, by name where there are names."""
+    if isinstance(y, Survival):
+        return y.time, y.event
+    if hasattr(y, "columns"):
+        return _named(y, list(y.columns), [getattr(y[name], "dtype", None) for name in y.columns])
+    table = np.asarray(y)
+    if table.dtype.names:
+        return _named(table, list(table.dtype.names), [table.dtype[name] for name in table.dtype.names])
+    if table.ndim != 2 or table.shape[1] != 2:
+        raise ValueError(f"targets of shape {table.shape} came; {WANTED} is wanted: two columns")
+    return table[:, 0], table[:, 1]
+
+
+def _named(table: Any, names: list[Any], kinds: list[Any]) -> tuple[Any, Any]:
+    """Columns called time and event; of others the one of bools is the event."""
+    called = {str(name).lower(): name for name in names}
+    if {"time", "event"} <= set(called):
+        return table[called["time"]], table[called["event"]]
+    events = [name for name, kind in zip(names, kinds, strict=True) if str(kind).lower().startswith("bool")]
+    if len(names) == 2 and len(events) == 1:
+        other = names[1] if names[0] == events[0] else names[0]
+        return table[other], table[events[0]]
+    raise ValueError(
+        f"columns {[str(name) for name in names[:6]]} came; which is the time and which the event? Call "
+        "them so, or make the event a column of bools"
+    )
+
+
+def _checked(time: Array, event: Array, ids: Array) -> Survival:
+    try:
+        time, numbers = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"times or events are no numbers; {WANTED} is wanted") from None
+    bad = ~(np.isfinite(time) & (time >= 0))
+    if bad.any():
+        k = int(bad.argmax())
+        raise ValueError(
+            f"{bad.sum()} time(s) are negative or no number, e.g. {time[k]:g} of {shown(ids[k])}; {WANTED} "
+            "is wanted: leave out samples without"
+        )
+    bad = ~np.isin(numbers, (0, 1))
+    if bad.any():
+        k = int(bad.argmax())
+        turned = "; are the columns the other way round?" if np.isin(time, (0, 1)).all() else ""
+        raise ValueError(
+            f"{bad.sum()} event(s) are neither 0 nor 1, e.g. {numbers[k]:g} of {shown(ids[k])}; {WANTED} "
+            f"is wanted{turned}"
+        )
+    if not numbers.any():
+        raise ValueError(f"none of {len(time)} samples has an event; at least one is wanted")
+    return Survival(time, numbers == 1)
+
+
+# ----------------------------------------------------------------------------------------- concordance
+
+
+def concordance_index(time: Any, event: Any, risk: Any) -> float:
+    """Share of comparable pairs of samples whose risks are in the right order (Harrell's C).
+
+    Two samples are comparable if one had the event before the other's time, or at the time when the other
+    was last seen without.  Equal risks count half.  0.5 is what chance gives, 1 is perfect.
+
+    Parameters
+    ----------
+    time, event : array of shape (n_samples,)
+        When, and whether it happened.
+    risk : array of shape (n_samples,)
+        Higher: earlier events are expected.
+
+    Examples
+    --------
+    >>> concordance_index([1, 2, 3], [1, 1, 0], [0.9, 0.2, 0.5])
+    0.6666666666666666
+    """
+    right, pairs = concordant_pairs(time, event, risk)
+    if not pairs.any():
+        raise ValueError("no two samples can be compared: nobody had the event before another's time")
+    return float(right.sum() / pairs.sum())
+
+
+def concordant_pairs(time: Any, event: Any, risk: Any) -> tuple[Array, Array]:
+    """How many comparable pairs of each sample are in order (equal risks: half), and how many there are.
+
+    Every pair is counted with both of its samples.
+
+    Parameters
+    ----------
+    time, event, risk : array of shape (n_samples,)
+        As in :func:`concordance_index`.
+    """
+    time, event = _checked(time, event, np.arange(len(time)))
+    risk = np.asarray(risk, dtype=np.float64)
+    if risk.shape != time.shape or not np.isfinite(risk).all():
+        raise ValueError(f"risks must be {len(time)} numbers, one for each sample")
+    right, pairs = np.zeros(len(time)), np.zeros(len(time))
+    happened = np.flatnonzero(event)
+    for rows in np.array_split(happened, max(1, len(happened) * len(time) // BLOCK)):
+        later = time[rows, None] < time
+        later |= (time[rows, None] == time) & ~event
+        order = later * (1 + np.sign(risk[rows, None] - risk)) / 2
+        for count, found in ((right, order), (pairs, later)):
+            count += found.sum(axis=0)
+            count[rows] += found.sum(axis=1)
+    return right, pairs
+
+
+# --------------------------------------------------------------------------------------- Kaplan-Meier
+
+
+class KaplanMeier(NamedTuple):
+    """A curve: the share without event from each time on, and how many were at risk at that time."""
+
+    times: Array
+    survival: Array
+    at_risk: Array
+    low: Array
+    high: Array
+
+
+def kaplan_meier(time: Any, event: Any, *, level: float = 0.95) -> KaplanMeier:
+    """The share of samples without event over time, with a band (log-log, Greenwood's variance).
+
+    Parameters
+    ----------
+    time, event : array of shape (n_samples,)
+        When, and whether it happened.
+    level : float, default 0.95
+        Of the band.  Where nobody is left, it ends as it was before.
+
+    Examples
+    --------
+    >>> kaplan_meier([1, 2, 2, 4], [1, 1, 0, 0]).survival
+    array([0.75, 0.5 , 0.5 ])
+    """
+    time, event = np.asarray(time, dtype=np.float64), np.asarray(event).astype(bool)
+    times, place = np.unique(time, return_inverse=True)
+    died = np.bincount(place, weights=event, minlength=len(times))
+    risk = np.bincount(place, minlength=len(times))[::-1].cumsum()[::-1]
+    survival = np.cumprod(1 - died / risk)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.cumsum(died / (risk * (risk - died)))
+        spread = norm.ppf((1 + level) / 2) * np.sqrt(variance) / np.log(survival)
+        low, high = survival ** np.exp(-spread), survival ** np.exp(spread)
+    low, high = np.where(survival == 1, 1.0, low), np.where(survival == 1, 1.0, high)
+    if survival[-1] == 0:
+        low[-1], high[-1] = 0.0, high[-2] if len(high) > 1 else 1.0
+    return KaplanMeier(times, survival, risk, low, high)
+
+
+def stepped(times: Array, values: Array, at: Array, before: float) -> Array:
+    """A function that has `values` from `times` on, and `before` before the first, at the times `at`."""
+    place = np.searchsorted(times, at, side="right")
+    return np.asarray(np.concatenate([[before], values])[place])
+
+
+# -------------------------------------------------------------------------------------------- log-rank
+
+
+class LogRank(NamedTuple):
+    """A chi-square statistic, and how likely one as large is if the groups do not differ."""
+
+    statistic: float
+    pvalue: float
+
+
+def log_rank(time: Any, event: Any, group: Any) -> LogRank:
+    """Whether groups of samples differ in when events happen (log-rank test, two groups or more).
+
+    Parameters
+    ----------
+    time, event : array of shape (n_samples,)
+        When, and whether it happened.
+    group : array of shape (n_samples,)
+        Which group each sample is in.
+
+    Examples
+    --------
+    >>> round(log_rank([1, 2, 3, 4, 5, 6], [1, 1, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1]).pvalue, 4)
+    0.0246
+    """
+    time, event = _checked(time, event, np.arange(len(time)))
+    names, code = np.unique(np.asarray(group), return_inverse=True)
+    if len(code) != len(time) or len(names) < 2:
+        raise ValueError(f"{len(names)} group(s) of {len(code)} samples came; two or more are wanted")
+    member = np.eye(len(names))[code]
+    when = np.unique(time[event])
+    at_risk = (time >= when[:, None]).astype(float) @ member  # times x groups
+    died = ((time == when[:, None]) & event).astype(float) @ member
+    n, d = at_risk.sum(axis=1), died.sum(axis=1)
+    share = at_risk / n[:, None]
+    excess = (died - d[:, None] * share).sum(axis=0)
+    factor = d * (n - d) / np.maximum(n - 1, 1)
+    spread = np.diag(factor @ share) - (share * factor[:, None]).T @ share
+    free = len(names) - 1
+    root = np.linalg.pinv(spread[:free, :free], hermitian=True)
+    statistic = float(excess[:free] @ root @ excess[:free])
+    return LogRank(statistic, float(chi2.sf(statistic, free)))

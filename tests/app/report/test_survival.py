@@ -1,0 +1,119 @@
+"""The report of survival: what it says is what the numbers say."""
+
+import re
+
+import numpy as np
+import pytest
+
+from absentia import experiment
+from absentia.app.report import SurvivalStory, render_survival
+from absentia.app.report._survival import _x, _y, curves, risk_groups, round_ticks
+from absentia.data.survival import kaplan_meier, log_rank
+from pages import NASTY, Page, row_cells, without_script
+
+pytest.importorskip("jinja2")
+
+
+def make_story(n=90, seed=0, **changes):
+    rng = np.random.default_rng(seed)
+    risk = rng.normal(size=n)
+    observed = rng.random((n, 3)) > 0.3
+    observed[~observed.any(axis=1), 0] = True
+    values = {
+        "title": "A title",
+        "summary": "A summary.",
+        "names": ["a", "b", "c"],
+        "observed": observed,
+        "time": rng.exponential(np.exp(-2 * risk)),
+        "event": rng.random(n) < 0.6,
+        "risks": {"own": risk, "other": risk + rng.normal(size=n), "nothing": np.zeros(n)},
+        "fold": np.arange(n) % 5,
+        "unit": "years",
+        "n_all": n + 2,
+        "dropped": {"without a time": 2},
+        "facts": {"seed": "0"},
+    }
+    return SurvivalStory(**(values | changes))
+
+
+def test_page_parses_and_needs_nothing_from_outside():
+    html = render_survival(make_story(views={"a": ("0.1", "0.6")}))
+    page = Page(html)
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"] for tag, attrs in page.tags if tag == "a" and "download" not in attrs]
+    assert {"#concordance", "#curves", "#by-pattern", "#views", "#presence"} <= set(links)
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+    assert not re.search(r"https?://|<script|src=|url\(", without_script(html))
+    assert "#views" not in render_survival(make_story())
+
+
+def test_names_cannot_do_anything():
+    story = make_story(title=NASTY, unit=NASTY, names=[NASTY, "b", "c"], views={NASTY: ("1", "1")})
+    text = without_script(render_survival(story))
+    assert "<script>alert" not in text
+    assert "49" not in re.findall(r"\{\{.*?\}\}", text)
+
+
+def test_concordances_are_those_of_the_risks():
+    story = make_story()
+    rows = row_cells(render_survival(story), "accuracy")
+    assert [row[0] for row in rows] == ["own", "other baseline", "nothing baseline"]
+    for row, risk in zip(rows, story.risks.values(), strict=True):
+        value, low, high = experiment.concordance(story.target, risk, story.fold)
+        assert row[1].startswith(f"{value:.3f}")
+        assert row[2] == (f"{low:.3f} to {high:.3f}" if high > low else "–")
+    text = render_survival(story)
+    own = experiment.gained(story.target, story.risks["own"], story.risks["nothing"], story.fold)
+    assert f"own is {own.value:.3f} above nothing" in text
+    assert "more than chance would make" in text
+
+
+def test_curves_are_kaplan_meier_s_of_thirds():
+    story = make_story()
+    found = curves(story)
+    group = risk_groups(story.risks["own"], story.fold)
+    assert [curve.name for curve in found.curves] == ["high risk", "middle risk", "low risk"]
+    for curve, k in zip(found.curves, (2, 1, 0), strict=True):
+        own = group == k
+        assert curve.samples == str(own.sum())
+        assert curve.events == str(story.event[own].sum())
+        exact = kaplan_meier(story.time[own], story.event[own])
+        steps = re.findall(r"H([\d.]+)V([\d.]+)", curve.line)
+        most = story.time.max()
+        wanted = [(_x(t, most), _y(s)) for t, s in zip(exact.times, exact.survival, strict=True)]
+        np.testing.assert_allclose(np.array(steps, dtype=float), wanted, atol=0.06)
+        ticks = round_ticks(most)
+        assert curve.at_risk == [str((story.time[own] >= t).sum()) for t in ticks]
+    p = log_rank(story.time, story.event, group).pvalue
+    assert ("p < 0.001" if p < 0.001 else f"p = {p:.3g}") in found.verdict
+
+
+def test_thirds_are_cut_within_folds_and_equals_stay_together():
+    risk = np.array([1.0, 2.0, 3.0, 101.0, 102.0, 103.0])
+    fold = np.array([0, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(risk_groups(risk, fold), [0, 1, 2, 0, 1, 2])
+    np.testing.assert_array_equal(risk_groups(np.zeros(6), fold), 1)
+    alike = make_story(risks={"own": np.zeros(90), "nothing": np.zeros(90)})
+    assert curves(alike).verdict == "All samples are in one group: their risks are equal."
+    assert "middle risk" in render_survival(alike)
+
+
+def test_patterns_have_their_samples_and_events():
+    story = make_story()
+    rows = row_cells(render_survival(story), "patterns groups")
+    assert sum(int(row[2]) for row in rows) == 90
+    assert sum(int(row[3]) for row in rows) == story.event.sum()
+    whole = story.observed.all(axis=1)
+    row = next(row for row in rows if row[1].startswith("every view"))
+    assert (int(row[2]), int(row[3])) == (whole.sum(), story.event[whole].sum())
+
+
+@pytest.mark.parametrize(("most", "ticks"), [(8.3, [0, 2, 4, 6, 8]), (0.06, None), (1200.0, None)])
+def test_ticks_are_round(most, ticks):
+    found = round_ticks(most)
+    assert found[0] == 0
+    assert found[-1] <= most * (1 + 1e-9)
+    assert 4 <= len(found) <= 8
+    if ticks:
+        np.testing.assert_allclose(found, ticks)

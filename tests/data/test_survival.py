@@ -1,0 +1,131 @@
+"""Targets of survival, and what they are read with: against plain loops and other packages."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia import Views, survival
+from absentia.data.survival import Survival, as_survival, stepped
+from reference import cox
+
+
+def censored(n=40, seed=0, whole=True):
+    """Times with many ties, events, and risks with ties."""
+    rng = np.random.default_rng(seed)
+    time = rng.integers(1, 12, n).astype(float) if whole else rng.exponential(size=n)
+    return time, rng.random(n) < 0.6, rng.integers(0, 6, n).astype(float)
+
+
+@pytest.fixture
+def two():
+    return Views.from_list([np.eye(3)], ids=["p", "q", "r"])
+
+
+def test_every_form_of_targets_means_the_same():
+    time, event = np.array([2.0, 3.0, 0.0]), np.array([True, False, True])
+    structured = np.array(list(zip(event, time, strict=True)), dtype=[("died", "?"), ("OS", "<f4")])
+    turned = np.array(list(zip(time, event, strict=True)), dtype=[("OS", "<f8"), ("died", "?")])
+    frame = pd.DataFrame({"Event": [1, 0, 1], "Time": time})
+    named = pd.DataFrame({"died": event, "years": time})
+    plain = np.column_stack([time, event])
+    own = Survival(time, event)
+    for y in (structured, turned, frame, named, plain, plain.tolist(), own, own.to_array()):
+        found = as_survival(y)
+        np.testing.assert_array_equal(found.time, time)
+        np.testing.assert_array_equal(found.event, event)
+        assert found.event.dtype == bool
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        ([[1, 1], [-2, 1], [3, 0]], "1 time.s. are negative .*-2 of 'q'"),
+        ([[1, 1], [np.nan, 1], [3, 0]], "nan of 'q'"),
+        ([[1, 1], [1, 0], [3, 2]], "1 event.s. are neither 0 nor 1, e.g. 2 of 'r'"),
+        ([[1, 4], [0, 5], [1, 2]], "other way round"),
+        ([[1, 0], [1, 0], [3, 0]], "none of 3 samples has an event"),
+        ([[1, 1], [1, 0]], "2 times came for 3 samples"),
+        ([1, 2, 3], "two columns"),
+        ([["a", 1], ["b", 0], ["c", 1]], "no numbers"),
+        (pd.DataFrame({"OS": [1, 2, 3], "died": [0, 1, 1]}), "which is the time"),
+        (pd.DataFrame({"time": [1, 2, 3], "event": [0, 1, 1]}, index=["q", "p", "r"]), "order"),
+    ],
+)
+def test_what_is_wrong_is_said(two, y, said):
+    with pytest.raises(ValueError, match=said):
+        as_survival(y, two)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_concordance_is_that_of_all_pairs(whole, monkeypatch):
+    time, event, risk = censored(whole=whole)
+    wanted = cox.concordance(time, event, risk)
+    assert survival.concordance_index(time, event, risk) == pytest.approx(wanted, abs=1e-14)
+    monkeypatch.setattr("absentia.data.survival.BLOCK", 100)
+    assert survival.concordance_index(time, event, risk) == pytest.approx(wanted, abs=1e-14)
+    assert survival.concordance_index(time, event, 0 * risk) == 0.5
+
+
+def test_concordance_needs_someone_to_compare_and_numbers():
+    with pytest.raises(ValueError, match="no two samples can be compared"):
+        survival.concordance_index([1, 2], [0, 1], [0, 1])
+    with pytest.raises(ValueError, match="risks must be 2 numbers"):
+        survival.concordance_index([1, 2], [1, 1], [0, np.nan])
+
+
+def test_concordance_is_that_of_other_packages():
+    metrics = pytest.importorskip("sksurv.metrics")
+    time, event, risk = censored()
+    wanted = metrics.concordance_index_censored(event, time, risk)[0]
+    assert survival.concordance_index(time, event, risk) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_kaplan_meier_by_hand_and_its_ends():
+    curve = survival.kaplan_meier([1, 2, 2, 3, 5], [1, 1, 0, 0, 1])
+    np.testing.assert_array_equal(curve.times, [1, 2, 3, 5])
+    np.testing.assert_array_equal(curve.at_risk, [5, 4, 2, 1])
+    np.testing.assert_allclose(curve.survival, [0.8, 0.6, 0.6, 0.0])
+    variance = (1 / (5 * 4) + 1 / (4 * 3)) / np.log(0.6) ** 2  # Greenwood's, of log(-log S)
+    np.testing.assert_allclose(curve.low[1], 0.6 ** np.exp(1.959964 * np.sqrt(variance)), rtol=1e-6)
+    np.testing.assert_allclose(curve.high[1], 0.6 ** np.exp(-1.959964 * np.sqrt(variance)), rtol=1e-6)
+    assert (curve.low[-1], curve.high[-1]) == (0.0, curve.high[-2])
+    early = survival.kaplan_meier([1, 2], [0, 1])
+    assert (early.survival[0], early.low[0], early.high[0]) == (1.0, 1.0, 1.0)
+
+
+def test_kaplan_meier_is_that_of_other_packages():
+    lifelines = pytest.importorskip("lifelines")
+    time, event, _ = censored()
+    event[time == time.max()] = False
+    curve = survival.kaplan_meier(time, event)
+    fitted = lifelines.KaplanMeierFitter().fit(time, event)
+    np.testing.assert_allclose(curve.survival, fitted.survival_function_.to_numpy()[1:, 0])
+    np.testing.assert_allclose(
+        np.column_stack([curve.low, curve.high]), fitted.confidence_interval_.to_numpy()[1:]
+    )
+
+
+def test_log_rank_by_hand():
+    # one event at time 1 among (2, 2), one at 2 among (1, 2), one at 3 among (0, 2)
+    found = survival.log_rank([1, 2, 3, 4], [1, 1, 1, 0], ["a", "a", "b", "b"])
+    excess, spread = 2 - (1 / 2 + 1 / 3), 1 / 4 + 2 / 9
+    assert found.statistic == pytest.approx(excess**2 / spread)
+    assert survival.log_rank([1, 1, 2, 2], [1, 1, 1, 1], [0, 1, 0, 1]).pvalue == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="two or more are wanted"):
+        survival.log_rank([1, 2], [1, 1], [0, 0])
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_log_rank_is_that_of_other_packages(groups):
+    statistics = pytest.importorskip("lifelines.statistics")
+    time, event, risk = censored(80)
+    group = (risk % groups).astype(int)
+    wanted = statistics.multivariate_logrank_test(time, group, event)
+    found = survival.log_rank(time, event, group)
+    assert found.statistic == pytest.approx(wanted.test_statistic)
+    assert found.pvalue == pytest.approx(wanted.p_value)
+
+
+def test_a_step_function_has_its_value_from_its_time_on():
+    values = stepped(np.array([1.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 1, 2, 3, 9]), 5.0)
+    np.testing.assert_array_equal(values, [5, 10, 10, 20, 20])
