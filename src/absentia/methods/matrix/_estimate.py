@@ -45,13 +45,12 @@ class What:
     C: str = "scale"
     N: bool = True
     K: bool = False
-    N_scale: bool = False  # of an N that is given, the multiple
     noise_only: bool = False  # N a multiple of the identity (I-LMC)
     diagonal: bool = False  # C and N diagonal: a process of its own for every column
 
     @property
     def any(self) -> bool:
-        return self.C != "no" or self.N or self.N_scale or self.K
+        return self.C != "no" or self.N or self.K
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,6 @@ def maximise(
         if what.noise_only:
             N = np.eye(m) * np.trace(N) / m
         N = floored(np.diag(np.diagonal(N)) if what.diagonal else N, nugget)
-    elif what.N_scale:
-        N = N * float(np.trace(np.linalg.solve(N, E.N))) / m
     if what.C == "free":
         C = (r * E.C + shrinkage * prior.C) / (r + shrinkage)
         C = np.diag(np.diagonal(C)) if what.diagonal else C

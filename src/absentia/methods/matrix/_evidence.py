@@ -125,7 +125,7 @@ class Target:
         def value(share: float) -> float:
             return -self._mixed(share, S, n)[1]
 
-        best = scipy.optimize.minimize_scalar(value, bounds=(0, 1), method="bounded", options={"xatol": 1e-4})
+        best = scipy.optimize.minimize_scalar(value, bounds=(0, 1), method="bounded", options={"xatol": 3e-3})
         found = [self._mixed(share, S, n) for share in (0.0, float(best.x))]
         return max(found, key=lambda pair: pair[1])[0]
 

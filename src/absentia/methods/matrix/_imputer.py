@@ -87,9 +87,9 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         in the units of the matrix.  "auto" does unless a column kernel is given.  What is given is divided
         alike: with both kernels given this changes no answer.
     amplitude : "auto", "estimate" or float, default "auto"
-        What the kernel that is given is multiplied by; the row kernel if both are.  "auto" estimates it as
-        long as the other kernel is estimated; if both are given, or ``row_kernel="none"``, what is given
-        stays as it is.  With ``row_kernel="none"``, "estimate" estimates the column kernel and draws it
+        What a row kernel that is given is multiplied by.  "auto" estimates it as long as the column kernel
+        is estimated; if both are given, they stay as they are.  If only a column kernel is given, a number
+        multiplies that, and "estimate" with ``row_kernel="none"`` estimates a column kernel and draws it
         towards the given one as far as the marginal likelihood says.
     inference : {"exact", "map", "gibbs"}, default "exact"
         For fixed kernels all three have one answer, the last with Monte-Carlo error.
@@ -289,9 +289,8 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         amplitude = self._amplitude() if K1 is not None else None
         if K1 is None and K2 is not None and not isinstance(self.amplitude, str):
             K2 = K2 * self.amplitude
-        rescaled = free and K2 is not None and isinstance(self.amplitude, str)
         scaled = K1 is not None and amplitude is None
-        what = What(C="scale" if scaled else "no", N=K2 is None, K=free, N_scale=rescaled)
+        what = What(C="scale" if scaled else "no", N=K2 is None, K=free)
         start = starting(kernel, X, seen, what)
         variances = 2 * np.diagonal(start.N)
         level = float(variances.mean())
