@@ -35,9 +35,9 @@ class PMAClassifier(MultiLabelMixin, RowModel):
         they are.
     label_covariance : "auto" or bool, default "auto"
         Also estimate a covariance of labels in the row part: labels that go together in like samples.
-        "auto" does if the known labels are more likely with it (marginal likelihood, less half the
-        logarithm of how many are known for each number of the covariance), and does not where the
-        row part's size is given.  False is the paper's model.
+        "auto" does if the known labels are likelier with it (log marginal likelihood, less one for each
+        number of the covariance), and does not where the row part's size is given.  False is the paper's
+        model.
     inference : {"exact", "map", "gibbs"}, default "exact"
         How unknown training labels are completed; for fixed kernels all three have one answer.
     n_landmarks : int or None, default None

@@ -104,10 +104,9 @@ def chosen_rows(n: int, curve: Mapping[str, float]) -> tuple[str, str]:
         )
     drawn = least(curve) == "drawn"
     without = curve["drawn"] if drawn else without
-    how = ", columns drawn towards the given kernel" if drawn else ""
+    rows = "rows taken as unrelated" + (", columns drawn towards the given kernel," if drawn else "")
     return "drawn" if drawn else "none", (
-        f"none: on hidden entries, rows taken as unrelated{how} have RMSE {without:.3g}, and {own:.3g} with an "
-        "estimated one"
+        f"none: on hidden entries, {rows} have RMSE {without:.3g}, and {own:.3g} with an estimated one"
     )
 
 

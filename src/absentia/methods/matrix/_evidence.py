@@ -80,8 +80,8 @@ def _slopes(values: Array, n: int, strength: float, size: float) -> tuple[float,
     return by_strength, by_size
 
 
-def strongest(values: Array, n: int) -> tuple[float, float, float]:
-    """The strength and size of greatest evidence, and the evidence."""
+def strongest(values: Array, n: int, near: Prior | None = None) -> tuple[float, float, float]:
+    """The strength and size of greatest evidence, and the evidence; searched from those of `near` on."""
     m = len(values)
     mean = max(float(values.mean()) / n, 1e-12)
 
@@ -97,9 +97,13 @@ def strongest(values: Array, n: int) -> tuple[float, float, float]:
         return -evidence(values, n, strength, size) / n, -along / n
 
     first = np.array([math.log(m), math.log(mean)])
+    if near is not None:
+        first = np.log([near.strength - m + 1, near.size / near.strength])
     limits = [(-3.0, math.log(MOST)), (math.log(mean) - 20, math.log(mean) + 5)]
     options = {"ftol": 1e-13, "gtol": 1e-9, "maxiter": 200}
-    best = scipy.optimize.minimize(value, first, jac=True, method="L-BFGS-B", bounds=limits, options=options)
+    best = scipy.optimize.minimize(
+        value, first, jac=True, method="L-BFGS-B", bounds=limits, options=options
+    )
     return *numbers(best.x), -float(best.fun) * n
 
 
@@ -119,17 +123,17 @@ class Target:
 
     def prior(self, S: Array, n: int) -> Prior:
         """Of greatest evidence, given the scatter S of n rows."""
-        if self.kernel is None:
-            return self._mixed(0.0, S, n)[0]
+        tried = [self._mixed(0.0, S, n)]
 
         def value(share: float) -> float:
-            return -self._mixed(share, S, n)[1]
+            tried.append(self._mixed(share, S, n, near=tried[-1][0]))
+            return -tried[-1][1]
 
-        best = scipy.optimize.minimize_scalar(value, bounds=(0, 1), method="bounded", options={"xatol": 3e-3})
-        found = [self._mixed(share, S, n) for share in (0.0, float(best.x))]
-        return max(found, key=lambda pair: pair[1])[0]
+        if self.kernel is not None:
+            scipy.optimize.minimize_scalar(value, bounds=(0, 1), method="bounded", options={"xatol": 3e-3})
+        return max(tried, key=lambda pair: pair[1])[0]
 
-    def _mixed(self, share: float, S: Array, n: int) -> tuple[Prior, float]:
+    def _mixed(self, share: float, S: Array, n: int, near: Prior | None = None) -> tuple[Prior, float]:
         """The best prior with so much of the kernel that is given in its target, and its evidence."""
         T = np.diag(self.variances)
         if self.kernel is not None and share:
@@ -138,7 +142,7 @@ class Target:
         half = scipy.linalg.solve_triangular(L, S, lower=True)
         whitened = symmetrize(scipy.linalg.solve_triangular(L, half.T, lower=True))
         values = np.maximum(scipy.linalg.eigvalsh(whitened), 0.0)
-        strength, size, found = strongest(values, n)
+        strength, size, found = strongest(values, n, near)
         return Prior(T, strength, size), found - n / 2 * cholesky_logdet(L)
 
 

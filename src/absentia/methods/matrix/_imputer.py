@@ -80,8 +80,8 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         hides a tenth of the observed entries and takes "estimate" or "none", whichever predicts them
         better; "none" where there are too few entries to tell, and beyond 4000 rows.
     col_kernel : "estimate" or array (m, m), default "estimate"
-        Covariance between columns, in the units of the matrix.  Where no row kernel is given, "heldout" also
-        tries a column kernel that is estimated and drawn towards the given one.
+        Covariance between columns, in the units of the matrix.  Where one is given and no row kernel is,
+        "heldout" also tries a column kernel that is estimated and drawn towards the given one.
     standardize : "auto" or bool, default "auto"
         Divide columns by their standard deviations inside, so that their units do not matter.  Results are
         in the units of the matrix.  "auto" does unless a column kernel is given.  What is given is divided
@@ -232,7 +232,11 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
     # ------------------------------------------------------------------------------------- what is used
 
     def _check(self) -> None:
-        if isinstance(self.row_kernel, str) and isinstance(self.col_kernel, str) and self.amplitude != "auto":
+        if (
+            isinstance(self.row_kernel, str)
+            and isinstance(self.col_kernel, str)
+            and self.amplitude != "auto"
+        ):
             raise ValueError(
                 f"amplitude={self.amplitude!r} is that of a kernel that is given; with "
                 f"row_kernel={self.row_kernel!r} and col_kernel={self.col_kernel!r} leave it at 'auto'"

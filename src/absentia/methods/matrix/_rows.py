@@ -8,7 +8,6 @@ Samples, labels and features are put in the order of ``_order`` before anything 
 """
 
 import copy
-import math
 from dataclasses import KW_ONLY, replace
 from typing import Literal
 
@@ -112,18 +111,21 @@ class RowModel(OfSamples, Additive):
             self.label_covariance_ = covariance
             self._model = self._learned(self._start(X, Y, seen, own, given), Y, seen, own)
             value = self._likely(Y, seen, own) if len(tried) > 1 else 0.0
-            found[covariance] = value, dict(vars(self)), own
+            found[covariance] = value, dict(self.__dict__), own
         best = max(found, key=lambda covariance: found[covariance][0])
-        vars(self).update(found[best][1])
+        self.__dict__.update(found[best][1])
         if len(tried) > 1:
             self.label_covariance_curve_ = {covariance: found[covariance][0] for covariance in tried}
         return found[best][2]
 
     def _likely(self, Y: Array, seen: Array, rng: np.random.Generator) -> float:
-        """Log marginal likelihood of what is observed, less what the numbers of a covariance cost (BIC)."""
+        """Log marginal likelihood of what is observed, less one for each number of a covariance (AIC).
+
+        Without that, the larger model would be the likelier always.
+        """
         m = Y.shape[1]
         probes = None if few(seen) else copy.deepcopy(rng)
-        cost = (m * (m + 1) / 2 - 1) * math.log(int(seen.sum())) / 2 if self.label_covariance_ else 0.0
+        cost = m * (m + 1) / 2 - 1 if self.label_covariance_ else 0.0
         return log_marginal(self._model, Y, seen, probes, tol=1e-4) - cost
 
     def _completed(self, X: Array, Y: Array, full: Array) -> Array:
