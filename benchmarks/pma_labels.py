@@ -30,10 +30,11 @@ def completed(model: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 
 METHODS: dict[str, Callable[[int], Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
-    "PMA": lambda seed: completed(PMAClassifier(random_state=seed)),
+    "PMA": lambda seed: completed(PMAClassifier(label_covariance=False, random_state=seed)),
     "PMA, label covariance": lambda seed: completed(
         PMAClassifier(label_covariance=True, random_state=seed)
     ),
+    "PMA, chosen": lambda seed: completed(PMAClassifier(random_state=seed)),
     "I-LMC": lambda seed: completed(MatrixLMC(random_state=seed)),
     "GP per label": lambda seed: completed(LabelGP(random_state=seed)),
     "PMF": lambda seed: lambda X, Y: PMF(random_state=seed).fit_transform(Y),

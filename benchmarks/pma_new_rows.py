@@ -19,14 +19,14 @@ from sklearn.preprocessing import StandardScaler
 from absentia import IBLR, MLKNN, LabelGP, MatrixLMC, PartialLabelSVM, PMAClassifier, datasets, metrics
 
 METHODS = {
-    "PMA": lambda: PMAClassifier(random_state=0),
+    "PMA": lambda: PMAClassifier(label_covariance=False, random_state=0),
     "PMA, label covariance": lambda: PMAClassifier(label_covariance=True, random_state=0),
     "GP per label": lambda: LabelGP(random_state=0),
     "I-LMC": lambda: MatrixLMC(random_state=0),
     "MLKNN": MLKNN,
     "IBLR": IBLR,
     "SVM per label": PartialLabelSVM,
-    "PMA-D": lambda: PMAClassifier(discard=True, random_state=0),
+    "PMA-D": lambda: PMAClassifier(label_covariance=False, discard=True, random_state=0),
     "MLKNN-D": lambda: MLKNN(discard=True),
     "IBLR-D": lambda: IBLR(discard=True),
     "SVM-D": lambda: PartialLabelSVM(discard=True),

@@ -1,6 +1,7 @@
 """Probabilistic matrix addition, line by line: dense algebra, and the paper's single-site sampler."""
 
 import numpy as np
+from scipy.stats import multivariate_t
 
 
 def covariance(K1, C, N):
@@ -82,3 +83,14 @@ def regression(K, C, N, Y, K_new, self_new, mean=0.0):
             found[a, b] = w @ x
             variance[a, b] = self_new * C[b, b] + N[b, b] - w @ k
     return found + mean, variance
+
+
+def column_evidence(G, T, strength, size):
+    """Log-density of the rows of G, N ~ IW(size T, strength) integrated out: each given those before it."""
+    m = G.shape[1]
+    scale, total = size * T, 0.0
+    for g in G:
+        dof = strength - m + 1
+        total += multivariate_t.logpdf(g, np.zeros(m), scale / dof, df=dof)
+        scale, strength = scale + np.outer(g, g), strength + 1
+    return total

@@ -56,3 +56,41 @@ def test_missing_labels_of_emotions_come_back(data_folder):
     hidden = np.random.default_rng(0).random(Y.shape) < 0.2
     model = PMAClassifier(gamma="median", random_state=0).fit(X, np.where(hidden, np.nan, Y))
     assert np.mean((model.labels_ != Y)[hidden]) < 0.17
+
+
+def test_auto_is_the_likelier_of_the_two_to_the_bit():
+    X, _, gaps = labelled(60)
+    auto = PMAClassifier(gamma=0.3, random_state=0).fit(X, gaps)
+    both = {
+        covariance: PMAClassifier(gamma=0.3, label_covariance=covariance, random_state=0).fit(X, gaps)
+        for covariance in (False, True)
+    }
+    curve = auto.label_covariance_curve_
+    assert auto.label_covariance_ == (curve[True] > curve[False])
+    np.testing.assert_array_equal(auto.scores_, both[auto.label_covariance_].scores_)
+    np.testing.assert_array_equal(
+        auto.predict_proba(X[:5]), both[auto.label_covariance_].predict_proba(X[:5])
+    )
+    assert not hasattr(both[True], "label_covariance_curve_")
+
+
+def test_auto_finds_labels_that_go_together_in_like_samples_and_those_that_do_not():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (120, 1))
+    K = rbf(X, gamma=1.0) + 1e-9 * np.eye(120)
+    F = np.linalg.cholesky(K) @ rng.standard_normal((120, 3))
+    together = F[:, :1] * [1.0, -1.0, 1.0] + 0.1 * rng.standard_normal((120, 3))
+    for targets, covariance in ((together, True), (F, False)):
+        labels = np.where(rng.random((120, 3)) < 0.2, np.nan, np.sign(targets))
+        assert PMAClassifier(gamma=1.0, random_state=0).fit(X, labels).label_covariance_ == covariance
+
+
+def test_what_is_given_leaves_no_label_covariance_to_choose():
+    X, K1, K2, gaps, _ = from_given_kernels()
+    labels = np.where(np.isnan(gaps), np.nan, np.sign(gaps))
+    for model in (PMAClassifier("precomputed", col_kernel=K2), PMAClassifier("precomputed", amplitude=2.0)):
+        model.fit(K1[:40, :40], labels)
+        assert not model.label_covariance_
+        assert not hasattr(model, "label_covariance_curve_")
+    one = PMAClassifier(gamma=0.3).fit(X[:40], labels[:, 0])
+    assert not one.label_covariance_

@@ -193,6 +193,9 @@ def test_of_two_that_do_equally_well_the_simpler_is_taken():
     assert chosen_rows(9, {"none": 0.5, "estimate": 0.5 - 1e-12})[0] == "none"
     assert chosen_rows(9, {"none": 0.5, "estimate": 0.4})[0] == "estimate"
     assert chosen_rows(9, {})[0] == "none"
+    word, why = chosen_rows(9, {"none": 0.5, "estimate": 0.4, "drawn": 0.3})
+    assert word == "drawn"
+    assert "towards the given kernel, have RMSE 0.3," in why
 
 
 def test_too_few_entries_to_tell_are_said():

@@ -30,6 +30,9 @@ from absentia.methods.matrix._model import Addition
 
 Key = TypeVar("Key")
 
+#: Pseudo-observations with which kernels are shrunk where nothing else chooses how much.
+SHRINKAGE = 2.0
+
 
 class Completing(TransformerMixin, Method):  # type: ignore[misc]
     """Estimators that complete what they are fitted to."""
@@ -101,7 +104,7 @@ class Additive(Iterative, Method):
     col_kernel: Literal["estimate"] | Kernel = "estimate"
     amplitude: Positive | Literal["auto", "estimate"] = "auto"
     inference: Inference = "exact"
-    shrinkage: NonNegative = 2.0
+    shrinkage: NonNegative | Literal["auto"] = "auto"
     nugget: NonNegative = 1e-3
     tol: NonNegative = 2e-3
     max_iter: Whole = 300
@@ -111,7 +114,13 @@ class Additive(Iterative, Method):
     def _forget(self) -> None:
         """Take away what an earlier fit left and this one may not have."""
         iteration = ("n_iter_", "kernel_changes_", "converged_", "status_")
-        for name in (*iteration, "gamma_", "gamma_curve_", "log_marginal_likelihood_"):
+        for name in (
+            *iteration,
+            "gamma_",
+            "gamma_curve_",
+            "label_covariance_curve_",
+            "log_marginal_likelihood_",
+        ):
             self.__dict__.pop(name, None)
 
     def _record(self, solution: Solution[Any]) -> None:
@@ -124,17 +133,13 @@ class Additive(Iterative, Method):
         """The model with its kernels estimated from `start` on, as far as they are."""
         if not what.any:
             return start
-        solution = estimate.learn(
-            start,
-            X,
-            seen,
-            what,
-            shrinkage=self.shrinkage,
-            nugget=nugget,
-            seed=seed,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=self._watch(),
-        )
+        shrinkage = SHRINKAGE if isinstance(self.shrinkage, str) else self.shrinkage
+        solution = self._em(start, X, seen, what, shrinkage=shrinkage, nugget=nugget, seed=seed)
         self._record(solution)
         return solution.state.model
+
+    def _em(
+        self, start: Addition, X: Array, seen: Array, what: estimate.What, **options: Any
+    ) -> Solution[estimate.Fit]:
+        watch, tol, most = self._watch(), self.tol, self.max_iter
+        return estimate.learn(start, X, seen, what, tol=tol, max_iter=most, callback=watch, **options)

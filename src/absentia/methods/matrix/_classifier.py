@@ -33,14 +33,18 @@ class PMAClassifier(MultiLabelMixin, RowModel):
         What the row kernel is multiplied by.  "auto" estimates it unless both kernels are given (the row
         kernel precomputed or of a `gamma` that is a number, the column kernel an array): then they stay as
         they are.
-    label_covariance : bool, default False
+    label_covariance : "auto" or bool, default "auto"
         Also estimate a covariance of labels in the row part: labels that go together in like samples.
+        "auto" does if the known labels are likelier with it (log marginal likelihood, less one for each
+        number of the covariance), and does not where the row part's size is given.  False is the paper's
+        model.
     inference : {"exact", "map", "gibbs"}, default "exact"
         How unknown training labels are completed; for fixed kernels all three have one answer.
     n_landmarks : int or None, default None
         Landmarks of a Nystrom row kernel; None means all samples up to 4000, and 500 beyond.
-    shrinkage : float, default 2.0
-        Pseudo-observations with which estimated kernels are drawn towards a multiple of the identity.
+    shrinkage : "auto" or float, default "auto"
+        Pseudo-observations with which estimated kernels are drawn towards a multiple of the identity;
+        "auto" is 2.
     nugget : float, default 1e-3
         Least eigenvalue of an estimated column kernel, relative to the labels' variance.
     center : "auto" or bool, default "auto"
@@ -64,6 +68,10 @@ class PMAClassifier(MultiLabelMixin, RowModel):
         The training labels, completed.
     scores_ : ndarray (n, labels)
         Expected labels, between -1 and 1 or a little beyond; known ones as given.
+    label_covariance_ : bool
+        Whether a covariance of labels was estimated.
+    label_covariance_curve_ : dict
+        Log-likelihood without and with one, less the cost of its numbers; if "auto" tried both.
     gamma_, gamma_curve_ : float, list of (gamma, log-likelihood)
     model_ : absentia.methods.matrix._model.Addition
     diagnostics_ : dict

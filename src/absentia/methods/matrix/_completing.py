@@ -91,7 +91,10 @@ def heldout_curve(
 
 
 def chosen_rows(n: int, curve: Mapping[str, float]) -> tuple[str, str]:
-    """The row kernel that does better, "none" or "estimate", and why, in a sentence."""
+    """What does better, "none", "estimate" or "drawn", and why, in a sentence.
+
+    "drawn": no row kernel, and a column kernel estimated and drawn towards the one that is given.
+    """
     if not curve:
         return "none", "none, as there are too few entries to tell: rows are taken as unrelated"
     own, without = curve["estimate"], curve["none"]
@@ -99,9 +102,11 @@ def chosen_rows(n: int, curve: Mapping[str, float]) -> tuple[str, str]:
         return "estimate", (
             f"estimated ({n} × {n}); on hidden entries RMSE {own:.3g}, and {without:.3g} without one"
         )
-    return "none", (
-        f"none: on hidden entries, rows taken as unrelated have RMSE {without:.3g}, and {own:.3g} with an "
-        "estimated one"
+    drawn = least(curve) == "drawn"
+    without = curve["drawn"] if drawn else without
+    rows = "rows taken as unrelated" + (", columns drawn towards the given kernel," if drawn else "")
+    return "drawn" if drawn else "none", (
+        f"none: on hidden entries, {rows} have RMSE {without:.3g}, and {own:.3g} with an estimated one"
     )
 
 

@@ -100,7 +100,7 @@ def maximise(
         N = (n * E.N + shrinkage * prior.N) / (n + shrinkage)
         if what.noise_only:
             N = np.eye(m) * np.trace(N) / m
-        N = _floored(np.diag(np.diagonal(N)) if what.diagonal else N, nugget)
+        N = floored(np.diag(np.diagonal(N)) if what.diagonal else N, nugget)
     if what.C == "free":
         C = (r * E.C + shrinkage * prior.C) / (r + shrinkage)
         C = np.diag(np.diagonal(C)) if what.diagonal else C
@@ -115,7 +115,8 @@ def maximise(
     return Addition(rows, C, N)
 
 
-def _floored(N: Array, nugget: float) -> Array:
+def floored(N: Array, nugget: float) -> Array:
+    """N with eigenvalues of at least `nugget`."""
     values, V = scipy.linalg.eigh(N)
     return symmetrize((V * np.maximum(values, nugget)) @ V.T)
 
@@ -134,12 +135,19 @@ def learn(
     max_iter: int = 100,
     precision: float = 1e-3,
     callback: Callback | None = None,
+    update: Callable[[Addition, Array, Array | None], Addition] | None = None,
 ) -> Solution[Fit]:
     """EM from `start`; X (n, m) is centred.  Stops when the kernels move by less than `tol`, relative.
 
-    `precision` is that of the completions within the loop; each starts from the one before.
+    `precision` is that of the completions within the loop; each starts from the one before.  `update` is
+    another M-step than that of `what`: the next model, from this, X completed and deviations.
     """
     small = int((~observed).sum()) <= EXACT
+
+    def estimated(model: Addition, full: Array, D: Array | None) -> Addition:
+        return maximise(model, moments(model, full, D, what.K), what, start, shrinkage, nugget)
+
+    m_step = estimated if update is None else update
 
     def step(fit: Fit) -> Fit:
         model = fit.model
@@ -151,7 +159,7 @@ def learn(
             full, D = posterior(model, X, observed)
         else:
             full, D = _with_draws(fit, X, observed, np.random.default_rng(seed), n_draws, precision)
-        new = maximise(model, moments(model, full, D, what.K), what, start, shrinkage, nugget)
+        new = m_step(model, full, D)
         return Fit(new, full, D, _moved(model, new))
 
     first = Fit(start, np.where(observed, X, 0.0), None)

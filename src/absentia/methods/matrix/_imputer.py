@@ -27,6 +27,7 @@ from absentia.methods.matrix._base import Additive, Completing
 from absentia.methods.matrix._checks import Kernel
 from absentia.methods.matrix._completing import chosen_rows, column_scale
 from absentia.methods.matrix._estimate import What, starting
+from absentia.methods.matrix._evidence import DRAWS, Shrinking, Target, beside
 from absentia.methods.matrix._given import Given, fixed_amplitude, read_column_kernel
 from absentia.methods.matrix._inference import infer
 from absentia.methods.matrix._likelihood import log_marginal
@@ -79,21 +80,26 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         hides a tenth of the observed entries and takes "estimate" or "none", whichever predicts them
         better; "none" where there are too few entries to tell, and beyond 4000 rows.
     col_kernel : "estimate" or array (m, m), default "estimate"
-        Covariance between columns, in the units of the matrix.
+        Covariance between columns, in the units of the matrix.  Where one is given and no row kernel is,
+        "heldout" also tries a column kernel that is estimated and drawn towards the given one.
     standardize : "auto" or bool, default "auto"
         Divide columns by their standard deviations inside, so that their units do not matter.  Results are
         in the units of the matrix.  "auto" does unless a column kernel is given.  What is given is divided
         alike: with both kernels given this changes no answer.
     amplitude : "auto", "estimate" or float, default "auto"
         What a row kernel that is given is multiplied by.  "auto" estimates it as long as the column kernel
-        is estimated; if both are given, they stay as they are.
+        is estimated; if both are given, they stay as they are.  If only a column kernel is given, a number
+        multiplies that, and "estimate" with ``row_kernel="none"`` estimates a column kernel and draws it
+        towards the given one as far as the marginal likelihood says.
     inference : {"exact", "map", "gibbs"}, default "exact"
         For fixed kernels all three have one answer, the last with Monte-Carlo error.
     n_samples : int, default 500
         Draws behind the standard deviations (and of each Gibbs chain) where there are too many missing
         entries for the exact ones.
-    shrinkage : float, default 2.0
-        Pseudo-observations with which estimated kernels are drawn towards a multiple of the identity.
+    shrinkage : "auto" or float, default "auto"
+        Pseudo-observations with which estimated kernels are drawn towards a simple one.  "auto" chooses by
+        marginal likelihood how much a column kernel is, beside a row kernel that is given, and is 2 if none
+        is given.
     nugget : float, default 1e-3
         Least eigenvalue of an estimated column kernel, relative to the entries' variance.
     center : bool, default True
@@ -156,8 +162,8 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         kernels = [(K, (a, a)) for a, K in enumerate((K1, K2)) if K is not None]
         problem = Problem.of(X, self.scale_, self.center, kernels)
         with suited_to(max(X.shape)):
-            self.row_kernel_, self.rows_ = self._choose_rows(X)
-            model = self._model(problem, K1, K2)
+            self.row_kernel_, self.rows_, drawn = self._choose_rows(X)
+            model = self._model(problem, K1, K2, drawn)
             full, self.diagnostics_ = infer(
                 model, problem.X, problem.seen, self.inference, self.n_samples, self._rng()
             )
@@ -226,10 +232,14 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
     # ------------------------------------------------------------------------------------- what is used
 
     def _check(self) -> None:
-        if isinstance(self.row_kernel, str) and self.amplitude != "auto":
+        if (
+            isinstance(self.row_kernel, str)
+            and isinstance(self.col_kernel, str)
+            and self.amplitude != "auto"
+        ):
             raise ValueError(
-                f"amplitude={self.amplitude!r} is that of a row kernel that is given; with "
-                f"row_kernel={self.row_kernel!r} leave it at 'auto'"
+                f"amplitude={self.amplitude!r} is that of a kernel that is given; with "
+                f"row_kernel={self.row_kernel!r} and col_kernel={self.col_kernel!r} leave it at 'auto'"
             )
 
     def _amplitude(self) -> float | None:
@@ -247,39 +257,69 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
             )
         return None
 
-    def _choose_rows(self, X: Array) -> tuple[str, str]:
-        """Which row kernel is used, and why."""
+    def _choose_rows(self, X: Array) -> tuple[str, str, bool]:
+        """Which row kernel is used, why, and whether columns are drawn towards a kernel that is given."""
         n = len(X)
         if not isinstance(self.row_kernel, str):
             amplitude = "; its amplitude was estimated" if self._amplitude() is None else ""
-            return "given", f"as given{amplitude}"
+            return "given", f"as given{amplitude}", False
+        columns = not isinstance(self.col_kernel, str)
+        drawn = columns and self.amplitude == "estimate"
         if self.row_kernel == "none":
-            return "none", "none: rows are taken as unrelated"
+            return "none", "none: rows are taken as unrelated", drawn
         if self.row_kernel == "estimate":
-            return "estimate", f"estimated ({n} × {n})"
+            return "estimate", f"estimated ({n} × {n})", False
         if n > MANY:
             warn(
                 f"{n} rows are too many to estimate how they are related (at most {MANY}): taken as "
                 "unrelated; to relate them, give row_kernel (on the command line, in an .npz file)",
                 AbsenceWarning,
             )
-            return "none", f"none, as {n} rows are too many to estimate one: rows are taken as unrelated"
+            why = f"none, as {n} rows are too many to estimate one: rows are taken as unrelated"
+            return "none", why, drawn
         words = {word: {"row_kernel": word, "inference": "exact"} for word in ("none", "estimate")}
+        if columns and self.amplitude == "auto":
+            words["drawn"] = words["none"] | {"amplitude": "estimate"}
         self._by_hiding(X, words, self.scale_)
-        return chosen_rows(n, self.heldout_curve_)
+        word, why = chosen_rows(n, self.heldout_curve_)
+        return ("none" if word == "drawn" else word), why, word == "drawn" or (drawn and word == "none")
 
-    def _model(self, problem: Problem, K1: Array | None, K2: Array | None) -> Addition:
+    def _model(self, problem: Problem, K1: Array | None, K2: Array | None, drawn: bool) -> Addition:
         X, seen, n = problem.X, problem.seen, len(problem.X)
         free = self.row_kernel_ == "estimate"
         kernel = RowKernel(np.eye(n), np.ones(n)) if free else RowKernel.none(n)
         if K1 is not None:
             kernel = RowKernel.dense(K1[np.ix_(problem.rows, problem.rows)])
-        amplitude = self._amplitude()
+        amplitude = self._amplitude() if K1 is not None else None
+        if K1 is None and K2 is not None and not isinstance(self.amplitude, str):
+            K2 = K2 * self.amplitude
         scaled = K1 is not None and amplitude is None
         what = What(C="scale" if scaled else "no", N=K2 is None, K=free)
         start = starting(kernel, X, seen, what)
-        level = 2 * float(np.diagonal(start.N).mean())
+        variances = 2 * np.diagonal(start.N)
+        level = float(variances.mean())
         if free:
             start = replace(start, rows=kernel.scaled(level / 2))
         start = Given(K2, problem.scale, amplitude).permuted(problem.columns).start(start, what)
-        return self._estimated(start, X, seen, what, nugget=self.nugget * level, seed=self._seed)
+        nugget = self.nugget * level
+        if drawn:
+            target = Target.of(variances, start.N)
+            return self._by_evidence([(start, Shrinking(target, nugget, free=False))], X, seen)
+        if K1 is not None and K2 is None and self.shrinkage == "auto":
+            return self._by_evidence(beside(start, variances, nugget, scaled), X, seen)
+        return self._estimated(start, X, seen, what, nugget=nugget, seed=self._seed)
+
+    def _by_evidence(
+        self, candidates: Sequence[tuple[Addition, Shrinking]], X: Array, seen: Array
+    ) -> Addition:
+        """Of several models the one with the greatest bound on the marginal likelihood."""
+        found = []
+        for start, update in candidates:
+            options = {"seed": self._seed, "n_draws": DRAWS, "update": update}
+            solution = self._em(start, X, seen, What(), **options)
+            rng = None if few(seen) else self._rng()
+            value = update.bound(solution.state, X, seen, rng) if len(candidates) > 1 else 0.0
+            found.append((value, solution))
+        best = max(found, key=lambda pair: pair[0])[1]
+        self._record(best)
+        return best.state.model

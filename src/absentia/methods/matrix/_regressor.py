@@ -1,7 +1,7 @@
 """Targets of which some are unknown, by probabilistic matrix addition."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -24,7 +24,9 @@ class PMARegressor(RegressorMixin, RowModel):  # type: ignore[misc]
         Estimate on targets divided by their standard deviations, so that their units do not matter.  A
         `col_kernel` and an `amplitude` that are given are in the units of the targets and divided alike:
         with both given this changes no answer.
-    kernel, gamma, col_kernel, amplitude, label_covariance, inference, n_landmarks, shrinkage
+    label_covariance : "auto" or bool, default False
+        As in :class:`PMAClassifier`.
+    kernel, gamma, col_kernel, amplitude, inference, n_landmarks, shrinkage
         As in :class:`PMAClassifier`.
     nugget, center, discard, n_samples, tol, max_iter, random_state, verbose
         As in :class:`PMAClassifier`.
@@ -53,6 +55,7 @@ class PMARegressor(RegressorMixin, RowModel):  # type: ignore[misc]
 
     _: KW_ONLY
     standardize: bool = True
+    label_covariance: bool | Literal["auto"] = False
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from X and Y (n, targets) with NaN where unknown."""

@@ -7,6 +7,7 @@ through what is missing in training.
 Samples, labels and features are put in the order of ``_order`` before anything else, and back at the end.
 """
 
+import copy
 from dataclasses import KW_ONLY, replace
 from typing import Literal
 
@@ -20,7 +21,8 @@ from absentia.methods.matrix._base import Additive, OfSamples
 from absentia.methods.matrix._estimate import What
 from absentia.methods.matrix._given import Given, fixed_amplitude, read_column_kernel
 from absentia.methods.matrix._inference import infer
-from absentia.methods.matrix._mean import is_small
+from absentia.methods.matrix._likelihood import log_marginal
+from absentia.methods.matrix._mean import few, is_small
 from absentia.methods.matrix._model import Addition, RowKernel
 from absentia.methods.matrix._spread import spread
 
@@ -37,14 +39,14 @@ class RowModel(OfSamples, Additive):
     kernel: Literal["rbf", "precomputed"] = "rbf"
     _: KW_ONLY
     gamma: Positive | Literal["ml", "median"] = "ml"
-    label_covariance: bool = False
+    label_covariance: bool | Literal["auto"] = "auto"
     n_landmarks: Whole | None = None
     center: bool | Literal["auto"] = "auto"
     discard: bool = False
     n_samples: Whole = 20
 
     def _check(self) -> None:
-        if self.label_covariance and not isinstance(self.amplitude, str):
+        if self.label_covariance is True and not isinstance(self.amplitude, str):
             raise ValueError(
                 "label_covariance=True estimates the row part's size; leave amplitude at 'auto'"
             )
@@ -55,12 +57,21 @@ class RowModel(OfSamples, Additive):
         return fixed_amplitude(self.amplitude, rows_given and not isinstance(self.col_kernel, str))
 
     def _what(self) -> What:
-        C = "free" if self.label_covariance else "scale" if self._amplitude() is None else "no"
+        C = "free" if self.label_covariance_ else "scale" if self._amplitude() is None else "no"
         return What(C=C, N=isinstance(self.col_kernel, str))
+
+    def _covariances(self, m: int) -> tuple[bool, ...]:
+        """Without and with a label covariance: what is tried."""
+        if isinstance(self.label_covariance, bool):
+            return (self.label_covariance,)
+        # of one label there is nothing to covary, and an amplitude that is given stays as it is
+        return (False, True) if m > 1 and self._amplitude() is None else (False,)
 
     def _fit(self, X: Array, Y: Array, rows: Array, scale: Array, names: Array | None) -> Array:
         """Learn from the given rows of X and Y (in units of `scale`); the completed Y of all rows."""
         self._forget()
+        tried = self._covariances(Y.shape[1])
+        self.label_covariance_ = tried[0]
         rng, what = generator(self.random_state), self._what()
         N = read_column_kernel(self.col_kernel, Y.shape[1], names)
         seen = ~np.isnan(Y[rows])
@@ -72,14 +83,50 @@ class RowModel(OfSamples, Additive):
         seen = ~np.isnan(Z)
         Z = np.where(seen, Z - self.mean_[self._labels], 0.0)
         given = Given(N, scale, self._amplitude()).permuted(self._labels)
-        start = self._start(X[self._rows][:, self._columns], Z, seen, rng, given)
-        self._model = self._learned(start, Z, seen, rng)
+        rng = self._learn(tried, X[self._rows][:, self._columns], Z, seen, rng, given)
         full, self.diagnostics_ = infer(self._model, Z, seen, self.inference, 25 * self.n_samples, rng)
         self._weigh(full, seen, rng)
         if not what.any:
             _warn_of_means(self._model, (mean - self.mean_)[self._labels])
         self.model_ = self._model.permuted(np.argsort(self._rows), inverse(self._labels)).stretched(scale)
         return self._completed(X, Y, full)
+
+    def _learn(
+        self,
+        tried: tuple[bool, ...],
+        X: Array,
+        Y: Array,
+        seen: Array,
+        rng: np.random.Generator,
+        given: Given,
+    ) -> np.random.Generator:
+        """Estimate the model, with the better of the label covariances that are tried; what is left of rng.
+
+        Each begins from the same random state, as if it had been asked for.
+        """
+        found = {}
+        for covariance in tried:
+            own = copy.deepcopy(rng)
+            self._forget()
+            self.label_covariance_ = covariance
+            self._model = self._learned(self._start(X, Y, seen, own, given), Y, seen, own)
+            value = self._likely(Y, seen, own) if len(tried) > 1 else 0.0
+            found[covariance] = value, dict(self.__dict__), own
+        best = max(found, key=lambda covariance: found[covariance][0])
+        self.__dict__.update(found[best][1])
+        if len(tried) > 1:
+            self.label_covariance_curve_ = {covariance: found[covariance][0] for covariance in tried}
+        return found[best][2]
+
+    def _likely(self, Y: Array, seen: Array, rng: np.random.Generator) -> float:
+        """Log marginal likelihood of what is observed, less one for each number of a covariance (AIC).
+
+        Without that, the larger model would be the likelier always.
+        """
+        m = Y.shape[1]
+        probes = None if few(seen) else copy.deepcopy(rng)
+        cost = m * (m + 1) / 2 - 1 if self.label_covariance_ else 0.0
+        return log_marginal(self._model, Y, seen, probes, tol=1e-4) - cost
 
     def _completed(self, X: Array, Y: Array, full: Array) -> Array:
         """Y with unknown entries as expected: of training rows, and of those left out."""

@@ -12,6 +12,9 @@ from absentia.methods.matrix._estimate import What
 class _Estimated(PMAClassifier):
     """A classifier whose covariance of labels is always estimated."""
 
+    def _covariances(self, m: int) -> tuple[bool, ...]:
+        return (self.label_covariance is True,)
+
     def _check(self) -> None:
         super()._check()
         if not (isinstance(self.col_kernel, str) and isinstance(self.amplitude, str)):
@@ -70,9 +73,9 @@ class LabelGP(_Estimated):
 
     def _check(self) -> None:
         super()._check()
-        if self.label_covariance:
+        if self.label_covariance is True:
             raise ValueError(
-                "LabelGP knows of no covariance between labels; label_covariance must be False"
+                "LabelGP knows of no covariance between labels; label_covariance must not be True"
             )
 
     def _what(self) -> What:

@@ -1,0 +1,240 @@
+"""Column kernels drawn towards a simple one by evidence: dense algebra, certificates, and knowing more."""
+
+import numpy as np
+import pytest
+
+from absentia import PMAImputer
+from absentia.methods.matrix import _estimate as estimate
+from absentia.methods.matrix import _evidence as evidence
+from absentia.methods.matrix._completing import rmse
+from absentia.methods.matrix._evidence import Prior, Shrinking, Target
+from absentia.methods.matrix._model import Addition, RowKernel
+from matrices import positive, rbf
+from reference import pma as reference
+
+
+def rows_of(n=30, m=4, seed=0):
+    """Rows drawn with a column kernel, and that kernel."""
+    rng = np.random.default_rng(seed)
+    N = positive(m, rng)
+    return rng.standard_normal((n, m)) @ np.linalg.cholesky(N).T, N
+
+
+def whole(G):
+    """The model of rows that are unrelated, and everything seen."""
+    return Addition(RowKernel.none(len(G)), np.eye(G.shape[1]), np.eye(G.shape[1])), np.ones(G.shape, bool)
+
+
+def smooth(n=90, m=12, seed=0, shared=False):
+    """A matrix drawn with a smooth row kernel: columns of the row part independent, or as the rest."""
+    rng = np.random.default_rng(seed)
+    K = rbf(np.linspace(0, 6, n)[:, None], gamma=0.5) + 1e-6 * np.eye(n)
+    A = rng.standard_normal((m, 2))
+    R = np.linalg.cholesky(0.5 * (A @ A.T / 2 + 0.1 * np.eye(m)))
+    F, G = np.linalg.cholesky(K) @ rng.standard_normal((n, m)), rng.standard_normal((n, m))
+    return ((2 * F + G) @ R.T if shared else F + G @ R.T), K
+
+
+def interactions(seed=0, n=90, m=40, share=0.06):
+    """Few ones among zeros, by factors of rows and columns; noisy kernels of both."""
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((6, 5))[rng.integers(6, size=m)] + 0.2 * rng.standard_normal((m, 5))
+    A = B[rng.integers(m, size=10)][rng.integers(10, size=n)] + 0.2 * rng.standard_normal((n, 5))
+    scores = A @ B.T + 0.5 * rng.standard_normal((n, m))
+    near = [rbf(Z + 0.2 * rng.standard_normal(Z.shape), gamma=0.1) for Z in (A, B)]
+    return (scores > np.quantile(scores, 1 - share)).astype(float), *near
+
+
+def error(X, seed=0, **options):
+    """RMSE of hidden entries, and the imputer."""
+    hidden = np.random.default_rng(100 + seed).random(X.shape) < 0.3
+    model = PMAImputer(**options).fit(np.where(hidden, np.nan, X))
+    return rmse(model.completed_[hidden], X[hidden]), model
+
+
+# ------------------------------------------------------------------------------------------- evidence
+
+
+@pytest.mark.parametrize("n", [1, 3, 30])
+def test_the_evidence_is_that_of_the_rows_one_after_the_other(n):
+    G, T = rows_of(n)
+    half = np.linalg.inv(np.linalg.cholesky(T))
+    values = np.linalg.eigvalsh(half @ G.T @ G @ half.T)
+    for strength, size in ((3.5, 1.0), (12.0, 5.0), (300.0, 200.0)):
+        found = evidence.evidence(values, n, strength, size) - n / 2 * np.linalg.slogdet(T)[1]
+        exact = reference.column_evidence(G, T, strength, size)
+        np.testing.assert_allclose(found, exact, rtol=1e-10)
+
+
+def test_nothing_is_more_evident_than_the_strongest_prior():
+    for n in (6, 40, 400):
+        values = np.array([0.1, 1.0, 2.0, 9.0]) * n
+        strength, size, best = evidence.strongest(values, n)
+        np.testing.assert_allclose(best, evidence.evidence(values, n, strength, size), rtol=1e-12)
+        for other in 3 + (strength - 3) * np.array([0.1, 0.9, 1.0, 1.1, 10.0]):
+            for b in size * np.array([0.2, 0.7, 0.99, 1.0, 1.01, 1.5, 5.0]):
+                assert evidence.evidence(values, n, other, b) <= best + 1e-7
+        slopes = evidence._slopes(values, n, strength, size)
+        assert abs(slopes[1]) * size < 1e-3
+
+
+def test_rows_that_are_as_the_target_says_are_drawn_there_and_others_are_not():
+    rng = np.random.default_rng(0)
+    simple = rng.standard_normal((300, 6))
+    mixed = simple @ np.linalg.cholesky(np.full((6, 6), 0.9) + 0.1 * np.eye(6)).T
+    target = Target.of(np.ones(6))
+    assert target.prior(simple.T @ simple, 300).strength > 100
+    assert target.prior(mixed.T @ mixed, 300).strength < 30
+
+
+def test_a_kernel_that_is_given_is_in_the_target_as_far_as_it_is_true():
+    rng = np.random.default_rng(0)
+    K = np.full((8, 8), 0.8) + 0.2 * np.eye(8)
+    G = rng.standard_normal((60, 8)) @ np.linalg.cholesky(K).T
+    found = Target.of(np.ones(8), 1000 * K).prior(G.T @ G, 60)  # its scale is nothing
+    assert found.target[0, 1] > 0.6
+    wrong = Target.of(np.ones(8), positive(8, rng)).prior(simple_scatter(rng), 60)
+    assert np.abs(wrong.target - np.diag(np.diagonal(wrong.target))).max() < 0.15
+
+
+def simple_scatter(rng):
+    G = rng.standard_normal((60, 8))
+    return G.T @ G
+
+
+# ---------------------------------------------------------------------------------------------- bound
+
+
+def test_where_nothing_is_missing_and_rows_are_unrelated_the_bound_is_the_evidence():
+    G, T = rows_of()
+    model, seen = whole(G)
+    prior = Prior(T, 9.0, 4.0)
+    N = prior.column_kernel(G.T @ G, len(G))
+    exact = reference.column_evidence(G, T, 9.0, 4.0)
+    at = lambda N: evidence.bound(Addition(model.rows, model.C, N), prior, G, seen)
+    np.testing.assert_allclose(at(N), exact, rtol=1e-10)
+    for other in (1.1 * N, 0.9 * N, N + 0.1 * np.eye(4)):
+        assert at(other) < exact - 1e-3
+
+
+def test_with_entries_missing_the_bound_is_below_the_evidence_of_those_that_are_seen():
+    G, _ = rows_of(25, 1)
+    seen = np.random.default_rng(1).random(G.shape) > 0.3
+    prior = Prior(np.eye(1), 5.0, 3.0)
+    exact = reference.column_evidence(G[seen][:, None], np.eye(1), 5.0, 3.0)
+    model, _ = whole(G)
+    found = max(
+        evidence.bound(Addition(model.rows, model.C, v * np.eye(1)), prior, G * seen, seen)
+        for v in np.linspace(0.1, 3, 60)
+    )
+    assert exact - 1.0 < found < exact
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_em_raises_the_bound(shared):
+    X, K = smooth(30, 4, shared=shared)
+    X = X - X.mean(axis=0)
+    seen = np.random.default_rng(0).random(X.shape) > 0.2
+    start = estimate.starting(RowKernel.dense(K), X * seen, seen, estimate.What())
+    start, update = evidence.beside(start, X.var(axis=0), 1e-6, True)[0 if shared else 1]
+    fit, values = estimate.Fit(start, X * seen, None), []
+    for _ in range(8):
+        fit = estimate.learn(
+            fit.model, X * seen, seen, estimate.What(), max_iter=1, update=update, precision=1e-10
+        ).state
+        values.append(update.bound(fit, X * seen, seen, None))
+    assert (np.diff(values) > -0.02).all()  # the prior is that of the E-step before
+    assert values[-1] > values[0]
+
+
+# --------------------------------------------------------------------------------------------- M-step
+
+
+def test_the_amplitude_makes_the_matrix_most_likely():
+    X, K = smooth(25, 3)
+    for C in (np.eye(3), np.diag([1.0, 2.0, 3.0])):
+        model = Addition(RowKernel.dense(K), C, 0.3 * np.eye(3))
+        found = Shrinking(Target.of(np.ones(3)), 1e-6).amplified(model, X, None)
+        S = reference.covariance(K, found.C, found.N)
+        slope = reference.log_marginal_gradient(S, np.kron(K, found.C), X, np.ones(X.shape, bool))
+        assert abs(slope) < 1e-3
+    given = Shrinking(Target.of(np.ones(3)), 1e-6, free=False)
+    assert given.amplified(model, X, None) is model
+
+
+def test_the_scatter_beside_a_shared_row_kernel_is_that_of_whitened_rows():
+    X, K = smooth(25, 3)
+    N = positive(3, np.random.default_rng(0))
+    D = np.random.default_rng(1).standard_normal((25, 2, 3))
+    update = Shrinking(Target.of(np.ones(3)), 1e-6, shared=True)
+    exact = sum(Z.T @ np.linalg.solve(0.7 * K + np.eye(25), Z) for Z in (X, D[:, 0], D[:, 1]))
+    model = Addition(RowKernel.dense(K), 0.7 * N, N)
+    np.testing.assert_allclose(update.scatter(model, X, D), exact, rtol=1e-9)
+    low = RowKernel.dense(K, rank=5)
+    thin = np.linalg.solve(0.7 * low.to_dense() + np.eye(25), X)
+    found = update.scatter(Addition(low, 0.7 * N, N), X, None)
+    np.testing.assert_allclose(found, X.T @ thin, rtol=1e-9, atol=1e-9)
+
+
+# ------------------------------------------------------------------------------- knowing more is no harm
+
+
+def test_which_columns_go_together_in_the_row_part_is_found():
+    for shared in (False, True):
+        X, K = smooth(shared=shared)
+        found, model = error(X, row_kernel=K)
+        C, N = model.model_.C, model.model_.N
+        off = np.abs(C - np.diag(np.diagonal(C))).max() > 0
+        assert off == shared
+        if shared:
+            np.testing.assert_allclose(C * np.trace(N), N * np.trace(C), rtol=1e-8)
+        assert found < 0.9 * error(X)[0]
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_row_or_a_column_kernel_that_is_given_is_better_than_nothing(seed):
+    X, K1, K2 = interactions(seed)
+    nothing = error(X, seed)[0]
+    assert error(X, seed, row_kernel=K1)[0] < 0.9 * nothing
+    assert error(X, seed, col_kernel=K2)[0] < 0.9 * nothing
+
+
+def test_a_row_kernel_that_says_nothing_gets_next_to_no_amplitude():
+    X, K1, _ = interactions(3)
+    B = np.random.default_rng(3).standard_normal((len(X), 5))
+    found, model = error(X, row_kernel=1000 * B @ B.T)
+    part = np.trace(model.model_.C) * model.model_.rows.diagonal().mean()
+    assert part < 0.02 * np.trace(model.model_.N)
+    assert found < 1.02 * error(X)[0]
+    none = error(X, row_kernel=np.zeros((len(X), len(X))))[0]
+    assert abs(found - none) < 0.03 * none
+    assert error(X, row_kernel=K1)[0] < 1.01 * none
+
+
+def test_the_scale_of_a_row_kernel_is_nothing():
+    X, K = smooth(40, 5)
+    # powers of two: nothing is rounded
+    for factor in (2.0**10, 2.0**-10):
+        assert abs(error(X, row_kernel=factor * K)[0] - error(X, row_kernel=K)[0]) < 1e-6
+
+
+def test_an_amplitude_or_a_shrinkage_that_is_given_is_used():
+    X, K = smooth(40, 5)
+    _, model = error(X, row_kernel=K, amplitude=0.5)
+    np.testing.assert_allclose(model.model_.C, 0.5 * np.eye(5), rtol=1e-9, atol=1e-12)
+    _, fixed = error(X, row_kernel=K, shrinkage=2.0)
+    assert np.count_nonzero(fixed.model_.C) == 5
+    assert abs(fixed.model_.N - error(X, row_kernel=K)[1].model_.N).max() > 1e-4
+
+
+def test_a_column_kernel_alone_may_be_drawn_upon():
+    X, _, K2 = interactions(3, n=50, m=20)
+    _, model = error(X, col_kernel=K2)
+    assert set(model.heldout_curve_) == {"none", "estimate", "drawn"}
+    same = error(X, col_kernel=K2, row_kernel="none", amplitude="estimate")[1]
+    if min(model.heldout_curve_, key=model.heldout_curve_.get) == "drawn":
+        np.testing.assert_array_equal(model.completed_, same.completed_)
+    as_is = error(X, col_kernel=K2, row_kernel="none")[1]
+    np.testing.assert_allclose(as_is.model_.N, K2, rtol=1e-8, atol=1e-9)
+    twice = error(X, col_kernel=K2, row_kernel="none", amplitude=2.0)[1]
+    np.testing.assert_allclose(twice.model_.N, 2 * K2, rtol=1e-8, atol=1e-9)
