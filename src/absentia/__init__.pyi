@@ -39,6 +39,7 @@ from absentia.methods.matrix import PMATensorImputer as PMATensorImputer
 from absentia.methods.models import load as load
 from absentia.methods.models import save as save
 from absentia.methods.prediction import AbsentClassifier as AbsentClassifier
+from absentia.methods.prediction import AbsentRegressor as AbsentRegressor
 from absentia.methods.prediction import AbsentSurvival as AbsentSurvival
 from absentia.methods.prediction import Chooser as Chooser
 from absentia.methods.prediction import JoinedClassifier as JoinedClassifier

@@ -62,6 +62,7 @@ class Entry:
 
 _completer = partial(Entry, "completer", "kernels", "kernels")
 _classifier = partial(Entry, "classifier", "kernels", "classes")
+_assembled = partial(Entry, "classifier", "views or kernels", "classes")
 _joined = partial(Entry, "classifier", "features", "classes")
 _survival = partial(Entry, "survival", "views or kernels", "risks")
 _matrix = partial(Entry, "matrix", "a matrix", "a matrix")
@@ -174,6 +175,12 @@ CATALOGUE: tuple[Entry, ...] = (
         "one matrix (CSV, or X in .npz) with missing entries; rows alike, columns too",
         "complete a column of which nothing is observed",
     ),
+    _assembled(
+        "auto",
+        "prediction:Chooser",
+        "start here: several kinds of methods tried on held-out samples, and what they say together",
+        "say in one number what each view counts",
+    ),
     _classifier(
         "mkl",
         "learning:MKLClassifier",
@@ -182,7 +189,7 @@ CATALOGUE: tuple[Entry, ...] = (
     _classifier(
         "amkl-convex",
         "learning:AbsentMKLClassifier",
-        "start here: every sample judged in its own views; the same as mkl once a sample has all views",
+        "every sample judged in its own views; the same as mkl once a sample has all views",
         "differ from mkl if one training sample has every view",
         {"formulation": "convex"},
         ("lam", "max_iter", "tau_min", "two_step", "paper_form"),
@@ -239,6 +246,70 @@ CATALOGUE: tuple[Entry, ...] = (
         "learning:MMAFClassifier",
         "a linear machine on the features that each sample has; features comparable, few of them",
         "learn from kernels, or curved boundaries",
+    ),
+    _assembled(
+        "cvkt-svm",
+        "prediction:AbsentClassifier",
+        "kernels completed by cvkt, one machine on their average; good nearly everywhere",
+        "",
+        {"completer": "cvkt", "combine": "average"},
+        ("norm",),
+    ),
+    _assembled(
+        "cvkt-linear",
+        "prediction:AbsentClassifier",
+        "the same with linear kernels; many features, texts",
+        "learn curved boundaries",
+        {"completer": "cvkt", "combine": "average", "kernel": "linear"},
+        ("norm",),
+    ),
+    _assembled(
+        "cvkt-mkl",
+        "prediction:AbsentClassifier",
+        "kernels completed by cvkt, weights of the views learned with the machine",
+        "",
+        {"completer": "cvkt", "combine": "mkl"},
+        (),
+    ),
+    _assembled(
+        "mkmc-svm",
+        "prediction:AbsentClassifier",
+        "kernels completed by mkmc-pca, one machine on their average",
+        "",
+        {"completer": "mkmc-pca", "combine": "average"},
+        ("norm",),
+    ),
+    _assembled(
+        "em-svm",
+        "prediction:AbsentClassifier",
+        "kernels completed by em, one machine on their average; slow",
+        "take thousands of samples",
+        {"completer": "em", "combine": "average"},
+        ("norm",),
+    ),
+    _assembled(
+        "mean-svm",
+        "prediction:AbsentClassifier",
+        "baseline: absent samples are the average sample, one machine on the average kernel",
+        "",
+        {"completer": "mean", "combine": "average"},
+        ("norm",),
+    ),
+    _assembled(
+        "fusion",
+        "prediction:LateFusion",
+        "one machine per view on the samples that have it, chances averaged",
+        "see what only views together tell",
+        {"rule": "mean"},
+        (),
+    ),
+    _assembled(
+        "stacking",
+        "prediction:ViewStacking",
+        "the same with weights of the views learned on held-out samples; hundreds of samples",
+        "see what only views together tell",
+        {},
+        (),
     ),
     _joined(
         "forest",

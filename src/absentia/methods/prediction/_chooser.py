@@ -125,7 +125,7 @@ class Chooser(Chancy):
         made.set_params(**{key: value for key, value in own.items() if key in has})
         if "probability" in has:
             made.set_params(probability=True)
-        return made  # type: ignore[no-any-return]
+        return made
 
     def _decided(self, chances: Array) -> Array:
         raised = chances / self._prior**self.balance
