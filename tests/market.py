@@ -54,6 +54,7 @@ COMPLETERS = {
 
 # variants of methods above that cost much: their laws are tested by `make test-all`
 COSTLY = {"mkmc, gk", "mkmc, kaiser", "mkmc, heldout", "mkmc pca, paper", "mkmc fa, paper", "em"}
+COSTLY |= {"zero", "fusion", "fusion, skill"}
 
 # every classifier on incomplete data, on kernels or (MMAF) on features
 CLASSIFIERS = {
@@ -68,15 +69,15 @@ CLASSIFIERS = {
     "alignment": AverageKernelSVC("alignment"),
     "margin": AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     "mmaf": MMAFClassifier(0.01, max_iter=50),
-    "skill": AverageKernelSVC("skill"),
     "completed": AbsentClassifier(CVKT(rounds=1), C=1.0),
     "completed kernels": AbsentClassifier(CVKT(rounds=1), kernel="precomputed", combine="mkl", C=1.0),
     "zero": AbsentClassifier(None),
     "fusion": LateFusion(),
-    "fusion, skill": LateFusion(AbsentClassifier(None, C=1.0), rule="skill"),
-    "stacking": ViewStacking(AbsentClassifier(None, C=1.0)),
+    "fusion, product": LateFusion(JoinedClassifier("logistic", C=0.01), rule="product"),
+    "fusion, skill": LateFusion(JoinedClassifier("logistic", C=0.01), rule="skill"),
+    "stacking": ViewStacking(JoinedClassifier("logistic", C=0.01)),
     "chooser": Chooser(
-        {"a": AbsentClassifier(None, C=1.0), "b": LateFusion(AbsentClassifier(None, C=1.0))}
+        {"zero": AbsentClassifier(None, C=1.0), "linear": JoinedClassifier("logistic", C=0.01)}
     ),
     "forest": JoinedClassifier(n_trees=20),
     "boosting": JoinedClassifier("boosting", n_trees=40),

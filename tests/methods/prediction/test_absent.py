@@ -19,9 +19,10 @@ def test_it_is_the_three_stages_one_after_the_other():
     makes, completes = ViewKernels(), CVKT(rounds=2)
     K = completes.fit_transform(makes.fit_transform(order.train(train)))
     machine = machine_on("average", 2, 3.0, 1e-3).set_params(probability="sigmoid")
-    machine.fit(K, y[:80][order.samples])
+    machine.fit(K, one._turned[y[:80][order.samples]])
     rows = completes.transform(makes.transform(test.select(order.views)))
-    np.testing.assert_allclose(one.predict_proba(test), machine.predict_proba(rows), atol=1e-12)
+    wanted = machine.predict_proba(rows)[:, one._turned]
+    np.testing.assert_allclose(one.predict_proba(test), wanted, atol=1e-12)
     np.testing.assert_array_equal(one.predict(test), one.predict_proba(test).argmax(axis=1))
     assert one.completer_.rounds == 2
 
@@ -57,8 +58,8 @@ def test_contributions_and_offsets_are_the_scores():
             rows = fitted._prepared.rows(fitted._arrangement.rows(views, np.arange(120)))
             machine = fitted._machine
             scores = machine.decision_function(rows).reshape(120, -1)
-            start = 1 if len(fitted.classes_) == 2 else 0
-            np.testing.assert_allclose(parts.sum(axis=1)[:, start:] + machine.bias_, scores, atol=1e-9)
+            learned = np.argsort(fitted._turned)[-machine.bias_.size :]
+            np.testing.assert_allclose(parts.sum(axis=1)[:, learned] + machine.bias_, scores, atol=1e-9)
             if completer is None:
                 assert not parts[~views.observed].any()
 
@@ -72,5 +73,5 @@ def test_chances_are_calibrated_and_save_as_they_are(tmp_path):
 
 def test_the_average_has_unit_length():
     views, _ = digits()
-    K = averaged(ViewKernels().fit_transform(views))
+    K = averaged(ViewKernels().fit_transform(views), np.ones(6))
     np.testing.assert_allclose(K.diagonal("average"), 1.0)
