@@ -98,14 +98,6 @@ CATALOGUE: tuple[Entry, ...] = (
         ("n_iter",),
     ),
     _completer(
-        "cvkt-rounds",
-        "completion:CVKT",
-        "the same four times over; when many views are absent",
-        "learn a view that nobody has together with another one",
-        {"solver": "ridge", "rounds": 4},
-        ("n_iter",),
-    ),
-    _completer(
         "cvkt-descent",
         "completion:CVKT",
         "the paper's own procedure, for comparison; slow",
