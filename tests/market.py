@@ -5,6 +5,7 @@ from absentia import (
     MKC,
     MKMC,
     AbsentMKLClassifier,
+    AutoFill,
     AverageKernelSVC,
     EMFill,
     KNNFill,
@@ -37,7 +38,10 @@ COMPLETERS = {
     "mkmc full": MKMC("full"),
     "mkmc pca": MKMC("pca", n_components=3),
     "mkmc fa": MKMC("fa", n_components=3),
-    "mkmc, gk": MKMC("pca", tol=1e-5),
+    "mkmc, auto": MKMC("pca", tol=1e-5),
+    "mkmc, gk": MKMC("pca", n_components="gk", tol=1e-5),
+    "mkmc, centred": MKMC("pca", n_components=3, center=True),
+    "mkmc fa, centred": MKMC("fa", n_components=3, center=True),
     "mkmc, kaiser": MKMC("fa", n_components="kaiser", tol=1e-5),
     "mkmc, heldout": MKMC("pca", n_components="heldout", tol=1e-5),
     # not solver="descent": the paper's procedure overwrites, rescales and is not positive semidefinite
@@ -45,10 +49,21 @@ COMPLETERS = {
     "cvkt, 3 rounds": CVKT(rounds=3, rank=10),
     "cvkt, landmarks": CVKT(n_landmarks=12, rounds=2),
     "cvkt, closed": CVKT(solver="closed", rank=0.3),
+    "auto": AutoFill(),
 }
 
 # variants of methods above that cost much: their laws are tested by `make test-all`
-COSTLY = {"mkmc, gk", "mkmc, kaiser", "mkmc, heldout", "mkmc pca, paper", "mkmc fa, paper", "em"}
+COSTLY = {
+    "auto",
+    "mkmc, auto",
+    "mkmc fa, centred",
+    "mkmc, gk",
+    "mkmc, kaiser",
+    "mkmc, heldout",
+    "mkmc pca, paper",
+    "mkmc fa, paper",
+    "em",
+}
 
 # every classifier on incomplete data, on kernels or (MMAF) on features
 CLASSIFIERS = {

@@ -67,9 +67,15 @@ _labels = partial(Entry, "matrix", "features", "labels")
 
 CATALOGUE: tuple[Entry, ...] = (
     _completer(
+        "auto",
+        "completion:AutoFill",
+        "for each view the mean, cvkt or mkmc-pca, whichever completes observed samples, hidden, best",
+        "choose well where a view has few samples to hide",
+    ),
+    _completer(
         "mkmc-pca",
         "completion:MKMC",
-        "several views that share structure; the first to try",
+        "several views that share structure",
         "link groups of samples that no view sees together: values between them become zero",
         {"covariance": "pca"},
     ),
@@ -92,7 +98,7 @@ CATALOGUE: tuple[Entry, ...] = (
     _completer(
         "cvkt",
         "completion:CVKT",
-        "each view predicted from the others by ridge regression; quick",
+        "the first to try: each view predicted from the others by ridge regression, in rounds; quick",
         "learn a view that nobody has together with another one",
         {"solver": "ridge"},
         ("n_iter",),

@@ -188,7 +188,7 @@ class CVKT(Placing):
         return draw_landmarks(ordering(X).lottery(generator(self.random_state)), X.observed, wanted)
 
     def _by_hiding(self, X: KernelViews) -> tuple[int, float]:
-        """Rounds and easing that best complete what is hidden; each path is learned once, round by round."""
+        """Rounds and easing that best complete what is hidden; a path is learned once, round by round."""
         trial, self.heldout_curve_ = Trial.of(X, self.random_state), {}
         if not trial.n_hidden:
             return 1, 1.0
