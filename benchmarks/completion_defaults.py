@@ -132,7 +132,7 @@ def claims(rows: list[dict[str, Any]], seconds: list[dict[str, Any]]) -> list[co
         found.append(
             common.Claim("mfeat, 30 %: CPU s of CVKT()", time["mfeat, 30 %"]["CVKT()"], at_most=15)
         )
-    for method in ("CVKT()", "AutoFill()", "KNNFill()"):
+    for method in ("CVKT()", "AutoFill()"):
         worst = max(row[method] / row["mean"] for row in rows if method in row)
         found.append(common.Claim(f"ARE of {method} over that of the mean, worst", worst, at_most=1.0))
     return found
