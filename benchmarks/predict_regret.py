@@ -54,7 +54,8 @@ def natural(name):
 def cut(name):
     """A table in four views (three of few columns), each of which two in five samples lack."""
     data = load("ml_emotions" if name == "emotions" else f"uci_{name}")
-    X, y = data["X"], data["Y"][:, 0] if name == "emotions" else data["y"]
+    X = data["X"] if "X" in data else np.hstack([data[key] for key in data if key.startswith("view_")])
+    y = data["Y"][:, 0] if name == "emotions" else data["y"]
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(X))[:MOST]
     parts = np.array_split(rng.permutation(X.shape[1]), 4 if X.shape[1] > 10 else 3)

@@ -34,7 +34,8 @@ def folder(tmp_path_factory):
     io.write(folder / "new.npz", views[160:])
     write_labels(folder / "labels.csv", views.ids[:160], words[:160])
     np.save(folder / "truth.npy", y[160:])
-    result = run("fit", "train.npz", "--labels", "labels.csv", "-o", "model.npz", cwd=folder)
+    command = ["fit", "train.npz", "--labels", "labels.csv", "-o", "model.npz", "--method", "amkl-convex"]
+    result = run(*command, cwd=folder)
     assert result.returncode == 0, result.stderr
     (folder / "said.txt").write_text(result.stdout)
     return folder
@@ -115,7 +116,20 @@ def test_kernels_are_learned_from_and_rows_of_kernels_classified(folder, tmp_pat
         io.write(tmp_path / "k.npz", kernels, y=file["digit"].astype(float))
     arrays = {"ids": new.ids, "column_ids": train.ids, "names": np.array(train.names)}
     np.savez(tmp_path / "rows.npz", K=rows.to_dense(), **arrays)
-    result = run("fit", "k.npz", "--labels", "y", "-o", "m.npz", "--C", 1, "--no-report", cwd=tmp_path)
+    result = run(
+        "fit",
+        "k.npz",
+        "--labels",
+        "y",
+        "-o",
+        "m.npz",
+        "--method",
+        "amkl-convex",
+        "--C",
+        1,
+        "--no-report",
+        cwd=tmp_path,
+    )
     assert result.returncode == 0, result.stderr
     result = run("predict", "m.npz", "rows.npz", "-o", "p.csv", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -139,7 +153,19 @@ def test_empty_labels_and_samples_without_views_are_counted_and_left_out(folder,
         labels = file["word"].astype(object)
     labels[3:10] = ["", " ", "", "", "", "", ""]
     write_labels(tmp_path / "l.csv", train.ids, labels)
-    result = run("fit", "t.npz", "--labels", "l.csv", "-o", "m.npz", "--C", 1, cwd=tmp_path)
+    result = run(
+        "fit",
+        "t.npz",
+        "--labels",
+        "l.csv",
+        "-o",
+        "m.npz",
+        "--method",
+        "amkl-convex",
+        "--C",
+        1,
+        cwd=tmp_path,
+    )
     assert result.returncode == 0, result.stderr
     assert "7 of 160 samples without a label: not learned from" in result.stderr
     assert "3 of 160 samples with a label but without any view: not learned from" in result.stderr
@@ -155,7 +181,20 @@ def test_kernels_that_are_none_are_warned_of(tmp_path):
     K = np.eye(20) + 0.5
     K[0, 1] = K[1, 0] = 3
     np.savez(tmp_path / "k.npz", K=K[None], y=np.arange(20) % 2)
-    result = run("fit", "k.npz", "--labels", "y", "-o", "m.npz", "--C", 1, "--no-report", cwd=tmp_path)
+    result = run(
+        "fit",
+        "k.npz",
+        "--labels",
+        "y",
+        "-o",
+        "m.npz",
+        "--method",
+        "amkl-convex",
+        "--C",
+        1,
+        "--no-report",
+        cwd=tmp_path,
+    )
     assert result.returncode == 0, result.stderr
     assert "view 'view0': the kernel is not positive semidefinite (eigenvalues from -" in result.stderr
 
@@ -181,7 +220,19 @@ def test_an_interrupt_writes_nothing(folder, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("absentia.experiment.cross_validate", interrupted)
-    result = run("fit", folder / "train.npz", "--labels", "word", "-o", "m.npz", "--C", 1, cwd=tmp_path)
+    result = run(
+        "fit",
+        folder / "train.npz",
+        "--labels",
+        "word",
+        "-o",
+        "m.npz",
+        "--method",
+        "amkl-convex",
+        "--C",
+        1,
+        cwd=tmp_path,
+    )
     assert result.returncode == 130
     assert "nothing was written" in result.stderr
     assert list(tmp_path.iterdir()) == []
@@ -215,7 +266,19 @@ def test_a_report_that_cannot_be_made_keeps_the_model_from_being_written(folder,
         raise ValueError("no ink")
 
     monkeypatch.setattr(report, "render_classification", fail)
-    result = run("fit", folder / "train.npz", "--labels", "word", "-o", "m.npz", "--C", 1, cwd=tmp_path)
+    result = run(
+        "fit",
+        folder / "train.npz",
+        "--labels",
+        "word",
+        "-o",
+        "m.npz",
+        "--method",
+        "amkl-convex",
+        "--C",
+        1,
+        cwd=tmp_path,
+    )
     refused(result, "no ink")
     assert list(tmp_path.iterdir()) == []
 
@@ -340,7 +403,9 @@ def test_markup_and_commas_in_names_and_ids_survive(tmp_path):
     views = Views.from_dict({"[bold]a": X, "b,c": X}, ids=ids)
     labels = np.where(X[:, 0] > 0, "[u]x", 'y,"')
     io.write(tmp_path / "t.npz", views, y=labels)
-    result = run("fit", "t.npz", "--labels", "y", "-o", "m.npz", "--C", 1, cwd=tmp_path)
+    result = run(
+        "fit", "t.npz", "--labels", "y", "-o", "m.npz", "--method", "amkl-convex", "--C", 1, cwd=tmp_path
+    )
     assert result.returncode == 0, result.stderr
     assert "[bold]a" in result.stdout
     assert run("predict", "m.npz", "t.npz", "-o", "p.csv", cwd=tmp_path).returncode == 0

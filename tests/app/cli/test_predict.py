@@ -35,7 +35,20 @@ def folder(tmp_path_factory):
     views, y = views_of(60)
     io.write(folder / "train.npz", views, y=y)
     for name, flags in (("model.npz", []), ("scores.npz", ["--no-probability"])):
-        command = ["fit", "train.npz", "--labels", "y", "-o", name, "--C", 1, "--no-report", *flags]
+        command = [
+            "fit",
+            "train.npz",
+            "--labels",
+            "y",
+            "-o",
+            name,
+            "--method",
+            "amkl-convex",
+            "--C",
+            1,
+            "--no-report",
+            *flags,
+        ]
         assert run(*command, cwd=folder).returncode == 0
     io.write(folder / "new.npz", views_of(501, seed=1)[0])
     return folder
@@ -170,7 +183,7 @@ def test_ids_classes_and_views_cannot_be_formulas(tmp_path):
     ids = np.array(["=1+1", "@sum", "+x", "-y", "\tz", "-5", "+1e3", *(f"s{i}" for i in range(23))])
     views = Views.from_dict({"=cmd()": X, "@b": X}, ids=ids)
     io.write(tmp_path / "t.npz", views, y=np.where(X[:, 0] > 0, "=up", "-down"))
-    flags = ["--labels", "y", "-o", "m.npz", "--C", 1, "--no-report"]
+    flags = ["--labels", "y", "-o", "m.npz", "--method", "amkl-convex", "--C", 1, "--no-report"]
     assert run("fit", "t.npz", *flags, cwd=tmp_path).returncode == 0
     assert run("predict", "m.npz", "t.npz", "-o", "p.csv", cwd=tmp_path).returncode == 0
     lines = table(tmp_path / "p.csv")
@@ -211,7 +224,19 @@ def test_predictions_go_back_into_the_container_that_samples_came_from(tmp_path)
         mdata = mudata.MuData({name: anndata.AnnData(part) for name, part in parts.items()})
         mdata.obs["kind"] = pd.Series(y, ids)
         mdata.write(tmp_path / "cells.h5mu")
-    fit = ["fit", "cells.h5mu", "--labels", "kind", "-o", "m.absentia", "--no-report", "--C", "1"]
+    fit = [
+        "fit",
+        "cells.h5mu",
+        "--labels",
+        "kind",
+        "-o",
+        "m.absentia",
+        "--no-report",
+        "--method",
+        "amkl-convex",
+        "--C",
+        "1",
+    ]
     assert run(*fit, cwd=tmp_path).returncode == 0
     said = run("predict", "m.absentia", "cells.h5mu", "-o", "done.h5mu", cwd=tmp_path)
     assert said.returncode == 0, said.stderr
@@ -230,7 +255,19 @@ def test_one_table_goes_to_a_model_of_one_view_under_any_name(tmp_path):
     table = pd.DataFrame(rng.normal(size=(30, 3)), [f"s{k}" for k in range(30)], list("abc"))
     table.assign(dx=np.where(table["a"] > 0, "p", "q")).to_csv(tmp_path / "old.csv")
     table.iloc[:5, ::-1].to_csv(tmp_path / "next_month.csv")
-    fit = ["fit", "old.csv", "--labels", "old.csv:dx", "-o", "m.absentia", "--no-report", "--C", "1"]
+    fit = [
+        "fit",
+        "old.csv",
+        "--labels",
+        "old.csv:dx",
+        "-o",
+        "m.absentia",
+        "--no-report",
+        "--method",
+        "amkl-convex",
+        "--C",
+        "1",
+    ]
     assert run(*fit, cwd=tmp_path).returncode == 0
     said = run("predict", "m.absentia", "next_month.csv", "-o", "p.csv", cwd=tmp_path)
     assert "3 features of 'old' matched by name (order differed)" in said.stdout
@@ -244,7 +281,19 @@ def test_one_table_goes_to_a_model_of_one_view_under_any_name(tmp_path):
 def test_kernels_without_ids_are_nobody(tmp_path):
     K = np.eye(20)[None] + 0.1
     np.savez(tmp_path / "k.npz", K=K, y=np.arange(20) % 2)
-    fit = ["fit", "k.npz", "--labels", "y", "-o", "m.absentia", "--no-report", "--C", "1"]
+    fit = [
+        "fit",
+        "k.npz",
+        "--labels",
+        "y",
+        "-o",
+        "m.absentia",
+        "--no-report",
+        "--method",
+        "amkl-convex",
+        "--C",
+        "1",
+    ]
     assert run(*fit, cwd=tmp_path).returncode == 0
     np.savez(tmp_path / "other.npz", K=K)
     refused(run("predict", "m.absentia", "other.npz", "-o", "p.csv", cwd=tmp_path), "samples without ids")
