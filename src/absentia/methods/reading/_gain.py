@@ -1,0 +1,140 @@
+"""What a sample would gain from one more view: how much surer the model would be, had it been measured.
+
+What an absent view would say is not known, but the samples that are most alike in the views that both have
+say what it may be.  Each of the nearest ones that have the view lends its values; the model classifies the
+sample with them; the entropy of its chances, averaged by how alike the lenders are, is what to expect.
+The difference to the entropy now is what measuring the view is worth, in bits, as the model sees it.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from absentia.core import Array, RandomState, generator
+from absentia.data import Views
+from absentia.kernels import ViewKernels
+
+COLUMNS = ["id", "view", "entropy", "expected", "gain", "changes"]
+
+
+def value_of_views(
+    model: Any, X: Views, among: Views | None = None, *, n_draws: int = 20, random_state: RandomState = None
+) -> Any:
+    """How much surer the model would be of each sample with one more view: a pandas DataFrame.
+
+    One row for every view that a sample lacks: ``id``, ``view``, ``entropy`` of its chances now and
+    ``expected`` with the view, in bits, ``gain``, the difference (below zero where the view would raise
+    doubts), and ``changes``, the chance that another class becomes the most probable one.
+
+    Costs `n_draws` predictions for each absent view of each sample.
+
+    Parameters
+    ----------
+    model : fitted classifier or Model
+        With ``predict_proba``, on features.
+    X : Views
+        Samples as ``model.predict`` takes them.
+    among : Views, optional
+        Samples with the same views and columns that lend what is absent, the training samples, say; by
+        default those of `X`.
+    n_draws : int, default 20
+        How many of the nearest samples that have the view lend it, each counting as much as it is alike
+        in the views that both have (the mean of rbf kernels).
+    random_state : int, Generator, RandomState or None
+        Who lends, of those that are equally near: of all, to a sample that shares no view with anybody.
+
+    Examples
+    --------
+    >>> from absentia import LateFusion, datasets, missingness, reading
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> model = LateFusion().fit(views[:50], y[:50] < 5)
+    >>> found = reading.value_of_views(model, views[50:], among=views[:50], n_draws=5)
+    >>> len(found) == (~views[50:].observed).sum()
+    True
+    """
+    import pandas as pd
+
+    among = X if among is None else among
+    _check(model, X, among, n_draws)
+    near = likeness(X, among)
+    chances = np.asarray(model.predict_proba(X)) if len(X) else np.zeros((0, 1))
+    now, best = entropy(chances), chances.argmax(axis=1)
+    rng = generator(random_state)
+    frames = []
+    for v, name in enumerate(X.names):
+        lacking = np.flatnonzero(~X.observed[:, v])
+        lenders = rng.permutation(np.flatnonzero(among.observed[:, among.names.index(name)]))
+        if not len(lacking) or not len(lenders):
+            continue
+        chosen, weight = _nearest(near[lacking][:, lenders], n_draws)
+        after = _with_lent(model, X, among, name, lacking, lenders[chosen])
+        expected = (weight * entropy(after)).sum(axis=1)
+        changes = (weight * (after.argmax(axis=2) != best[lacking, None])).sum(axis=1)
+        values = (X.ids[lacking], name, now[lacking], expected, now[lacking] - expected, changes)
+        frames.append(pd.DataFrame(dict(zip(COLUMNS, values, strict=True))).assign(_row=lacking))
+    if not frames:
+        return pd.DataFrame(columns=COLUMNS)
+    return pd.concat(frames).sort_values("_row", kind="stable", ignore_index=True)[COLUMNS]
+
+
+def entropy(chances: Array) -> Array:
+    """In bits, over the last axis."""
+    p = np.clip(chances, 1e-300, 1.0)
+    return np.asarray(-(p * np.log2(p)).sum(axis=-1)) + 0.0
+
+
+def likeness(X: Views, among: Views) -> Array:
+    """Mean kernel value over the views that both have, rows of `X` x samples of `among`; 0 for none."""
+    with warnings.catch_warnings(action="ignore"):  # of views that nobody has, features without values
+        kernels = ViewKernels().fit(among).transform(X)
+    total, count = np.zeros((2, len(X), len(among)))
+    for v, name in enumerate(kernels.names):
+        seen = np.ix_(kernels.observed[:, v], kernels.column_observed[:, v])
+        total[seen] += kernels.block(name)
+        count[seen] += 1
+    return np.asarray(total / np.maximum(count, 1))
+
+
+def _nearest(near: Array, n_draws: int) -> tuple[Array, Array]:
+    """The most alike columns of every row, and how much each counts."""
+    chosen = np.argsort(-near, axis=1, kind="stable")[:, :n_draws]
+    weight = np.take_along_axis(near, chosen, axis=1)
+    weight = np.where(weight.sum(axis=1, keepdims=True) > 0, weight, 1.0)
+    return chosen, weight / weight.sum(axis=1, keepdims=True)
+
+
+def _with_lent(model: Any, X: Views, among: Views, name: str, rows: Array, lenders: Array) -> Array:
+    """Chances of the samples `rows` with the view of each of their lenders; rows x lenders x classes."""
+    own = X[np.repeat(rows, lenders.shape[1])]
+    lent = among.select([name])[lenders.ravel()].block(name)
+    chances = np.asarray(model.predict_proba(own.given(name, lent)))
+    return chances.reshape(*lenders.shape, -1)
+
+
+def _check(model: Any, X: Any, among: Any, n_draws: int) -> None:
+    for what in (X, among):
+        if not isinstance(what, Views):
+            raise TypeError(
+                f"features are wanted, Views, not {type(what).__name__}: what an absent view may say is "
+                "taken from other samples' features, which kernels do not hold"
+            )
+    if not hasattr(model, "predict_proba"):
+        raise ValueError("the model gives no chances; fit it with probability=True")
+    if n_draws < 1:
+        raise ValueError(f"n_draws must be 1 or more, not {n_draws}")
+    if sorted(X.names) != sorted(among.names):
+        raise ValueError(f"X has the views {list(X.names)}, among {list(among.names)}; give the same views")
+    for name in X.names:
+        same = np.array_equal(_columns(X, name), _columns(among, name))
+        if not same or dict(X.levels(name)) != dict(among.levels(name)):
+            raise ValueError(
+                f"view {name!r} has other columns or levels of categories in `among` than in X; read both "
+                "into one Views and take slices"
+            )
+
+
+def _columns(X: Views, name: str) -> Array:
+    found = X.features(name)
+    return np.arange(X.block(name).shape[1]) if found is None else found
