@@ -5,6 +5,6 @@ writes it, or a pipeline that ends in a classifier, and gives a pandas data fram
 """
 
 from absentia.methods.reading._contributions import contributions, parts_of
-from absentia.methods.reading._gain import value_of_views
+from absentia.methods.reading._gain import entropy, value_of_views
 from absentia.methods.reading._importance import feature_importance
 from absentia.methods.reading._support import support

@@ -80,7 +80,12 @@ def value_of_views(
 
 
 def entropy(chances: Array) -> Array:
-    """In bits, over the last axis."""
+    """Of chances, in bits, over the last axis.
+
+    Parameters
+    ----------
+    chances : ndarray of shape (..., classes)
+    """
     p = np.clip(chances, 1e-300, 1.0)
     return np.asarray(-(p * np.log2(p)).sum(axis=-1)) + 0.0
 
