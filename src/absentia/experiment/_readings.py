@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import entropy
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
@@ -36,9 +37,11 @@ class Readings:
 
     def read(self, model: Model, train: Array, test: Array, rows: Any, chances: Array | None) -> None:
         """The samples `test` (`rows` as the classifier takes them), by a model learned from `train`."""
-        self.parts[test], self.exact = reading.parts_of(model.classifier, rows)
+        found = reading.contributions(model.classifier, rows)
+        self.parts[test] = found["contribution"].to_numpy().reshape(len(test), *self.parts.shape[1:])
+        self.exact = found.attrs["how"] == "exact"
         if self.gains is not None and chances is not None:
-            doubtful = np.argsort(-reading.entropy(chances), kind="stable")
+            doubtful = np.argsort(-entropy(chances, axis=1), kind="stable")
             lacks = np.asarray((~self.data.observed[test]).any(axis=1))
             self._try_views(model, train, test[doubtful[lacks[doubtful]][: self._share]])
 

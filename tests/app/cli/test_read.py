@@ -16,7 +16,7 @@ def test_importances_are_told_where_there_are_any():
     line = AbsentClassifier(kernel="linear", C=1.0).fit(views, y)
     told = read_in_words(Model(line), judged(gains=[]))
     assert len(told["importance"]) == 10
-    assert max(told["importance"], key=lambda one: one.value)[:2] == ("tells", "key")
+    assert max(told["importance"], key=lambda one: one[2])[:2] == ("tells", "key")
     assert told["importance_of"] == ""
     assert "why_no_gains" not in told
     curved = AbsentClassifier(C=1.0).fit(views, y)

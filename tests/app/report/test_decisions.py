@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.app.report import Importance, render_classification
+from absentia.app.report import render_classification
 from absentia.app.report._decisions import MOST_CLASSES, class_rows, decisions, mean_sizes
 from pages import NASTY, row_cells
 from stories import classification_story
@@ -40,8 +40,8 @@ def test_views_and_classes_are_on_the_page(n_classes):
 
 
 def test_features_that_count_most_come_first_and_names_are_harmless():
-    importance = [Importance("view 0", f"gene {j}", j / 10) for j in range(20)]
-    importance.append(Importance("view 1", NASTY, 4.0))
+    importance = [("view 0", f"gene {j}", j / 10) for j in range(20)]
+    importance.append(("view 1", NASTY, 4.0))
     story = classification_story(importance=importance, importance_of="the mean of forest (100%)")
     text = render_classification(story)
     rows = row_cells(text, "patterns features")

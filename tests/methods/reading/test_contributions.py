@@ -14,7 +14,7 @@ from absentia import (
     models,
     reading,
 )
-from absentia.methods.reading import parts_of
+from absentia.methods.reading._contributions import parts_of
 from readable import planted
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import AbsentClassifier, JoinedClassifier, ViewKernels, models, reading
-from absentia.methods.reading._gain import COLUMNS, entropy, likeness
+from absentia.methods.reading._gain import COLUMNS, bits, likeness
 from readable import planted
 
 
@@ -25,7 +25,7 @@ def test_a_view_that_decides_is_worth_more_than_noise(fitted):
     assert gain["tells"] > gain["noise"] + 0.1
     assert np.allclose(frame["entropy"] - frame["expected"], frame["gain"])
     assert frame["changes"].between(0, 1).all()
-    now = dict(zip(new.ids.tolist(), entropy(model.predict_proba(new)), strict=True))
+    now = dict(zip(new.ids.tolist(), bits(model.predict_proba(new)), strict=True))
     assert np.allclose(frame["entropy"], [now[x] for x in frame["id"]])
 
 
@@ -43,7 +43,7 @@ def test_the_expectation_is_over_the_nearest_who_have_the_view(fitted):
         model.predict_proba(one.given("tells", train.padded("tells", np.array([i]))))[0] for i in lenders
     ]
     weight = near[lenders] / near[lenders].sum()
-    assert row["expected"] == pytest.approx(float(weight @ entropy(np.array(after))))
+    assert row["expected"] == pytest.approx(float(weight @ bits(np.array(after))))
     now = model.predict_proba(one)[0].argmax()
     assert row["changes"] == pytest.approx(float(weight @ (np.argmax(after, axis=1) != now)))
 

@@ -17,7 +17,7 @@ from absentia import (
     models,
     reading,
 )
-from absentia.methods.reading import parts_of
+from absentia.methods.reading._contributions import parts_of
 from absentia.methods.reading._importance import _of_observed
 from readable import planted
 

@@ -9,8 +9,6 @@ from absentia.methods.models import Model
 
 def read_in_words(model: Model, judged: Validation) -> dict[str, Any]:
     """Fields of a classification story."""
-    from absentia.app.report import Importance
-
     found: dict[str, Any] = {"parts": judged.parts, "exact": judged.exact, "gains": judged.gains}
     if judged.gains is None:
         found["why_no_gains"] = _why(model, judged)
@@ -18,7 +16,7 @@ def read_in_words(model: Model, judged: Validation) -> dict[str, Any]:
         table = reading.feature_importance(model)
     except ValueError:  # it has none
         return found
-    found["importance"] = [Importance(*row) for row in table.itertuples(index=False)]
+    found["importance"] = list(table.itertuples(index=False, name=None))
     shares = table.attrs.get("of", {})
     parts = ", ".join(f"{name} ({100 * share:.0f}%)" for name, share in shares.items())
     found["importance_of"] = f"the mean of {parts}" if parts else ""

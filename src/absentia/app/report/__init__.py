@@ -7,7 +7,6 @@ A page is a pure function of plain data (:class:`CompletionStory`, :class:`Matri
 """
 
 from absentia.app.report._classification import ClassificationStory, render_classification
-from absentia.app.report._decisions import Importance
 from absentia.app.report._matrix import MatrixStory, render_matrix
 from absentia.app.report._page import render, require, save, write
 from absentia.app.report._story import CompletionStory

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from absentia.app.report._calibration import calibration, wilson
 from absentia.app.report._classes import areas, by_class, confusion, roc
 from absentia.app.report._contribution import contributions
-from absentia.app.report._decisions import Importance, class_rows, decisions
+from absentia.app.report._decisions import class_rows, decisions
 from absentia.app.report._mistakes import mistakes
 from absentia.app.report._next import measure_next
 from absentia.app.report._order import patterns
@@ -59,8 +59,8 @@ class ClassificationStory:
         What each view adds to the out-of-fold decisions.
     exact : bool
         Whether `parts` are those of sums, or differences that hiding a view makes to the chances.
-    importance : sequence of Importance
-        Of the features, where the model has any.
+    importance : sequence of (view, feature, number)
+        How much features count, where the model says so.
     importance_of : str
         Which parts of the model these are of, in words; empty: all of it.
     gains : sequence of Gain, optional
@@ -87,7 +87,7 @@ class ClassificationStory:
     without: Array | None = None
     parts: Array | None = None
     exact: bool = False
-    importance: Sequence[Importance] = ()
+    importance: Sequence[tuple[str, str, float]] = ()
     importance_of: str = ""
     gains: Sequence[Gain] | None = None
     why_no_gains: str = ""

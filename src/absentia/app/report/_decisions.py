@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +11,6 @@ from absentia.core import Array
 
 MOST_CLASSES = 12
 TOP = 10  # features shown
-
-
-class Importance(NamedTuple):
-    """How much one feature of a view counts in the model."""
-
-    view: str
-    feature: str
-    value: float
 
 
 @dataclass(frozen=True)
@@ -55,11 +47,11 @@ def decisions(story: Any) -> Decisions | None:
         sizes = mean_sizes(story.parts, story.observed)
         views = _views(sizes.mean(axis=0), story)
         classes = class_rows(sizes, story) if len(sizes) > 2 else []  # of two, one is the other's mirror
-    top = sorted(story.importance, key=lambda one: -one.value)[:TOP]
-    most = max([one.value for one in top], default=0.0) or 1.0
+    top = sorted(story.importance, key=lambda one: -one[2])[:TOP]
+    most = max([value for *_, value in top], default=0.0) or 1.0
     features = [
-        Bar(one.feature, one.view, "", f"{one.value / most:.2f}", round(100 * one.value / most, 1))
-        for one in top
+        Bar(feature, view, "", f"{value / most:.2f}", round(100 * value / most, 1))
+        for view, feature, value in top
     ]
     return Decisions(views, classes, features, len(story.importance), bool(story.exact))
 

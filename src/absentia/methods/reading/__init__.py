@@ -4,7 +4,7 @@ Every function takes a fitted classifier of absentia, a :class:`absentia.models.
 writes it, or a pipeline that ends in a classifier, and gives a pandas data frame.
 """
 
-from absentia.methods.reading._contributions import contributions, parts_of
-from absentia.methods.reading._gain import entropy, value_of_views
+from absentia.methods.reading._contributions import contributions
+from absentia.methods.reading._gain import value_of_views
 from absentia.methods.reading._importance import feature_importance
 from absentia.methods.reading._support import support

@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.stats import entropy
 
 from absentia.core import Array, RandomState, generator
 from absentia.data import Views
@@ -51,43 +52,45 @@ def value_of_views(
     >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
     >>> model = LateFusion().fit(views[:50], y[:50] < 5)
     >>> found = reading.value_of_views(model, views[50:], among=views[:50], n_draws=5)
-    >>> len(found) == (~views[50:].observed).sum()
+    >>> len(found) == int((~views[50:].observed).sum())
     True
     """
     import pandas as pd
 
     among = X if among is None else among
     _check(model, X, among, n_draws)
-    near = likeness(X, among)
-    chances = np.asarray(model.predict_proba(X)) if len(X) else np.zeros((0, 1))
-    now, best = entropy(chances), chances.argmax(axis=1)
-    rng = generator(random_state)
-    frames = []
-    for v, name in enumerate(X.names):
-        lacking = np.flatnonzero(~X.observed[:, v])
-        lenders = rng.permutation(np.flatnonzero(among.observed[:, among.names.index(name)]))
-        if not len(lacking) or not len(lenders):
-            continue
-        chosen, weight = _nearest(near[lacking][:, lenders], n_draws)
-        after = _with_lent(model, X, among, name, lacking, lenders[chosen])
-        expected = (weight * entropy(after)).sum(axis=1)
-        changes = (weight * (after.argmax(axis=2) != best[lacking, None])).sum(axis=1)
-        values = (X.ids[lacking], name, now[lacking], expected, now[lacking] - expected, changes)
-        frames.append(pd.DataFrame(dict(zip(COLUMNS, values, strict=True))).assign(_row=lacking))
-    if not frames:
+    parts = _by_view(model, X, among, n_draws, generator(random_state))
+    if not parts:
         return pd.DataFrame(columns=COLUMNS)
-    return pd.concat(frames).sort_values("_row", kind="stable", ignore_index=True)[COLUMNS]
+    columns = (np.concatenate(values) for values in zip(*parts, strict=True))
+    row, *values = columns
+    order = np.argsort(row, kind="stable")
+    return pd.DataFrame({name: one[order] for name, one in zip(COLUMNS, values, strict=True)})
 
 
-def entropy(chances: Array) -> Array:
-    """Of chances, in bits, over the last axis.
+def _by_view(model: Any, X: Views, among: Views, n_draws: int, rng: np.random.Generator) -> list[Any]:
+    """Positions of the samples that lack a view that somebody can lend, and their columns of the frame."""
+    near = likeness(X, among)
+    chances = np.asarray(model.predict_proba(X))
+    now, best = bits(chances), chances.argmax(axis=1)
+    parts = []
+    for v, name in enumerate(X.names):
+        rows = np.flatnonzero(~X.observed[:, v])
+        lenders = rng.permutation(np.flatnonzero(among.observed[:, among.names.index(name)]))
+        if not len(rows) or not len(lenders):
+            continue
+        chosen, weight = _nearest(near[rows][:, lenders], n_draws)
+        after = _with_lent(model, X, among, name, rows, lenders[chosen])
+        expected = (weight * bits(after)).sum(axis=1)
+        changes = (weight * (after.argmax(axis=2) != best[rows, None])).sum(axis=1)
+        named = np.full(len(rows), name, dtype=object)
+        parts.append((rows, X.ids[rows], named, now[rows], expected, now[rows] - expected, changes))
+    return parts
 
-    Parameters
-    ----------
-    chances : ndarray of shape (..., classes)
-    """
-    p = np.clip(chances, 1e-300, 1.0)
-    return np.asarray(-(p * np.log2(p)).sum(axis=-1)) + 0.0
+
+def bits(chances: Array) -> Array:
+    """The entropy of chances, over the last axis."""
+    return np.asarray(entropy(chances, base=2, axis=-1))
 
 
 def likeness(X: Views, among: Views) -> Array:

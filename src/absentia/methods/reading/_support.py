@@ -49,28 +49,28 @@ def support(model: Any, X: Any, n: int = 5) -> Any:
     >>> reading.support(model, views[50:], n=3).shape
     (30, 6)
     """
-    import pandas as pd
-
     classifier, rows = opened(model, X)
     found = _Shares(classifier)
     predicted = np.asarray(classifier.predict(rows))
     shares = found.signed(classifier, rows, np.searchsorted(classifier.classes_, predicted))
+    frame = _named(found, classifier, shares, n)
+    frame.insert(0, "id", X.ids[frame.index])
+    frame.insert(1, "predicted", predicted[frame.index])
+    return frame.reset_index(drop=True)
+
+
+def _named(found: "_Shares", classifier: Any, shares: Array, n: int) -> Any:
+    """The largest shares of each row; the index says of which row."""
+    import pandas as pd
+
     order = np.argsort(-np.abs(shares), axis=1, kind="stable")[:, :n]
-    t, i = np.repeat(np.arange(len(rows)), order.shape[1]), order.ravel()
+    t, i = np.repeat(np.arange(len(shares)), order.shape[1]), order.ravel()
     labels = [None if c < 0 else classifier.classes_[c] for c in found.labels[i]]
-    frame = pd.DataFrame(
-        {
-            "id": X.ids[t],
-            "predicted": predicted[t],
-            "sample": classifier.ids_[i],
-            "label": pd.Series(labels, dtype=object),
-            "share": np.abs(shares[t, i]),
-            "for": shares[t, i] > 0,
-        }
-    )
-    frame = frame[frame["share"] > 0].reset_index(drop=True)
+    share = shares[t, i]
+    table = {"sample": classifier.ids_[i], "label": labels, "share": np.abs(share), "for": share > 0}
+    frame = pd.DataFrame(table, index=t).astype({"label": object})
     frame.attrs["of"] = found.of
-    return frame
+    return frame[frame["share"] > 0]
 
 
 class _Shares:
