@@ -1,9 +1,12 @@
 """What one more view would be worth."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from absentia import AbsentClassifier, JoinedClassifier, ViewKernels, models, reading
+from absentia import AbsentClassifier, JoinedClassifier, ViewKernels, Views, models, reading
 from absentia.methods.reading._gain import COLUMNS, bits, likeness
 from readable import planted
 
@@ -81,14 +84,33 @@ def test_kernels_and_models_without_chances_are_refused(fitted):
         reading.value_of_views(model, views, n_draws=0)
     with pytest.raises(ValueError, match="give the same views"):
         reading.value_of_views(model, views, views.select(["tells"]))
-    import pandas as pd
+    nameless = Views.from_dict({name: np.ones((4, 2)) for name in views.names})
+    with pytest.raises(ValueError, match="no names to find them by"):
+        reading.value_of_views(model, views, nameless)
 
-    from absentia import Views
 
-    names = {"tells": list("abcd"), "echo": list("xyz"), "noise": list("uvw")}
-    renamed = {n: pd.DataFrame(views.block(n), columns=names[n]) for n in views.names}
-    with pytest.raises(ValueError, match="other columns"):
-        reading.value_of_views(model, views, Views.from_dict(renamed))
+def test_columns_and_levels_of_lenders_go_by_name():
+    """Other files have other orders, columns too many, and levels in another order."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    stage = np.array(["late", "early"])[y]
+    tables = {
+        "clinic": pd.DataFrame({"stage": stage, "age": rng.normal(size=60)}),
+        "lab": pd.DataFrame(rng.normal(size=(60, 2)) + y[:, None], columns=["p", "q"]),
+    }
+    views = Views.from_dict(tables)
+    model = AbsentClassifier(C=1.0).fit(views, y)
+    new = views[:9].hide(np.tile([False, True], (9, 1)))
+    lenders = {name: table.iloc[20:] for name, table in tables.items()}
+    same = reading.value_of_views(model, new, Views.from_dict(lenders), n_draws=5)
+    new = Views.from_dict({"lab": tables["lab"][:9], "clinic": pd.DataFrame({"stage": ["new"]}, [99])})
+    new = new[:9].select(["clinic", "lab"])
+    lenders["clinic"] = lenders["clinic"][["age", "stage"]].assign(more=1.0)
+    lenders["lab"] = lenders["lab"][["q", "p"]]
+    with warnings.catch_warnings(action="ignore"):  # of the column that training did not have
+        other = reading.value_of_views(model, new, Views.from_dict(lenders), n_draws=5)
+    assert same["id"].tolist() == other["id"].tolist() == list(range(9))
+    assert np.allclose(same["expected"], other["expected"], atol=1e-9)
 
 
 def test_a_model_of_kernels_made_from_features_is_taken():
@@ -99,3 +121,12 @@ def test_a_model_of_kernels_made_from_features_is_taken():
     machine = AverageKernelSVC(probability=True).fit(makes.fit_transform(views), y)
     frame = reading.value_of_views(models.Model(machine, makes), views[:10], views, n_draws=3)
     assert len(frame) == (~views[:10].observed).sum()
+
+
+def test_columns_without_names_go_by_position(fitted):
+    views, model = fitted
+    nameless = Views.from_dict(views[:80].to_dict())
+    assert nameless.features("tells") is None
+    by_name = reading.value_of_views(model, views[80:], views[:80], n_draws=5)
+    by_position = reading.value_of_views(model, views[80:], nameless, n_draws=5)
+    assert np.allclose(by_name["gain"], by_position["gain"], atol=1e-9)

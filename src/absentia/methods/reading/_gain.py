@@ -37,8 +37,8 @@ def value_of_views(
     X : Views
         Samples as ``model.predict`` takes them.
     among : Views, optional
-        Samples with the same views and columns that lend what is absent, the training samples, say; by
-        default those of `X`.
+        Samples with the same views that lend what is absent, the training samples, say; by default those
+        of `X`.  Columns go by name.
     n_draws : int, default 20
         How many of the nearest samples that have the view lend it, each counting as much as it is alike
         in the views that both have (the mean of rbf kernels).
@@ -59,11 +59,13 @@ def value_of_views(
 
     among = X if among is None else among
     _check(model, X, among, n_draws)
+    ids, (X, among) = X.ids, alike(X, among)
     parts = _by_view(model, X, among, n_draws, generator(random_state))
     if not parts:
         return pd.DataFrame(columns=COLUMNS)
     columns = (np.concatenate(values) for values in zip(*parts, strict=True))
     row, *values = columns
+    values.insert(0, ids[row])
     order = np.argsort(row, kind="stable")
     return pd.DataFrame({name: one[order] for name, one in zip(COLUMNS, values, strict=True)})
 
@@ -84,7 +86,7 @@ def _by_view(model: Any, X: Views, among: Views, n_draws: int, rng: np.random.Ge
         expected = (weight * bits(after)).sum(axis=1)
         changes = (weight * (after.argmax(axis=2) != best[rows, None])).sum(axis=1)
         named = np.full(len(rows), name, dtype=object)
-        parts.append((rows, X.ids[rows], named, now[rows], expected, now[rows] - expected, changes))
+        parts.append((rows, named, now[rows], expected, now[rows] - expected, changes))
     return parts
 
 
@@ -134,15 +136,36 @@ def _check(model: Any, X: Any, among: Any, n_draws: int) -> None:
         raise ValueError(f"n_draws must be 1 or more, not {n_draws}")
     if sorted(X.names) != sorted(among.names):
         raise ValueError(f"X has the views {list(X.names)}, among {list(among.names)}; give the same views")
-    for name in X.names:
-        same = np.array_equal(_columns(X, name), _columns(among, name))
-        if not same or dict(X.levels(name)) != dict(among.levels(name)):
+
+
+def alike(X: Views, among: Views) -> tuple[Views, Views]:
+    """Both with the same columns, found by name, and the same numbers of categories' levels."""
+    if all(_columns(X, name) == _columns(among, name) for name in X.names):
+        return X, among
+    import pandas as pd
+
+    tables = {name: pd.concat(_frames(X, among, name), ignore_index=True) for name in X.names}
+    with warnings.catch_warnings(action="ignore"):  # said when either was built
+        both = Views.from_dict(tables)
+    return both[: len(X)], both[len(X) :]
+
+
+def _frames(X: Views, among: Views, name: str) -> list[Any]:
+    """A view of both as frames; columns go by position where either has no names for them."""
+    frames = [one.to_frame(name, absent="keep") for one in (X, among)]
+    named = [one.features(name) is not None for one in (X, among)]
+    if not all(named):
+        widths = [frame.shape[1] for frame in frames]
+        if widths[0] != widths[1]:
             raise ValueError(
-                f"view {name!r} has other columns or levels of categories in `among` than in X; read both "
-                "into one Views and take slices"
+                f"view {name!r} has {widths[0]} features in X and {widths[1]} in among, and no names to "
+                "find them by; give the same features in the same order, or tables with names"
             )
+        frames[named.index(False)].columns = frames[1 - named.index(False)].columns
+    return frames
 
 
-def _columns(X: Views, name: str) -> Array:
+def _columns(X: Views, name: str) -> tuple[Any, ...]:
     found = X.features(name)
-    return np.arange(X.block(name).shape[1]) if found is None else found
+    columns = X.block(name).shape[1] if found is None else found.tolist()
+    return columns, dict(X.levels(name))
