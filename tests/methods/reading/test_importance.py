@@ -14,6 +14,7 @@ from absentia import (
     JoinedClassifier,
     LateFusion,
     ViewKernels,
+    ViewStacking,
     models,
     reading,
 )
@@ -80,6 +81,29 @@ def test_a_chooser_says_whose_importances_it_averages():
     assert frame["importance"].sum() == pytest.approx(1)
     assert first(frame) == ("tells", "key")
     assert frame["view"].unique().tolist() == list(views.names)
+
+
+def test_fusion_and_stacking_have_those_of_the_views_models():
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    views, y = planted()
+    views = views.select(["noise", "tells", "echo"])
+    trees = RandomForestClassifier(30, random_state=0)
+    for model in (
+        LateFusion(kernel="linear"),
+        LateFusion(LogisticRegression(), rule="skill"),
+        ViewStacking(trees),
+    ):
+        frame = reading.feature_importance(model.fit(views, y))
+        assert first(frame) == ("tells", "key")
+        assert frame["importance"].sum() == pytest.approx(1)
+        assert frame["view"].unique().tolist() == list(views.names)
+    skilled = reading.feature_importance(LateFusion(LogisticRegression(), rule="skill").fit(views, y))
+    assert skilled.groupby("view")["importance"].sum()["tells"] > 0.5
+    stacked = ViewStacking(final=LogisticRegression()).fit(views, y)
+    with pytest.raises(ValueError, match="under a `final` model"):
+        reading.feature_importance(stacked)
 
 
 def test_what_has_no_importances_says_what_has():

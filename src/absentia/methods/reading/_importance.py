@@ -14,7 +14,7 @@ from absentia.core import Array
 from absentia.kernels import ViewKernels
 from absentia.methods.learning import KernelClassifier
 from absentia.methods.models import Model
-from absentia.methods.prediction import AbsentClassifier, Chooser
+from absentia.methods.prediction import AbsentClassifier, Chooser, LateFusion, ViewStacking
 
 _WANTED = (
     "importance needs a linear kernel, AbsentClassifier(kernel='linear'), or a model on features, "
@@ -27,10 +27,12 @@ def feature_importance(model: Any) -> Any:
 
     Of machines on linear kernels: the norm, over the classes, of the weights of standardised features, for
     samples of usual length.  Where views were completed these are weights in the view's own part of the
-    score of samples that have it; what such features tell of absent views is not counted.  Of
-    :class:`JoinedClassifier`: its own.  Of a :class:`Chooser`: the mean of its candidates' importances,
-    each as shares of the whole, by their weights; ``attrs["of"]`` says which candidates have any, with
-    their weights in that mean.
+    score of samples that have it; what such features tell of absent views is not counted.
+
+    Of :class:`JoinedClassifier`: its own.  Of :class:`LateFusion` and :class:`ViewStacking`: those of the
+    views' models (``coef_`` or ``feature_importances_`` as they are), as shares within the view, times the
+    weight of the view.  Of a :class:`Chooser`: the mean of its candidates' importances, each as shares of
+    the whole, by their weights; ``attrs["of"]`` says which candidates have any, with their weights there.
 
     Parameters
     ----------
@@ -55,6 +57,8 @@ def feature_importance(model: Any) -> Any:
         return model.feature_importance()
     if isinstance(model, Chooser):
         return _of_several(model)
+    if isinstance(model, LateFusion | ViewStacking):
+        return _of_views(model)
     if isinstance(model, AbsentClassifier):
         first = model._prepared
         return _of_machine(model._machine, first.makes, first.completes, model.names_in_)
@@ -91,6 +95,36 @@ def _of_observed(machine: Any, completer: Any, name: str) -> Array:
             f"so the view {name!r} has no weights of features; use completer='cvkt'"
         )
     return np.asarray(found)
+
+
+def _of_views(model: Any) -> Any:
+    """Shares of the features within their view, times the weight of the view."""
+    import pandas as pd
+
+    views = model._arrangement.views
+    weights = model._shares if isinstance(model, LateFusion) else getattr(model, "weights_", None)
+    if weights is None or model._coding is None:
+        raise ValueError(f"{type(model).__name__} on kernels or under a `final` model: {_WANTED}")
+    if isinstance(model, ViewStacking):
+        weights = np.array([weights[model.names_in_.index(name)] for name in views])
+    parts = {}
+    for name, weight in zip(views, np.abs(weights) / max(np.abs(weights).sum(), 1e-300), strict=True):
+        one = model._parts[name]
+        width = model._widths[model.names_in_.index(name)]
+        features = model._coding.views[name].names() or [str(j) for j in range(width)]
+        found = np.zeros(width) if one is None else _of_base(one.estimator)
+        shares = weight * found / max(found.sum(), 1e-300)
+        parts[name] = pd.DataFrame({"view": name, "feature": features, "importance": shares})
+    return pd.concat([parts[name] for name in model.names_in_ if name in parts], ignore_index=True)
+
+
+def _of_base(estimator: Any) -> Array:
+    """Importances of the features of one view in the model of that view."""
+    if hasattr(estimator, "feature_importances_"):
+        return np.asarray(estimator.feature_importances_)
+    if hasattr(estimator, "coef_"):
+        return np.asarray(np.linalg.norm(np.atleast_2d(estimator.coef_), axis=0))
+    return np.asarray(feature_importance(estimator)["importance"])
 
 
 def _of_several(chooser: Any) -> Any:
