@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array
+from absentia.core import Array, inverse
 from absentia.data import KernelViews
 from absentia.methods.learning import KernelClassifier
 from absentia.methods.prediction import AbsentClassifier, Chooser
@@ -85,7 +85,7 @@ class _Shares:
         """Rows x training samples, positive where they speak for the classes at positions `codes`."""
         if not isinstance(classifier, Chooser):
             self.of[type(classifier).__name__] = 1.0
-            return self._by_machine(classifier, X, codes)
+            return self._by_machine(classifier, X, codes, np.arange(len(classifier.classes_)))
         used = classifier.weights_by_candidate_
         weights = {name: w for name, w in used.items() if _is_machine(classifier.estimators_[name])}
         if not weights:
@@ -99,17 +99,21 @@ class _Shares:
         inside = classifier._arrangement.rows(X, rows)
         shares = np.zeros((len(X), len(self.place)))
         for name, weight in self.of.items():
-            shares[rows] += weight * self._by_machine(classifier.estimators_[name], inside, codes[rows])
+            one = classifier.estimators_[name]
+            shares[rows] += weight * self._by_machine(one, inside, codes[rows], classifier._turned)
         return shares
 
-    def _by_machine(self, classifier: Any, X: Any, codes: Array) -> Array:
+    def _by_machine(self, classifier: Any, X: Any, codes: Array, turned: Array) -> Array:
+        """`turned`: the place of each class among those of the classifier."""
         machine, rows, make = _machine_and_rows(classifier, X)
+        turned = getattr(classifier, "_turned", np.arange(len(turned)))[turned]
+        codes = turned[codes]
         positions = np.array([self.place[x] for x in machine.ids_.tolist()], dtype=int)
         shares = np.zeros((len(X), len(self.place)))
         if not len(rows):
             return shares
         z, eta = machine.dual_coef_, np.atleast_2d(machine.weights_)
-        self._learn_labels(z, positions)
+        self._learn_labels(z, positions, inverse(turned))
         two = len(z) == 1
         which = np.zeros(len(rows), dtype=int) if two else codes[rows]
         sign = 2 * codes[rows] - 1 if two else np.ones(len(rows))
@@ -118,13 +122,13 @@ class _Shares:
         shares[np.ix_(rows, positions)] = parts / np.where(total > 0, total, 1.0)
         return shares
 
-    def _learn_labels(self, z: Array, positions: Array) -> None:
+    def _learn_labels(self, z: Array, positions: Array, classes: Array) -> None:
         """A coefficient is positive in the machine of a sample's own class, and negative elsewhere."""
         if len(z) == 1:
             own = np.where(z[0] != 0, (z[0] > 0).astype(int), -1)
         else:
             own = np.where((z > 0).any(axis=0), z.argmax(axis=0), -1)
-        self.labels[positions] = np.where(own >= 0, own, self.labels[positions])
+        self.labels[positions] = np.where(own >= 0, classes[own], self.labels[positions])
 
 
 def _is_machine(classifier: Any) -> bool:
