@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from absentia.app.report import CompletionStory
+from absentia.app.report import ClassificationStory, CompletionStory
 from absentia.data import KernelViews, Presence
 
 PIL_Image = pytest.importorskip("PIL.Image")
@@ -66,3 +66,28 @@ def decode(uri):
     image = PIL_Image.open(io.BytesIO(data))
     image.load()
     return image
+
+
+def classification_story(n=120, n_views=3, n_classes=3, seed=0, own=0.9, averaged=0.8, **changes):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n)
+    observed = rng.random((n, n_views)) > 0.3
+    observed[~observed.any(axis=1), 0] = True
+
+    def guess(share):
+        return np.where(rng.random(n) < share, truth, (truth + 1) % n_classes)
+
+    values = {
+        "title": "A title",
+        "summary": "A summary.",
+        "names": [f"view {v}" for v in range(n_views)],
+        "observed": observed,
+        "classes": [f"class {c}" for c in range(n_classes)],
+        "weights": rng.random((1 if n_classes == 2 else n_classes, n_views)),
+        "truth": truth,
+        "predictions": {"the method": guess(own), "averaged": guess(averaged), "frequent": 0 * truth},
+        "chances": rng.dirichlet(np.ones(n_classes), n),
+        "n_all": n,
+        "facts": {"seed": "0"},
+    }
+    return ClassificationStory(**(values | changes))

@@ -13,6 +13,7 @@ from absentia.files import write as write
 from absentia.kernels import CombineKernels as CombineKernels
 from absentia.kernels import ViewKernels as ViewKernels
 from absentia.methods import models as models
+from absentia.methods import reading as reading
 from absentia.methods.completion import CVKT as CVKT
 from absentia.methods.completion import MKC as MKC
 from absentia.methods.completion import MKMC as MKMC

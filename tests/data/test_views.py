@@ -399,3 +399,13 @@ def test_views_can_have_other_names():
     np.testing.assert_array_equal(other.block("c"), views.block("b"))
     with pytest.raises(ValueError, match="'a'"):
         views.renamed({"b": "a"})
+
+
+def test_a_view_can_be_given_to_all():
+    views = Views.from_dict({"a": np.ones((3, 2)), "b": [[1.0], [np.nan], [3.0]]})
+    full = views.given("b", np.array([[7.0], [8.0], [9.0]]))
+    assert full.observed.all()
+    assert full.block("b").ravel().tolist() == [7, 8, 9]
+    assert not views.observed.all()
+    with pytest.raises(ValueError, match=r"'b': values of shape \(2, 1\) came, \(3, 1\) are wanted"):
+        views.given("b", np.ones((2, 1)))

@@ -306,6 +306,16 @@ class Views(Presence):
         filled = {name: _freeze_block(filled_block(self, name, rows[name])) for name in self.names}
         return replace(self, observed=frozen(np.ones_like(self.observed)), _blocks=filled)
 
+    def given(self, name: str, values: Any) -> Self:
+        """The same samples, all of which have the view: `values`, a row for each of them."""
+        observed = self.observed.copy()
+        observed[:, self._column(name)] = True
+        if values.shape != (len(self), self._blocks[name].shape[1]):
+            wanted = (len(self), self._blocks[name].shape[1])
+            raise ValueError(f"view {name!r}: values of shape {values.shape} came, {wanted} are wanted")
+        blocks = {**self._blocks, name: _freeze_block(values)}
+        return replace(self, observed=frozen(observed), _blocks=blocks)
+
     def _size_of(self, name: str) -> str:
         width = self._blocks[name].shape[1]
         missing = _count_nan(self._blocks[name])

@@ -8,7 +8,7 @@ Folds are cut by what the samples are, not by where they stand: the order of the
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -21,6 +21,7 @@ from sklearn.svm import SVC
 
 from absentia.core import Array, Progress
 from absentia.data import KernelViews, Views, feature_profiles, folds, kernel_profiles, sample_order, shown
+from absentia.experiment._readings import Gain, Readings
 from absentia.kernels import CombineKernels, ViewKernels
 from absentia.methods.models import Model
 
@@ -82,6 +83,9 @@ class Validation:
     averaged_prices: tuple[float, ...]
     scores: Array | None = None  # samples x classes, of the decision function
     without: Array | None = None  # samples x views: what is predicted if the sample lacked that view
+    parts: Array | None = None  # samples x views x classes: what the view adds to the decision
+    exact: bool = False  # whether parts are those of the scores, or differences that hiding makes
+    gains: Sequence[Gain] | None = None  # what one more view is worth; None: it cannot be told
 
     @property
     def n_folds(self) -> int:
@@ -202,8 +206,9 @@ def cross_validate(
     chances, scores = (np.zeros((len(y), len(classes))) for _ in range(2))
     without = np.empty(data.observed.shape, dtype=y.dtype)
     chosen, averaged_prices = [], []
-    order = sample_order(_profiles(data), data.observed, y)
-    for train, test in folds(order, y, min(FOLDS, _fewest(y)), seed):
+    cut = folds(sample_order(_profiles(data), data.observed, y), y, min(FOLDS, _fewest(y)), seed)
+    readings = Readings(data, len(classes), len(cut))
+    for train, test in cut:
         with quiet():
             makes, kernels = training_kernels(_part(data, train, train), plan.kernel)
             rows = makes.transform(data[test]) if makes else _part(data, test, train)
@@ -214,6 +219,8 @@ def cross_validate(
             without[test] = _without_each(classifier, own[1], predicted[test])
             if wanted:
                 chances[test] = classifier.predict_proba(own[1])
+            model = Model(classifier, makes if plan.takes_kernels else None)
+            readings.read(model, train, test, own[1], chances[test] if wanted else None)
             average = make_pipeline(CombineKernels(), SVC(kernel="precomputed"))
             C = best_C(average, "svc__C", kernels, y[train], tick)
             averaged[test] = average.set_params(svc__C=C).fit(kernels, y[train]).predict(rows)
@@ -221,9 +228,14 @@ def cross_validate(
         majority[test] = values[sizes.argmax()]
         chosen += [] if (C_ := price(classifier)) is None else [C_]
         averaged_prices.append(C)
-    found = chances if wanted else None
-    prices = tuple(chosen), tuple(averaged_prices)
-    return Validation(predicted, averaged, majority, found, *prices, scores, without)
+    return Validation(
+        *(predicted, averaged, majority),
+        chances if wanted else None,
+        *(tuple(chosen), tuple(averaged_prices)),
+        *(scores, without, readings.parts),
+        readings.exact,
+        readings.gains if wanted else None,
+    )
 
 
 def _scores(classifier: Any, rows: Views | KernelViews) -> Array:

@@ -157,6 +157,34 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
         check_is_fitted(self, "names_in_")
         return self._coding.sentences(X)
 
+    def linear_weights(self, name: str, coefficients: Array) -> tuple[list[str], Array]:
+        """Names of a view's features, and their weights in ``sum_i coefficients_i k(i, x)``.
+
+        Parameters
+        ----------
+        name : str
+            A view with a linear kernel.
+        coefficients : ndarray of shape (machines, samples)
+            Of the training samples; those that lack the view count as zero.
+
+        Returns
+        -------
+        names, weights
+            Weights are machines x features, of features as the kernel takes them: standardised, unless it
+            was told otherwise.  Where samples are brought to unit length, the sum is divided by that of x;
+            weights are those of an x as long as training samples are on average.
+        """
+        check_is_fitted(self, "names_in_")
+        view = self._raw.get(name)
+        if name in self._maps or not isinstance(view, FeatureKernel) or view.options.kernel != "linear":
+            kernel = getattr(getattr(view, "options", None), "kernel", "precomputed")
+            raise ValueError(
+                f"view {name!r}: weights of features need a linear kernel, not factors; it is {kernel!r}"
+            )
+        names = self._coding.views[name].names() or [str(j) for j in range(view.X.shape[1])]
+        own = coefficients[:, self._train.observed[:, self.names_in_.index(name)]]
+        return names, np.asarray(view.X.T @ self._finish[name].onto_raw(own).T).T
+
     def _known(self, X: Any) -> Any:
         """`X` with the views and, for features, the columns of training."""
         unknown = [name for name in X.names if name not in self.names_in_]

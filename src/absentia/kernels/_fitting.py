@@ -422,6 +422,14 @@ class Finish:
             return K * np.outer(rows, columns), diagonal * rows**2
         return K, diagonal
 
+    def onto_raw(self, coefficients: Array) -> Array:
+        """Coefficients of the finished kernel as those of the raw one, for a row of usual length."""
+        if self.normalize == "trace":
+            coefficients = coefficients / self.mean_diagonal
+        elif self.normalize == "diagonal":
+            coefficients = coefficients * inverse_root(self.column_diagonal) / np.sqrt(self.mean_diagonal)
+        return coefficients - coefficients.mean(axis=1, keepdims=True) if self.center else coefficients
+
     def _centred(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
         if not self.center or not K.shape[1]:
             return K, diagonal

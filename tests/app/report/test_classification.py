@@ -5,35 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from absentia.app.report import ClassificationStory, render_classification, save
+from absentia.app.report import render_classification, save
 from pages import NASTY, Page, row_cells, without_script
+from stories import classification_story as make_story
 
 pytest.importorskip("jinja2")
-
-
-def make_story(n=120, n_views=3, n_classes=3, seed=0, own=0.9, averaged=0.8, **changes):
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, n_classes, n)
-    observed = rng.random((n, n_views)) > 0.3
-    observed[~observed.any(axis=1), 0] = True
-
-    def guess(share):
-        return np.where(rng.random(n) < share, truth, (truth + 1) % n_classes)
-
-    values = {
-        "title": "A title",
-        "summary": "A summary.",
-        "names": [f"view {v}" for v in range(n_views)],
-        "observed": observed,
-        "classes": [f"class {c}" for c in range(n_classes)],
-        "weights": rng.random((1 if n_classes == 2 else n_classes, n_views)),
-        "truth": truth,
-        "predictions": {"the method": guess(own), "averaged": guess(averaged), "frequent": 0 * truth},
-        "chances": rng.dirichlet(np.ones(n_classes), n),
-        "n_all": n,
-        "facts": {"seed": "0"},
-    }
-    return ClassificationStory(**(values | changes))
 
 
 def test_page_parses_and_every_link_leads_somewhere():
@@ -165,3 +141,17 @@ def test_nothing_that_came_from_outside_is_markup(tmp_path):
     Page(text)
     path = save(text, tmp_path / "r.html")
     assert path.read_text(encoding="utf-8") == text
+
+
+def test_calibration_by_pattern_is_that_of_the_chances():
+    story = make_story(n=200, n_views=3)
+    text = render_classification(story)
+    tables = re.findall(r'<table class="patterns groups".*?</table>', text, re.S)
+    have, said = story.observed.sum(axis=1), story.predictions["the method"]
+    came = np.eye(3)[story.truth]
+    for row in row_cells(tables[0], "patterns groups"):
+        members = have == int(row[0].split()[0].replace("all", "3"))
+        given = story.chances[np.arange(200), said][members].mean()
+        brier = ((story.chances - came) ** 2).sum(axis=1)[members].mean()
+        assert row[5:7] == [f"{100 * given:.0f}%", f"{brier:.2f}"]
+    assert "Brier score" not in render_classification(make_story(chances=None))

@@ -23,6 +23,7 @@ from absentia.app.cli._fit_survival import METHODS as SURVIVAL
 from absentia.app.cli._fit_survival import Order, fit_survival, is_survival
 from absentia.app.cli._flags import List, method_table, with_flags
 from absentia.app.cli._inspect import JSON
+from absentia.app.cli._read import read_in_words
 from absentia.app.cli._source import (
     DATA,
     LABELS,
@@ -290,6 +291,7 @@ def classification_story(
         ids=training.data.ids,
         scores=judged.scores,
         without=None if judged.without is None else np.searchsorted(model.classes, judged.without),
+        **read_in_words(model, judged),
         n_all=training.n_all,
         dropped=training.dropped,
         warnings=list(dict.fromkeys(remarks)),

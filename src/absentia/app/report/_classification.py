@@ -10,15 +10,17 @@ from scipy.stats import binomtest
 from absentia.app.report._calibration import calibration, wilson
 from absentia.app.report._classes import areas, by_class, confusion, roc
 from absentia.app.report._contribution import contributions
+from absentia.app.report._decisions import class_rows, decisions
 from absentia.app.report._mistakes import mistakes
+from absentia.app.report._next import measure_next
 from absentia.app.report._order import patterns
 from absentia.app.report._page import Number, page
 from absentia.app.report._presence import TOP_PATTERNS, pattern_words, presence
-from absentia.app.report._text import number, p_value, percent, plural, shortened
+from absentia.app.report._text import number, p_value, percent, plural
 from absentia.core import Array
+from absentia.experiment import Gain
 
 FEW = 20  # below, an accuracy says little
-MOST_CLASSES = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,18 @@ class ClassificationStory:
         Out-of-fold scores of the method, read where there are no chances.
     without : (n, V) int, optional
         What the method says out of fold, as positions in `classes`, if a view is hidden from a sample.
+    parts : (n, V, classes), optional
+        What each view adds to the out-of-fold decisions.
+    exact : bool
+        Whether `parts` are those of sums, or differences that hiding a view makes to the chances.
+    importance : sequence of (view, feature, number)
+        How much features count, where the model says so.
+    importance_of : str
+        Which parts of the model these are of, in words; empty: all of it.
+    gains : sequence of Gain, optional
+        What samples would gain from views that they lack.
+    why_no_gains : str
+        Said in their place.
     """
 
     title: str
@@ -71,6 +85,12 @@ class ClassificationStory:
     ids: Sequence[object] | Array | None = None
     scores: Array | None = None
     without: Array | None = None
+    parts: Array | None = None
+    exact: bool = False
+    importance: Sequence[tuple[str, str, float]] = ()
+    importance_of: str = ""
+    gains: Sequence[Gain] | None = None
+    why_no_gains: str = ""
 
     @property
     def n_samples(self) -> int:
@@ -94,13 +114,16 @@ def render_classification(story: ClassificationStory) -> str:
     chart = calibration(story.truth, story.chances, story.classes)
     said = story.predictions[story.method]
     worth = contributions(story.names, story.observed, story.truth, said, story.without)
+    rests, gains = decisions(story), measure_next(story)
     sections = {
         "accuracy": "Accuracy",
         "by-pattern": "By missing pattern",
         "classes": "By class",
         "mistakes": "Mistakes",
         "contribution": "Views" if worth else "",
+        "decisions": "Decisions" if rests else "",
         "weights": "" if story.weights is None else "Weights",
+        "next": "Measure next" if gains else "",
         "calibration": "Probabilities" if chart else "",
         "presence": "Presence",
         "reading": "How to read this",
@@ -117,11 +140,13 @@ def render_classification(story: ClassificationStory) -> str:
         by_pattern=list(_by_pattern(story)),
         few=FEW,
         weights=[] if story.weights is None else _weights(story.weights, story),
-        classes=[] if story.weights is None else _class_rows(story.weights, story),
+        classes=[] if story.weights is None else class_rows(story.weights, story),
         calibration=chart,
         **_class_by_class(story, said),
         mistakes=mistakes(story),
         worth=worth,
+        decisions=rests,
+        next=gains,
         presence=presence(story),
         dropped=[(number(count), why) for why, count in story.dropped.items() if count],
     )
@@ -219,13 +244,25 @@ class Group:
     accuracies: Sequence[str]
     few: bool
     width: float
+    sure: str = ""  # mean chance of what was said
+    brier: str = ""
 
 
 def _group(story: ClassificationStory, words: str, mask: Array, members: Array) -> Group:
     n = int(members.sum())
     hits = [int(story.right(name)[members].sum()) for name in story.predictions]
     shares = [f"{100 * h / n:.0f}%" for h in hits]
-    return Group(words, mask.tolist(), number(n), shares, n < FEW, round(100 * hits[0] / n, 1))
+    kept = () if story.chances is None else _kept(story, members)
+    return Group(words, mask.tolist(), number(n), shares, n < FEW, round(100 * hits[0] / n, 1), *kept)
+
+
+def _kept(story: ClassificationStory, members: Array) -> tuple[str, str]:
+    """The mean chance given to what was said, to compare with the share right, and the Brier score."""
+    assert story.chances is not None
+    chances, said = story.chances[members], story.predictions[story.method][members]
+    came = np.eye(len(story.classes))[story.truth[members]]
+    given = chances[np.arange(len(said)), said].mean()
+    return f"{100 * given:.0f}%", f"{((chances - came) ** 2).sum(axis=1).mean():.2f}"
 
 
 def _by_count(story: ClassificationStory) -> Iterator[Group]:
@@ -261,32 +298,10 @@ class Weight:
     share: str
 
 
-@dataclass(frozen=True)
-class ClassRow:
-    name: str
-    cells: Sequence[tuple[str, float]]  # value, and its share of the largest
-
-
 def _weights(weights: Array, story: ClassificationStory) -> list[Weight]:
     mean = weights.mean(axis=0)
     most = float(mean.max()) or 1.0
     return [
         Weight(name, f"{w:.3f}", round(100 * w / most, 2), percent(int(present.sum()), story.n_samples))
         for name, w, present in zip(story.names, mean.tolist(), story.observed.T, strict=True)
-    ]
-
-
-def _class_rows(weights: Array, story: ClassificationStory) -> list[ClassRow]:
-    """Weights class by class, if each class has its own; of many classes the most frequent ones."""
-    if len(weights) == 1:
-        return []
-    counts = np.bincount(story.truth, minlength=len(story.classes))
-    shown = np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
-    most = float(weights.max()) or 1.0
-    return [
-        ClassRow(
-            shortened(story.classes[c], 28),
-            [(f"{w:.2f}" if w > 0 else "0", round(w / most, 3)) for w in weights[c].tolist()],
-        )
-        for c in shown
     ]

@@ -96,6 +96,10 @@ class AutoFill(Placing):
         self._frames = [completer._frames[v] for v, completer in enumerate(used)]
         self._places = [completer._places[v] for v, completer in enumerate(used)]
 
+    @property
+    def _along_frames(self) -> bool:  # type: ignore[override]
+        return all(completer._along_frames for completer in self.completers_.values())
+
     def _make(self, name: str) -> Placing:
         """A method by its name."""
         if name == "mean":

@@ -77,6 +77,7 @@ class Placing(Completer):
 
     _frames: Sequence[Frame]
     _places: Sequence[Place]
+    _along_frames = True  # whether samples with a view relate to absent ones as the frame says
 
     @abstractmethod
     def _learn(self, X: KernelViews) -> None:
@@ -108,6 +109,32 @@ class Placing(Completer):
             return super().complete_features(views)
         check_same_samples(views, self.names_in_, self.ids_, self._observed)
         return views.completed({name: self._features_of(views, name) for name in views.names})
+
+    def onto_observed(self, name: str, coefficients: Array) -> Array | None:
+        """Combinations of all training samples as combinations of those that have the view.
+
+        Parameters
+        ----------
+        name : str
+            The view.
+        coefficients : ndarray of shape (combinations, n_samples)
+            Of the training samples.
+
+        Returns
+        -------
+        ndarray of shape (combinations, n_samples), or None
+            Zero for samples that lack the view.  None where these are no combinations of the others.
+        """
+        check_is_fitted(self, "names_in_")
+        if "_frames" not in vars(self) or not self._along_frames:
+            return None
+        v = self.names_in_.index(name)
+        present, stays = self._observed[:, v], self._stays(self._observed, v)
+        along = coefficients[:, ~stays] @ self._places[v].W
+        C = self._frames[v].C
+        found = coefficients * stays
+        found[:, present] += along if C is None else along @ C.T
+        return found
 
     def _features_of(self, views: Views, name: str) -> Array:
         """Features of the samples that lack a view."""

@@ -198,6 +198,8 @@ class MKMC(Choosing):
 
     _remedy = " (look for kernels that are nearly singular, or raise the prior)"
 
+    _along_frames = False  # new samples are placed by the model, those that have a view too
+
     # ------------------------------------------------------------------------------------- fitting
 
     def _learn(self, X: KernelViews) -> None:

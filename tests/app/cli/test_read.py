@@ -1,0 +1,33 @@
+"""What the report of a fit tells of the model."""
+
+from absentia import AbsentClassifier, Chooser, JoinedClassifier, ViewKernels
+from absentia.app.cli._read import read_in_words
+from absentia.experiment import Validation
+from absentia.methods.models import Model
+from readable import planted
+
+
+def judged(**changes):
+    return Validation(None, None, None, changes.pop("chances", 1), (), (), **changes)
+
+
+def test_importances_are_told_where_there_are_any():
+    views, y = planted(40)
+    line = AbsentClassifier(kernel="linear", C=1.0).fit(views, y)
+    told = read_in_words(Model(line), judged(gains=[]))
+    assert len(told["importance"]) == 10
+    assert max(told["importance"], key=lambda one: one[2])[:2] == ("tells", "key")
+    assert told["importance_of"] == ""
+    assert "why_no_gains" not in told
+    curved = AbsentClassifier(C=1.0).fit(views, y)
+    assert "importance" not in read_in_words(Model(curved), judged(gains=[]))
+    chooser = Chooser({"trees": JoinedClassifier(n_trees=10)}).fit(views, y)
+    assert read_in_words(Model(chooser), judged(gains=[]))["importance_of"] == "the mean of trees (100%)"
+
+
+def test_why_gains_are_not_told():
+    views, y = planted(40)
+    own = AbsentClassifier(C=1.0, kernel="precomputed").fit(ViewKernels().fit_transform(views), y)
+    assert "the data are kernels" in read_in_words(Model(own), judged())["why_no_gains"]
+    joined = JoinedClassifier("svm").fit(views, y)
+    assert "without chances" in read_in_words(Model(joined), judged(chances=None))["why_no_gains"]
