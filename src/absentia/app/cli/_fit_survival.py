@@ -87,7 +87,7 @@ def fit_survival(order: Order, method: str, flags: Mapping[str, str], C: str = "
 def _learn(name: str, model: AbsentSurvival, training: Training, validate: bool) -> Outlook | None:
     from absentia.methods.prediction import AbsentSurvival
 
-    simple = AbsentSurvival(None, kernel=model.kernel, alpha=model.alpha, ties=model.ties)
+    simple = AbsentSurvival(None, kernel=model.kernel, alpha=model.alpha, ties=model.ties, presence=False)
     methods = {name: model, ZERO: simple}
     folds = min(5, int(training.y[:, 1].sum())) if validate else 0
     with step_bar(name, 1 + folds * len(methods)) as tick:
