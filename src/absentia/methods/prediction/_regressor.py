@@ -87,8 +87,6 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
     presence: bool = False
     random_state: RandomState = None
 
-    _machine: Ridge | MKLRegressor
-
     @property
     def _input(self) -> Either:
         return either(self.kernel)
@@ -114,6 +112,7 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
     def _assemble(self, X: Any, y: Array, weight: Array) -> Array:
         self._prepared = Prepared(self.kernel, self.completer, self.random_state, self.presence)
         K = self._prepared.fit(X)
+        self._machine: Ridge | MKLRegressor
         self.completer_ = self._prepared.completes
         if self.combine == "mkl":
             self._scale = max(float(np.sqrt(np.average((y - self._prior) ** 2, weights=weight))), 1e-300)
