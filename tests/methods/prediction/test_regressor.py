@@ -89,7 +89,9 @@ def test_weights_leave_samples_out():
     weight = np.where(np.arange(len(y)) < 10, 0.0, 2.0)
     some = AbsentRegressor().fit(X, y + 100 * (weight == 0), sample_weight=weight)
     np.testing.assert_allclose(some.predict(X), AbsentRegressor().fit(X[10:], y[10:]).predict(X), atol=1e-6)
-    heavy = AbsentRegressor(penalty=1.0).fit(X, y, sample_weight=np.where(np.arange(len(y)) == 0, 300.0, 1.0))
+    heavy = AbsentRegressor(penalty=1.0).fit(
+        X, y, sample_weight=np.where(np.arange(len(y)) == 0, 300.0, 1.0)
+    )
     light = AbsentRegressor(penalty=1.0).fit(X, y)
     assert abs(heavy.predict(X[:1])[0] - y[0]) < abs(light.predict(X[:1])[0] - y[0])
 
@@ -148,7 +150,7 @@ def test_targets_that_do_not_go_with_the_samples_are_refused():
     X, y = measured()
     with pytest.raises(ValueError, match="order"):
         AbsentRegressor().fit(X, pd.Series(y, index=X.ids[::-1]))
-    with pytest.raises(ValueError, match="nan|finite|NaN"):
+    with pytest.raises(ValueError, match=r"nan|finite|NaN"):
         AbsentRegressor().fit(X, np.where(np.arange(len(y)) == 3, np.nan, y))
     with pytest.raises(ValueError, match="combine"):
         AbsentRegressor(combine="sum").fit(X, y)

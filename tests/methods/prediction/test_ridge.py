@@ -82,4 +82,6 @@ def test_a_kernel_without_spread_says_the_mean():
     K, y, weight = np.ones((6, 6)), np.arange(6.0), np.ones(6)
     np.testing.assert_allclose(Ridge.fit(K, y, weight).predict(K, K), 2.5)
     np.testing.assert_allclose(Ridge.fit(np.zeros((6, 6)), y, weight).predict(K, K), 2.5)
-    np.testing.assert_allclose(Ridge.fit(np.eye(6), y, weight, 0.0).predict(np.eye(6), np.eye(6)), y, atol=1e-9)
+    np.testing.assert_allclose(
+        Ridge.fit(np.eye(6), y, weight, 0.0).predict(np.eye(6), np.eye(6)), y, atol=1e-9
+    )

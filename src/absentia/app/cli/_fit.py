@@ -19,9 +19,11 @@ import absentia
 from absentia import experiment
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report, check_threads, price_of
+from absentia.app.cli._fit_numbers import METHODS as NUMBERS
+from absentia.app.cli._fit_numbers import fit_numbers
 from absentia.app.cli._fit_survival import METHODS as SURVIVAL
 from absentia.app.cli._fit_survival import Order, fit_survival, is_survival
-from absentia.app.cli._flags import List, method_table, with_flags
+from absentia.app.cli._flags import List, method_groups, with_flags
 from absentia.app.cli._inspect import JSON
 from absentia.app.cli._source import (
     DATA,
@@ -49,7 +51,7 @@ USUAL = "amkl-convex"
 AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
 
 OUTPUT = Parameter(name=["--output", "-o"], help="The model, .absentia or .npz; it holds no code.")
-METHOD = Parameter(help="How to learn; see --list. For --labels FILE:TIME,EVENT cox or cox-fusion.")
+METHOD = Parameter(help="How to learn; see --list. Of numbers by default ridge, of FILE:TIME,EVENT cox.")
 PRICE = Parameter(name="--C", help="Price of a training error, or cv to choose it by cross-validation.")
 REPORT = Parameter(name="--report", help="Where to write the HTML report; by default beside the model.")
 NO_REPORT = Parameter(
@@ -59,7 +61,7 @@ NO_REPORT = Parameter(
 )
 
 
-@with_flags([*METHODS.values(), *SURVIVAL.values()])
+@with_flags([*METHODS.values(), *NUMBERS.values(), *SURVIVAL.values()])
 def fit(
     data: Annotated[Path | None, Parameter(name="DATA", help=DATA)] = None,
     /,
@@ -79,26 +81,31 @@ def fit(
     list_methods: List = False,
     flags: dict[str, str],
 ) -> None:
-    """Learn to classify samples from the views they have, nothing filled in, and write the model.
+    """Learn classes, numbers or survival of samples from the views they have, and write the model.
 
     Example: absentia fit breast/ --labels labels.csv:subtype -o model.absentia
 
     Ctrl-C stops; nothing is written then.
     """
     if list_methods:
-        return out.print(method_table(METHODS))
+        return out.print(method_groups({"classes": METHODS, "numbers": NUMBERS, "survival": SURVIVAL}))
     if data is None or output is None:
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
     check_threads(threads)
     check_kernel_names(kernel)
     page = _report_place(data, output, labels, report, no_report)
+    order = Order(data, labels, output, page, source, kernel, log, threads, json)
     if is_survival(method, USUAL, data, source, labels):
-        order = Order(data, labels, output, page, source, kernel, log, threads, json)
         return fit_survival(order, method, flags, C)
+    if method in NUMBERS:
+        return fit_numbers(order, method, flags, C)
     entry = find(method, "classifier")
     plan = _plan(entry, entry.read(flags), probability, C)
     with warnings_kept() as remarks:
-        training = read_training(data, source, labels, kernel, log)
+        also = ("numbers",) if method == USUAL else ()
+        training = read_training(data, source, labels, kernel, log, kinds=("classes", *also))
+        if training.kind == "numbers":
+            return fit_numbers(order, None, flags, C, (training, remarks))
         with at_most(threads, len(training.y)):
             model, judged = _learn(method, plan, training, validate=page is not None)
     model = replace(model, about=_about(method, data, training, judged))
