@@ -1,8 +1,8 @@
 """How well numbers are told of samples that were not seen: the share explained, with intervals, and errors.
 
-Everything is learned in a fold's training part.  Folds are cut by what samples are, with their
-share of small and large targets.  Intervals are by jackknife: the share that is not explained is a ratio of two
-sums over samples, and leaving out a sample takes its part from both.
+Everything is learned inside a fold's training part.  Folds are cut by what the samples are, with their
+share of small and large targets.  Intervals are by jackknife: the share that is not explained is a ratio
+of two sums over samples, and leaving out a sample takes its part from both.
 """
 
 from collections.abc import Callable, Mapping

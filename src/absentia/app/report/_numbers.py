@@ -15,6 +15,7 @@ from absentia.core import Array
 
 FEW = 20  # samples; below, an error may be luck
 SIDE, LEFT, RIGHT, TOP, BOTTOM = 520.0, 76.0, 16.0, 14.0, 54.0
+ROOM = 0.04  # around the dots, as a share of their range
 MOST_DOTS = 1500
 
 
@@ -192,9 +193,9 @@ def scatter(story: NumbersStory) -> Scatter:
     said = story.predictions[story.method]
     low = float(min(story.truth.min(), said.min()))
     high = float(max(story.truth.max(), said.max()))
+    low, high = low - ROOM * (high - low), high + ROOM * (high - low)
     step = round_step(high - low)
-    low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-    ticks = [low + k * step for k in range(round((high - low) / step) + 1)]
+    ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
     def across(value: float) -> float:
         return round(LEFT + (value - low) / (high - low) * (SIDE - LEFT - RIGHT), 1)
@@ -209,7 +210,7 @@ def scatter(story: NumbersStory) -> Scatter:
         words = f"{shortened(str(story.ids[i]), 40)}: {number(true)}, predicted {number(predicted)}"
         dots[bool(story.observed[i].all())].append(Dot(across(true), up(predicted), words))
     shown = sum(map(len, dots.values()))
-    labels = [number(round(tick, 12)) for tick in ticks]
+    labels = [f"{tick:g}".replace("-", "−") for tick in ticks]
     return Scatter(
         complete=dots[True],
         incomplete=dots[False],
