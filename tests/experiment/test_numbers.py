@@ -5,7 +5,14 @@ import pytest
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 from absentia import AbsentRegressor, JoinedRegressor, KernelViews, ViewKernels, Views
-from absentia.experiment import MEAN, check_numbers, cross_validate_numbers, errors, explained_more, penalty
+from absentia.experiment._numbers import (
+    MEAN,
+    check_numbers,
+    cross_validate_numbers,
+    errors,
+    explained_more,
+    penalty,
+)
 
 
 def targets(n, seed=0, noise=1.0):

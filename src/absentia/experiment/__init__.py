@@ -1,16 +1,7 @@
 """How well a method does on what it has not seen."""
 
+from absentia.experiment import _numbers as numbers
 from absentia.experiment._completions import Completions, accuracy, complete_all
-from absentia.experiment._numbers import (
-    MEAN,
-    Errors,
-    Forecast,
-    check_numbers,
-    cross_validate_numbers,
-    errors,
-    explained_more,
-    penalty,
-)
 from absentia.experiment._quality import Quality, beside_others, hidden_errors, unexplained
 from absentia.experiment._survival import (
     Outlook,

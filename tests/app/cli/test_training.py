@@ -98,5 +98,5 @@ def test_numbers_are_learned_from_where_they_are_wanted(folder):
     with pytest.raises(ValueError, match="are classes; times and events are wanted"):
         read_training(folder, Source(), "labels.csv:y", kinds=("survival",))
     whole.assign(same=3.5).to_csv(folder / "labels.csv")
-    with pytest.raises(ValueError, match=r"labels.csv:same: all 20 numbers are 3.5"):
+    with pytest.raises(ValueError, match=r"labels 'labels.csv:same': all 20 numbers are 3.5"):
         read_training(folder, Source(), "labels.csv:same", kinds=("numbers",))

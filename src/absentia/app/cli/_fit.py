@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,8 +35,8 @@ from absentia.app.cli._source import (
     check_kernel_names,
     kernels_in_words,
 )
-from absentia.app.cli._training import Training, read_training
-from absentia.app.cli._words import call, made_with, parameters_in_words, say, say_json, say_where
+from absentia.app.cli._training import Learned, Training, read_training
+from absentia.app.cli._words import made_with, parameters_in_words, say, say_json, say_what_is_next
 from absentia.core import Array, at_most
 from absentia.experiment import Plan, Validation
 from absentia.methods import models
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 METHODS = offered("classifier")
 USUAL = "amkl-convex"
+KINDS: tuple[Learned, ...] = ("classes", "numbers")  # of labels; the second if no method is asked for
 AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
 
 OUTPUT = Parameter(name=["--output", "-o"], help="The model, .absentia or .npz; it holds no code.")
@@ -95,15 +96,12 @@ def fit(
     check_kernel_names(kernel)
     page = _report_place(data, output, labels, report, no_report)
     order = Order(data, labels, output, page, source, kernel, log, threads, json)
-    if is_survival(method, USUAL, data, source, labels):
-        return fit_survival(order, method, flags, C)
-    if method in NUMBERS:
-        return fit_numbers(order, method, flags, C)
+    if other := _of_another_kind(order, method):
+        return other(order, method, flags, C)
     entry = find(method, "classifier")
     plan = _plan(entry, entry.read(flags), probability, C)
     with warnings_kept() as remarks:
-        also = ("numbers",) if method == USUAL else ()
-        training = read_training(data, source, labels, kernel, log, kinds=("classes", *also))
+        training = read_training(data, source, labels, kernel, log, kinds=KINDS[: 1 + (method == USUAL)])
         if training.kind == "numbers":
             return fit_numbers(order, None, flags, C, (training, remarks))
         with at_most(threads, len(training.y)):
@@ -114,8 +112,14 @@ def fit(
     if json:
         return say_json(_as_json(method, model, training, judged, output, page))
     _say_how_it_went(method, plan, model, training, judged)
-    say_where(model=output, report=page)
-    return say(f"next:  {call('predict', output)} NEW -o predicted.csv")
+    return say_what_is_next(output, page)
+
+
+def _of_another_kind(order: Order, method: str) -> Callable[..., None] | None:
+    """What learns something else than classes, if the method or the names of the labels ask for it."""
+    if is_survival(method, USUAL, order.data, order.source, order.labels):
+        return fit_survival
+    return fit_numbers if method in NUMBERS else None
 
 
 def _plan(entry: Entry, options: dict[str, Any], probability: bool, C: str) -> Plan:

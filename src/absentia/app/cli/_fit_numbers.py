@@ -12,14 +12,13 @@ from absentia.app._terminal import out, printable, step_bar, warnings_kept
 from rich.table import Table
 
 import absentia
-from absentia import experiment
 from absentia.app._checks import price_of
 from absentia.app.cli._fit_survival import Order, write_both
 from absentia.app.cli._source import kernels_in_words
 from absentia.app.cli._training import Training, read_training
-from absentia.app.cli._words import call, made_with, parameters_in_words, say, say_json, say_where
+from absentia.app.cli._words import made_with, parameters_in_words, say, say_json, say_what_is_next
 from absentia.core import at_most
-from absentia.experiment import Errors, Forecast
+from absentia.experiment import numbers
 from absentia.methods.catalogue import Entry, find, offered
 
 if TYPE_CHECKING:
@@ -53,8 +52,7 @@ def fit_numbers(
     if order.json:
         return say_json(_as_json(entry, order, model, training, forecast))
     _say_how_it_went(entry, model, training, forecast)
-    say_where(model=order.output, report=order.page)
-    return say(f"next:  {call('predict', order.output)} NEW -o predicted.csv")
+    return say_what_is_next(order.output, order.page)
 
 
 def _read(order: Order) -> Training:
@@ -85,7 +83,7 @@ def _made(entry: Entry, training: Training, options: Mapping[str, Any]) -> Any:
     return entry.make(kernel=training.kernels if features else "precomputed", **options)
 
 
-def _learn(name: str, model: Any, training: Training, validate: bool) -> Forecast | None:
+def _learn(name: str, model: Any, training: Training, validate: bool) -> numbers.Forecast | None:
     """Fit the model on all samples, and judge it beside baselines."""
     baselines = [ZERO, FOREST] if isinstance(training.data, absentia.Views) else [ZERO]
     methods = {name: model} | {
@@ -94,7 +92,7 @@ def _learn(name: str, model: Any, training: Training, validate: bool) -> Forecas
     with step_bar(name, 1 + (5 * len(methods) if validate else 0)) as tick:
         judged = None
         if validate:
-            judged = experiment.cross_validate_numbers(training.data, training.y, methods, tick)
+            judged = numbers.cross_validate_numbers(training.data, training.y, methods, tick)
         model.fit(training.data, training.y)
         tick()
     return judged
@@ -109,11 +107,13 @@ def _page(story: NumbersStory) -> str:
 # ---------------------------------------------------------------------------------- what goes out
 
 
-def _errors(training: Training, forecast: Forecast) -> dict[str, Errors]:
-    return {name: experiment.errors(training.y, said) for name, said in forecast.predicted.items()}
+def _errors(training: Training, forecast: numbers.Forecast) -> dict[str, numbers.Errors]:
+    return {name: numbers.errors(training.y, said) for name, said in forecast.predicted.items()}
 
 
-def _about(entry: Entry, data: Path, training: Training, forecast: Forecast | None) -> dict[str, Any]:
+def _about(
+    entry: Entry, data: Path, training: Training, forecast: numbers.Forecast | None
+) -> dict[str, Any]:
     about: dict[str, Any] = {"method": entry.name, "data": data.name, "samples": len(training.y)}
     about["written by"] = f"absentia {absentia.__version__}"
     if forecast is not None:
@@ -121,13 +121,15 @@ def _about(entry: Entry, data: Path, training: Training, forecast: Forecast | No
     return about
 
 
-def _say_how_it_went(entry: Entry, model: Any, training: Training, forecast: Forecast | None) -> None:
+def _say_how_it_went(
+    entry: Entry, model: Any, training: Training, forecast: numbers.Forecast | None
+) -> None:
     for note in training.notes:
         say(printable(note))
     if (training.y == training.y.round()).all():
         say("these whole numbers are learned as numbers; if they are classes, write words (c1, c2)")
     views = f"{len(model.names_in_)} view{'' if len(model.names_in_) == 1 else 's'}"
-    chosen = experiment.penalty(model)
+    chosen = numbers.penalty(model)
     say(
         f"{entry.name}: {len(training.y)} samples, {views}"
         + (f"; penalty {chosen:g} ({_how(model)})" if chosen == chosen else "")
@@ -147,10 +149,10 @@ def _how(model: Any) -> str:
 
 
 def _as_json(
-    entry: Entry, order: Order, model: Any, training: Training, forecast: Forecast | None
+    entry: Entry, order: Order, model: Any, training: Training, forecast: numbers.Forecast | None
 ) -> dict[str, Any]:
     """What was learned and how good it is, for programs."""
-    chosen = experiment.penalty(model)
+    chosen = numbers.penalty(model)
     found: dict[str, Any] = {
         "method": entry.name,
         "samples": len(training.y),
@@ -180,7 +182,7 @@ def _story(
     entry: Entry,
     model: Any,
     training: Training,
-    forecast: Forecast | None,
+    forecast: numbers.Forecast | None,
     remarks: Sequence[str],
 ) -> NumbersStory | None:
     """What the report shows, if there is one."""
@@ -198,7 +200,7 @@ def _story(
     if entry.takes != "features":
         facts["kernel"] = kernels_in_words(training.kernels) if makes else "as given"
     if penalties:
-        facts["penalty"] = f"{experiment.penalty(model):g}; in the folds {', '.join(penalties)}"
+        facts["penalty"] = f"{numbers.penalty(model):g}; in the folds {', '.join(penalties)}"
     facts["folds"] = f"{forecast.n_folds}, with their share of small and large numbers, seed 0"
     return NumbersStory(
         title=f"{order.data.name}, {_target(order)} predicted",

@@ -17,7 +17,7 @@ import absentia
 from absentia import experiment
 from absentia.app.cli._source import Source, find_labels, kernels_in_words
 from absentia.app.cli._training import Training, read_training
-from absentia.app.cli._words import call, made_with, parameters_in_words, say, say_json, say_where
+from absentia.app.cli._words import made_with, parameters_in_words, say, say_json, say_what_is_next
 from absentia.core import at_most
 from absentia.data.survival import Survival
 from absentia.experiment import Outlook
@@ -81,8 +81,7 @@ def fit_survival(order: Order, method: str, flags: Mapping[str, str], C: str = "
     if order.json:
         return say_json(_as_json(entry, order, model, training, outlook))
     _say_how_it_went(entry, model, training, outlook)
-    say_where(model=order.output, report=order.page)
-    return say(f"next:  {call('predict', order.output)} NEW -o predicted.csv")
+    return say_what_is_next(order.output, order.page)
 
 
 def _learn(name: str, model: AbsentSurvival, training: Training, validate: bool) -> Outlook | None:

@@ -75,12 +75,15 @@ def read_training(
         warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
         opened = source.open(path)
     found = find_labels(path, source, opened, labels, "numbers" if kinds == ("numbers",) else None)
-    kind = _expected(found, kinds, f"{path}: labels {labels or 'of the manifest'!r}")
+    called = f"{path}: labels {labels or 'of the manifest'!r}"
+    kind = _expected(found, kinds, called)
     data = found.without(opened.data)
     makes = view_kernels(opened, kernels, logs)
     if isinstance(data, KernelViews) and (kernels or logs):
         raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
-    kept, dropped = (_kept if kind == "classes" else _measured)(data, found, labels or str(path))
+    kept, dropped = (
+        _kept(data, found, labels or str(path)) if kind == "classes" else _measured(data, found, called)
+    )
     for why, count in dropped.items():
         if count:
             warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
@@ -138,7 +141,7 @@ def _measured(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Arr
     blind = ~data.observed.any(axis=1)
     kept = np.flatnonzero(labels.known & ~blind)
     try:
-        (experiment.check_events if labels.kind == "survival" else experiment.check_numbers)(
+        (experiment.check_events if labels.kind == "survival" else experiment.numbers.check_numbers)(
             labels.values[kept]
         )
     except ValueError as error:

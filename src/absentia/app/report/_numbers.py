@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from absentia import experiment
 from absentia.app.report._charts import Tick, round_step
 from absentia.app.report._page import Number, page
 from absentia.app.report._presence import alike, presence
 from absentia.app.report._text import DASH, number, plural, shortened
 from absentia.core import Array
+from absentia.experiment import numbers as regression
 
 FEW = 20  # samples; below, an error may be luck
 SIDE, LEFT, RIGHT, TOP, BOTTOM = 520.0, 76.0, 16.0, 14.0, 54.0
@@ -99,7 +99,7 @@ def render_numbers(story: NumbersStory) -> str:
 
 
 def _numbers(story: NumbersStory) -> list[Number]:
-    own = experiment.errors(story.truth, story.predictions[story.method])
+    own = regression.errors(story.truth, story.predictions[story.method])
     return [
         Number(_digits(own.r2.value), f"R², the share explained in cross-validation by {story.method}"),
         Number(f"{_digits(own.r2.low, 2)} to {_digits(own.r2.high, 2)}", "95% interval of it"),
@@ -137,7 +137,7 @@ class Method:
 
 
 def _methods(story: NumbersStory) -> list[Method]:
-    found = {name: experiment.errors(story.truth, said) for name, said in story.predictions.items()}
+    found = {name: regression.errors(story.truth, said) for name, said in story.predictions.items()}
     most = max(one.r2.value for one in found.values())
     rows = []
     for name, ((value, low, high), rmse, mae) in found.items():
@@ -155,7 +155,7 @@ def _verdicts(story: NumbersStory) -> Iterator[str]:
     own = story.predictions[story.method]
     for name, other in story.predictions.items():
         if name != story.method:
-            value, low, high = experiment.explained_more(story.truth, own, other)
+            value, low, high = regression.explained_more(story.truth, own, other)
             end = "chance could make that" if low <= 0 <= high else "more than chance would make"
             yield (
                 f"{story.method} explains {_digits(abs(value))} {'more' if value >= 0 else 'less'} than "
