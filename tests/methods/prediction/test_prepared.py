@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import CVKT, KernelViews, ViewKernels, Views
+from absentia import CVKT, AbsentClassifier, KernelViews, ViewKernels, Views
 from absentia.data import Presence
 from absentia.methods.prediction._prepared import Prepared, as_completer
 from absentia.testing._tools import digits
@@ -92,3 +92,16 @@ def test_there_is_none_where_nobody_lacks_anything_and_its_name_is_free():
     assert Prepared(presence=True).fit(full).names == full.names
     named = full.renamed({full.names[0]: "presence"}).hide(np.arange(len(full))[:, None] < [len(full), 30])
     assert Prepared(presence=True).fit(named).names[-1] == "presence2"
+
+
+@pytest.mark.parametrize("combine", ["average", "mkl"])
+def test_a_classifier_reads_who_has_which_view_where_it_is_asked_to(combine):
+    rng = np.random.default_rng(0)
+    y = rng.random(90) < 0.5
+    X = Views.from_list([rng.normal(size=(90, 3)) for _ in range(2)])
+    X = X.hide(np.column_stack([np.ones(90, bool), y ^ (rng.random(90) < 0.1)]))
+    model = AbsentClassifier(combine=combine, presence=True).fit(X[:60], y[:60])
+    assert model.score(X[60:], y[60:]) > 0.8
+    assert model.weights_.shape == (2,)
+    assert model.contributions(X[60:]).shape == (30, 2, 2)
+    assert AbsentClassifier(combine=combine).fit(X[:60], y[:60]).score(X[60:], y[60:]) < 0.8
