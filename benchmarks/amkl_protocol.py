@@ -76,7 +76,11 @@ METHODS: dict[str, Any] = {
     "alignment": AverageKernelSVC("alignment"),
     "EasyMKL": AverageKernelSVC("margin"),
 }
-SLOW = {"EM-MKL": completed(EMFill()), "SVT-MKL": completed(SVTFill()), "MKMC-MKL": completed(MKMC())}
+SLOW = {
+    "EM-MKL": completed(EMFill()),
+    "SVT-MKL": completed(SVTFill()),
+    "MKMC-MKL": completed(MKMC(n_components="gk")),
+}
 FEATURES = {"MMAF": MMAFClassifier()}
 PRINTED = {"C-AMKL as printed": AbsentMKLClassifier("convex", paper_form=True)}
 

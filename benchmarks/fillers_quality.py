@@ -3,7 +3,9 @@
 RBF kernels of scikit-learn's digits in six views (300 of them) and of the UCI multiple features digits (400
 of 2000), the same share of samples hidden in each view; and the 200 digits with the kernels and the
 published masks of Huusari et al. (2022).  CA and ARE against the kernels before hiding; accuracy of an SVM,
-five-fold, as in the demo.  All methods have their defaults, which never see what was hidden.  The last two
+five-fold, as in the demo.  All methods have their
+defaults, which never see what was hidden, but for five neighbours and counted components (the defaults of
+those are in completion_defaults.py).  The last two
 data sets need their files in the folder named by the environment variable ABSENTIA_DATA.
 """
 
@@ -36,10 +38,10 @@ METHODS: dict[str, Callable[[], Any]] = {
     "zero": ZeroFill,
     "mean": MeanFill,
     "mean, blocks": lambda: MeanFill("blocks"),
-    "knn": KNNFill,
+    "knn": lambda: KNNFill(5),
     "svt": SVTFill,
     "em": EMFill,
-    "mkmc-pca": lambda: MKMC("pca"),
+    "mkmc-pca": lambda: MKMC("pca", n_components="gk"),
 }
 
 Problem = tuple[str, KernelViews, np.ndarray, list[np.ndarray]]  # name, truth, labels, masks

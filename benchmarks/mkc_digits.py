@@ -31,7 +31,7 @@ FEW: dict[str, Any] = {
 }
 MORE: dict[str, Any] = {
     "zero fill": ZeroFill(),
-    "mkmc-pca": MKMC("pca"),
+    "mkmc-pca": MKMC("pca", n_components="gk"),
     **FEW,
     "ht, c1=1000 c2=1": MKC("ht", c1=1000.0),
     "ht, c1=1000 c2=10": MKC("ht", c1=1000.0, c2=10.0),

@@ -20,9 +20,11 @@ from absentia import MKMC, MeanFill, ViewKernels, ZeroFill, datasets, experiment
 METHODS: dict[str, Callable[[], Any]] = {
     "zero fill": ZeroFill,
     "mean fill": MeanFill,
-    "pca, fast": lambda: MKMC("pca"),
-    "fa, fast": lambda: MKMC("fa"),
-    "pca, algorithm='paper'": lambda: MKMC("pca", algorithm="paper", tol=1e-8, max_iter=1500),
+    "pca, fast": lambda: MKMC("pca", n_components="gk"),
+    "fa, fast": lambda: MKMC("fa", n_components="gk"),
+    "pca, algorithm='paper'": lambda: MKMC(
+        "pca", n_components="gk", algorithm="paper", tol=1e-8, max_iter=1500
+    ),
 }
 
 

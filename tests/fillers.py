@@ -5,7 +5,7 @@ import numpy as np
 from absentia import EMFill, KNNFill, SVTFill
 
 FILLERS = {
-    "knn": KNNFill(),
+    "knn": KNNFill(5),
     "svt": SVTFill(0.1, tol=1e-10, max_iter=2000),
     "em": EMFill(4, ridge=0.1, tol=1e-10, max_iter=2000),
 }

@@ -6,6 +6,7 @@ from absentia import (
     MKMC,
     AbsentClassifier,
     AbsentMKLClassifier,
+    AutoFill,
     AverageKernelSVC,
     Chooser,
     EMFill,
@@ -42,7 +43,10 @@ COMPLETERS = {
     "mkmc full": MKMC("full"),
     "mkmc pca": MKMC("pca", n_components=3),
     "mkmc fa": MKMC("fa", n_components=3),
-    "mkmc, gk": MKMC("pca", tol=1e-5),
+    "mkmc, auto": MKMC("pca", tol=1e-5),
+    "mkmc, gk": MKMC("pca", n_components="gk", tol=1e-5),
+    "mkmc, centred": MKMC("pca", n_components=3, center=True),
+    "mkmc fa, centred": MKMC("fa", n_components=3, center=True),
     "mkmc, kaiser": MKMC("fa", n_components="kaiser", tol=1e-5),
     "mkmc, heldout": MKMC("pca", n_components="heldout", tol=1e-5),
     # not solver="descent": the paper's procedure overwrites, rescales and is not positive semidefinite
@@ -50,10 +54,24 @@ COMPLETERS = {
     "cvkt, 3 rounds": CVKT(rounds=3, rank=10),
     "cvkt, landmarks": CVKT(n_landmarks=12, rounds=2),
     "cvkt, closed": CVKT(solver="closed", rank=0.3),
+    "auto": AutoFill(),
 }
 
 # variants of methods above that cost much: their laws are tested by `make test-all`
-COSTLY = {"mkmc, gk", "mkmc, kaiser", "mkmc, heldout", "mkmc pca, paper", "mkmc fa, paper", "em"}
+COSTLY = {
+    "auto",
+    "mkmc, auto",
+    "mkmc fa, centred",
+    "mkmc, gk",
+    "mkmc, kaiser",
+    "mkmc, heldout",
+    "mkmc pca, paper",
+    "mkmc fa, paper",
+    "em",
+    "average, searched",
+    "fusion",
+    "fusion, skill",
+}
 
 # every classifier on incomplete data, on kernels or (MMAF) on features
 CLASSIFIERS = {
@@ -68,15 +86,15 @@ CLASSIFIERS = {
     "alignment": AverageKernelSVC("alignment"),
     "margin": AverageKernelSVC("margin", lam=0.5, normalize="rows"),
     "mmaf": MMAFClassifier(0.01, max_iter=50),
-    "skill": AverageKernelSVC("skill"),
     "completed": AbsentClassifier(CVKT(rounds=1), C=1.0),
     "completed kernels": AbsentClassifier(CVKT(rounds=1), kernel="precomputed", combine="mkl", C=1.0),
-    "zero": AbsentClassifier(None),
+    "average, searched": AbsentClassifier(None),
     "fusion": LateFusion(),
-    "fusion, skill": LateFusion(AbsentClassifier(None, C=1.0), rule="skill"),
-    "stacking": ViewStacking(AbsentClassifier(None, C=1.0)),
+    "fusion, product": LateFusion(JoinedClassifier("logistic", C=0.01), rule="product"),
+    "fusion, skill": LateFusion(JoinedClassifier("logistic", C=0.01), rule="skill"),
+    "stacking": ViewStacking(JoinedClassifier("logistic", C=0.01)),
     "chooser": Chooser(
-        {"a": AbsentClassifier(None, C=1.0), "b": LateFusion(AbsentClassifier(None, C=1.0))}
+        {"zero": AbsentClassifier(None, C=1.0), "linear": JoinedClassifier("logistic", C=0.01)}
     ),
     "forest": JoinedClassifier(n_trees=20),
     "boosting": JoinedClassifier("boosting", n_trees=40),

@@ -16,6 +16,7 @@ from absentia.methods import models as models
 from absentia.methods.completion import CVKT as CVKT
 from absentia.methods.completion import MKC as MKC
 from absentia.methods.completion import MKMC as MKMC
+from absentia.methods.completion import AutoFill as AutoFill
 from absentia.methods.completion import EMFill as EMFill
 from absentia.methods.completion import KNNFill as KNNFill
 from absentia.methods.completion import MeanFill as MeanFill

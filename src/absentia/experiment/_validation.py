@@ -8,8 +8,9 @@ Folds are cut by what the samples are, not by where they stand: the order of the
 """
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -18,13 +19,14 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from absentia.core import Array
+from absentia.core import Array, Progress
 from absentia.data import KernelViews, Views, feature_profiles, folds, kernel_profiles, sample_order, shown
 from absentia.kernels import CombineKernels, ViewKernels
 from absentia.methods.models import Model
 
 GRID = (0.1, 1.0, 10.0, 100.0)
 FOLDS, INNER_FOLDS = 5, 3
+TRIALS = 20  # steps that a fit of many fits is shown as
 FEWEST = 3  # samples of a class: with less, some fold's training part could not be split again
 Tick = Callable[[], None]
 
@@ -49,11 +51,23 @@ class Plan:
     def takes_kernels(self) -> bool:
         return bool(self.classifier.__sklearn_tags__().input_tags.pairwise)
 
+    def suited(self, data: Views | KernelViews) -> "Plan":
+        """The same for these data: classifiers that make kernels themselves make those of the plan."""
+        own = self.classifier.get_params().get("kernel")
+        if own is None or not hasattr(self.classifier, "kernel"):
+            return self
+        if isinstance(data, KernelViews):
+            own = "precomputed"
+        elif isinstance(own, str) and own == "rbf":
+            own = self.kernel
+        return replace(self, classifier=clone(self.classifier).set_params(kernel=own))
+
     def steps(self, y: Array, validate: bool) -> int:
         """How often :func:`learn`, and :func:`cross_validate` if wanted, call ``tick``."""
         search = len(GRID) if self.searched else 0
+        fit = search + (TRIALS if _tells(self.classifier) else 1)
         folds = min(FOLDS, _fewest(y)) if validate else 0
-        return search + 1 + folds * (search + len(GRID) + 1)
+        return fit + folds * (fit + len(GRID))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +97,7 @@ def price(classifier: Any) -> float | None:
 def learn(data: Views | KernelViews, y: Array, plan: Plan, tick: Tick = lambda: None) -> Model:
     """Kernels, C and classifier, all learned from these samples."""
     data.demand_order(y)
-    y = np.asarray(y)
+    y, plan = np.asarray(y), plan.suited(data)
     if not plan.takes_kernels:
         return Model(fitted(_features(data, plan), y, plan, tick))
     makes, kernels = training_kernels(data, plan.kernel)
@@ -122,9 +136,33 @@ def fitted(X: Views | KernelViews, y: Array, plan: Plan, tick: Tick) -> Any:
         classifier.set_params(C=best_C(quick, "C", X, y, tick))
     elif plan.C is not None:
         classifier.set_params(C=plan.C)
-    classifier.fit(X, y)
-    tick()
-    return classifier
+    with _told(classifier, tick):
+        return classifier.fit(X, y)
+
+
+def _tells(classifier: Any) -> bool:
+    """Whether a fit is many fits, and tells of them."""
+    return "candidates" in classifier.get_params()
+
+
+@contextmanager
+def _told(classifier: Any, tick: Tick) -> Iterator[None]:
+    """Ticks for a fit inside: one at the end, or :data:`TRIALS` on the way if it tells of its steps."""
+    done, steps = 0, TRIALS if _tells(classifier) else 1
+
+    def tell(progress: Progress) -> None:
+        nonlocal done
+        while done < progress.iteration * steps // progress.max_iter and done < steps - 1:
+            done += 1
+            tick()
+
+    if steps > 1:
+        classifier.set_params(callback=tell)
+    yield
+    if steps > 1:
+        classifier.set_params(callback=None)
+    for _ in range(steps - done):
+        tick()
 
 
 def best_C(estimator: Any, name: str, X: Views | KernelViews, y: Array, tick: Tick) -> float:
@@ -157,7 +195,7 @@ def cross_validate(
 ) -> Validation:
     """Out-of-fold predictions of the method and of the baselines, on the same folds."""
     data.demand_order(y)
-    y = np.asarray(y)
+    y, plan = np.asarray(y), plan.suited(data)
     classes = np.unique(y)
     predicted, averaged, majority = (np.empty_like(y) for _ in range(3))
     wanted = hasattr(plan.classifier, "predict_proba")

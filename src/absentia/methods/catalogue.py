@@ -72,9 +72,15 @@ _labels = partial(Entry, "matrix", "features", "labels")
 
 CATALOGUE: tuple[Entry, ...] = (
     _completer(
+        "auto",
+        "completion:AutoFill",
+        "mean, cvkt or mkmc-pca for each view, by hiding; error .098 on digits, 2 to 30 times cvkt's time",
+        "choose well where a view has few samples to hide",
+    ),
+    _completer(
         "mkmc-pca",
         "completion:MKMC",
-        "several views that share structure; the first to try",
+        "several views that share structure, and a model of it; error .104 on digits",
         "link groups of samples that no view sees together: values between them become zero",
         {"covariance": "pca"},
     ),
@@ -91,23 +97,15 @@ CATALOGUE: tuple[Entry, ...] = (
         "few samples and many views; can follow noise",
         "take thousands of samples: time grows with their cube",
         {"covariance": "full"},
-        ("n_components", "dtype"),
+        ("n_components", "center", "dtype"),
         most=2000,
     ),
     _completer(
         "cvkt",
         "completion:CVKT",
-        "each view predicted from the others by ridge regression; quick",
+        "the first to try: views predict one another, in rounds; error .098 on digits, mean fill .210",
         "learn a view that nobody has together with another one",
         {"solver": "ridge"},
-        ("n_iter",),
-    ),
-    _completer(
-        "cvkt-rounds",
-        "completion:CVKT",
-        "the same four times over; when many views are absent",
-        "learn a view that nobody has together with another one",
-        {"solver": "ridge", "rounds": 4},
         ("n_iter",),
     ),
     _completer(
@@ -136,7 +134,7 @@ CATALOGUE: tuple[Entry, ...] = (
     _completer(
         "knn",
         "completion:KNNFill",
-        "many samples, close ones alike in every view; quick, no model",
+        "many samples, close ones alike in every view; quick, no model; error .125 on digits",
         "tell apart what neighbours differ in",
         most=5000,
     ),

@@ -289,11 +289,11 @@ def folder(tmp_path_factory):
 
 TABLE = ["complete", "t.csv", "-o", "o.csv", *PMA]
 BAD = [
-    (["complete", "t.csv", "-o", "o.csv"], ["one matrix", "mkmc-pca", "--method pma"]),
+    (["complete", "t.csv", "-o", "o.csv"], ["one matrix", "cvkt", "--method pma"]),
     (["complete", "m.npz", "-o", "o.npz", "--method", "mean"], ["one matrix", "mean", "--method pma"]),
     (["complete", "k.npz", "-o", "o.npz", *PMA], ["k.npz: holds views", "another --method", "as X"]),
     (["complete", "v.npz", "-o", "o.npz", *PMA], ["v.npz: holds views", "another --method"]),
-    (["complete", "k.npz", "-o", "o.npz", "--std", "s.csv"], ["--std does not apply to method 'mkmc-pca'"]),
+    (["complete", "k.npz", "-o", "o.npz", "--std", "s.csv"], ["--std does not apply to method 'cvkt'"]),
     (["complete", "k.npz", "-o", "o.npz", "--method", "magic"], ["no method 'magic'", "mkmc-pca"]),
     (["complete", "t.csv", *PMA], ["-o"]),
     (["complete", "gone.csv", "-o", "o.csv", *PMA], ["gone.csv: no such file"]),

@@ -16,8 +16,14 @@ BAD = [
     (["complete", "k.npz"], ["-o"]),
     (["complete", "-o", "o.npz"], ["FILE"]),
     (["complete", "k.npz", "-o", "o.npz", "--method", "magic"], ["no method 'magic'", "mkmc-pca"]),
-    (["complete", "k.npz", "-o", "o.npz", "--components", "many"], ["'many'", "gk"]),
-    (["complete", "k.npz", "-o", "o.npz", "--components", "999"], ["n_components=999", "1 to 29"]),
+    (
+        ["complete", "k.npz", "-o", "o.npz", "--method", "mkmc-pca", "--components", "many"],
+        ["'many'", "gk"],
+    ),
+    (
+        ["complete", "k.npz", "-o", "o.npz", "--method", "mkmc-pca", "--components", "999"],
+        ["n_components=999", "1 to 29"],
+    ),
     (
         ["complete", "k.npz", "-o", "o.npz", "--method", "mean", "--tol", "1"],
         ["--tol does not apply to method 'mean'"],
@@ -27,13 +33,16 @@ BAD = [
         ["--components does not apply"],
     ),
     (["complete", "k.npz", "-o", "o.npz", "--kernel", "magic"], ["no kernel 'magic'"]),
-    (["complete", "k.npz", "-o", "o.npz", "--tol", "-1"], ["--tol is a number of 0 or more, not '-1'"]),
+    (
+        ["complete", "k.npz", "-o", "o.npz", "--method", "mkmc-pca", "--tol", "-1"],
+        ["--tol is a number of 0 or more, not '-1'"],
+    ),
     (["complete", "k.npz", "-o", "k.npz"], ["different files"]),
     (["complete", "k.npz", "-o", "o.npz", "--report", "k.npz"], ["different files"]),
     (["complete", "k.npz", "-o", "o.npz", "--report", "o.npz"], ["different files"]),
     (["complete", "k.npz", "-o", "o.npz", "--report", "."], ["is a folder"]),
     (
-        ["complete", "k.npz", "-o", "o.npz", "--prior", "inf"],
+        ["complete", "k.npz", "-o", "o.npz", "--method", "mkmc-pca", "--prior", "inf"],
         ["--prior is a number of 0 or more, not 'inf'"],
     ),
     (
@@ -46,7 +55,7 @@ BAD = [
     (["inspect", "gone.npz"], ["gone.npz: no such file"]),
     (["inspect"], ["DATA"]),
     (["inspect", "k.npz", "--colour"], ["--colour"]),
-    (["complete", "k.npz", "-o", "o.npz", "--max-iter", "few"], ["few"]),
+    (["complete", "k.npz", "-o", "o.npz", "--method", "mkmc-pca", "--max-iter", "few"], ["few"]),
     (["complet"], ["complet"]),
 ]
 

@@ -49,7 +49,7 @@ CHOOSERS = [
     (SVTFill(), "threshold"),
     (EMFill(), "ridge"),
     (KNNFill("heldout"), "n_neighbors"),
-    (CVKT(rounds="heldout"), "rounds"),
+    (CVKT(ridge=0.1, rounds="heldout"), "rounds"),
     (MKMC(n_components="heldout", tol=1e-4), "n_components"),
 ]
 

@@ -97,3 +97,17 @@ def test_a_chain_of_views_leads_further_than_neighbours():
         done = fill.fit_transform(kv).to_dense()
         part = np.s_[2, :20, 40:]
         assert np.linalg.norm((done - K)[part]) < 0.95 * np.linalg.norm((mean - K)[part])
+
+
+def test_views_that_neighbours_say_nothing_of_are_filled_with_the_mean(rng):
+    """Two views share their factors; the third has its own, few of them, so that neighbours mislead."""
+    shared, own = rng.standard_normal((80, 2)), rng.standard_normal((80, 2))
+    K = np.stack([F @ F.T for F in (shared, shared @ rng.standard_normal((2, 4)), own)])
+    kv = KernelViews.from_dense(K, observed=missingness.mcar((80, 3), 0.3, random_state=0))
+    knn = KNNFill().fit(kv)
+    assert knn.mean_views_ == ("view2",)
+    assert knn.n_neighbors_ == min(knn.heldout_curve_, key=knn.heldout_curve_.get)
+    mean, done = MeanFill("blocks").fit_transform(kv), knn.transform(kv)
+    np.testing.assert_allclose(done.block("view2"), mean.block("view2"), atol=1e-10)
+    given = KNNFill(knn.n_neighbors_).fit_transform(kv)
+    np.testing.assert_allclose(done.block("view0"), given.block("view0"), atol=1e-12)

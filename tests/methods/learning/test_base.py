@@ -10,13 +10,16 @@ from absentia.methods.learning._base import FAINT, mixed, trust
 from absentia.testing import _classifiers as laws
 from absentia.testing import _kinds as laws_of_kinds
 from absentia.testing import _tools as laws_tools
-from market import CLASSIFIERS, cases
+from market import CLASSIFIERS, COSTLY, cases
 from nearest import NearestMean, Widest
 
-CASES = cases("every", "chances")
+CASES = [
+    pytest.param(*case, id=name, marks=pytest.mark.slow if case[0] in COSTLY else ())
+    for name, case in cases("every", "chances").items()
+]
 
 
-@pytest.mark.parametrize(("name", "law"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("name", "law"), CASES)
 def test_every_classifier_obeys(name, law):
     law(CLASSIFIERS[name])
 
@@ -113,7 +116,8 @@ def test_every_classifier_is_to_be_had_by_name_with_what_it_declares(name):
     X, y = laws_tools.data(classifier)
     if getattr(classifier, "complete_cases", False):
         X = load_digit_views(n_samples=laws_tools.N).views
-    assert entry.takes == ("kernels" if laws_tools.takes_kernels(classifier) else "features")
+    takes = "kernels" if laws_tools.takes_kernels(classifier) else "features"
+    assert entry.takes in (takes, "views or kernels")
     classifier.fit(X, y < 5)
     if "--probability" in flags:
         np.testing.assert_allclose(classifier.predict_proba(X).sum(axis=1), 1)

@@ -48,7 +48,7 @@ def complete(
     /,
     *,
     output: Annotated[Path | None, OUTPUT] = None,
-    method: Annotated[str, Parameter(help="How to complete; see --list.")] = "mkmc-pca",
+    method: Annotated[str, Parameter(help="How to complete; see --list.")] = "cvkt",
     source: Source = Source(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
     log: Logs = (),
@@ -62,7 +62,7 @@ def complete(
 ) -> None:
     """Fill the missing rows and columns of kernels, or the missing entries of a matrix (--method pma).
 
-    Example: absentia complete breast/ -o completed.npz --method mkmc-pca --report report.html
+    Example: absentia complete breast/ -o completed.npz --method cvkt --report report.html
 
     Example: absentia complete table.csv -o completed.csv --method pma --report report.html
 

@@ -32,7 +32,7 @@ COLUMNS = {
 }
 SHORT = {"structural similarity": "s.sim", "Frobenius": "Frob.", "iterations": "iter."}
 
-METHODS = ("mkmc-pca", "mkmc-fa", "mkmc-full", "cvkt", "cvkt-rounds", "em", "knn", "mean", "zero")
+METHODS = ("mkmc-pca", "mkmc-fa", "mkmc-full", "cvkt", "em", "knn", "mean", "zero")
 BASELINES = ("mean", "zero")
 TRUTH = "nothing hidden"
 FEWEST, MOST = 50, 1797  # digits: five of each, and all there are

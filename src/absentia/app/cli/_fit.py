@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from absentia.app.report import ClassificationStory
 
 METHODS = offered("classifier")
-USUAL = "amkl-convex"
+USUAL = "auto"
 KINDS: tuple[Learned, ...] = ("classes", "numbers")  # of labels; the second if no method is asked for
 AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
 
@@ -84,16 +84,16 @@ def fit(
 ) -> None:
     """Learn classes, numbers or survival of samples from the views they have, and write the model.
 
-    Example: absentia fit breast/ --labels labels.csv:subtype -o model.absentia
-
+    By default several kinds of methods for classes are tried on held-out samples, and used together.
     Ctrl-C stops; nothing is written then.
+
+    Example: absentia fit breast/ --labels labels.csv:subtype -o model.absentia
     """
     if list_methods:
         return out.print(method_groups({"classes": METHODS, "numbers": NUMBERS, "survival": SURVIVAL}))
     if data is None or output is None:
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
-    check_threads(threads)
-    check_kernel_names(kernel)
+    _check_words(threads, kernel)
     page = _report_place(data, output, labels, report, no_report)
     order = Order(data, labels, output, page, source, kernel, log, threads, json)
     if other := _of_another_kind(order, method):
@@ -113,6 +113,12 @@ def fit(
         return say_json(_as_json(method, model, training, judged, output, page))
     _say_how_it_went(method, plan, model, training, judged)
     return say_what_is_next(output, page)
+
+
+def _check_words(threads: int | None, kernels: Sequence[str]) -> None:
+    """Refuse, before any work, what means nothing."""
+    check_threads(threads)
+    check_kernel_names(kernels)
 
 
 def _of_another_kind(order: Order, method: str) -> Callable[..., None] | None:
@@ -199,6 +205,9 @@ def _say_how_it_went(
     for note in training.notes:
         say(printable(note))
     say("; ".join(parts))
+    if hasattr(classifier, "candidates_"):
+        say(printable(f"used: {classifier.sentence_}"))
+        out.print(candidate_table(classifier.candidates_))
     if hasattr(classifier, "weights_"):
         out.print(weight_table(model))
     if judged is not None:
@@ -226,6 +235,7 @@ def _as_json(
         "C": getattr(classifier, "C", None),
         "status": getattr(classifier, "status_", None),
         "weights": dict(zip(model.names, means, strict=True)) if means else None,
+        "candidates": getattr(classifier, "candidates_", None),
         "model": str(output),
         "report": None if page is None else str(page),
     }
@@ -241,6 +251,15 @@ def weight_table(model: Model) -> Table:
     table = Table("view", "weight" if few else "weight, mean of classes", box=None, pad_edge=False)
     for name, column in zip(model.names, weights.T, strict=True):
         table.add_row(printable(name), f"{column.mean():.3f}")
+    return table
+
+
+def candidate_table(candidates: Mapping[str, Mapping[str, Any]]) -> Table:
+    table = Table("tried", "accuracy", "balanced", "log-loss", "weight", box=None, pad_edge=False)
+    for name, one in candidates.items():
+        numbers = [f"{one[key]:.3f}" for key in ("accuracy", "balanced", "loss")]
+        last = "dropped" if one["dropped"] else f"{one['weight']:.2f}"
+        table.add_row(printable(name), *numbers, last)
     return table
 
 
@@ -272,7 +291,7 @@ def classification_story(
     return ClassificationStory(
         title=f"{data.name}, classified",
         summary=f"{len(model.classes)} classes, learned with {entry.name} from the views that each sample "
-        "has; nothing was filled in.",
+        "has.",
         names=model.names,
         observed=training.data.observed,
         classes=[str(x) for x in model.classes.tolist()],
@@ -293,6 +312,7 @@ def classification_story(
             "file": str(data),
             "labels": labels or "as the manifest says",
             "method": f"{entry.name}: {entry.when}",
+            **_tried(classifier),
             **_prices(plan, model, judged),
             "folds": f"{judged.n_folds}, stratified by class, seed 0",
             "parameters": parameters_in_words(classifier.get_params()),
@@ -301,10 +321,21 @@ def classification_story(
     )
 
 
+def _tried(classifier: Any) -> Mapping[str, str]:
+    """What a chooser tried, and what it made of it."""
+    if not hasattr(classifier, "candidates_"):
+        return {}
+    rows = [
+        f"{name} {one['balanced']:.3f}" + (" (dropped)" if one["dropped"] else "")
+        for name, one in classifier.candidates_.items()
+    ]
+    return {"used": classifier.sentence_, "tried (balanced accuracy, held out)": "; ".join(rows)}
+
+
 def _prices(plan: Plan, model: Model, judged: Validation) -> Mapping[str, str]:
     """The kernel and C of the method and of the baseline."""
     found = {"kernel": "as given" if model.kernels is None else kernels_in_words(model.kernels)}
-    if judged.prices:
+    if judged.prices and experiment.price(model.classifier) is not None:
         found["C"] = f"{experiment.price(model.classifier):g}; in the folds {_listed(judged.prices)}"
     return found | {f"C of the {AVERAGED}": f"in the folds {_listed(judged.averaged_prices)}"}
 

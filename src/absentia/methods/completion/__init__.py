@@ -1,5 +1,6 @@
 """Filling the missing rows and columns of kernels."""
 
+from absentia.methods.completion._auto import AutoFill
 from absentia.methods.completion._base import Completer
 from absentia.methods.completion._em import EMFill
 from absentia.methods.completion._fill import MeanFill, ZeroFill

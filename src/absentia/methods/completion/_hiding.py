@@ -49,6 +49,10 @@ class Trial:
         """Of the hidden cells, as they were completed."""
         return relative_error(self.whole, completed, self.part.observed)
 
+    def errors(self, completed: KernelViews) -> dict[str, float]:
+        """Of the hidden cells by view, as they were completed; views without any are left out."""
+        return view_errors(self.whole, completed, self.part.observed)
+
     def curve(
         self, path: Iterable[Key], complete: Callable[[Key], KernelViews], patience: int = 2
     ) -> dict[Key, float]:
@@ -58,7 +62,13 @@ class Trial:
 
 def relative_error(truth: KernelViews, completed: KernelViews, before: Array) -> float:
     """Relative error of rows that `truth` has and that were absent `before`, mean over views."""
-    errors = []
+    errors = view_errors(truth, completed, before)
+    return float(np.mean(list(errors.values()))) if errors else 0.0
+
+
+def view_errors(truth: KernelViews, completed: KernelViews, before: Array) -> dict[str, float]:
+    """The same by view, of those where there is something to measure."""
+    errors = {}
     for v in range(truth.n_views):
         has = truth.observed[:, v]
         out = np.flatnonzero(has & ~before[:, v])
@@ -69,8 +79,8 @@ def relative_error(truth: KernelViews, completed: KernelViews, before: Array) ->
         if truth.square:
             among = _squares(truth, completed, v, out, out)
             missed, size = 2 * missed + among[0], 2 * size + among[1]
-        errors.append(np.sqrt(missed / max(size, 1e-300)))
-    return float(np.mean(errors)) if errors else 0.0
+        errors[truth.names[v]] = float(np.sqrt(missed / max(size, 1e-300)))
+    return errors
 
 
 def _squares(

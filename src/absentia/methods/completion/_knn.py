@@ -18,6 +18,7 @@ sample is one of its neighbours, drawn at random by weight.  Without it (``sprea
 of the means themselves, which lie closer to the origin than the samples do.
 """
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 from warnings import catch_warnings
@@ -25,15 +26,15 @@ from warnings import catch_warnings
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, Operator, RandomState, Whole, alike, least, method
+from absentia.core import TIE, Array, Operator, RandomState, Whole, alike, along_path, least, method
 from absentia.data import KernelViews
 from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._placement import Frame, Place, Placing
 
 #: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
 SAME = 1e-9
-#: Numbers of neighbours that are tried.
-PATH = (1, 2, 3, 5, 8, 12, 20, 30)
+#: Numbers of neighbours that are tried; the one that is taken where nothing can be tried.
+PATH, USUAL = (1, 2, 3, 5, 8, 12, 20, 30), 5
 
 
 def kernel_distances(K: Array, rows: Array, columns: Array) -> Array:
@@ -103,11 +104,12 @@ class KNNFill(Placing):
 
     Parameters
     ----------
-    n_neighbors : int or "heldout", default 5
+    n_neighbors : int or "heldout", default "heldout"
         How many; fewer where fewer have the view and share another.  Samples equally far share the
-        places that are left.  The default is that of scikit-learn's ``KNNImputer``; ``"heldout"`` hides
-        a tenth of each view's observed samples and takes the number that completes them best (errors
-        are kept in ``heldout_curve_``).
+        places that are left.  ``"heldout"`` hides a tenth of each view's observed samples and takes the
+        number that completes them best (errors are kept in ``heldout_curve_``); views whose hidden
+        samples the mean completes no worse are filled with the mean (``mean_views_``).  Where nothing
+        can be hidden, 5, which is the default of scikit-learn's ``KNNImputer``.
     weights : {"uniform", "distance"}, default "uniform"
         All neighbours alike, or by the inverse of their distance.
     spread : bool, default True
@@ -120,6 +122,8 @@ class KNNFill(Placing):
     Attributes
     ----------
     n_neighbors_ : int
+    mean_views_ : tuple of str
+        Views in which neighbours say no more than the mean: absent samples are the mean there.
     heldout_curve_ : dict
         Error by number of neighbours, for ``n_neighbors="heldout"``.
     names_in_, ids_
@@ -140,7 +144,7 @@ class KNNFill(Placing):
     array([0., 0., 1., 1.])
     """
 
-    n_neighbors: Whole | Literal["heldout"] = 5
+    n_neighbors: Whole | Literal["heldout"] = "heldout"
     _: KW_ONLY
     weights: Literal["uniform", "distance"] = "uniform"
     spread: bool = True
@@ -152,28 +156,51 @@ class KNNFill(Placing):
         self._train = X
         self._scales = [mean_pair_distance(X.block(name)) for name in X.names]
         self._frames = [_every_sample(X.operator(name)) for name in X.names]
-        self.n_neighbors_ = self._by_hiding(X) if self.n_neighbors == "heldout" else int(self.n_neighbors)
+        given = self.n_neighbors
+        self.n_neighbors_, self.mean_views_ = self._by_hiding(X) if given == "heldout" else (int(given), ())
         self._places = self._place(X)
 
-    def _by_hiding(self, X: KernelViews) -> int:
-        """The number of neighbours that best completes what is hidden for the purpose."""
-        trial = Trial.of(X, self.random_state)
-
-        def complete(k: int) -> KernelViews:
-            return KNNFill(k, weights=self.weights, spread=self.spread).fit_transform(trial.part)
-
+    def _by_hiding(self, X: KernelViews) -> tuple[int, tuple[str, ...]]:
+        """The number of neighbours that best completes what is hidden; views where the mean does better."""
+        trial, self.heldout_curve_ = Trial.of(X, self.random_state), {}
+        if not trial.n_hidden:
+            return USUAL, ()
+        part, by_number = trial.part, dict[int, dict[str, float]]()
+        inner = KNNFill(USUAL, weights=self.weights, spread=self.spread)
         with catch_warnings(action="ignore"):  # of gaps, once more
-            self.heldout_curve_ = trial.curve(PATH, complete) if trial.n_hidden else {}
-        return int(least(self.heldout_curve_)) if self.heldout_curve_ else 5
+            inner.fit(part)
+        D = inner._distances(part)
+
+        def errors(k: int | None) -> dict[str, float]:
+            places = inner._placed(part, D, [k] * part.n_views)
+            return trial.errors(part.completed(inner._assembled(part, inner._frames, places)))
+
+        def error(k: int) -> float:
+            by_number[k] = errors(k)
+            return float(np.mean(list(by_number[k].values())))
+
+        self.heldout_curve_ = along_path(PATH, error)
+        k, mean = int(least(self.heldout_curve_)), errors(None)
+        worse = (name for name in X.names if name in mean and mean[name] <= (1 + TIE) * by_number[k][name])
+        return k, tuple(worse)
 
     def _place(self, X: KernelViews) -> list[Place]:
         """Absent rows as combinations of the training samples that have the view."""
-        D = shared_distances(X, [self._train.diagonal(name) for name in X.names], self._scales)
+        numbers = [None if name in self.mean_views_ else self.n_neighbors_ for name in X.names]
+        return self._placed(X, self._distances(X), numbers)
+
+    def _distances(self, X: KernelViews) -> Array:
+        return shared_distances(X, [self._train.diagonal(name) for name in X.names], self._scales)
+
+    def _placed(self, X: KernelViews, D: Array, numbers: Sequence[int | None]) -> list[Place]:
+        """Places by distances `D` to the training samples and numbers of neighbours (None: everybody)."""
         places = []
-        for name, there, has, frame in zip(
-            X.names, X.observed.T, X.column_observed.T, self._frames, strict=True
+        for name, there, has, frame, k in zip(
+            X.names, X.observed.T, X.column_observed.T, self._frames, numbers, strict=True
         ):
-            A = neighbour_weights(D[np.ix_(~there, has)], self.n_neighbors_, self.weights)
+            near = D[np.ix_(~there, has)]
+            far = np.full_like(near, np.inf)  # all alike
+            A = neighbour_weights(near if k is not None else far, k or USUAL, self.weights)
             W = A.toarray()
             # how much the neighbours vary about their mean
             vary = A @ self._train.diagonal(name) - frame.own(W)

@@ -5,7 +5,7 @@ from absentia.methods.learning._base import Classifier, Learner, mixed, warn_of_
 from absentia.methods.learning._chances import Probability, SigmoidChances, calibrated
 from absentia.methods.learning._inputs import Either
 from absentia.methods.learning._labels import Labels, as_targets, check_targets, one_against_rest
-from absentia.methods.learning._machines import KernelClassifier
+from absentia.methods.learning._machines import KernelClassifier, Training
 from absentia.methods.learning._mkl import MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
 from absentia.methods.learning.amkl import AbsentMKLClassifier

@@ -10,8 +10,6 @@ Weights of the views are fixed, or found without a machine in the loop:
                  "Algorithms for learning kernels based on centered alignment", JMLR 13 (2012)
 ``"margin"``     ``eta_p ~ gamma' Y K_p Y gamma`` at the nearest points of the two classes' hulls in the
                  sum of kernels: Aiolli & Donini, "EasyMKL", Neurocomputing 169 (2015)
-``"skill"``      twice the area under the curve of the view's own machine on held-out samples that have
-                 it, less one; a view that tells nothing has no weight
 ===============  =====================================================================================
 
 Absent views count as zero, ``K^_p = s_p s_p' o K_p``, in all of it.  Then a sample with two views is
@@ -36,7 +34,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from absentia.core import Array, Positive, Share, Solution, Status, Stop, inverse_root, method
-from absentia.data import KernelViews, folds
+from absentia.data import KernelViews
 from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._machines import KernelClassifier, Learned, Training, part_norms
 from absentia.methods.learning.engine import (
@@ -50,7 +48,6 @@ from absentia.methods.learning.engine import (
     without_dust,
 )
 
-SKILL_FOLDS = 5
 CHUNK = 2**22  # numbers held at a time for the inner products of kernels
 
 
@@ -145,35 +142,6 @@ def margin_weights(stack: KernelStack, y: Array, counted: Array, lam: float, tol
     return q / q.sum() if q.sum() > 0 else uniform_weights(len(stack))
 
 
-def skill_weights(stack: KernelStack, y: Array, bound: Array, tol: float) -> Array:
-    """How well each view alone ranks held-out samples that have it; uniform if none does."""
-    skill = np.array([_skill(stack, p, y, bound, tol) for p in range(len(stack))])
-    return skill / skill.sum() if skill.any() else uniform_weights(len(stack))
-
-
-def _skill(stack: KernelStack, p: int, y: Array, bound: Array, tol: float) -> float:
-    """Twice the area under the curve, less one, of five-fold held-out scores; not below zero."""
-    own = np.flatnonzero(bound[stack.index[p]] > 0)
-    K, signs, prices = stack.blocks[p], y[stack.index[p]], bound[stack.index[p]]
-    fewest = min(int((signs[own] == sign).sum()) for sign in (1, -1))
-    if fewest < 2:
-        return 0.0
-    known = []
-    for a, b in folds(own, signs, min(SKILL_FOLDS, fewest)):
-        part = np.ascontiguousarray(K[np.ix_(a, a)], dtype=np.float64)
-        machine = fit_machine(part, Box.classification(signs[a], prices[a]), tol=tol)
-        # each fold's scores have a scale of their own: samples are compared within their fold
-        known.append(_area(K[np.ix_(b, a)] @ machine.z, signs[b]))
-    found = [one for one in known if one is not None]
-    return max(2 * float(np.mean(found)) - 1, 0.0) if found else 0.0
-
-
-def _area(scores: Array, signs: Array) -> float | None:
-    """The share of pairs of the two classes that scores rank rightly; None where there is no pair."""
-    gaps = scores[signs > 0][:, None] - scores[signs < 0]
-    return float((gaps > 0).mean() + (gaps == 0).mean() / 2) if gaps.size else None
-
-
 # --------------------------------------------------------------------------------------- the machine
 
 
@@ -208,10 +176,9 @@ class AverageKernelSVC(KernelClassifier):
 
     Parameters
     ----------
-    weights : {"uniform", "alignment", "margin", "skill"}, default "uniform"
-        All equal; those that bring the sum nearest to the labels (centred alignment); those by how
-        far apart each kernel holds the classes (EasyMKL); or by how well each view alone ranks held-out
-        samples.  With views absent the classes come nearest at
+    weights : {"uniform", "alignment", "margin"}, default "uniform"
+        All equal; those that bring the sum nearest to the labels (centred alignment); or those by how
+        far apart each kernel holds the classes (EasyMKL).  With views absent the classes come nearest at
         samples that lack a good view, and ``"margin"`` may well prefer the others; try a larger `lam`.
     C : float, default 1.0
         Price of a training error.
@@ -242,7 +209,7 @@ class AverageKernelSVC(KernelClassifier):
     ((6,), True)
     """
 
-    weights: Literal["uniform", "alignment", "margin", "skill"] = "uniform"
+    weights: Literal["uniform", "alignment", "margin"] = "uniform"
     _: KW_ONLY
     C: Positive = 1.0
     normalize: Literal["rows"] | None = None
@@ -266,8 +233,6 @@ class AverageKernelSVC(KernelClassifier):
             return alignment_weights(stack, y, counted)
         if self.weights == "margin":
             return margin_weights(stack, y, counted, self.lam, self.tol)
-        if self.weights == "skill":
-            return skill_weights(stack, y, training.bound, self.tol)
         return uniform_weights(len(stack))
 
     def _view_scores(self, X: KernelViews) -> Array:

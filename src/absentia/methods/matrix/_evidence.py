@@ -216,7 +216,7 @@ def beside(
     independent = start, Shrinking(target, nugget, free=free)
     if not free:
         return [independent]
-    t = 1 / max(float(start.rows.diagonal().mean()), 1e-300)
+    t = 1 / (float(start.rows.diagonal().mean()) or 1.0)
     return [(replace(start, C=t * start.N), Shrinking(target, nugget, shared=True)), independent]
 
 

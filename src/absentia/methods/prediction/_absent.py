@@ -18,30 +18,63 @@ import numpy as np
 from absentia.core import Array, Positive, RandomState, method
 from absentia.data import KernelViews
 from absentia.kernels import CombineKernels
-from absentia.methods.learning import AverageKernelSVC, MKLClassifier, Norm
-from absentia.methods.prediction._assembled import Chancy
+from absentia.methods.learning import AverageKernelSVC, MKLClassifier, Norm, Training
+from absentia.methods.prediction._assembled import Assembled
 from absentia.methods.prediction._prepared import Prepared
 from absentia.methods.prediction._pricing import best_price
+from absentia.methods.prediction._ridge import Ridge
 
 Combine = Literal["average", "alignment", "skill", "mkl"]
+
+
+@method
+class GivenKernelSVC(AverageKernelSVC):
+    """A machine on an average with given weights of the views, by default equal ones."""
+
+    given: Any = None  # numbers, one for each view
+
+    def _weigh(self, training: Training, y: Array) -> Array:
+        if self.given is None:
+            return super()._weigh(training, y)
+        eta = np.asarray(self.given)[self._views]
+        return np.asarray(eta / eta.sum())
+
+
+def view_skills(K: KernelViews, y: Array, weight: Array) -> Array:
+    """What each view alone tells of the classes; all alike if none tells anything.
+
+    The share of their indicators' variance that kernel ridge regression explains of samples left out.
+    """
+    found = np.zeros(K.n_views)
+    for v, name in enumerate(K.names):
+        has = np.flatnonzero(K.observed[:, v])
+        codes, share = y[has], weight[has] / weight[has].sum()
+        if len(has) < 3 or len(np.unique(codes)) < 2:
+            continue
+        block, targets = np.asarray(K.block(name), dtype=np.float64), np.eye(int(codes.max()) + 1)[codes]
+        missed = sum(min(Ridge.fit(block, one, share).errors.values()) for one in targets.T)
+        there = float((share @ targets**2 - (share @ targets) ** 2).sum())
+        found[v] = max(0.0, 1 - missed / there)
+    return found if found.any() else np.ones(K.n_views)
 
 
 def machine_on(combine: str, norm: float, C: float, tol: float) -> Any:
     """An unfitted machine on complete kernels, or on incomplete ones with absent views read as zero."""
     if combine == "mkl":
         return MKLClassifier(C, norm=norm, tol=tol)
-    weights = {"average": "uniform"}.get(combine, combine)
-    return AverageKernelSVC(weights, C=C, normalize="rows", tol=tol)
+    if combine == "alignment":
+        return AverageKernelSVC("alignment", C=C, normalize="rows", tol=tol)
+    return GivenKernelSVC(C=C, normalize="rows", tol=tol)
 
 
-def averaged(K: KernelViews) -> KernelViews:
-    """The average of kernels as a view of its own, every sample of unit length."""
-    combined = CombineKernels().fit(K).transform(K)
+def averaged(K: KernelViews, shares: Array) -> KernelViews:
+    """The average of kernels, by weight, as a view of its own, every sample of unit length."""
+    combined = CombineKernels(shares).fit(K).transform(K)
     return KernelViews.from_dense(combined[None], ids=K.ids, names=["average"])
 
 
 @method
-class AbsentClassifier(Chancy):
+class AbsentClassifier(Assembled):
     """Complete the kernels of incomplete views, and learn a support vector machine on their sum.
 
     Takes :class:`Views` or square :class:`KernelViews`.
@@ -113,10 +146,18 @@ class AbsentClassifier(Chancy):
         K = self._prepared.fit(X)
         self.completer_ = self._prepared.completes
         machine = machine_on(self.combine, self.norm, 1.0, self.tol)
-        simple = averaged(K) if self.combine == "average" else K
-        self.C_ = best_price(machine, simple, y, weight) if self.C == "cv" else float(self.C)
+        shares = np.ones(K.n_views)
+        if self.combine == "skill":
+            shares = view_skills(K, y, weight)
+            machine.set_params(given=tuple((shares / shares.sum()).tolist()))
+        self.C_ = self._price(machine, K, shares, y, weight) if self.C == "cv" else float(self.C)
         machine.set_params(C=self.C_, probability=self.calibration)
         self._machine = machine.fit(K, y, sample_weight=weight)
+
+    def _price(self, machine: Any, K: KernelViews, shares: Array, y: Array, weight: Array) -> float:
+        if self.combine in ("average", "skill"):  # one kernel, whatever C is
+            return best_price(AverageKernelSVC(tol=self.tol), averaged(K, shares), y, weight)
+        return best_price(machine, K, y, weight)
 
     def _chance_rows(self, X: Any) -> Array:
         return np.asarray(self._machine.predict_proba(self._prepared.rows(X)))

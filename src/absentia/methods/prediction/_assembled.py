@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array
+from absentia.core import Array, inverse
 from absentia.methods.learning import Classifier, Either, mixed
 from absentia.methods.prediction._arranging import Arrangement
 
@@ -29,11 +29,13 @@ class Assembled(Classifier):
     """Base of classifiers that take features or kernels and are put together out of others.
 
     A derived class has a parameter ``kernel`` and says what it learns of samples that count, each with a
-    view (:meth:`_assemble`), and how it scores such samples (:meth:`_score_rows`).
+    view (:meth:`_assemble`), and the chances of such samples (:meth:`_chance_rows`).  Decisions are made by
+    the chances.
     """
 
     kernel: Any
     _arrangement: Arrangement
+    _turned: Array  # the place of each class in the order in which it is learned
 
     @property
     def _input(self) -> Either:
@@ -41,20 +43,19 @@ class Assembled(Classifier):
 
     @abstractmethod
     def _assemble(self, X: Any, y: Array, weight: Array) -> None:
-        """Learn from samples of the classes ``classes_[y]``, in an order of their own."""
+        """Learn from samples in an order of their own, of the classes `y`, in an order of their own too."""
 
     @abstractmethod
-    def _score_rows(self, X: Any) -> Array:
-        """Scores of samples that each have a view, as :meth:`Classifier._score` has them."""
+    def _chance_rows(self, X: Any) -> Array:
+        """Chances of the classes in the order in which they were learned, rows x classes."""
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
+        """Classes, too, are learned in an order that the data decide: that in which they first come."""
         self._arrangement = Arrangement.of(X, weight, y)
         order = self._arrangement.samples
-        self._assemble(self._arrangement.train(X), y[order], weight[order])
-
-    def _score(self, X: Any) -> Array:
-        width = 1 if len(self.classes_) == 2 else len(self.classes_)
-        return of_rows(self._arrangement, X, width, self._score_rows)
+        first = np.unique(y[order], return_index=True)[1]
+        self._turned = inverse(np.argsort(first))
+        self._assemble(self._arrangement.train(X), self._turned[y[order]], weight[order])
 
     def _in_views(self, X: Any, parts: Callable[[Any], Array]) -> Array:
         """Parts by view of rows that have one, rows x views x classes, in the order of ``names_in_``."""
@@ -64,29 +65,22 @@ class Assembled(Classifier):
         )
         found = np.zeros((len(X), len(self.names_in_), k))
         found[:, [self.names_in_.index(name) for name in views]] = flat.reshape(len(X), len(views), k)
-        return found
-
-
-class Chancy(Assembled):
-    """Base of those among them that learn chances themselves and decide by them.
-
-    A derived class says the chances of samples that each have a view (:meth:`_chance_rows`).
-    """
-
-    @abstractmethod
-    def _chance_rows(self, X: Any) -> Array:
-        """Chances of the classes, rows x classes."""
+        return found[:, :, self._turned]
 
     def _decided(self, chances: Array) -> Array:
         """Chances as decisions are made by them."""
         return chances
 
-    def _score_rows(self, X: Any) -> Array:
-        scores = 2 * self._decided(self._chance_rows(X)) - 1
+    def _chances_in_order(self, X: Any) -> Array:
+        """Chances of the classes in the order of ``classes_``; zeros for rows without a view."""
+        width = len(self.classes_)
+        return of_rows(self._arrangement, X, width, lambda rows: self._chance_rows(rows)[:, self._turned])
+
+    def _score(self, X: Any) -> Array:
+        scores = 2 * self._decided(self._chances_in_order(X)) - 1
         return scores[:, 1:] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> Array:
         """Chances of the classes; their frequencies where no view is usable."""
         X = self._check_rows(X)
-        chances = of_rows(self._arrangement, X, len(self.classes_), self._chance_rows)
-        return mixed(self._reach(X), chances, self._prior)
+        return mixed(self._reach(X), self._chances_in_order(X), self._prior)

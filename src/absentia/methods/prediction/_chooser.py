@@ -17,7 +17,7 @@ from absentia.core import Array, Callback, Progress, RandomState, Range, method,
 from absentia.data import KernelViews, folds
 from absentia.methods import catalogue
 from absentia.methods.learning import Classifier
-from absentia.methods.prediction._assembled import Chancy
+from absentia.methods.prediction._assembled import Assembled
 from absentia.methods.prediction._weighing import Weighing, log_losses, own_chances, weigh
 
 #: Names of the catalogue, of different families, that are tried on features and on kernels.
@@ -31,7 +31,7 @@ CLEARLY = 3.0  # standard errors by which it must be worse
 
 
 @method
-class Chooser(Chancy):
+class Chooser(Assembled):
     """Try several kinds of classifiers on held-out samples, and use what they say together.
 
     Takes :class:`Views` or square :class:`KernelViews`.  Meant for whoever does not want to know which
@@ -93,6 +93,8 @@ class Chooser(Chancy):
     def _assemble(self, X: Any, y: Array, weight: Array) -> None:
         trial = _Trial(self._library(X), X, y, weight, len(self.classes_), self._step())
         trial.run()
+        # by the weights that chances were learned with
+        self._frequent = (np.bincount(y, weight) / weight.sum())[self._turned]
         kept = trial.kept()
         own = own_chances(np.array([trial.chances[name] for name in kept]), y)
         self.weighing_ = weigh(own, y, weight)
@@ -128,8 +130,8 @@ class Chooser(Chancy):
         return made
 
     def _decided(self, chances: Array) -> Array:
-        raised = chances / self._prior**self.balance
-        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+        raised = chances / self._frequent**self.balance
+        return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), 1e-300))
 
     def _chance_rows(self, X: Any) -> Array:
         parts = [w * self.estimators_[n].predict_proba(X) for n, w in self.weights_by_candidate_.items()]

@@ -7,7 +7,7 @@ import numpy as np
 from absentia.core import Array
 from absentia.data import KernelViews
 from absentia.methods.prediction._absent import AbsentClassifier
-from absentia.methods.prediction._assembled import Chancy
+from absentia.methods.prediction._assembled import Assembled
 from absentia.methods.prediction._views import OneView, check_base, held_out, of_view
 
 
@@ -17,7 +17,7 @@ def softmax(scores: Array) -> Array:
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-class PerView(Chancy):
+class PerView(Assembled):
     """Base of classifiers made of one classifier per view, each learned from the samples that have it."""
 
     estimator: Any

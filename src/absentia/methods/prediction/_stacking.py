@@ -169,9 +169,7 @@ class ViewStacking(PerView):
         """
         X = self._check_rows(X)
         if self.final is not None:
-            raise ValueError(
-                "contributions of views are those of the default second model; give final=None"
-            )
+            raise ValueError("only the default second model has contributions of views; give final=None")
         return self._in_views(X, self._parts_of_rows)
 
     def _parts_of_rows(self, X: Any) -> Array:

@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from absentia.core import Array, kept
 from absentia.data import KernelViews, Views, folds
+from absentia.methods.learning import Learner
 from absentia.methods.prediction._pricing import log_loss
 
 FOLDS = 5
@@ -40,7 +42,7 @@ class OneView(NamedTuple):
         if not takes_views(made):
             means = _means(part)
             part = _table(part, means)
-        options = {"sample_weight": weight[rows]} if _weighs(made) else {}
+        options = {"sample_weight": weight[rows]} if has_fit_parameter(made, "sample_weight") else {}
         made.fit(part, y[rows], **options)
         rest = np.where(counts >= FEWEST, 0.0, prior)
         return cls(made, known, rest, means)
@@ -73,21 +75,17 @@ def skill(chances: Array, y: Array, weight: Array, prior: Array) -> float:
 
 def takes_views(estimator: Any) -> bool:
     """Whether it is one of ours, which take views or kernels; others get a table of features."""
-    return hasattr(estimator, "names_in_") or hasattr(type(estimator), "_check_rows")
+    return isinstance(estimator, Learner)
 
 
 def check_base(estimator: Any, X: Any) -> None:
     """Raise unless the estimator can be used for every view of `X`."""
-    if (
-        isinstance(estimator, type)
-        or not hasattr(estimator, "fit")
-        or not hasattr(estimator, "predict_proba")
-    ):
-        raise ValueError(f"estimator must be an unfitted classifier with predict_proba, not {estimator!r}")
+    learns = hasattr(estimator, "fit") and hasattr(estimator, "predict_proba")
+    if isinstance(estimator, type) or not learns:
+        raise ValueError(f"estimator must be a classifier with predict_proba, not {estimator!r}")
     if isinstance(X, KernelViews) and not takes_views(estimator):
-        raise ValueError(
-            f"{type(estimator).__name__} takes features, but kernels came; give estimator=None"
-        )
+        name = type(estimator).__name__
+        raise ValueError(f"{name} takes features, but kernels came; give estimator=None")
 
 
 def of_view(X: Any, name: str, rows: Array) -> Any:
@@ -114,9 +112,3 @@ def _table(X: Any, means: Array) -> Array:
     """Features of samples that all have the view, gaps filled with the training samples' means."""
     table = _block(X)
     return np.where(np.isnan(table), means, table)
-
-
-def _weighs(estimator: Any) -> bool:
-    from sklearn.utils.validation import has_fit_parameter
-
-    return bool(has_fit_parameter(estimator, "sample_weight"))

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
+from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion.cvkt._features import suitable_landmarks
 from conftest import random_kernels, random_problem
 from cvkt_problems import DIGITS, factor_problem, published
 
 EVERY = {
-    "ridge": CVKT(),
+    "ridge": CVKT(rounds=1),
+    "chosen": CVKT(),
     "ridge, rank": CVKT(rank=5),
     "3 rounds": CVKT(rounds=3),
     "landmarks": CVKT(n_landmarks=15, rounds=2),
@@ -133,9 +136,9 @@ def test_samples_seen_in_one_view_only_are_not_learned_from():
     keep[0], keep[1] = [True, False, False], [False, True, True]
     K = random_kernels(40, 3)
     lonely = KernelViews.from_dense(K, observed=keep)
-    without = CVKT().fit_transform(lonely[np.ix_(np.arange(1, 40), np.arange(1, 40))])
+    without = CVKT(rounds=1).fit_transform(lonely[np.ix_(np.arange(1, 40), np.arange(1, 40))])
     unseen = ~keep[1:, 0]
-    done = CVKT().fit_transform(lonely).block("view0")[1:, 1:]
+    done = CVKT(rounds=1).fit_transform(lonely).block("view0")[1:, 1:]
     np.testing.assert_allclose(done[unseen], without.block("view0")[unseen], atol=1e-10)
 
 
@@ -164,7 +167,7 @@ def test_beats_the_mean_on_data_that_share_structure_and_rounds_help():
     kv = data.kernels.hide(keep)
     mean, once, often = (
         metrics.are(data.kernels, completer.fit_transform(kv), keep)
-        for completer in (MeanFill(), CVKT(), CVKT(rounds=4))
+        for completer in (MeanFill(), CVKT(rounds=1), CVKT(rounds=4))
     )
     assert once < 0.7 * mean
     assert often < 0.9 * once
@@ -295,3 +298,33 @@ def test_new_digits_are_completed_nearly_as_well_as_training_digits(data_folder,
         return np.mean([r[~seen].mean() for r, seen in zip(relative, keep[new].T, strict=True)])
 
     assert error(rows) <= error(together) + 0.02
+
+
+def test_rounds_chosen_along_one_path_have_the_errors_of_fits_from_scratch():
+    kv = random_problem(60, 4, 0.3)
+    trial = Trial.of(kv)
+    cvkt = CVKT(ridge=0.3).fit(kv)
+    assert len(cvkt.heldout_curve_) > 2
+    for rounds, error in cvkt.heldout_curve_.items():
+        again = CVKT(ridge=0.3, rounds=rounds).fit_transform(trial.part)
+        assert trial.error(again) == pytest.approx(error, rel=1e-9)
+
+
+def test_later_rounds_are_eased_only_where_that_completes_hidden_samples_better():
+    data = datasets.make_multiview(120, 5, n_shared=3, noise=0.1, private_scale=0.2, random_state=0)
+    kv = data.kernels.hide(missingness.mcar(data.kernels, 0.3, random_state=0))
+    chosen, trial = CVKT().fit(kv), Trial.of(kv)
+    assert chosen.easing_ == 0.5
+    plain = CVKT(rounds=chosen.rounds_).fit_transform(trial.part)
+    assert min(chosen.heldout_curve_.values()) < trial.error(plain)
+    assert CVKT(rounds=3).fit(kv).easing_ == 1
+
+
+def test_many_samples_get_landmarks_by_themselves():
+    kv = random_problem(40, 4, 0.3)
+    assert all(m.landmarks is None for m in CVKT(rounds=1).fit(kv)._regression.maps)
+    assert (
+        suitable_landmarks(KernelViews.from_factors({"a": (np.arange(3000), np.ones((3000, 5)))})) is None
+    )
+    many = KernelViews.from_dense(np.stack([np.eye(1001)] * 2))
+    assert suitable_landmarks(many) == 300

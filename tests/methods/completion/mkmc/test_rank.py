@@ -78,11 +78,11 @@ def test_counting_rules_by_hand():
 def test_components_are_counted_on_the_zero_filled_mean_whatever_the_scale():
     K = random_kernels(80, 5, seed=3)
     kv = KernelViews.from_dense(K, observed=missingness.mcar((80, 5), 0.4, random_state=0))
-    q = MKMC("pca", max_iter=1, tol=0).fit(kv).n_components_
+    q = MKMC("pca", n_components="gk", max_iter=1, tol=0).fit(kv).n_components_
     values = np.linalg.eigvalsh(np.nan_to_num(kv.to_dense()).mean(0))
     assert q == (values > values.mean()).sum()
     rescaled = KernelViews.from_dense(100 * kv.to_dense(), observed=kv.observed)
-    assert MKMC("pca", max_iter=1, tol=0).fit(rescaled).n_components_ == q
+    assert MKMC("pca", n_components="gk", max_iter=1, tol=0).fit(rescaled).n_components_ == q
     kaiser = MKMC("pca", n_components="kaiser", max_iter=1, tol=0)
     assert kaiser.fit(kv).n_components_ == kaiser.fit(rescaled).n_components_ == (values > 1).sum()
 
@@ -113,7 +113,7 @@ def test_more_components_than_views_share_are_warned_of(model):
     keep = missingness.mcar(data.kernels, 0.4, random_state=0)
     kv = data.kernels.hide(keep)
     with pytest.warns(UserWarning, match=r"hidden for a check.*worse.*n_components='heldout'"):
-        done = MKMC(model).fit_transform(kv)
+        done = MKMC(model, n_components="gk").fit_transform(kv)
     mean = MeanFill("blocks").fit_transform(kv)
     assert metrics.are(data.kernels, done, keep) > metrics.are(data.kernels, mean, keep)  # as it says
 
@@ -124,8 +124,10 @@ def test_no_warning_where_views_share_what_they_show(model):
     kv = data.kernels.hide(missingness.mcar(data.kernels, 0.3, random_state=0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        MKMC(model).fit(kv)
-        MKMC(model).fit(ViewKernels().fit_transform(datasets.load_digit_views(n_samples=60).views))
+        MKMC(model, n_components="gk").fit(kv)
+        MKMC(model, n_components="gk").fit(
+            ViewKernels().fit_transform(datasets.load_digit_views(n_samples=60).views)
+        )
 
 
 def test_the_warning_fires_on_the_leukaemia_data_and_not_on_mfeat(data_folder, mfeat):
@@ -135,10 +137,10 @@ def test_the_warning_fires_on_the_leukaemia_data_and_not_on_mfeat(data_folder, m
         full = ViewKernels().fit_transform(views)
         kv = full.hide(missingness.mcar(full, 0.3, random_state=0))
         with pytest.warns(UserWarning, match=r"hidden for a check.*'heldout'"):
-            MKMC().fit(kv)
+            MKMC(n_components="gk").fit(kv)
         kv = ViewKernels().fit_transform(mfeat.views[np.arange(0, 2000, 10)])
         warnings.simplefilter("error")
-        MKMC().fit(kv.hide(missingness.mcar(kv, 0.3, random_state=0)))
+        MKMC(n_components="gk").fit(kv.hide(missingness.mcar(kv, 0.3, random_state=0)))
 
 
 def test_heldout_without_a_view_to_spare_says_so():

@@ -60,30 +60,18 @@ departs only in what it chooses landmarks and rank by: hidden samples, where the
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Literal
-from warnings import catch_warnings
+from typing import Any, Literal
 
-from absentia.core import (
-    Array,
-    NonNegative,
-    Operator,
-    RandomState,
-    Share,
-    Whole,
-    generator,
-    least,
-    method,
-    unwatched,
-)
+from absentia.core import Array, NonNegative, Operator, RandomState, Share, Whole, generator, least, method
 from absentia.data import KernelViews, ordering
 from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._placement import Place, Placing
 from absentia.methods.completion.cvkt._descent import Design, Transferred
-from absentia.methods.completion.cvkt._features import draw_landmarks
-from absentia.methods.completion.cvkt._ridge import Regression, Settings, staying
+from absentia.methods.completion.cvkt._features import NARROWED, draw_landmarks, suitable_landmarks
+from absentia.methods.completion.cvkt._ridge import Regression, Settings, Start, staying
 
-#: Numbers of rounds that are tried.
-PATH = (1, 2, 3, 4, 6)
+#: Numbers of rounds that are tried, each with these shares of the first round's ridge in later ones.
+PATH, EASINGS = (1, 2, 3, 4, 6, 8), (1.0, 0.5)
 
 
 @method
@@ -102,21 +90,24 @@ class CVKT(Placing):
     ridge : float or "loo", default "loo"
         Penalty in units of the mean eigenvalue of the other views' features; ``"loo"`` chooses it for each
         view by leaving one sample out, in closed form.  Not used by ``"descent"``.
-    rounds : int or "heldout", default 1
+    rounds : int or "heldout", default "heldout"
         How often to learn; from the second time on, absent features are those transferred before.  More
         rounds help where many views are absent; 3 to 6 are enough.  ``"heldout"`` hides a tenth of each
-        view's observed samples and takes the number that completes them best (errors are kept in
-        ``heldout_curve_``).  1 with ``"descent"``.
+        view's observed samples, learns round by round, and takes the number that completes them best
+        (errors are kept in ``heldout_curve_``); with ``ridge="loo"`` also whether later rounds have
+        half the first one's ridge (``easing_``).  ``"descent"`` has one round.
     rank : int, float or None
         Rank of what is transferred: a number, or a share (at most 1.0) of what is possible, which is one
         for each sample, landmark or factor.  ``"ridge"`` transfers the view's leading principal
         components only, ``"closed"`` the best aligned ones, in both cases fewer where the last would be
         no different from the next; None is full rank.  ``"descent"``: columns of U; None chooses by hiding.
-    n_landmarks : int, float or None
+    n_landmarks : int, float, "auto" or None, default "auto"
         Number (or share) of the samples of each view that its features are made from.  None takes all,
         which is exact but cubic in the number of samples unless kernels are given as thin factors;
         with landmarks, everything is linear in it and nothing n x n is formed from factors.
-        ``"descent"``: None chooses by hiding.
+        ``"auto"``: all while the views together have at most 2000 features (samples that have the
+        view, or factors), else 600 landmarks shared out among the views.
+        ``"descent"``: None and ``"auto"`` choose by hiding.
     keep_observed : bool or None, default None
         Keep the observed block.  False overwrites it by the transferred kernel, as the paper does,
         which smooths it; samples that have no other view keep their values.  None: True for
@@ -133,8 +124,10 @@ class CVKT(Placing):
         The penalty of each view; NaN where there was nothing to learn from.  Not of ``"descent"``.
     rounds_ : int
         How often it learned.  Not of ``"descent"``.
+    easing_ : float
+        Ridge of later rounds as a share of that of the first; 1 unless ``rounds="heldout"`` chose.
     heldout_curve_ : dict
-        Error by number of rounds, for ``rounds="heldout"``.
+        Error by number of rounds with that easing, for ``rounds="heldout"``.
     objective_ : dict of ndarray
         Of ``"descent"``: the alignment after each step, by view.
     names_in_, ids_
@@ -151,9 +144,9 @@ class CVKT(Placing):
     _: KW_ONLY
     solver: Literal["ridge", "closed", "descent"] = "ridge"
     ridge: NonNegative | Literal["loo"] = "loo"
-    rounds: Whole | Literal["heldout"] = 1
+    rounds: Whole | Literal["heldout"] = "heldout"
     rank: Whole | Share | None = None
-    n_landmarks: Whole | Share | None = None
+    n_landmarks: Whole | Share | Literal["auto"] | None = "auto"
     keep_observed: bool | None = None
     n_iter: Whole = 200
     random_state: RandomState = None
@@ -161,7 +154,7 @@ class CVKT(Placing):
     _links = "direct"
 
     def _check(self) -> None:
-        if self.solver == "descent" and self.rounds != 1:
+        if self.solver == "descent" and self.rounds not in (1, "heldout"):
             raise ValueError(
                 f"rounds={self.rounds!r} with solver='descent': the paper's procedure has one round; "
                 "use solver='ridge' or 'closed' for more"
@@ -173,30 +166,47 @@ class CVKT(Placing):
         return self.solver != "descent" if self.keep_observed is None else bool(self.keep_observed)
 
     def _learn(self, X: KernelViews) -> None:
-        rng, order = generator(self.random_state), ordering(X)
         if self.solver == "descent":
-            design = Design(self.n_landmarks, self.rank, self.n_iter)
-            self._published = Transferred.learn(X, order, design, rng, keep=self._keep)
+            wanted = None if self.n_landmarks == "auto" else self.n_landmarks
+            design, rng = Design(wanted, self.rank, self.n_iter), generator(self.random_state)
+            self._published = Transferred.learn(X, ordering(X), design, rng, keep=self._keep)
             self.objective_ = dict(zip(X.names, self._published.traces, strict=True))
             return
-        self.rounds_ = self._by_hiding(X) if self.rounds == "heldout" else int(self.rounds)
-        landmarks = draw_landmarks(order.lottery(rng), X.observed, self.n_landmarks)
-        settings = Settings(self.solver, self.ridge, self.rank)
+        chosen = self._by_hiding(X) if self.rounds == "heldout" else (int(self.rounds), 1.0)
+        self.rounds_, self.easing_ = chosen
         self._regression, self._places = Regression.learn(
-            X, landmarks, settings, rounds=self.rounds_, keep=self._keep
+            X, self._landmarks(X), self._settings(self.easing_), rounds=self.rounds_, keep=self._keep
         )
         self._frames, self.ridge_ = self._regression.frames, self._regression.ridges
 
-    def _by_hiding(self, X: KernelViews) -> int:
-        """The number of rounds that best completes what is hidden for the purpose."""
-        trial = Trial.of(X, self.random_state)
+    def _settings(self, easing: float = 1.0) -> Settings:
+        assert self.solver != "descent"
+        return Settings(self.solver, self.ridge, self.rank, easing)
 
-        def complete(rounds: int) -> KernelViews:
-            return unwatched(self, rounds=rounds).fit_transform(trial.part)
+    def _landmarks(self, X: KernelViews, narrowed: int = NARROWED) -> list[Array | None]:
+        wanted = suitable_landmarks(X, narrowed) if self.n_landmarks == "auto" else self.n_landmarks
+        return draw_landmarks(ordering(X).lottery(generator(self.random_state)), X.observed, wanted)
 
-        with catch_warnings(action="ignore"):  # of gaps, once more
-            self.heldout_curve_ = trial.curve(PATH, complete) if trial.n_hidden else {}
-        return int(least(self.heldout_curve_)) if self.heldout_curve_ else 1
+    def _by_hiding(self, X: KernelViews) -> tuple[int, float]:
+        """Rounds and easing that best complete what is hidden; a path is learned once, round by round."""
+        trial, self.heldout_curve_ = Trial.of(X, self.random_state), {}
+        if not trial.n_hidden:
+            return 1, 1.0
+        # half as many landmarks, where there are some, tell as well how many rounds are good
+        start, curves = Start.of(trial.part, self._landmarks(trial.part, NARROWED // 2)), {}
+        first, _ = next(start.stages(self._settings()))
+        for easing in EASINGS if self.ridge == "loo" else EASINGS[:1]:
+            stages = enumerate(start.stages(self._settings(easing), first), start=1)
+
+            def complete(rounds: int, stages: Any = stages) -> KernelViews:
+                this, current = next(stage for number, stage in stages if number == rounds)
+                at, places = Regression.at(start, [this], current, keep=self._keep)
+                return trial.part.completed(self._assembled(trial.part, at.frames, places))
+
+            curves[easing] = trial.curve(PATH, complete)
+        easing = least({key: min(curve.values()) for key, curve in curves.items()})
+        self.heldout_curve_ = curves[easing]
+        return int(least(self.heldout_curve_)), easing
 
     def _stays(self, observed: Array, v: int) -> Array:
         return staying(observed, v, self._keep)

@@ -19,6 +19,9 @@ import scipy.linalg
 from absentia.core import Array, Dense, Gram, Operator, kept, rounding, symmetrize, thin_gram
 from absentia.data import KernelViews
 
+#: Up to so many features of all views together everybody is a landmark; beyond, so many are shared out.
+WIDEST, NARROWED = 2000, 600
+
 
 @kept
 @dataclass(frozen=True)
@@ -77,8 +80,8 @@ def feature_map(kernel: Operator, landmarks: Array | None = None, *, symmetric: 
     root = L[:, kept] / np.sqrt(w[kept])
     if symmetric:
         root = root @ L[:, kept].T
-    width = kernel.left.shape[1] if isinstance(kernel, Gram) else len(L)
-    return FeatureMap(landmarks, root, np.zeros(root.shape[1]), 1.0, negative, min(width, part.shape[0]))
+    possible = min(_width(kernel), part.shape[0])
+    return FeatureMap(landmarks, root, np.zeros(root.shape[1]), 1.0, negative, possible)
 
 
 def eigenpairs(kernel: Operator) -> tuple[Array, Array]:
@@ -98,6 +101,18 @@ def eigh(A: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, by divide and conquer."""
     w, V = scipy.linalg.eigh(A, driver="evd", check_finite=False)
     return w, V
+
+
+def suitable_landmarks(X: KernelViews, narrowed: int = NARROWED) -> int | None:
+    """How many landmarks a view gets where nobody said: everybody while all views' features are few."""
+    if sum(_width(X.operator(name)) for name in X.names) <= WIDEST:
+        return None
+    return max(narrowed // X.n_views, 1)
+
+
+def _width(kernel: Operator) -> int:
+    """How many features a kernel can have."""
+    return min(kernel.left.shape[1] if isinstance(kernel, Gram) else kernel.shape[0], kernel.shape[0])
 
 
 def draw_landmarks(numbers: Array, observed: Array, wanted: float | None) -> list[Array | None]:

@@ -13,8 +13,9 @@ has another view.  The row of a sample that has none is [1, 0, 0], which is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -45,6 +46,7 @@ class Settings(NamedTuple):
     solver: Literal["ridge", "closed"]
     ridge: float | Literal["loo"]
     rank: float | None
+    easing: float = 1.0  # ridge of later rounds, as a share of that of the first
 
 
 # ------------------------------------------------------------------------------------- coordinates
@@ -187,30 +189,43 @@ class Transfer:
 Round = Sequence[Transfer]
 
 
-def learn_rounds(
-    features: Sequence[Array], observed: Array, settings: Settings, rounds: int, possible: Sequence[int]
-) -> tuple[list[Round], list[Array]]:
-    """The transfers of each round, and the features the last one starts from.
+def stages(
+    features: Sequence[Array],
+    observed: Array,
+    settings: Settings,
+    possible: Sequence[int],
+    first: Round | None = None,
+) -> Iterator[tuple[Round, list[Array]]]:
+    """The transfers of one round after the other, without end, each with the features it starts from.
 
     After a round, what is absent in a view is filled with what was transferred, and the next round
-    learns from the fuller features.  The ridge stays that of the first round: later ones see, in
-    the other views, what had been transferred from the view itself, and would find leaving one
-    out too easy.
+    learns from the fuller features.  The ridge stays that of the first round, times ``settings.easing``:
+    later ones see, in the other views, what had been transferred from the view itself, and would find
+    leaving one out too easy.  `first`: the first round, where it was learned before.
     """
-    learned: list[Round] = []
     current = list(features)
-    for _ in range(rounds):
-        if learned:
-            current = refilled(learned[-1], current, observed)
-            learned[-1] = [transfer.without_weights() for transfer in learned[-1]]
-        this = []
-        for v, present in enumerate(observed.T):
-            chosen = settings if not learned else settings._replace(ridge=learned[0][v].ridge)
-            Psi, learnable = side_by_side(current, v, present), has_another(observed, v)[present]
-            counts = sum(possible) - possible[v], possible[v]
-            this.append(Transfer.learn(Psi, learnable, features[v][present], chosen, counts))
-        learned.append(this)
-    return learned, current
+    this = first or learn_round(features, current, observed, [settings] * len(features), possible)
+    later = [settings._replace(ridge=settings.easing * transfer.ridge) for transfer in this]
+    while True:
+        yield this, current
+        current = refilled(this, current, observed)
+        this = learn_round(features, current, observed, later, possible)
+
+
+def learn_round(
+    features: Sequence[Array],
+    current: Sequence[Array],
+    observed: Array,
+    settings: Sequence[Settings],
+    possible: Sequence[int],
+) -> Round:
+    """Every view's own features, learned from what the other views currently are."""
+    this = []
+    for v, present in enumerate(observed.T):
+        Psi, learnable = side_by_side(current, v, present), has_another(observed, v)[present]
+        counts = sum(possible) - possible[v], possible[v]
+        this.append(Transfer.learn(Psi, learnable, features[v][present], settings[v], counts))
+    return this
 
 
 def refilled(transfers: Round, current: Sequence[Array], observed: Array) -> list[Array]:
@@ -230,6 +245,27 @@ def rows_of(transfer: Transfer, current: Sequence[Array], observed: Array, v: in
 
 
 # ------------------------------------------------------------------------------------------ kernels
+
+
+@dataclass(frozen=True)
+class Start:
+    """What learning starts from: kernels and their features, zero where a view is absent."""
+
+    X: KernelViews
+    operators: Sequence[Operator]
+    maps: Sequence[FeatureMap]
+    features: Sequence[Array]
+
+    @classmethod
+    def of(cls, X: KernelViews, landmarks: Sequence[Array | None]) -> Self:
+        """`landmarks` by view, as positions among the samples observed in it; None: everybody."""
+        operators = [X.operator(name) for name in X.names]
+        maps = [feature_map(K, P).centred(K) for K, P in zip(operators, landmarks, strict=True)]
+        return cls(X, operators, maps, spread_features(X, maps))
+
+    def stages(self, settings: Settings, first: Round | None = None) -> Iterator[tuple[Round, list[Array]]]:
+        """One round after the other; see :func:`stages`."""
+        return stages(self.features, self.X.observed, settings, [m.possible for m in self.maps], first)
 
 
 @kept
@@ -257,15 +293,23 @@ class Regression:
 
         `landmarks` by view, as positions among the samples observed in it; None: everybody.
         """
-        operators = [X.operator(name) for name in X.names]
-        maps = [feature_map(K, P).centred(K) for K, P in zip(operators, landmarks, strict=True)]
-        features = spread_features(X, maps)
-        learned, last = learn_rounds(features, X.observed, settings, rounds, [m.possible for m in maps])
-        levels = [Level.of(X.diagonal(name)) for name in X.names]
-        parts = zip(operators, maps, learned[-1], strict=True)
+        start = Start.of(X, landmarks)
+        learned: list[Round] = []
+        for this, current in islice(start.stages(settings), rounds):
+            learned = [*([t.without_weights() for t in earlier] for earlier in learned), this]
+            last = current
+        return cls.at(start, learned, last, keep=keep)
+
+    @classmethod
+    def at(
+        cls, start: Start, learned: Sequence[Round], current: Sequence[Array], *, keep: bool
+    ) -> tuple[Self, list[Place]]:
+        """After some rounds, the last of which started from the features `current`."""
+        parts = zip(start.operators, start.maps, learned[-1], strict=True)
         frames = [_frame(K, own.negative, transfer.weights) for K, own, transfer in parts]
-        found = cls(maps, learned, levels, keep, frames)
-        return found, found._along(X, last)
+        levels = [Level.of(start.X.diagonal(name)) for name in start.X.names]
+        found = cls(start.maps, learned, levels, keep, frames)
+        return found, found._along(start.X, current)
 
     @property
     def ridges(self) -> Array:

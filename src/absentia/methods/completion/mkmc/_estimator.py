@@ -57,7 +57,7 @@ Departures from the papers
 * (19) is used for S_zz; (34) of the long version lacks its ``I - B W``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY
 from typing import Literal
 
@@ -66,38 +66,27 @@ import numpy as np
 from absentia.core import (
     Array,
     Callback,
-    Iterative,
     LowRankPlusDiagonal,
     NonNegative,
     Operator,
-    Point,
     RandomState,
     Status,
     Whole,
     generator,
     inverse,
-    least,
     method,
     warn,
 )
 from absentia.data import AbsenceWarning, KernelViews, ordering
-from absentia.methods.completion._fill import MeanFill
-from absentia.methods.completion._hiding import Trial
-from absentia.methods.completion._placement import Frame, Place, Placing
-from absentia.methods.completion.mkmc import _fast, _foldin, _full, _rank
+from absentia.methods.completion._placement import Place
+from absentia.methods.completion.mkmc import _centring, _foldin, _full
+from absentia.methods.completion.mkmc._choosing import CHECKED, Choosing
 from absentia.methods.completion.mkmc._draws import draw
-from absentia.methods.completion.mkmc._fast import Problem, Seen
-from absentia.methods.completion.mkmc._solving import Solver
-from absentia.methods.completion.mkmc._views import in_memory, seen_by, view_scales
-
-#: Up to so many samples it is checked whether the components are too many, with so many steps at most.
-CHECKED, CHECK_STEPS = 5000, 30
-#: So many ranks in a row that bring nothing end the search for one.
-PATIENCE = 3
+from absentia.methods.completion.mkmc._views import in_memory
 
 
 @method
-class MKMC(Iterative, Placing):
+class MKMC(Choosing):
     """Mutual kernel matrix completion: one model kernel behind all views fills what is missing.
 
     Every completed kernel keeps its observed block to the last bit and is positive definite (if the
@@ -108,8 +97,12 @@ class MKMC(Iterative, Placing):
     covariance : {"pca", "fa", "full"}, default "pca"
         ``"pca"``: low rank plus equal noise; ``"fa"``: low rank plus each sample's own noise;
         ``"full"``: any kernel, flexible and prone to follow the data too closely.
-    n_components : int, "gk", "kaiser" or "heldout", default "gk"
-        Rank of the low-rank part (pca and fa).  ``"gk"`` (Guttman-Kaiser) counts the eigenvalues above
+    n_components : int, "auto", "gk", "kaiser" or "heldout", default "auto"
+        Rank of the low-rank part (pca and fa).  ``"auto"`` hides a tenth of each view's observed samples
+        and takes, of 2, 4, 8, ... and the number that ``"gk"`` counts, the one with which a short run
+        completes them best (errors are kept in ``heldout_curve_``); what only one view has is then not
+        counted.  With the papers' algorithm, beyond 5000 samples and out of memory it is ``"gk"``.
+        ``"gk"`` (Guttman-Kaiser) counts the eigenvalues above
         their mean, ``"kaiser"`` those above one (by more than 1e-6 of it, either way), once, before the
         first iteration, of the mean of the zero-filled kernels, which is the papers' first model; they
         do not say which matrix they count on.  Zeros inflate the count (mfeat, half hidden: 56 to 58,
@@ -123,6 +116,11 @@ class MKMC(Iterative, Placing):
         ``"heldout"`` hides a tenth of each view's samples, fits along a path of ranks and takes the one
         that completes the hidden rows best (relative Frobenius error; kept in ``heldout_curve_``); of
         ranks within rounding the lowest.
+    center : bool or "auto", default "auto"
+        Take each kernel about the mean of the samples that have the view, complete it there, and put the
+        mean back: absent samples of which nothing is known then lie at the mean and not at the origin.
+        The papers' form is False.  ``"auto"`` chooses by hiding, together with ``n_components="auto"``;
+        beside any other `n_components` it is False.  Not with ``"full"``.
     prior : float, default 1e-3
         Weight of the identity kernel as one more, fully observed view.  Keeps the model away from
         singular; the papers use 1e-3.
@@ -154,10 +152,12 @@ class MKMC(Iterative, Placing):
         The fitted model kernel over all training samples, in units of each view's mean diagonal;
         ``model_.to_dense()`` gives the array.
     n_components_ : int or None
+    center_ : bool
+        Whether kernels were taken about their means.
     n_evaluations_ : int
         Number of E-steps: with ``"fast"`` mostly one per iteration.
     heldout_curve_ : dict
-        Error by rank, for ``n_components="heldout"``.
+        Error by rank, for ``n_components="auto"`` and ``"heldout"``.
     view_scales_ : ndarray of shape (n_views,)
         Mean diagonal of each kernel over the samples observed in it, by which it is divided inside;
         ones with ``rescale=False``.
@@ -180,7 +180,8 @@ class MKMC(Iterative, Placing):
 
     covariance: Literal["pca", "fa", "full"] = "pca"
     _: KW_ONLY
-    n_components: Whole | Literal["gk", "kaiser", "heldout"] = "gk"
+    n_components: Whole | Literal["auto", "gk", "kaiser", "heldout"] = "auto"
+    center: bool | Literal["auto"] = "auto"
     prior: NonNegative = 1e-3
     algorithm: Literal["fast", "paper"] = "fast"
     tol: NonNegative = 1e-6
@@ -191,24 +192,29 @@ class MKMC(Iterative, Placing):
     callback: Callback | None = None
     verbose: bool = False
 
+    def _check(self) -> None:
+        if self.covariance == "full" and self.center is True:
+            raise ValueError("center=True with covariance='full': only 'pca' and 'fa' can be centred")
+
     _remedy = " (look for kernels that are nearly singular, or raise the prior)"
 
     # ------------------------------------------------------------------------------------- fitting
 
     def _learn(self, X: KernelViews) -> None:
-        self.view_scales_ = view_scales(X, rescale=bool(self.rescale))
         self.groups_ = X.components()
-        _warn_of_gaps(self.groups_)
+        if not (self.groups_ >= 0).any():
+            raise ValueError("no sample has any view; there is nothing to learn from")
         seen = np.flatnonzero(self.groups_ >= 0)
         self._train, self._numbers = X, inverse(ordering(X).among(seen))
+        self._choose_form(X, seen)
+        _warn_of_gaps(self.groups_, "what the views' means say" if self.center_ else "zero")
         views = [view for view in self._seen(X, seen) if len(view.v)]
-        self.n_components_ = None if self.covariance == "full" else self._rank(views, len(seen))
         solved = self._solver().solve(views, len(seen), self.n_components_)
         self._record(solved.solution)
         model, self.n_evaluations_ = solved.model, solved.n_evaluations
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[seen])
-        counted = self.covariance != "full" and self.n_components != "heldout"
+        counted = self.covariance != "full" and self.n_components not in ("auto", "heldout")
         if counted and in_memory(X) and len(seen) <= CHECKED and self.status_ != Status.STOPPED.value:
             self._warn_of_excess(X)
         self.model_ = model.pad(seen, len(X))
@@ -216,127 +222,33 @@ class MKMC(Iterative, Placing):
             self._latents = self._latents_of(X, self.model_)
             self._frames, self._places = self._placed(X, self.model_, self._latents)
 
-    def _solver(self) -> Solver:
-        return Solver(
-            self.covariance,
-            self.algorithm,
-            float(self.prior),
-            self.dtype,
-            self._tolerance(),
-            int(self.max_iter),
-            self.random_state,
-            self._numbers,
-            self._watch(),
-        )
-
-    def _tolerance(self) -> float:
-        if self.dtype == "float32" and 0 < self.tol < 1e-6:
-            warn(f"tol={self.tol:g} is finer than float32 can tell; 1e-6 is used instead")
-            return 1e-6
-        return float(self.tol)
-
-    def _seen(self, X: KernelViews, samples: Array) -> list[Seen]:
-        return seen_by(X, self.view_scales_, samples, self.dtype)
-
-    # ----------------------------------------------------------------------- number of components
-
-    def _rank(self, views: list[Seen], size: int) -> int:
-        q = self.n_components
-        if size < 2:
-            raise ValueError(f"{size} sample(s) with a view; a low-rank model needs at least 2")
-        if q == "heldout":
-            return self._rank_by_hiding(views, size)
-        if isinstance(q, str):
-            return self._counted(views, size, q)
-        if q >= size:
-            raise ValueError(f"n_components={q} for {size} samples; wanted 1 to {size - 1}")
-        return int(q)
-
-    def _counted(self, views: list[Seen], size: int, rule: str) -> int:
-        return _rank.by_rule(views, size, rule, generator(self.random_state), inverse(self._numbers))
-
-    def _rank_by_hiding(self, views: list[Seen], size: int) -> int:
-        """The rank that best completes what is hidden for the purpose."""
-        trial, self.heldout_curve_ = Trial.of(self._train, self.random_state), {}
-        if not trial.n_hidden:
-            warn(
-                "n_components='heldout': no sample has a view to spare, so that nothing can be hidden to "
-                "choose by; n_components='gk' is used instead",
-                AbsenceWarning,
-            )
-            return self._counted(views, size, "gk")
-        problem, solver, point = self._part_problem(trial.part), self._solver(), None
-
-        def complete(q: int) -> KernelViews:
-            nonlocal point
-            point = solver.widened(problem, point, q, tol=max(self.tol, 1e-5), max_iter=self.max_iter)
-            return self._completed_part(trial.part, problem, point)
-
-        self.heldout_curve_ = trial.curve(_rank.path(size), complete, PATIENCE)
-        return int(least(self.heldout_curve_))
-
-    def _warn_of_excess(self, X: KernelViews) -> None:
-        """Warn if observed cells, hidden for once, are completed worse than by their mean."""
-        trial, q = Trial.of(X, self.random_state), self.n_components_
-        if not trial.n_hidden or q is None:
-            return
-        problem = self._part_problem(trial.part)
-        point = self._solver().widened(problem, None, q, tol=max(self.tol, 1e-4), max_iter=CHECK_STEPS)
-        error = trial.error(self._completed_part(trial.part, problem, point))
-        mean = trial.error(MeanFill("blocks").fit_transform(trial.part))
-        if error > mean:
-            warn(
-                f"with {q} components {trial.n_hidden} observed cells, hidden for a check, are completed "
-                f"worse (relative error {error:.2g}) than by the mean ({mean:.2g}): the model fits what "
-                "views do not share; try n_components='heldout', or fewer"
-            )
-
-    def _part_problem(self, part: KernelViews) -> Problem:
-        seen = np.flatnonzero(self.groups_ >= 0)
-        views = [view for view in self._seen(part, seen) if len(view.v)]
-        return Problem.of(views, len(seen), float(self.prior), self.dtype)
-
-    def _completed_part(self, part: KernelViews, problem: Problem, point: Point) -> KernelViews:
-        """Kernels of which some cells are hidden, completed under the model of a point."""
-        model = _fast.as_operator(problem, point).pad(np.flatnonzero(self.groups_ >= 0), len(part))
-        frames, places = self._placed(part, model, self._latents_of(part, model))
-        return part.completed(self._assembled(part, frames, places))
-
     # ------------------------------------------------------------------------- completed kernels
-
-    def _latents_of(self, X: KernelViews, model: LowRankPlusDiagonal) -> list[_foldin.Latent]:
-        F = model.W / model.d[:, None]
-        return [_foldin.Latent.of(view, F, model) for view in self._seen(X, np.arange(len(X)))]
-
-    def _placed(
-        self, X: KernelViews, model: LowRankPlusDiagonal, latents: Sequence[_foldin.Latent]
-    ) -> tuple[list[Frame], list[Place]]:
-        """The factors are the axes of every view, and a sample's loadings its place."""
-        F = model.W / model.d[:, None]
-        frames, places = [], []
-        for scale, present, latent in zip(self.view_scales_, X.observed.T, latents, strict=True):
-            frames.append(Frame(F[present] @ latent.C_inverse, scale * latent.G, scale * latent.E))
-            places.append(Place(model.W[~present], scale * model.d[~present]))
-        return frames, places
 
     def _place(self, X: KernelViews) -> list[Place]:
         """Fold each new sample into the latent space, then treat it as any other sample."""
         model, scales = self.model_, self.view_scales_
         assert isinstance(model, LowRankPlusDiagonal)
         F = model.W / model.d[:, None]
-        rows = []
-        for name, scale, present, old in zip(X.names, scales, X.observed.T, self._observed.T, strict=True):
-            A, own = np.zeros((len(X), F.shape[1])), np.zeros(len(X))
-            A[present] = (X.operator(name) @ F[old]) / scale
-            own[present] = X.diagonal(name) / scale
-            rows.append(_foldin.Row(A, own, present))
+        rows, levels = [], []
+        for v, (name, scale) in enumerate(zip(X.names, scales, strict=True)):
+            present, old, K = X.observed[:, v], self._observed[:, v], X.operator(name)
+            A, own, level = np.zeros((len(X), F.shape[1])), np.zeros(len(X)), None
+            if self._frames[v].G.shape[1] > F.shape[1]:  # the mean sample is its first axis
+                A[present], own[present], level = _centring.rows_about_mean(
+                    K, X.diagonal(name), F[old], self._frames[v]
+                )
+            else:
+                A[present], own[present] = K @ F[old], X.diagonal(name)
+            rows.append(_foldin.Row(A / scale, own / scale, present))
+            levels.append(level)
         noise = float(model.d[self.groups_ >= 0].mean()) if self.covariance == "pca" else None
         prior = _foldin.Latent.of_prior(F, model)
         w, d, G = _foldin.fold_in(self._latents, rows, prior, float(self.prior), noise)
-        return [
-            Place(w[~present], scale * d[~present], scale * G_view[present])
-            for scale, present, G_view in zip(scales, X.observed.T, G, strict=True)
-        ]
+        places = []
+        for v, (scale, present, level) in enumerate(zip(scales, X.observed.T, levels, strict=True)):
+            place = Place(w[~present], scale * d[~present], scale * G[v][present])
+            places.append(place if level is None else _centring.from_mean(place, self._frames[v], level))
+        return places
 
     # ------------------------------------------- an unrestricted model: its residual has no low rank
 
@@ -387,23 +299,26 @@ class MKMC(Iterative, Placing):
             Of the draws.  None: the fixed seed 0.
         """
         X, rng = self._train, generator(random_state)
+        about = _centring.have_spread(X) if self.center_ else [False] * X.n_views
         for _ in range(n):
             yield X.completed(
                 {
-                    name: draw(self.model_, X.block(name), present, scale, n_features, rng)
-                    for name, present, scale in zip(X.names, X.observed.T, self.view_scales_, strict=True)
+                    name: draw(
+                        self.model_, X.block(name), present, scale, n_features, rng, about_mean=moved
+                    )
+                    for name, present, scale, moved in zip(
+                        X.names, X.observed.T, self.view_scales_, about, strict=True
+                    )
                 }
             )
 
 
-def _warn_of_gaps(groups: Array) -> None:
-    if not (groups >= 0).any():
-        raise ValueError("no sample has any view; there is nothing to learn from")
+def _warn_of_gaps(groups: Array, level: str) -> None:
     if groups.max() > 0:
         sizes = np.bincount(groups[groups >= 0])
         shown = ", ".join(str(s) for s in sizes[:5]) + (", ..." if len(sizes) > 5 else "")
         warn(
             f"the samples fall into {len(sizes)} groups (of {shown}) that no view ever sees together; "
-            "nothing is known of kernel values between them, and they are set to zero",
+            f"nothing is known of kernel values between them, and they are set to {level}",
             AbsenceWarning,
         )

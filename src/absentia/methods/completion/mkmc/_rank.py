@@ -66,6 +66,12 @@ def by_rule(views: Sequence[Seen], size: int, rule: str, rng: np.random.Generato
     return count_components(zero_filled_mean(views, samples), rule)
 
 
+def short_path(size: int, counted: int) -> list[int]:
+    """Few ranks to try: 2, 4, 8, ... up to a third of the samples, at most 128, and those counted."""
+    most = max(min(size // 3, 128), 1)
+    return sorted({min(2**i, most) for i in range(1, 8)} | {counted})
+
+
 def path(size: int) -> list[int]:
     """Ranks to try: 1, 2, 3, 4, 6, 8, 12, 16, ... up to a third of the samples, at most 256."""
     ranks = {1, 2, 3} | {int(2 ** (i / 2)) for i in range(4, 17)}

@@ -1,0 +1,121 @@
+"""Filling each view by the method that completes it best where the answer is known.
+
+No completer is best everywhere, and not for all views of one data set either.  A tenth of each view's
+observed samples is hidden (``_hiding``); the mean, cross-view transfer and the mutual model complete them;
+and each view gets the method with the least relative error on the samples hidden in it.  All three say
+where absent samples lie, view by view, so that what is put together is a completer as any other
+(``_placement``).
+
+All complete the same hidden samples, so that errors differ by less than each is uncertain: differences
+over n hidden samples are taken to be good to .03 of an error over the square root of n.  Of the methods
+that are within that of the best the simplest is taken: mean, then transfer, then model.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import ClassVar
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+
+from absentia.core import RandomState, method
+from absentia.data import AbsenceWarning, KernelViews
+from absentia.methods.completion._fill import MeanFill
+from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._placement import Place, Placing
+from absentia.methods.completion.cvkt import CVKT
+from absentia.methods.completion.mkmc import MKMC
+
+#: Relative noise of differences of errors, times the square root of the number of hidden samples.
+NOISE = 0.03
+#: Up to so many samples times views the mutual model, which then costs minutes, is tried.
+MUTUAL = 4000
+#: What a view gets of which nothing could be hidden.
+USUAL = "cvkt"
+
+
+def simplest(errors: dict[str, float], n_hidden: int) -> str:
+    """The first method that is as good as the best, but for noise; the simplest come first."""
+    most = min(errors.values()) * (1 + NOISE / max(n_hidden, 1) ** 0.5)
+    return next(name for name, error in errors.items() if error <= most)
+
+
+@method
+class AutoFill(Placing):
+    """Mean, :class:`CVKT` or :class:`MKMC` for each view, whichever completes hidden samples of it best.
+
+    Completed kernels keep their observed block to the last bit and are positive semidefinite.  It costs
+    one fit of each method without a tenth of the samples, and one more of each that is used; ``MKMC``, the
+    slowest, is tried up to 4000 samples times views.  On few samples, where a tenth of a view is a
+    handful, the choice is noisy.
+
+    Parameters
+    ----------
+    random_state : int, Generator, RandomState or None
+        Of what is hidden, and of the methods.  None: the fixed seed 0.
+
+    Attributes
+    ----------
+    methods_ : dict
+        ``"mean"``, ``"cvkt"`` or ``"mkmc"`` by view.
+    errors_ : dict of dict
+        Relative error of hidden samples by method and view; views of which nothing could be hidden, and
+        methods that could not be fitted, are left out.
+    completers_ : dict
+        The fitted completers that are used, by the names above.
+    names_in_, ids_
+
+    Examples
+    --------
+    >>> from absentia import AutoFill, ViewKernels, datasets, missingness
+    >>> views = datasets.load_digit_views(n_samples=60).views
+    >>> kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.3, random_state=0)))
+    >>> auto = AutoFill().fit(kernels)
+    >>> set(auto.methods_.values()) <= {"mean", "cvkt", "mkmc"}
+    True
+    """
+
+    random_state: RandomState = None
+
+    _links = "direct"
+    _names: ClassVar[Sequence[str]] = ("mean", "cvkt", "mkmc")
+
+    def _learn(self, X: KernelViews) -> None:
+        trial = Trial.of(X, self.random_state)
+        self.errors_ = self._errors(trial) if trial.n_hidden else {}
+        hidden = (trial.whole.observed & ~trial.part.observed).sum(axis=0)
+        self.methods_ = {
+            name: self._best(name, int(count)) for name, count in zip(X.names, hidden, strict=True)
+        }
+        self.completers_ = {}
+        for name in (name for name in self._names if name in self.methods_.values()):
+            with catch_warnings():
+                simplefilter("ignore", AbsenceWarning)  # said of the whole already
+                self.completers_[name] = self._make(name).fit(X)
+        used = [self.completers_[self.methods_[name]] for name in X.names]
+        self._frames = [completer._frames[v] for v, completer in enumerate(used)]
+        self._places = [completer._places[v] for v, completer in enumerate(used)]
+
+    def _make(self, name: str) -> Placing:
+        """A method by its name."""
+        if name == "mean":
+            return MeanFill("blocks")
+        return {"cvkt": CVKT, "mkmc": MKMC}[name](random_state=self.random_state)
+
+    def _errors(self, trial: Trial) -> dict[str, dict[str, float]]:
+        """Of hidden samples by method and view."""
+        found = {}
+        small = trial.whole.observed.size <= MUTUAL
+        for name in self._names if small else self._names[:2]:
+            # a method that cannot take these kernels is none to choose from
+            with catch_warnings(action="ignore"), suppress(ValueError):
+                found[name] = trial.errors(self._make(name).fit_transform(trial.part))
+        return found
+
+    def _best(self, view: str, n_hidden: int) -> str:
+        errors = {name: of[view] for name, of in self.errors_.items() if np.isfinite(of.get(view, np.nan))}
+        return simplest(errors, n_hidden) if errors else USUAL
+
+    def _place(self, X: KernelViews) -> list[Place]:
+        found = {name: completer._place(X) for name, completer in self.completers_.items()}
+        return [found[self.methods_[name]][v] for v, name in enumerate(X.names)]

@@ -1,0 +1,85 @@
+"""Choosing among classifiers of different kinds."""
+
+import numpy as np
+import pytest
+
+import absentia
+from absentia import AbsentClassifier, Chooser, LateFusion, ViewKernels, Views
+from absentia.testing._tools import digits
+
+BASE = AbsentClassifier(None, C=1.0)
+TWO = {"zero": BASE, "fusion": LateFusion(BASE)}
+
+
+def test_chances_are_the_weighted_mean_of_those_that_are_used():
+    views, y = digits(120)
+    fitted = Chooser(TWO).fit(views[:80], y[:80] % 3)
+    used = fitted.weights_by_candidate_
+    assert sum(used.values()) == pytest.approx(1)
+    wanted = sum(w * fitted.estimators_[name].predict_proba(views[80:]) for name, w in used.items())
+    np.testing.assert_allclose(fitted.predict_proba(views[80:]), wanted[:, fitted._turned], atol=1e-12)
+    table = fitted.candidates_
+    assert set(table) == {"zero", "fusion"}
+    assert all(0 < one["accuracy"] <= 1 and one["loss"] > 0 for one in table.values())
+    assert fitted.sentence_.startswith(("the average of zero, fusion", "zero alone", "fusion alone"))
+
+
+def test_who_is_clearly_worse_is_dropped_early():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    curved = np.column_stack([np.cos(np.pi * y), np.sin(np.pi * y)]) * rng.choice([-1, 1], 120)[:, None]
+    ring = np.where(y[:, None] == 1, 3.0, 1.0) * rng.normal(size=(120, 4))
+    views = Views.from_dict({"curved": curved + 0.1 * rng.normal(size=(120, 2)), "ring": ring})
+    linear = AbsentClassifier(None, kernel="linear", C=1.0)
+    fitted = Chooser({"curved": AbsentClassifier(None), "linear": linear}).fit(views, y)
+    assert fitted.candidates_["linear"]["dropped"] == 2
+    assert fitted.weights_by_candidate_ == {"curved": 1.0}
+    assert fitted.sentence_.startswith("curved alone")
+
+
+def test_rare_classes_are_chosen_sooner_with_balance_and_chances_stay():
+    views, y = digits()
+    rare = (y == 3).astype(int)
+    fitted = Chooser({"zero": BASE}).fit(views, rare)
+    chances = np.array([[0.6, 0.4], [0.2, 0.8], [0.95, 0.05]])
+    rate = rare.mean()
+    for balance, wanted in ((0.0, [0, 1, 0]), (0.5, [1, 1, 0]), (1.0, [1, 1, 0])):
+        decided = fitted.set_params(balance=balance)._decided(chances)
+        np.testing.assert_allclose(decided.sum(axis=1), 1)
+        raised = chances / np.array([1 - rate, rate]) ** balance
+        assert raised.argmax(axis=1).tolist() == decided.argmax(axis=1).tolist() == wanted
+    before = fitted.predict_proba(views)
+    fitted.set_params(balance=0.0)
+    np.testing.assert_array_equal(fitted.predict_proba(views), before)
+    np.testing.assert_array_equal(fitted.predict(views), before.argmax(axis=1))
+
+
+def test_a_callback_hears_of_every_fit_and_can_stop():
+    views, y = digits(120)
+    seen = []
+    Chooser(TWO, callback=lambda progress: seen.append(progress)).fit(views, y % 3)
+    assert [one.iteration for one in seen] == list(range(1, len(seen) + 1))
+    assert len(seen) <= 10 == seen[0].max_iter
+
+
+def test_the_library_is_different_for_kernels_and_names_are_checked(tmp_path):
+    views, y = digits(120)
+    assert set(Chooser()._library(views)) == {"cvkt-svm", "cvkt-linear", "fusion", "forest"}
+    kernels = ViewKernels().fit_transform(views)
+    chooser = Chooser(kernel="precomputed")
+    assert set(chooser._library(kernels)) == {"cvkt-svm", "cvkt-mkl", "fusion"}
+    assert Chooser(kernel="cosine")._library(views)["cvkt-svm"].kernel == "cosine"
+    assert Chooser(kernel="cosine")._library(views)["cvkt-linear"].kernel == "linear"
+    with pytest.raises(ValueError, match="no method 'cvkt-swm'; did you mean cvkt-svm"):
+        Chooser(["cvkt-swm"]).fit(views, y % 3)
+    with pytest.raises(ValueError, match="candidates must be 'auto', names or a dict"):
+        Chooser("best").fit(views, y % 3)
+
+
+@pytest.mark.slow
+def test_the_default_library_is_fitted_saved_and_read(tmp_path):
+    views, y = digits(120)
+    fitted = Chooser().fit(views[:80], y[:80] % 3)
+    back = absentia.load(absentia.save(fitted, tmp_path / "c.absentia"))
+    np.testing.assert_array_equal(back.predict_proba(views[80:]), fitted.predict_proba(views[80:]))
+    assert fitted.score(views[80:], y[80:] % 3) > 0.7

@@ -1,0 +1,63 @@
+"""Late fusion."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import absentia
+from absentia import AbsentClassifier, LateFusion, ViewKernels, Views
+from absentia.testing._tools import digits
+
+BASE = AbsentClassifier(None, C=1.0)
+
+
+def test_the_mean_is_the_mean_over_the_views_that_a_sample_has():
+    views, y = digits(120)
+    fitted = LateFusion(BASE).fit(views[:80], y[:80] % 3)
+    new = views[80:]
+    chances = fitted.predict_proba(new)
+    t = 5
+    names = [name for name, has in zip(new.names, new.observed[t], strict=True) if has]
+    each = [fitted._parts[name].chances(new[[t]].select([name]))[0] for name in names]
+    np.testing.assert_allclose(chances[t], np.mean(each, axis=0)[fitted._turned])
+
+
+@pytest.mark.parametrize("rule", ["mean", "skill", "product"])
+def test_contributions_sum_to_what_is_said(rule):
+    views, y = digits(120)
+    fitted = LateFusion(BASE, rule=rule).fit(views, y % 3)
+    parts, chances = fitted.contributions(views), fitted.predict_proba(views)
+    assert parts.shape == (120, 6, 3)
+    np.testing.assert_allclose(parts[~views.observed], 0, atol=1e-12)
+    frequent = np.bincount(y % 3) / 120
+    if rule == "mean":
+        np.testing.assert_allclose(parts.sum(axis=1) + frequent, chances, atol=1e-12)
+    else:
+        odds = np.log(frequent) + parts.sum(axis=1)
+        np.testing.assert_allclose(
+            np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True), chances, atol=1e-12
+        )
+
+
+def test_a_view_of_noise_has_little_skill_and_hardly_counts():
+    rng = np.random.default_rng(0)
+    y = np.arange(100) % 2
+    good, noise = y[:, None] + 0.5 * rng.normal(size=(100, 3)), rng.normal(size=(100, 3))
+    views = Views.from_dict({"good": good, "noise": noise})
+    fitted = LateFusion(rule="skill").fit(views, y)
+    assert fitted.skill_["good"] > 0.4
+    assert fitted.skill_["noise"] < 0.1
+    parts = np.abs(fitted.contributions(views)[:, :, 1]).mean(axis=0)
+    assert parts[1] < 0.1 * parts[0]
+
+
+def test_any_classifier_of_features_will_do_and_kernels_as_well(tmp_path):
+    views, y = digits(120)
+    fitted = LateFusion(LogisticRegression(max_iter=500)).fit(views, y % 3)
+    assert fitted.score(views, y % 3) > 0.8
+    back = absentia.load(absentia.save(fitted, tmp_path / "f.absentia"))
+    np.testing.assert_array_equal(back.predict_proba(views), fitted.predict_proba(views))
+    kernels = ViewKernels().fit_transform(views)
+    a, b = np.arange(80), np.arange(80, 120)
+    by_kernels = LateFusion(BASE).fit(kernels[np.ix_(a, a)], y[a] % 3)
+    assert by_kernels.score(kernels[np.ix_(b, a)], y[b] % 3) > 0.6

@@ -1,0 +1,25 @@
+"""What fusion and stacking share."""
+
+import numpy as np
+
+from absentia import AbsentClassifier, LateFusion
+from absentia.methods.prediction._perview import softmax
+from absentia.testing._tools import digits
+
+
+def test_exponentials_do_not_overflow():
+    np.testing.assert_allclose(
+        softmax(np.array([[1000.0, 1000.0], [0.0, np.log(3)]])), [[0.5, 0.5], [0.25, 0.75]]
+    )
+
+
+def test_an_absent_view_says_what_the_frequencies_say():
+    views, y = digits(120)
+    fitted = LateFusion(AbsentClassifier(None, C=1.0)).fit(views, y % 3)
+    own = fitted._arrangement.rows(views, np.arange(120))
+    said = fitted._said(own)
+    assert said.shape == (6, 120, 3)
+    absent = ~own.observed.T
+    np.testing.assert_allclose(said[absent], np.tile(fitted._frequent, (absent.sum(), 1)))
+    np.testing.assert_array_equal(fitted._speaks(own), own.observed.T)
+    np.testing.assert_allclose(fitted._log_odds(said)[absent], 0, atol=1e-12)

@@ -1,0 +1,59 @@
+"""One classifier per view."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from absentia import AbsentClassifier, ViewKernels
+from absentia.methods.prediction._views import OneView, check_base, held_out, of_view, skill
+from absentia.testing._tools import digits
+
+
+def one_view():
+    views, y = digits(120)
+    rows = np.flatnonzero(views.observed[:, 0])
+    return of_view(views, views.names[0], rows), (y[rows] % 3)
+
+
+def test_classes_that_are_too_rare_in_a_view_keep_their_frequency():
+    X, y = one_view()
+    y = y.copy()
+    y[:2], y[2:] = 3, y[2:] % 3
+    prior = np.bincount(y) / len(y)
+    one = OneView.fit(AbsentClassifier(None, C=1.0), X, y, np.ones(len(y)), prior)
+    assert one.known.tolist() == [0, 1, 2]
+    chances = one.chances(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    np.testing.assert_allclose(chances[:, 3], prior[3], rtol=0.01)
+    assert (
+        OneView.fit(AbsentClassifier(None, C=1.0), X, np.zeros(len(y), int), np.ones(len(y)), prior) is None
+    )
+
+
+def test_others_get_a_table_without_gaps():
+    X, y = one_view()
+    block = X.block(X.names[0]).copy()
+    block[3, 0] = np.nan
+    gapped = type(X).from_dict({X.names[0]: block})
+    prior = np.bincount(y) / len(y)
+    one = OneView.fit(LogisticRegression(max_iter=500), gapped, y, np.ones(len(y)), prior)
+    assert np.isfinite(one.chances(gapped)).all()
+    assert one.means[0] == pytest.approx(np.nanmean(block[:, 0]))
+
+
+def test_held_out_chances_are_of_others_and_worth_less_than_seen_ones():
+    X, y = one_view()
+    prior, weight = np.bincount(y) / len(y), np.ones(len(y))
+    base = AbsentClassifier(None, C=10.0)
+    unseen = held_out(base, X, y, weight, prior)
+    seen = OneView.fit(base, X, y, weight, prior).chances(X)
+    assert 0 < skill(unseen, y, weight, prior) < skill(seen, y, weight, prior) < 1
+    assert skill(np.tile(prior, (len(y), 1)), y, weight, prior) == 0
+
+
+def test_what_cannot_be_a_base_is_refused():
+    views, _ = digits()
+    with pytest.raises(ValueError, match="a classifier with predict_proba"):
+        check_base(3, views)
+    with pytest.raises(ValueError, match="LogisticRegression takes features, but kernels came"):
+        check_base(LogisticRegression(), ViewKernels().fit_transform(views))
