@@ -122,7 +122,9 @@ def test_what_does_not_go_together_is_refused_and_nothing_is_written(folder, tmp
     refused(fit(*weight, "--method", "mkl"), "are numbers, which --method ridge learns from", "c1, c2")
     refused(fit(*weight, "--method", "cox"), "are numbers; times and events are wanted")
     refused(fit("--labels", "clinical.csv:group", "--method", "ridge"), "is to be numbers", "is none")
-    refused(fit(*weight, "--C", "3"), "--C does not apply to method 'ridge'", "--penalty")
+    refused(
+        fit(*weight, "--method", "ridge", "--C", "3"), "--C does not apply to method 'ridge'", "--penalty"
+    )
     refused(fit(*weight, "--method", "forest-regression", "--kernel", "linear"), "--kernel and --log")
     refused(fit(*weight, "--method", "forest-regression", "--C", "1"), "--C does not apply")
     refused(fit(*weight, "--method", "ridge", "--trees", "9"), "does not apply to method 'ridge'")
