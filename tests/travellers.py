@@ -22,7 +22,18 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 import market
 import matrix_market
-from absentia import MIC, MKMC, CombineKernels, MeanFill, MKLRegressor, PMATensorImputer, ViewKernels, Views
+from absentia import (
+    MIC,
+    MKMC,
+    AbsentRegressor,
+    CombineKernels,
+    JoinedRegressor,
+    MeanFill,
+    MKLRegressor,
+    PMATensorImputer,
+    ViewKernels,
+    Views,
+)
 
 N = 48
 SAID = ("predict", "decision_function", "predict_proba", "transform", "score_samples")
@@ -141,6 +152,9 @@ def _all():
         if "probability" in one.get_params():
             found[f"classifier {name}, chances"] = takes, clone(one).set_params(probability="isotonic")
     found["regressor mkl"] = kernels, MKLRegressor()
+    for combine in ("average", "mkl"):
+        found[f"regressor completed, {combine}"] = lambda: cohort()[0], AbsentRegressor(combine=combine)
+    found["regressor forest"] = lambda: cohort()[0], JoinedRegressor(n_trees=10)
     found["mic"] = lambda: cohort()[0].select(["image"]), MIC(n_components=2)
     for kernel in ("linear", "polynomial", "laplacian", "cosine"):
         found[f"kernels {kernel}"] = lambda: cohort()[0], ViewKernels(kernel)

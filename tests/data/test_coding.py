@@ -126,3 +126,20 @@ def test_categories_that_became_other_numbers_are_said_to_be_unknown():
     numbers = TRAIN.assign(sex=[0, 1, 0, 1])
     with pytest.warns(AbsenceWarning, match=r"'sex' has levels that training did not have \('0', '1'\)"):
         coding().of_new(views(numbers))
+
+
+def test_views_that_nobody_has_are_absent_and_strangers_are_left_out():
+    frames = {
+        "a": pd.DataFrame({"x": [1.0, 2.0, 3.0], "sex": ["f", "m", "f"]}),
+        "b": pd.DataFrame({"y": [1.0, 2.0, 5.0]}),
+    }
+    train = Views.from_dict(frames)
+    coding = Coding.learn(train)
+    only = Views.from_dict({"stranger": frames["b"], "b": frames["b"][["y"]]})
+    found = coding.in_views(only)
+    assert found.names == ("a", "b")
+    np.testing.assert_array_equal(found.observed, [[False, True]] * 3)
+    np.testing.assert_array_equal(coding(found).block("b"), coding(train).block("b"))
+    assert coding(found).block("a").shape == (0, coding(train).block("a").shape[1])
+    same = coding.in_views(train)
+    np.testing.assert_array_equal(coding(same).block("a"), coding(train).block("a"))

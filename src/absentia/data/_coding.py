@@ -184,6 +184,22 @@ class Coding:
             warn(sentence, AbsenceWarning)
         return self(X)
 
+    def in_views(self, X: Views) -> Views:
+        """`X` in the views of training: those that it has not are absent, others are left out."""
+        lacked = {name: one for name, one in self.views.items() if name not in X.names}
+        nobody = np.zeros(len(X), dtype=bool)
+        has = [nobody if n in lacked else X.observed[:, X.names.index(n)] for n in self.views]
+        blocks = {**X._blocks, **{n: np.zeros((0, one.width)) for n, one in lacked.items()}}
+        features = {**X._features, **{n: one.columns for n, one in lacked.items()}}
+        return replace(
+            X,
+            names=tuple(self.views),
+            observed=frozen(np.column_stack(has)),
+            _blocks={name: blocks[name] for name in self.views},
+            _features={name: features[name] for name in self.views},
+            _levels={name: {} if name in lacked else X._levels[name] for name in self.views},
+        )
+
     def differences(self, X: Views) -> list[str]:
         """What differs from training, a sentence for each view where something does."""
         pairs = [(name, self.views[name].differences(X)) for name in X.names if name in self.views]

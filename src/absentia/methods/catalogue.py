@@ -64,6 +64,8 @@ _completer = partial(Entry, "completer", "kernels", "kernels")
 _classifier = partial(Entry, "classifier", "kernels", "classes")
 _assembled = partial(Entry, "classifier", "views or kernels", "classes")
 _joined = partial(Entry, "classifier", "features", "classes")
+_regressor = partial(Entry, "regressor", "views or kernels", "numbers")
+_joined_regressor = partial(Entry, "regressor", "features", "numbers")
 _survival = partial(Entry, "survival", "views or kernels", "risks")
 _matrix = partial(Entry, "matrix", "a matrix", "a matrix")
 _labels = partial(Entry, "matrix", "features", "labels")
@@ -348,6 +350,54 @@ CATALOGUE: tuple[Entry, ...] = (
         "learn where no sample of a class has every view",
         {"model": "logistic", "complete_cases": True},
         ("n_trees", "probability", "random_state"),
+    ),
+    _regressor(
+        "ridge",
+        "prediction:AbsentRegressor",
+        "kernels completed by cvkt, ridge regression on their average; the first to try",
+        "",
+        {"completer": "cvkt", "combine": "average"},
+        ("norm", "C"),
+    ),
+    _regressor(
+        "mkl-regression",
+        "prediction:AbsentRegressor",
+        "kernels completed by cvkt, weights of the views learned with a support vector machine",
+        "",
+        {"completer": "cvkt", "combine": "mkl"},
+        ("penalty",),
+    ),
+    _joined_regressor(
+        "forest-regression",
+        "prediction:JoinedRegressor",
+        "a random forest on all features side by side, absent ones as they are; few assumptions",
+        "learn from kernels, or say numbers beyond those of training",
+        {"model": "forest"},
+        ("complete_cases", "alpha"),
+    ),
+    _joined_regressor(
+        "boosting-regression",
+        "prediction:JoinedRegressor",
+        "boosted trees on all features side by side, absent ones as they are; hundreds of samples",
+        "learn from kernels, or from a few dozen samples",
+        {"model": "boosting"},
+        ("complete_cases", "alpha"),
+    ),
+    _joined_regressor(
+        "linear-regression",
+        "prediction:JoinedRegressor",
+        "ridge regression on all features side by side, absent ones the mean; quick, easy to read",
+        "learn from kernels, or what is curved",
+        {"model": "ridge"},
+        ("complete_cases", "n_trees", "random_state"),
+    ),
+    _regressor(
+        "ridge-zero",
+        "prediction:AbsentRegressor",
+        "baseline: ridge regression on the average of kernels in which absent views are zero",
+        "",
+        {"completer": None, "combine": "average"},
+        ("norm", "C", "random_state"),
     ),
     _survival(
         "cox",

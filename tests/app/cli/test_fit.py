@@ -353,8 +353,8 @@ def test_bad_tables_of_labels_get_one_sentence_and_exit_code_2(tmp_path, content
 ARRAYS = [
     (np.zeros(5), "labels of shape (5,) for 6 samples"),
     (np.zeros((6, 1)), "labels of shape (6, 1)"),
-    (np.linspace(0, 1, 6), "are numbers; absentia fit learns classes"),
-    (np.array([1, np.inf, 1, 2, 2, 2]), "are numbers; absentia fit learns classes"),
+    (np.linspace(0, 1, 6), "6 sample(s) with a number and a view; at least 10"),
+    (np.array([1, np.inf, 1, 2, 2, 2]), "1 number(s) are infinite"),
     (np.zeros(6, complex), "labels are complex128"),
     (np.array([{}] * 6, dtype=object), "pickled Python objects"),
 ]

@@ -76,7 +76,7 @@ def test_fusion_options_and_json(folder, tmp_path):
     said = run(*command, "--alpha", "2", "--ties", "efron", "-o", tmp_path / "f.npz", "--json", cwd=folder)
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
-    assert found["alpha"] == {"a": 2.0, "b": 2.0}
+    assert found["alpha"] == {"a": 2.0, "b": 2.0, "presence": 2.0}
     assert found["method"] == "cox-fusion"
     own = found["cross-validated concordance"]["cox-fusion"]
     assert own["low"] < own["value"] < own["high"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from absentia.app.cli._flags import method_table, with_flags
+from absentia.app.cli._flags import method_groups, method_table, with_flags
 from absentia.methods.catalogue import CATALOGUE, offered
 from command import refused, run
 
@@ -14,7 +14,7 @@ def wide_terminal(monkeypatch):
 
 @pytest.mark.parametrize("verb", ["complete", "fit"])
 def test_help_names_every_flag_of_every_method(verb):
-    families = ("completer", "matrix") if verb == "complete" else ("classifier",)
+    families = ("completer", "matrix") if verb == "complete" else ("classifier", "regressor", "survival")
     text = run(verb, "--help").stdout
     for entry in offered(*families).values():
         for flag in entry.parameters():
@@ -61,3 +61,13 @@ def test_the_list_says_when_what_not_and_which_flags():
     cells = "\n".join(rows.columns[1]._cells)
     for words in ("hard to beat", "cannot learn from kernels", "takes features, not kernels", "--tol"):
         assert words in cells
+
+
+def test_what_is_listed_stands_under_what_it_learns():
+    text = run("fit", "--list").stdout
+    lines = [line.split("  ")[0].strip() for line in text.splitlines()]
+    places = [lines.index(word) for word in ("classes", "numbers", "ridge", "survival", "cox")]
+    assert places == sorted(places)
+    for family in ("classifier", "regressor", "survival"):
+        assert set(offered(family)) <= set(lines)
+    assert len(method_groups({"a": offered("matrix"), "b": offered("survival")}).renderables) == 4

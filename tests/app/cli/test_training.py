@@ -41,7 +41,7 @@ def test_small_classes_and_samples_without_a_label_are_left_out_and_counted(fold
 
 
 def test_labels_that_are_no_classes_are_said_to_be_so(folder):
-    with pytest.raises(ValueError, match=r"labels 'labels.csv:age' are numbers; .* MKLRegressor"):
+    with pytest.raises(ValueError, match=r"labels 'labels.csv:age' are numbers, which --method ridge"):
         read_training(folder, Source(), "labels.csv:age")
     with pytest.raises(ValueError, match="times and events"):
         read_training(folder, Source(), "labels.csv:time,event")
@@ -81,3 +81,22 @@ def test_ids_that_differ_in_writing_are_pointed_at_here_too(folder):
     with pytest.warns(AbsenceWarning) as said:
         read_training(folder, Source(), "labels.csv:y")
     assert any("S4" in str(one.message) and "s4" in str(one.message) for one in said)
+
+
+def test_numbers_are_learned_from_where_they_are_wanted(folder):
+    training = read_training(folder, Source(), "labels.csv:age", kinds=("classes", "numbers"))
+    assert training.kind == "numbers"
+    assert training.y.dtype == float
+    assert training.dropped == {"without a number": 0, "with a number but without any view": 0}
+    whole = pd.read_csv(folder / "labels.csv", index_col=0).assign(grade=np.arange(20) % 4)
+    whole.to_csv(folder / "labels.csv")
+    assert read_training(folder, Source(), "labels.csv:grade").kind == "classes"
+    graded = read_training(folder, Source(), "labels.csv:grade", kinds=("numbers",))
+    assert (graded.kind, graded.y.max()) == ("numbers", 3.0)
+    with pytest.raises(ValueError, match="is to be numbers, and 'u' is none"):
+        read_training(folder, Source(), "labels.csv:y", kinds=("numbers",))
+    with pytest.raises(ValueError, match="are classes; times and events are wanted"):
+        read_training(folder, Source(), "labels.csv:y", kinds=("survival",))
+    whole.assign(same=3.5).to_csv(folder / "labels.csv")
+    with pytest.raises(ValueError, match=r"labels 'labels.csv:same': all 20 numbers are 3.5"):
+        read_training(folder, Source(), "labels.csv:same", kinds=("numbers",))

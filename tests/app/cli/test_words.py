@@ -11,6 +11,7 @@ from absentia.app.cli._words import (
     indefinite_sentences,
     made_with,
     parameters_in_words,
+    say_what_is_next,
     say_where,
 )
 
@@ -41,3 +42,11 @@ def test_concerns_name_absence_missing_values_and_kernels_that_are_none():
     assert concerns(views) == [
         "values missing inside observed samples (a 1); kernels take the feature's mean"
     ]
+
+
+def test_what_to_do_with_a_model_is_said_last(capsys):
+    say_what_is_next(Path("m.absentia"), Path("m.html"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["model: m.absentia", "report: m.html"]
+    assert lines[2].startswith("next:  ")
+    assert lines[2].endswith("predict m.absentia NEW -o predicted.csv")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render
-from absentia.app.report._charts import iteration_ticks, objective, remaining
+from absentia.app.report._charts import iteration_ticks, objective, remaining, round_step
 from pages import Page
 from stories import make_story
 
@@ -42,3 +42,8 @@ def test_ticks_are_few_and_inside(last):
     assert ticks == sorted(set(ticks))
     assert ticks[-1] <= last
     assert len(ticks) <= 8
+
+
+@pytest.mark.parametrize(("span", "step"), [(6, 1), (7, 2), (0.5, 0.1), (1234, 500), (30, 5)])
+def test_steps_are_round_and_few(span, step):
+    assert round_step(span) == pytest.approx(step)

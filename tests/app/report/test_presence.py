@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render
-from absentia.app.report._presence import TOP_PATTERNS, presence, runs
+from absentia.app.report._presence import TOP_PATTERNS, alike, presence, runs
 from stories import make_story
 
 pytest.importorskip("jinja2")
@@ -55,3 +55,15 @@ def test_many_patterns_are_summed_up():
     text = render(story)
     assert "and 1\u202f093 more patterns, with 1\u202f093 samples between them" in text
     assert text.count('<svg class="dots"') == TOP_PATTERNS
+
+
+def test_samples_with_the_same_views_stand_together_and_the_rest_last():
+    rng = np.random.default_rng(0)
+    observed = rng.random((300, 5)) < 0.6
+    found = list(alike(observed, list("abcde")))
+    assert len(found) == 9
+    assert sum(members.sum() for _, _, members in found) == 300
+    for _, mask, members in found[:-1]:
+        assert (observed[members] == mask).all()
+    assert found[-1][0].endswith("other patterns together")
+    assert not found[-1][1].size

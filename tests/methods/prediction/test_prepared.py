@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia import CVKT, KernelViews, ViewKernels
+from absentia import CVKT, AbsentClassifier, KernelViews, ViewKernels, Views
 from absentia.data import Presence
 from absentia.methods.prediction._prepared import Prepared, as_completer
 from absentia.testing._tools import digits
@@ -60,3 +60,48 @@ def test_own_values_that_a_file_has_not_are_the_training_mean():
     for name in rows.names:
         np.testing.assert_allclose(found.diagonal(name), wanted.diagonal(name))
         np.testing.assert_allclose(found.block(name), wanted.block(name))
+
+
+def test_who_has_which_view_is_a_kernel_of_its_own():
+    views, _ = digits()
+    tables = {name: np.nan_to_num(views.padded(name, np.arange(len(views)))) for name in views.names[:3]}
+    keep = np.ones((len(views), 3), dtype=bool)
+    keep[::3, 0] = keep[1::4, 1] = False
+    views = Views.from_dict(tables, observed=keep)
+    for completer in ("mean", None):
+        prepared = Prepared(completer=completer, presence=True)
+        K, plain = prepared.fit(views[:40]), Prepared(completer=completer).fit(views[:40])
+        assert K.names == (*views.names, "presence")
+        Z = keep[:40, :2] * 1.0  # the third is had by all
+        Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+        Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+        np.testing.assert_allclose(K.block("presence"), Z @ Z.T, atol=1e-12)
+        np.testing.assert_array_equal(K.observed[:, :3], plain.observed)
+        np.testing.assert_array_equal(K.block(views.names[0]), plain.block(views.names[0]))
+        rows = prepared.rows(views[:40])  # of samples that were there: the same again
+        np.testing.assert_allclose(rows.block("presence"), Z @ Z.T, atol=1e-12)
+        some = prepared.rows(views.select(views.names[1:])[40:])
+        assert some.shape == (len(views) - 40, 40)
+        assert some.names == K.names
+
+
+def test_there_is_none_where_nobody_lacks_anything_and_its_name_is_free():
+    views, _ = digits()
+    tables = {name: np.nan_to_num(views.padded(name, np.arange(len(views)))) for name in views.names[:2]}
+    full = Views.from_dict(tables)
+    assert Prepared(presence=True).fit(full).names == full.names
+    named = full.renamed({full.names[0]: "presence"}).hide(np.arange(len(full))[:, None] < [len(full), 30])
+    assert Prepared(presence=True).fit(named).names[-1] == "presence2"
+
+
+@pytest.mark.parametrize("combine", ["average", "mkl"])
+def test_a_classifier_reads_who_has_which_view_where_it_is_asked_to(combine):
+    rng = np.random.default_rng(0)
+    y = rng.random(90) < 0.5
+    X = Views.from_list([rng.normal(size=(90, 3)) for _ in range(2)])
+    X = X.hide(np.column_stack([np.ones(90, bool), y ^ (rng.random(90) < 0.1)]))
+    model = AbsentClassifier(combine=combine, presence=True).fit(X[:60], y[:60])
+    assert model.score(X[60:], y[60:]) > 0.8
+    assert model.weights_.shape == (2,)
+    assert model.contributions(X[60:]).shape == (30, 2, 2)
+    assert AbsentClassifier(combine=combine).fit(X[:60], y[:60]).score(X[60:], y[60:]) < 0.8

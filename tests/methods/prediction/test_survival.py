@@ -49,7 +49,7 @@ def test_the_average_is_a_cox_model_on_completed_kernels():
     K = combines.fit_transform(completes.fit_transform(makes.fit_transform(X[:60])))
     rows = combines.transform(completes.transform(makes.transform(X[60:])))
     wanted = fit_cox(np.asarray(K), Survival(y["time"][:60], y["event"][:60]), 2.0)
-    model = AbsentSurvival(absentia.CVKT(), alpha=2.0).fit(X[:60], y[:60])
+    model = AbsentSurvival(absentia.CVKT(), alpha=2.0, presence=False).fit(X[:60], y[:60])
     np.testing.assert_allclose(model.predict(X[60:]), wanted.risk(np.asarray(rows)), atol=1e-6)
     np.testing.assert_allclose(
         model.predict_survival_function(X[60:], [0.3])[:, 0],
@@ -64,7 +64,7 @@ def test_fusion_is_the_weighted_mean_over_the_views_that_a_sample_has():
     found = fused(risks, observed, np.array([0.3, 0.1]), np.array([2.0, 10.0]))
     np.testing.assert_allclose(found, [(0.3 * 1 + 0.1 * 3) / 0.4, 2.0, 0.0])
     X, y = patients()
-    model = AbsentSurvival(combine="fusion", alpha=3.0).fit(X, y)
+    model = AbsentSurvival(combine="fusion", alpha=3.0, presence=False).fit(X, y)
     only = model._model
     assert isinstance(only, Fused)
     assert model.weights_["a"] > model.weights_["noise"]
@@ -73,7 +73,7 @@ def test_fusion_is_the_weighted_mean_over_the_views_that_a_sample_has():
     K = ViewKernels().fit_transform(X).block("a")
     own = fit_cox(np.asarray(K), Survival(y["time"][has], y["event"][has]), 3.0)
     hidden = X.hide(X.observed & np.array([True, False, False]))
-    place = model._prepared._makes.names_in_.index("a")
+    place = model._prepared.makes.names_in_.index("a")
     assert list(model.weights_) == ["a", "b", "noise"]
     expected = model._model.slope * own.risk(K) / only.spreads[place]
     np.testing.assert_allclose(model.predict(hidden)[has], expected, atol=1e-6)
@@ -118,7 +118,7 @@ def test_kernels_are_learned_from_as_the_views_that_they_are_of(combine):
     if combine == "average":
         np.testing.assert_allclose(model.predict(rows), of_views, atol=1e-6)
     else:  # kernels have another order of their own than features, and so other folds and weights
-        assert np.corrcoef(model.predict(rows), of_views)[0, 1] > 0.98
+        assert np.corrcoef(model.predict(rows), of_views)[0, 1] > 0.95
     assert isinstance(K, KernelViews)
     assert clone(model).__sklearn_tags__().input_tags.pairwise
     assert not AbsentSurvival().__sklearn_tags__().input_tags.pairwise
@@ -176,7 +176,7 @@ def test_categories_weigh_as_they_do_in_kernels():
     rng = np.random.default_rng(3)
     sexes = pd.DataFrame({"sex": np.where(rng.random(50) < 0.5, "f", "m"), "age": rng.normal(size=50)})
     mixed = Views.from_dict({"a": X.to_frame("a"), "who": sexes.set_index(X.ids)})
-    model = AbsentSurvival(None, alpha=5.0).fit(mixed, y)
+    model = AbsentSurvival(None, alpha=5.0, presence=False).fit(mixed, y)
     K = np.asarray(CombineKernels().fit_transform(ViewKernels().fit_transform(mixed)))
     wanted = fit_cox(K, Survival(y["time"], y["event"]), 5.0).risk(K)
     np.testing.assert_allclose(model.predict(mixed), wanted, atol=1e-6)
@@ -218,3 +218,46 @@ def test_views_that_all_new_samples_lack_may_be_left_out_and_strangers_are_ignor
         model.predict(more.select(["else"]))
     with pytest.raises((TypeError, ValueError), match="Views"):
         model.predict(np.eye(3))
+
+
+def examined(n=120, seed=0):
+    """Patients whose features tell nothing; who has the second view is about to have an event."""
+    rng = np.random.default_rng(seed)
+    X = Views.from_list([rng.normal(size=(n, 3)), rng.normal(size=(n, 3))])
+    has = rng.random(n) < 0.5
+    time = rng.exponential(np.where(has, 0.2, 2.0))
+    return X.hide(np.column_stack([np.ones(n, bool), has])), np.column_stack([time, np.ones(n)])
+
+
+@BOTH
+def test_who_has_which_view_counts_unless_told_otherwise(combine):
+    X, y = examined()
+    knows = AbsentSurvival(combine=combine).fit(X[:80], y[:80])
+    assert knows.score(X[80:], y[80:]) > 0.65
+    assert AbsentSurvival(combine=combine, presence=False, alpha=5.0).fit(X[:80], y[:80]).score(
+        X[80:], y[80:]
+    ) < knows.score(X[80:], y[80:])
+    if combine == "fusion":
+        assert list(knows.weights_) == ["view0", "view1", "presence"]
+        assert knows.weights_["presence"] == max(knows.weights_.values())
+        assert not knows.unusable(X).any()
+
+
+@BOTH
+def test_where_nobody_lacks_anything_presence_changes_nothing(combine):
+    X, y = patients(50)
+    full = Views.from_dict({name: np.nan_to_num(X.padded(name, np.arange(50))) for name in X.names})
+    one = AbsentSurvival(combine=combine, alpha=5.0).fit(full, y)
+    other = AbsentSurvival(combine=combine, alpha=5.0, presence=False).fit(full, y)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_a_model_from_before_there_was_a_choice_says_what_it_said(tmp_path):
+    X, y = patients(50)
+    model = AbsentSurvival(alpha=5.0, presence=False).fit(X, y)
+    said = model.predict(X)
+    del model.presence
+    for name in ("presence", "_told"):
+        delattr(model._prepared, name)
+    back = absentia.load(absentia.save(model, tmp_path / "old.absentia"))
+    np.testing.assert_array_equal(back.predict(X), said)

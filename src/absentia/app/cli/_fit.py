@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,9 +19,11 @@ import absentia
 from absentia import experiment
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report, check_threads, price_of
+from absentia.app.cli._fit_numbers import METHODS as NUMBERS
+from absentia.app.cli._fit_numbers import fit_numbers
 from absentia.app.cli._fit_survival import METHODS as SURVIVAL
 from absentia.app.cli._fit_survival import Order, fit_survival, is_survival
-from absentia.app.cli._flags import List, method_table, with_flags
+from absentia.app.cli._flags import List, method_groups, with_flags
 from absentia.app.cli._inspect import JSON
 from absentia.app.cli._read import read_in_words
 from absentia.app.cli._source import (
@@ -34,8 +36,8 @@ from absentia.app.cli._source import (
     check_kernel_names,
     kernels_in_words,
 )
-from absentia.app.cli._training import Training, read_training
-from absentia.app.cli._words import call, made_with, parameters_in_words, say, say_json, say_where
+from absentia.app.cli._training import Learned, Training, read_training
+from absentia.app.cli._words import made_with, parameters_in_words, say, say_json, say_what_is_next
 from absentia.core import Array, at_most
 from absentia.experiment import Plan, Validation
 from absentia.methods import models
@@ -47,10 +49,11 @@ if TYPE_CHECKING:
 
 METHODS = offered("classifier")
 USUAL = "auto"
+KINDS: tuple[Learned, ...] = ("classes", "numbers")  # of labels; the second if no method is asked for
 AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
 
 OUTPUT = Parameter(name=["--output", "-o"], help="The model, .absentia or .npz; it holds no code.")
-METHOD = Parameter(help="How to learn; see --list. For --labels FILE:TIME,EVENT cox or cox-fusion.")
+METHOD = Parameter(help="How to learn; see --list. Of numbers by default ridge, of FILE:TIME,EVENT cox.")
 PRICE = Parameter(name="--C", help="Price of a training error, or cv to choose it by cross-validation.")
 REPORT = Parameter(name="--report", help="Where to write the HTML report; by default beside the model.")
 NO_REPORT = Parameter(
@@ -60,7 +63,7 @@ NO_REPORT = Parameter(
 )
 
 
-@with_flags([*METHODS.values(), *SURVIVAL.values()])
+@with_flags([*METHODS.values(), *NUMBERS.values(), *SURVIVAL.values()])
 def fit(
     data: Annotated[Path | None, Parameter(name="DATA", help=DATA)] = None,
     /,
@@ -80,28 +83,28 @@ def fit(
     list_methods: List = False,
     flags: dict[str, str],
 ) -> None:
-    """Learn to classify samples from the views they have, and write the model.
+    """Learn classes, numbers or survival of samples from the views they have, and write the model.
 
-    By default several kinds of methods are tried on held-out samples, and used together.
+    By default several kinds of methods for classes are tried on held-out samples, and used together.
+    Ctrl-C stops; nothing is written then.
 
     Example: absentia fit breast/ --labels labels.csv:subtype -o model.absentia
-
-    Ctrl-C stops; nothing is written then.
     """
     if list_methods:
-        return out.print(method_table(METHODS))
+        return out.print(method_groups({"classes": METHODS, "numbers": NUMBERS, "survival": SURVIVAL}))
     if data is None or output is None:
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
-    check_threads(threads)
-    check_kernel_names(kernel)
+    _check_words(threads, kernel)
     page = _report_place(data, output, labels, report, no_report)
-    if is_survival(method, USUAL, data, source, labels):
-        order = Order(data, labels, output, page, source, kernel, log, threads, json)
-        return fit_survival(order, method, flags, C)
+    order = Order(data, labels, output, page, source, kernel, log, threads, json)
+    if other := _of_another_kind(order, method):
+        return other(order, method, flags, C)
     entry = find(method, "classifier")
     plan = _plan(entry, entry.read(flags), probability, C)
     with warnings_kept() as remarks:
-        training = read_training(data, source, labels, kernel, log)
+        training = read_training(data, source, labels, kernel, log, kinds=KINDS[: 1 + (method == USUAL)])
+        if training.kind == "numbers":
+            return fit_numbers(order, None, flags, C, (training, remarks))
         with at_most(threads, len(training.y)):
             model, judged = _learn(method, plan, training, validate=page is not None)
     model = replace(model, about=_about(method, data, training, judged))
@@ -110,8 +113,20 @@ def fit(
     if json:
         return say_json(_as_json(method, model, training, judged, output, page))
     _say_how_it_went(method, plan, model, training, judged)
-    say_where(model=output, report=page)
-    return say(f"next:  {call('predict', output)} NEW -o predicted.csv")
+    return say_what_is_next(output, page)
+
+
+def _check_words(threads: int | None, kernels: Sequence[str]) -> None:
+    """Refuse, before any work, what means nothing."""
+    check_threads(threads)
+    check_kernel_names(kernels)
+
+
+def _of_another_kind(order: Order, method: str) -> Callable[..., None] | None:
+    """What learns something else than classes, if the method or the names of the labels ask for it."""
+    if is_survival(method, USUAL, order.data, order.source, order.labels):
+        return fit_survival
+    return fit_numbers if method in NUMBERS else None
 
 
 def _plan(entry: Entry, options: dict[str, Any], probability: bool, C: str) -> Plan:

@@ -17,7 +17,7 @@ import absentia
 from absentia import experiment
 from absentia.app.cli._source import Source, find_labels, kernels_in_words
 from absentia.app.cli._training import Training, read_training
-from absentia.app.cli._words import call, made_with, parameters_in_words, say, say_json, say_where
+from absentia.app.cli._words import made_with, parameters_in_words, say, say_json, say_what_is_next
 from absentia.core import at_most
 from absentia.data.survival import Survival
 from absentia.experiment import Outlook
@@ -69,25 +69,25 @@ def fit_survival(order: Order, method: str, flags: Mapping[str, str], C: str = "
     options = entry.read(flags)
     with warnings_kept() as remarks:
         training = read_training(
-            order.data, order.source, order.labels, order.kernel, order.log, survival=True
+            order.data, order.source, order.labels, order.kernel, order.log, kinds=("survival",)
         )
         kernel = training.kernels if isinstance(training.data, absentia.Views) else "precomputed"
         model = entry.make(kernel=kernel, **options)
         with at_most(order.threads, len(training.y)):
             outlook = _learn(entry.name, model, training, order.page is not None)
     about = _about(entry, order.data, training, outlook)
-    _write(order, model, about, _story(order, entry, model, training, outlook, remarks))
+    story = _story(order, entry, model, training, outlook, remarks)
+    write_both(order, model, about, None if story is None else page_of(story))
     if order.json:
         return say_json(_as_json(entry, order, model, training, outlook))
     _say_how_it_went(entry, model, training, outlook)
-    say_where(model=order.output, report=order.page)
-    return say(f"next:  {call('predict', order.output)} NEW -o predicted.csv")
+    return say_what_is_next(order.output, order.page)
 
 
 def _learn(name: str, model: AbsentSurvival, training: Training, validate: bool) -> Outlook | None:
     from absentia.methods.prediction import AbsentSurvival
 
-    simple = AbsentSurvival(None, kernel=model.kernel, alpha=model.alpha, ties=model.ties)
+    simple = AbsentSurvival(None, kernel=model.kernel, alpha=model.alpha, ties=model.ties, presence=False)
     methods = {name: model, ZERO: simple}
     folds = min(5, int(training.y[:, 1].sum())) if validate else 0
     with step_bar(name, 1 + folds * len(methods)) as tick:
@@ -100,15 +100,18 @@ def _learn(name: str, model: AbsentSurvival, training: Training, validate: bool)
     return judged
 
 
-def _write(
-    order: Order, model: AbsentSurvival, about: Mapping[str, Any], story: SurvivalStory | None
-) -> None:
-    """The page is made before anything is written: what cannot be shown is not there by half."""
+def page_of(story: SurvivalStory) -> str:
     from absentia.app import report
 
-    html = None if story is None else report.render_survival(story)
+    return report.render_survival(story)
+
+
+def write_both(order: Order, model: Any, about: Mapping[str, Any], html: str | None) -> None:
+    """The page is made before anything is written: what cannot be shown is not there by half."""
     models.save(model, order.output, about)
     if html is not None and order.page is not None:
+        from absentia.app import report
+
         report.save(html, order.page)
 
 

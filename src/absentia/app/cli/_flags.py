@@ -10,6 +10,7 @@ from absentia.app._terminal import printable
 
 # isort: split
 from cyclopts import Group, Parameter
+from rich.console import Group as Lines
 from rich.table import Table
 
 from absentia.methods.catalogue import Entry
@@ -77,6 +78,14 @@ def _plain(words: str) -> str:
     """Words without the marks of reStructuredText."""
     words = re.sub(r":\w+:`~?([^`]*)`", r"\1", words)
     return re.sub(r"``?([^`]*)``?", r"\1", words)
+
+
+def method_groups(groups: Mapping[str, Mapping[str, Entry]]) -> Lines:
+    """Methods by what they learn, each group under a heading."""
+    parts: list[Any] = []
+    for heading, entries in groups.items():
+        parts += [f"[bold]{heading}[/]" if not parts else f"\n[bold]{heading}[/]", method_table(entries)]
+    return Lines(*parts)
 
 
 def method_table(entries: Mapping[str, Entry]) -> Table:

@@ -14,6 +14,7 @@ from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_threads
 from absentia.app._terminal import err, out, printable, step_bar
 from absentia.app.cli._inspect import JSON
+from absentia.app.cli._predict_numbers import numbers_header, numbers_lines, tells_numbers
 from absentia.app.cli._predict_survival import survival_header, survival_lines, tells_survival
 from absentia.app.cli._source import DATA, Source, Threads, containers
 from absentia.app.cli._words import STANDARD, say_json, say_where
@@ -56,8 +57,8 @@ def predict(
     Example: absentia predict model.absentia newpatients/ -o predicted.csv
 
     Columns: id, predicted, `probability=<class>` (or score, without probabilities), `view=<name>` (1 = had
-    it), flag (empty if there is nothing to say); of survival, risk (higher is worse) and `survival=<time>`
-    instead of classes.  An id or a class that a spreadsheet would take for a
+    it), flag (empty if there is nothing to say); of numbers, predicted alone; of survival, risk (higher is
+    worse) and `survival=<time>` instead of classes.  An id or a class that a spreadsheet would take for a
     formula (= + - @ first) stands behind an apostrophe.
     """
     check_threads(threads)
@@ -89,20 +90,22 @@ def predict(
 
 
 def _done(model: Model) -> str:
+    if tells_numbers(model.classifier):
+        return "with a number"
     return "with a risk" if tells_survival(model.classifier) else "classified"
 
 
 def load_model(path: Path) -> Model:
-    """A model of classes or survival; a pipeline of ours with a classifier is one too, in Python."""
+    """A fitted model; a pipeline of ours with a classifier is one too, in Python."""
     from absentia.methods import models
 
     fitted = models.load(path)
-    if tells_survival(fitted):
+    if tells_survival(fitted) or tells_numbers(fitted):
         return models.Model(fitted)
     if not isinstance(fitted, models.Model):
         raise ValueError(
-            f"{path}: holds a {type(fitted).__name__}, which is no model of classes; make one with "
-            "absentia fit, or use it in Python: absentia.load(path)"
+            f"{path}: holds a {type(fitted).__name__}, which is no model of classes, numbers or "
+            "survival; make one with absentia fit, or use it in Python: absentia.load(path)"
         )
     return fitted
 
@@ -172,8 +175,11 @@ def write_into(output: Path, model: Model, data: Views | KernelViews, *, file: P
     from absentia import files
 
     lines = [line for block in _by_block(model, data) for line in block]
+    figures = {"risk", "predicted"} if tells_numbers(model.classifier) else {"risk"}
     columns = {
-        f"absentia_{name}": [float(line[k]) if "=" in name or name == "risk" else line[k] for line in lines]
+        f"absentia_{name}": [
+            float(line[k]) if "=" in name or name in figures else line[k] for line in lines
+        ]
         for k, name in enumerate(prediction_header(model))
         if name != "id" and not name.startswith("view=")
     }
@@ -205,6 +211,8 @@ def prediction_header(model: Model) -> list[str]:
     """The first line of the table of predictions."""
     if tells_survival(model.classifier):
         return survival_header(model)
+    if tells_numbers(model.classifier):
+        return numbers_header(model)
     classes = model.classes.tolist()
     if hasattr(model.classifier, "predict_proba"):
         numbers = [f"probability={label}" for label in classes]
@@ -221,6 +229,9 @@ def prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[A
 
     if tells_survival(model.classifier):
         yield from survival_lines(model, rows, _had(model, rows))
+        return
+    if tells_numbers(model.classifier):
+        yield from numbers_lines(model, rows, _had(model, rows))
         return
     classifier, chances = model.classifier, hasattr(model.classifier, "predict_proba")
     with np.errstate(all="ignore"):  # what is not finite is refused below

@@ -170,8 +170,8 @@ def number_sentences(data: Views | KernelViews) -> list[str]:
     return found
 
 
-def find_labels(path: Path, source: Source, opened: Opened, said: str | None) -> Labels:
-    """Labels as the call names them, or as the manifest does."""
+def find_labels(path: Path, source: Source, opened: Opened, said: str | None, kind: Any = None) -> Labels:
+    """Labels as the call names them, or as the manifest does; of that `kind`, or what they look like."""
     from absentia import files
     from absentia.core import warn
     from absentia.data import AbsenceWarning
@@ -179,7 +179,7 @@ def find_labels(path: Path, source: Source, opened: Opened, said: str | None) ->
     where = said if said is not None else opened.labels
     if where is None:
         raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
-    found = files.read_labels(where, opened, path, id=source.id)
+    found = files.read_labels(where, opened, path, id=source.id, kind=kind)
     for view, column in found.telling:
         warn(
             f"column {column!r} of view {view!r} has the name of the label and tells it; leave it out, "

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -28,10 +28,20 @@ if TYPE_CHECKING:
     from absentia.kernels import ViewKernels
 
 OTHERWISE = {
-    "numbers": "numbers; absentia fit learns classes, and MKLRegressor numbers, in Python",
+    "numbers": "numbers, which --method ridge learns from (others: --list); if they are codes of classes, "
+    "write them as words (c1, c2)",
     "survival": "times and events, which --method cox or cox-fusion learns from",
     "multilabel": "several labels; absentia fit learns one, and PMAClassifier several, in Python",
 }
+
+
+WANTED = {
+    "numbers": "one number for each sample is wanted: --labels FILE:COLUMN",
+    "survival": "times and events are wanted: --labels FILE:TIME,EVENT",
+}
+#: What samples that are not learned from lack.
+LACKED = {"numbers": ("a number", "a number"), "survival": ("a time or an event", "a time")}
+Learned = Literal["classes", "numbers", "survival"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +54,7 @@ class Training:
     n_all: int
     dropped: dict[str, int]
     notes: tuple[str, ...] = ()
+    kind: Learned = "classes"
 
 
 def read_training(
@@ -53,26 +64,26 @@ def read_training(
     kernels: Sequence[str] = (),
     logs: Sequence[str] = (),
     *,
-    survival: bool = False,
+    kinds: Sequence[Learned] = ("classes",),
 ) -> Training:
-    """Samples with a label (or, asked so, a time and an event) and a view; who has not is warned of."""
+    """Samples with a view and a label of one of these kinds; who has not is warned of.
+
+    Where numbers alone are wanted, labels that look like classes are numbers if they can be.
+    """
     with warnings.catch_warnings():
         # who has nothing is said below, in terms of what is learned from; all else is for the user
         warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
         opened = source.open(path)
-    found = find_labels(path, source, opened, labels)
-    if survival and found.kind != "survival":
-        raise ValueError(
-            f"{path}: labels {labels or 'of the manifest'!r} are {found.kind}; times and events are "
-            "wanted: --labels FILE:TIME,EVENT"
-        )
-    if not survival and found.kind != "classes":
-        raise ValueError(f"{path}: labels {labels or 'of the manifest'!r} are {OTHERWISE[found.kind]}")
+    found = find_labels(path, source, opened, labels, "numbers" if kinds == ("numbers",) else None)
+    called = f"{path}: labels {labels or 'of the manifest'!r}"
+    kind = _expected(found, kinds, called)
     data = found.without(opened.data)
     makes = view_kernels(opened, kernels, logs)
     if isinstance(data, KernelViews) and (kernels or logs):
         raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
-    kept, dropped = (_followed if survival else _kept)(data, found, labels or str(path))
+    kept, dropped = (
+        _kept(data, found, labels or str(path)) if kind == "classes" else _measured(data, found, called)
+    )
     for why, count in dropped.items():
         if count:
             warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
@@ -84,7 +95,17 @@ def read_training(
     for sentence in odd:
         warn(sentence, AbsenceWarning)
     notes = (*opened.notes, f"labels: {label_sentence(found)}")
-    return Training(used, found.values[kept], makes, len(data), dropped, notes)
+    return Training(used, found.values[kept], makes, len(data), dropped, notes, kind)
+
+
+def _expected(found: Labels, kinds: Sequence[Learned], what: str) -> Learned:
+    """What the labels are, if that is one of the kinds that are wanted."""
+    for kind in kinds:
+        if found.kind == kind:
+            return kind
+    if "classes" in kinds:
+        raise ValueError(f"{what} are {OTHERWISE[found.kind]}")
+    raise ValueError(f"{what} are {found.kind}; {WANTED[kinds[0]]}")
 
 
 def _kept(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
@@ -115,16 +136,19 @@ def _kept(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, 
     return kept, dropped
 
 
-def _followed(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
-    """The same of times and events."""
+def _measured(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
+    """The same of numbers, and of times and events."""
     blind = ~data.observed.any(axis=1)
     kept = np.flatnonzero(labels.known & ~blind)
     try:
-        experiment.check_events(labels.values[kept])
+        (experiment.check_events if labels.kind == "survival" else experiment.numbers.check_numbers)(
+            labels.values[kept]
+        )
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
+    all_of_it, first = LACKED[labels.kind]
     dropped = {
-        "without a time or an event": int((~labels.known).sum()),
-        "with a time but without any view": int((labels.known & blind).sum()),
+        f"without {all_of_it}": int((~labels.known).sum()),
+        f"with {first} but without any view": int((labels.known & blind).sum()),
     }
     return kept, dropped

@@ -61,6 +61,12 @@ def say_where(**places: Path | None) -> None:
             say(f"[bold]{what.replace('_', ' ')}[/]: {escape(str(path))}")
 
 
+def say_what_is_next(model: Path, report: Path | None) -> None:
+    """Where a model and its report are, and what to do with it."""
+    say_where(model=model, report=report)
+    say(f"next:  {call('predict', model)} NEW -o predicted.csv")
+
+
 def made_with() -> str:
     """What a report was made with."""
     import numpy as np

@@ -1,13 +1,16 @@
 """One self-contained HTML page about a completion (what was absent, what was filled in, how well), of
 kernels or of one matrix, a classification (which views count, how often it is right, beside which
-baselines), or survival (how well risks are ordered, curves by predicted risk).
+baselines), numbers (how much is explained, predicted against true), or survival (how well risks are
+ordered, curves by predicted risk).
 
 A page is a pure function of plain data (:class:`CompletionStory`, :class:`MatrixStory`,
-:class:`ClassificationStory`, :class:`SurvivalStory`); it knows nothing of estimators.
+:class:`ClassificationStory`, :class:`NumbersStory`, :class:`SurvivalStory`); it knows nothing of
+estimators.
 """
 
 from absentia.app.report._classification import ClassificationStory, render_classification
 from absentia.app.report._matrix import MatrixStory, render_matrix
+from absentia.app.report._numbers import NumbersStory, render_numbers
 from absentia.app.report._page import render, require, save, write
 from absentia.app.report._story import CompletionStory
 from absentia.app.report._survival import SurvivalStory, render_survival

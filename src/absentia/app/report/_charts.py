@@ -116,6 +116,13 @@ class _Frame:
         return range(self.high, self.low - 1, -max(1, math.ceil((self.high - self.low) / 6)))
 
 
+def round_step(span: float, about: int = 6) -> float:
+    """One, two or five times a power of ten that goes into `span` at most `about` times."""
+    raw = span / about
+    base = 10.0 ** math.floor(math.log10(raw))
+    return next(m * base for m in (1, 2, 5, 10) if m * base >= raw * (1 - 1e-9))
+
+
 def iteration_ticks(last: int, about: int = 6) -> list[int]:
     """1 and round numbers up to ``last``."""
     raw = max(last / about, 1)

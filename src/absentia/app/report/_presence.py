@@ -132,6 +132,21 @@ def pattern_words(mask: Array, names: Sequence[str]) -> str:
     return f"without {listing(absent, room)}"
 
 
+def alike(observed: Array, names: Sequence[str]) -> Iterator[tuple[str, Array, Array]]:
+    """Samples with the same views, of the most frequent patterns: words, who has what, and who they are.
+
+    The last are all others together, who have nothing in common.
+    """
+    found = patterns(observed)
+    top = _top(found)
+    for p in top:
+        yield pattern_words(found.masks[p], names), found.masks[p], found.rank == p
+    left = ~np.isin(found.rank, top)
+    if left.any():
+        rest = plural(len(found.counts) - len(top), "other pattern")
+        yield f"{rest} together", np.zeros(0, bool), left
+
+
 def _rest(found: Patterns, n: int) -> str:
     more = len(found.counts) - TOP_PATTERNS
     if more <= 0:

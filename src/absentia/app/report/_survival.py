@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from absentia import experiment
-from absentia.app.report._charts import Tick
-from absentia.app.report._order import patterns
+from absentia.app.report._charts import Tick, round_step
 from absentia.app.report._page import Number, page
-from absentia.app.report._presence import TOP_PATTERNS, pattern_words, presence
+from absentia.app.report._presence import alike, presence
 from absentia.app.report._text import DASH, number, p_value, plural
 from absentia.core import Array
 from absentia.data.survival import KaplanMeier, Survival, kaplan_meier, log_rank, stepped
@@ -274,9 +273,7 @@ def _y(share: float) -> float:
 
 def round_ticks(most: float, about: int = 6) -> list[float]:
     """Zero and round numbers up to `most`."""
-    raw = most / about
-    base = 10.0 ** math.floor(math.log10(raw))
-    step = next(m * base for m in (1, 2, 5, 10) if m * base >= raw * (1 - 1e-9))
+    step = round_step(most, about)
     return [k * step for k in range(int(most / step + 1e-9) + 1)]
 
 
@@ -308,12 +305,5 @@ def _group(story: SurvivalStory, words: str, mask: Array, members: Array) -> Gro
 
 
 def _by_pattern(story: SurvivalStory) -> Iterator[Group]:
-    found = patterns(story.observed)
-    top = np.argsort(-found.counts, kind="stable")[:TOP_PATTERNS]
-    for p in top:
-        mask = found.masks[p]
-        yield _group(story, pattern_words(mask, story.names), mask, found.rank == p)
-    left = ~np.isin(found.rank, top)
-    if left.any():
-        rest = plural(len(found.counts) - len(top), "other pattern")
-        yield _group(story, f"{rest} together", np.zeros(0, bool), left)
+    for words, mask, members in alike(story.observed, story.names):
+        yield _group(story, words, mask, members)

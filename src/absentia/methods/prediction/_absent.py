@@ -100,6 +100,9 @@ class AbsentClassifier(Assembled):
         How scores become chances, learned from scores of five-fold held-out samples.
     tol : float, default 1e-3
         Relative duality gap at which the machine stops.
+    presence : bool, default False
+        Let who has which view count, as one more kernel; for absence that tells about the class, where
+        samples to come are absent by the same rules.
     random_state : int, Generator, RandomState or None
         Of the completer, if it is given by name.
 
@@ -107,6 +110,7 @@ class AbsentClassifier(Assembled):
     ----------
     C_ : float
     weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with more than two classes
+        Without that of who has which view.
     completer_ : the fitted completer, or None
     classes_, names_in_, ids_
 
@@ -128,16 +132,17 @@ class AbsentClassifier(Assembled):
     class_weight: Any = None
     calibration: Literal["sigmoid", "isotonic"] = "sigmoid"
     tol: Positive = 1e-3
+    presence: bool = False
     random_state: RandomState = None
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
-        weights = np.zeros((*self._machine.weights_.shape[:-1], X.n_views))
-        weights[..., [X.names.index(name) for name in self._arrangement.views]] = self._machine.weights_
+        weights, views = np.zeros((*self._machine.weights_.shape[:-1], X.n_views)), self._arrangement.views
+        weights[..., [X.names.index(name) for name in views]] = self._machine.weights_[..., : len(views)]
         self.weights_ = weights
 
     def _assemble(self, X: Any, y: Array, weight: Array) -> None:
-        self._prepared = Prepared(self.kernel, self.completer, self.random_state)
+        self._prepared = Prepared(self.kernel, self.completer, self.random_state, self.presence)
         K = self._prepared.fit(X)
         self.completer_ = self._prepared.completes
         machine = machine_on(self.combine, self.norm, 1.0, self.tol)
@@ -161,10 +166,11 @@ class AbsentClassifier(Assembled):
         """What each view adds to each sample's scores, rows x views x classes (two classes: of both).
 
         Parts of the machines' scores before chances are made of them; with their offsets they sum to the
-        scores.  Views that were completed contribute too: what the others lead one to expect of them.
+        scores; so does who has which view, if that counts, which has no column here.  Views that were
+        completed contribute too: what the others lead one to expect of them.
         """
         return self._in_views(self._check_rows(X), self._parts_of_rows)
 
     def _parts_of_rows(self, X: Any) -> Array:
-        parts = self._machine.contributions(self._prepared.rows(X))
+        parts = self._machine.contributions(self._prepared.rows(X))[:, : len(self._arrangement.views)]
         return np.concatenate([-parts, parts], axis=2) if parts.shape[2] == 1 else parts

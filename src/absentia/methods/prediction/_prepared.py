@@ -11,6 +11,8 @@ from absentia.data import KernelViews, Presence, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 
+PRESENCE = "presence"  # what the kernel of who has which view is called
+
 
 def as_completer(completer: Any, random_state: Any = None) -> Any:
     """An unfitted completer out of its name in the catalogue or out of one; None stays None."""
@@ -50,11 +52,19 @@ class Prepared:
     """Kernels of the views, completed unless there is no completer.
 
     `kernel` is the name of a kernel or a :class:`ViewKernels`, `completer` a name of the catalogue, a
-    completer or None.
+    completer or None.  With `presence`, who has which view is one more kernel, the last one: linear, of the
+    standardised indicators of views that some have and some lack; there is none if nobody lacks anything.
     """
 
-    def __init__(self, kernel: Any = "rbf", completer: Any = "cvkt", random_state: Any = None) -> None:
+    presence: bool = False  # of files that were written before there was a choice
+    shows: ViewKernels | None = None
+    called: str | None = None
+
+    def __init__(
+        self, kernel: Any = "rbf", completer: Any = "cvkt", random_state: Any = None, presence: bool = False
+    ) -> None:
         self.kernel, self.completer, self.random_state = kernel, completer, random_state
+        self.presence = presence
 
     def fit(self, X: Views | KernelViews) -> KernelViews:
         """Square kernels of the training samples, with everything observed if there is a completer."""
@@ -62,10 +72,37 @@ class Prepared:
         self.completes = as_completer(self.completer, self.random_state)
         self._own = {n: X.mean_diagonal(n) for n in X.names} if isinstance(X, KernelViews) else {}
         kernels: KernelViews = self.makes.fit_transform(X)
-        return kernels if self.completes is None else self.completes.fit_transform(kernels)
+        full = kernels if self.completes is None else self.completes.fit_transform(kernels)
+        share = X.observed.mean(axis=0)
+        self._told = np.flatnonzero((share > 0) & (share < 1)) if self.presence else np.zeros(0, int)
+        if not len(self._told):
+            return full
+        self.shows = ViewKernels("linear")
+        ends = ("", *range(2, X.n_views + 2))
+        self.called = next(name for end in ends if (name := f"{PRESENCE}{end}") not in X.names)
+        return _beside(full, self.shows.fit_transform(self._indicators(kernels)))
 
     def rows(self, X: Views | KernelViews) -> KernelViews:
         """The same of new samples, each with at least one view, against the training samples."""
         X = with_own_values(X, self._own) if isinstance(X, KernelViews) else X
         kernels: KernelViews = self.makes.transform(X)
-        return kernels if self.completes is None else self.completes.transform(kernels)
+        full = kernels if self.completes is None else self.completes.transform(kernels)
+        if self.shows is None:
+            return full
+        return _beside(full, self.shows.transform(self._indicators(kernels)))
+
+    def _indicators(self, X: Presence) -> Views:
+        return Views.from_dict({str(self.called): X.observed[:, self._told].astype(np.float64)}, ids=X.ids)
+
+
+def _beside(K: KernelViews, more: KernelViews) -> KernelViews:
+    """The kernels of both, of the same samples."""
+    both = [K, more]
+    names = (*K.names, *more.names)
+    rows = Presence(K.ids, names, np.hstack([one.observed for one in both]))
+    parts = {name: one.operator(name) for one in both for name in one.names}
+    if K.square:
+        return KernelViews.within(rows, parts)
+    columns = Presence(K.column_ids, names, np.hstack([one.column_observed for one in both]))
+    own = {name: np.asarray(one.diagonal(name)) for one in both for name in one.names}
+    return KernelViews.between(rows, columns, parts, own)

@@ -54,6 +54,8 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
         deviation.
     penalty : float or "loo", default "loo"
         Of the ridge, in units of the kernel's mean eigenvalue; chosen by leaving one sample out.
+    presence : bool, default False
+        Let who has which view count, as in :class:`AbsentClassifier`.
     random_state : int, Generator, RandomState or None
         Of the completer, if it is given by name.
 
@@ -62,6 +64,7 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
     penalty_ : float
         NaN with ``"mkl"``.
     weights_ : ndarray of shape (n_views,)
+        Without that of who has which view.
     completer_ : the fitted completer, or None
     names_in_, ids_
 
@@ -81,9 +84,8 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
     norm: Norm = 2
     C: Positive = 1.0
     penalty: NonNegative | Literal["loo"] = "loo"
+    presence: bool = False
     random_state: RandomState = None
-
-    _machine: Ridge | MKLRegressor
 
     @property
     def _input(self) -> Either:
@@ -102,13 +104,15 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
             order = self._arrangement.samples
             weights = self._assemble(self._arrangement.train(coded), y[order], weight[order])
         self.weights_ = np.zeros(X.n_views)
-        self.weights_[[X.names.index(name) for name in self._arrangement.views]] = weights
+        views = self._arrangement.views
+        self.weights_[[X.names.index(name) for name in views]] = weights[: len(views)]
         self._remember(coded)
         return self
 
     def _assemble(self, X: Any, y: Array, weight: Array) -> Array:
-        self._prepared = Prepared(self.kernel, self.completer, self.random_state)
+        self._prepared = Prepared(self.kernel, self.completer, self.random_state, self.presence)
         K = self._prepared.fit(X)
+        self._machine: Ridge | MKLRegressor
         self.completer_ = self._prepared.completes
         if self.combine == "mkl":
             self._scale = max(float(np.sqrt(np.average((y - self._prior) ** 2, weights=weight))), 1e-300)

@@ -14,6 +14,8 @@ from absentia.core import Array, kept, least
 #: Penalties that are tried, in units of the mean eigenvalue; strong ones first, so that ties are simple.
 GRID = tuple(10.0**e for e in (3, 2.5, 2, 1.5, 1, 0.5, 0, -0.5, -1, -1.5, -2, -3))
 
+ROUNDING = 1e-12  # share of the kernel below which a centred eigenvalue is none
+
 
 @kept
 class Ridge(NamedTuple):
@@ -33,12 +35,14 @@ class Ridge(NamedTuple):
         mean = float(share @ y)
         A = _centred(K, share, share @ K) * root[:, None] * root
         d, U = np.linalg.eigh((A + A.T) / 2)
-        d = np.maximum(d, 0.0)
+        floor = ROUNDING * max(float(np.abs(np.diag(K)).max(initial=0.0)), float(d[-1]))
+        d = np.where(d > floor, d, 0.0)
         unit = max(float(d.mean()), 1e-300)
         target = U.T @ (root * (y - mean))
         errors = {} if penalty is not None else {a: _left_out(U, d, a * unit, target, share) for a in GRID}
         chosen = penalty if penalty is not None else least(errors)
-        coef = root * (U @ (target / (d + chosen * unit)))
+        own = np.divide(target, d + chosen * unit, out=np.zeros(len(d)), where=d > 0)
+        coef = root * (U @ own)  # directions that no sample has would be divided by rounding
         return cls(coef, mean, share, float(chosen), errors)
 
     def predict(self, rows: Array, K: Array) -> Array:

@@ -8,6 +8,8 @@ risks are divided by the spread that they have out of fold; a sample's risk is t
 that it has, weighted by how far the view's out-of-fold concordance is above one half.  What comes out is
 brought to the scale of log-hazards by a Cox model of one coefficient on the fused out-of-fold risks.
 
+Who has which view is one more kernel in both (``_prepared``), unless told otherwise.
+
 Nothing of it hangs on the order in which samples and views came: both are first brought into an order of
 their own, in which the folds that choose `alpha` are cut.
 """
@@ -184,6 +186,10 @@ class AbsentSurvival(Learner):
         the kernels having unit diagonals; ``"cv"`` chooses it by cross-validated partial likelihood.
     ties : {"breslow", "efron"}, default "breslow"
         What events at the same time do to the likelihood.
+    presence : bool, default True
+        Let who has which view count, as one more kernel beside those of the views (none if nobody lacks
+        anything).  Who was examined often tells about risk; set it to False where samples to come are
+        examined by other rules.
     random_state : int, Generator, RandomState or None
         Of the folds that choose `alpha`, and of the completer; None: the fixed seed 0.
 
@@ -196,7 +202,8 @@ class AbsentSurvival(Learner):
     alpha_curve_ : ndarray of shape (11,)
         Cross-validated log partial likelihood for 0.01 to 1000, where `alpha` was chosen for the average.
     concordances_, weights_ : dict
-        With ``combine="fusion"``, the out-of-fold concordance and the weight of each view.
+        With ``combine="fusion"``, the out-of-fold concordance and the weight of each view, and of
+        ``"presence"``.
     names_in_ : tuple of str
     ids_ : ndarray
 
@@ -219,6 +226,7 @@ class AbsentSurvival(Learner):
     combine: Literal["average", "fusion"] = "average"
     alpha: Positive | Literal["cv"] = "cv"
     ties: Ties = "breslow"
+    presence: bool = True
     random_state: RandomState = None
 
     @property
@@ -245,9 +253,8 @@ class AbsentSurvival(Learner):
     def _learn(self, X: Any, y: Survival, names: tuple[str, ...]) -> None:
         rng = generator(self.random_state)
         options = Options(None if self.alpha == "cv" else float(self.alpha), self.ties, rng)
-        self._prepared = Prepared(
-            self.kernel, self.completer if self.combine == "average" else None, self.random_state
-        )
+        completer = self.completer if self.combine == "average" else None
+        self._prepared = Prepared(self.kernel, completer, self.random_state, self.presence)
         kernels = self._prepared.fit(X)
         self._model: Averaged | Fused
         if self.combine == "average":
@@ -257,14 +264,14 @@ class AbsentSurvival(Learner):
             self._model = model = Fused.learn(kernels, y, options)
             for name in ("alphas", "concordances", "weights"):
                 by_view = dict(zip(kernels.names, getattr(model, name).tolist(), strict=True))
-                own = {view: by_view[view] for view in names if view in by_view}
+                own = {view: by_view[view] for view in (*names, self._prepared.called) if view in by_view}
                 setattr(self, "alpha_" if name == "alphas" else f"{name}_", own)
             if not model.slope:
                 warn("no view tells more than chance out of fold; every sample gets the same risk")
         self.event_times_ = self._model.baseline[0]
 
     def _reach(self, X: Any) -> Array:
-        if isinstance(self._model, Averaged):
+        if isinstance(self._model, Averaged) or self.weights_.get(self._prepared.called, 0.0) > 0:
             return super()._reach(X)
         weight = np.array([self.weights_.get(name, 0.0) for name in self.names_in_])
         return np.asarray((X.observed @ weight)[:, None] > 0).astype(np.float64)

@@ -1,0 +1,113 @@
+"""The report of numbers: what it says is what the numbers say."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.metrics import r2_score
+
+from absentia.app.report import NumbersStory, render_numbers
+from absentia.app.report._numbers import MOST_DOTS, scatter, worth
+from absentia.app.report._text import number
+from pages import NASTY, Page, row_cells, without_script
+
+pytest.importorskip("jinja2")
+
+
+def make_story(n=90, seed=0, **changes):
+    rng = np.random.default_rng(seed)
+    y = 50 + 10 * rng.normal(size=n)
+    observed = rng.random((n, 3)) > 0.3
+    observed[~observed.any(axis=1), 0] = True
+    own = y + 4 * rng.normal(size=n)
+    values = {
+        "title": "A title",
+        "summary": "A summary.",
+        "target": "weight",
+        "names": ["a", "b", "c"],
+        "observed": observed,
+        "truth": y,
+        "predictions": {"own": own, "other": y + 8 * rng.normal(size=n), "mean": np.full(n, y.mean())},
+        "without": np.column_stack([own, own + 9 * rng.normal(size=n), np.full(n, y.mean())]),
+        "ids": np.array([f"s{i}" for i in range(n)]),
+        "n_all": n + 2,
+        "dropped": {"without a number": 2},
+        "facts": {"seed": "0"},
+    }
+    return NumbersStory(**(values | changes))
+
+
+def test_page_parses_and_needs_nothing_from_outside():
+    html = render_numbers(make_story())
+    page = Page(html)
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"] for tag, attrs in page.tags if tag == "a" and "download" not in attrs]
+    assert {"#explained", "#scatter", "#by-pattern", "#contribution", "#presence"} <= set(links)
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+    assert not re.search(r"https?://|<script|src=|url\(", without_script(html))
+    assert sum(attrs.get("r") in ("3.4", "3.2") for tag, attrs in page.tags if tag == "circle") == 90
+
+
+def test_names_cannot_do_anything():
+    story = make_story(title=NASTY, target=NASTY, names=[NASTY, "b", "c"], ids=np.array([NASTY] * 90))
+    text = without_script(render_numbers(story))
+    assert "<script>alert" not in text
+    assert "49" not in re.findall(r"\{\{.*?\}\}", text)
+
+
+def test_errors_are_those_of_the_predictions():
+    story = make_story()
+    rows = row_cells(render_numbers(story), "accuracy")
+    for cells, (name, said) in zip(rows, story.predictions.items(), strict=True):
+        assert cells[0].startswith(name)
+        assert cells[1].startswith(f"{r2_score(story.truth, said):.3f}".replace("-", "−"))
+        assert cells[3] == number(float(np.sqrt(np.mean((said - story.truth) ** 2))))
+    text = render_numbers(story)
+    assert "own explains" in text
+    assert "more than chance would make" in text
+    groups = row_cells(text, "patterns groups")
+    full = story.observed.all(axis=1)
+    wanted = np.sqrt(np.mean((story.predictions["own"] - story.truth)[full] ** 2))
+    assert any("every view" in " ".join(cells) and number(float(wanted)) in cells for cells in groups)
+
+
+def test_dots_are_where_the_numbers_are():
+    story = make_story()
+    chart = scatter(story)
+    assert len(chart.complete) == story.observed.all(axis=1).sum()
+    assert len(chart.complete) + len(chart.incomplete) == 90
+    ticks = {float(tick.label): tick.at for tick in chart.x_ticks}
+    (a, at_a), *_, (b, at_b) = ticks.items()
+    first = int(np.flatnonzero(story.observed.all(axis=1))[0])
+    wanted = at_a + (story.truth[first] - a) / (b - a) * (at_b - at_a)
+    assert chart.complete[0].x == pytest.approx(wanted, abs=0.2)
+    for dot in (*chart.complete, *chart.incomplete):
+        assert chart.left <= dot.x <= chart.right
+        assert chart.top <= dot.y <= chart.bottom
+    exact = scatter(make_story(predictions={"own": story.truth}))
+    dots = [(dot.x - exact.left) / (exact.right - exact.left) for dot in exact.complete]
+    ups = [(exact.bottom - dot.y) / (exact.bottom - exact.top) for dot in exact.complete]
+    np.testing.assert_allclose(dots, ups, atol=1e-3)  # on the line
+
+
+def test_of_many_samples_some_are_drawn_and_the_others_counted():
+    story = make_story(n=2 * MOST_DOTS + 10)
+    chart = scatter(story)
+    assert len(chart.complete) + len(chart.incomplete) + chart.left_out == story.n_samples
+    assert chart.left_out > MOST_DOTS
+    assert "samples are not drawn: every 3th" not in render_numbers(make_story())
+
+
+def test_a_view_is_worth_what_its_absence_costs():
+    story = make_story()
+    rows = {row.name: row for row in worth(story)}
+    assert rows["a"].with_it == rows["a"].without_it
+    assert rows["a"].width == 0
+    assert rows["b"].width > 0
+    has = story.observed[:, 2]
+    assert rows["c"].without_it == number(
+        float(np.sqrt(np.mean((story.truth[has] - story.truth.mean()) ** 2)))
+    )
+    nobody = make_story(observed=np.column_stack([np.ones((90, 2), bool), np.zeros(90, bool)]))
+    assert [row.name for row in worth(nobody)] == ["a", "b"]

@@ -1,0 +1,87 @@
+"""Kernel ridge regression with an intercept: the closed form against what it stands for."""
+
+import numpy as np
+import pytest
+
+from absentia.methods.prediction._ridge import GRID, Ridge, _left_out
+
+
+def problem(n=24, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 6)
+    y = 5 + X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * rng.normal(size=n)
+    return K, y, rng.uniform(0.5, 2.0, size=n)
+
+
+def by_features(K, y, weight, a, new):
+    """The same model by features: weighted least squares with a free intercept, penalty `a`."""
+    d, U = np.linalg.eigh(K)
+    Phi = U * np.sqrt(np.maximum(d, 0))
+    A = np.hstack([np.ones((len(y), 1)), Phi])
+    penalty = np.diag([0.0] + [a] * Phi.shape[1])
+    w = np.linalg.solve(A.T @ (A * weight[:, None]) + penalty, A.T @ (weight * y))
+    return w[0] + (new @ U / np.sqrt(np.maximum(d, 1e-12))) @ w[1:]
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_it_is_weighted_least_squares_with_a_free_intercept(alike):
+    K, y, weight = problem()
+    weight = np.ones_like(weight) if alike else weight
+    model = Ridge.fit(K, y, weight, 0.5)
+    own = len(y) * weight / weight.sum()
+    H = np.eye(len(y)) - np.outer(np.ones(len(y)), weight / weight.sum())
+    root = np.sqrt(own)
+    unit = np.mean(np.linalg.eigvalsh((H @ K @ H.T) * root[:, None] * root))
+    found = model.predict(K, K)
+    np.testing.assert_allclose(found, by_features(K, y, own, 0.5 * unit, K), atol=1e-6)
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_leaving_out_in_closed_form_is_leaving_out(alike):
+    K, y, weight = problem()
+    weight = np.ones_like(weight) if alike else weight
+    n, a = len(y), 0.7
+    share = weight / weight.sum()
+    own, errors = n * share, []
+    for i in range(n):
+        rest = np.delete(np.arange(n), i)
+        # the penalty stays what it was beside the others, whose weights stay too
+        said = by_features(K[np.ix_(rest, rest)], y[rest], own[rest], a, K[[i]][:, rest])
+        errors.append((y[i] - said[0]) ** 2)
+    root = np.sqrt(own)
+    mean = share @ y
+    H = np.eye(n) - np.outer(np.ones(n), share)
+    d, U = np.linalg.eigh((H @ K @ H.T) * root[:, None] * root)
+    found = _left_out(U, np.maximum(d, 0), a, U.T @ (root * (y - mean)), share)
+    assert found == pytest.approx(float(share @ np.array(errors)), rel=1e-5)
+
+
+def test_the_penalty_of_least_error_is_taken_the_stronger_of_equals():
+    K, y, weight = problem(60)
+    model = Ridge.fit(K, y, weight)
+    assert set(model.errors) == set(GRID)
+    assert model.errors[model.penalty] == min(model.errors.values())
+    noise = np.random.default_rng(1).normal(size=60)
+    assert Ridge.fit(np.eye(60), noise, np.ones(60)).penalty == max(GRID)
+    assert Ridge.fit(K, np.full(60, 3.0), weight).predict(K, K) == pytest.approx(3.0)
+
+
+def test_a_weight_is_how_often_a_sample_is_there():
+    K, y, _ = problem(20)
+    times = np.arange(20) % 3 + 1
+    index = np.repeat(np.arange(20), times)
+    many = Ridge.fit(K[np.ix_(index, index)], y[index], np.ones(len(index)), 0.3)
+    # errors count on average, the penalty beside their sum
+    one = Ridge.fit(K, y, times.astype(float), 0.3 * 20 / len(index))
+    wanted = many.predict(K[:, index], K[np.ix_(index, index)])
+    np.testing.assert_allclose(one.predict(K, K), wanted, atol=1e-8)
+
+
+def test_a_kernel_without_spread_says_the_mean():
+    K, y, weight = np.ones((6, 6)), np.arange(6.0), np.ones(6)
+    np.testing.assert_allclose(Ridge.fit(K, y, weight).predict(K, K), 2.5)
+    np.testing.assert_allclose(Ridge.fit(np.zeros((6, 6)), y, weight).predict(K, K), 2.5)
+    np.testing.assert_allclose(
+        Ridge.fit(np.eye(6), y, weight, 0.0).predict(np.eye(6), np.eye(6)), y, atol=1e-9
+    )
