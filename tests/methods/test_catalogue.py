@@ -7,7 +7,7 @@ from absentia.methods.catalogue import CATALOGUE, find, offered
 
 
 def test_names_are_different_and_every_entry_says_when_to_use_it():
-    names = [entry.name for entry in CATALOGUE]
+    names = [(entry.family, entry.name) for entry in CATALOGUE]
     assert len(set(names)) == len(names)
     assert all(len(entry.when.split()) > 3 for entry in CATALOGUE)
 

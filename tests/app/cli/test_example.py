@@ -22,6 +22,8 @@ def cohort(tmp_path_factory):
             "-o",
             "model.absentia",
             "--no-report",
+            "--method",
+            "average",
             "--C",
             "1",
         ],

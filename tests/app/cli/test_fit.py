@@ -202,9 +202,9 @@ def test_kernels_that_are_none_are_warned_of(tmp_path):
 def test_methods_are_listed_with_when_to_use_them():
     result = run("fit", "--list")
     assert result.returncode == 0
-    for name in ("mkl", "amkl-convex", "amkl-iterative", "amkl-penalized"):
+    for name in ("auto", "mkl", "amkl-convex", "amkl-iterative", "cvkt-svm", "forest", "ridge", "cox"):
         assert f"\n{name} " in result.stdout
-    assert "mkmc" not in result.stdout
+    assert "mkmc-pca " not in result.stdout
     assert "amkl" not in run("complete", "--list").stdout
 
 

@@ -96,7 +96,7 @@ def test_it_tells_classes_apart_better_than_zeros_do(halves):
 @pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")  # of views that nobody has
 def test_what_completes_is_chosen_by_what_is_linked(digits):
     views, _ = digits
-    assert str(ViewEmbedding(2).fit(views).completer_) == "CVKT(rounds=3)"
+    assert str(ViewEmbedding(2).fit(views).completer_) == "CVKT(n_landmarks=None, rounds=3)"
     alone = np.zeros(views.observed.shape, bool)
     alone[np.arange(len(views)), views.observed.argmax(axis=1)] = True
     assert str(ViewEmbedding(2).fit(views.hide(alone)).completer_) == "MeanFill()"
