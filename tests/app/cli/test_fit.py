@@ -451,3 +451,23 @@ def test_a_price_is_refused_where_there_is_none(folder, tmp_path):
         "1",
     ]
     refused(run(*call, "-o", tmp_path / "m.absentia"), "--C does not apply to method 'forest'")
+
+
+def test_by_default_several_methods_are_tried_and_used_together(folder, tmp_path, monkeypatch):
+    from absentia.methods.prediction import _chooser
+
+    monkeypatch.setitem(_chooser.LIBRARY, "features", ("cvkt-linear", "linear"))
+    command = ["fit", "train.npz", "--labels", "labels.csv", "-o", tmp_path / "m.absentia", "--no-report"]
+    result = run(*command, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert "\nauto: " in "\n" + result.stdout
+    assert "used: " in result.stdout
+    assert "\ncvkt-linear " in result.stdout
+    model = models.load(tmp_path / "m.absentia")
+    assert set(model.classifier.candidates_) == {"cvkt-linear", "linear"}
+    assert (
+        run("predict", tmp_path / "m.absentia", "new.npz", "-o", tmp_path / "p.csv", cwd=folder).returncode
+        == 0
+    )
+    rows = table(tmp_path / "p.csv")
+    assert [row["predicted"] for row in rows] == model.predict(io.read(folder / "new.npz")).tolist()

@@ -155,3 +155,16 @@ def test_calibration_by_pattern_is_that_of_the_chances():
         brier = ((story.chances - came) ** 2).sum(axis=1)[members].mean()
         assert row[5:7] == [f"{100 * given:.0f}%", f"{brier:.2f}"]
     assert "Brier score" not in render_classification(make_story(chances=None))
+
+
+def test_candidates_of_a_chooser_are_shown_with_what_was_made_of_them():
+    tried = [
+        ["cvkt-svm", "0.810", "0.720", "0.500", "0.50"],
+        ["<forest>", "0.700", "0.600", "0.900", "dropped"],
+    ]
+    html = render_classification(make_story(tried=tried, used="the average of <two>"))
+    assert "What was tried" in html
+    assert "Used: the average of &lt;two&gt;." in html
+    assert '<th scope="row">&lt;forest&gt;</th>' in html
+    assert "dropped</td>" in html
+    assert "What was tried" not in render_classification(make_story())

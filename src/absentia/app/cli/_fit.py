@@ -208,7 +208,7 @@ def _say_how_it_went(
     say("; ".join(parts))
     if hasattr(classifier, "candidates_"):
         say(printable(f"used: {classifier.sentence_}"))
-        out.print(candidate_table(classifier.candidates_))
+        out.print(candidate_table(classifier))
     if hasattr(classifier, "weights_"):
         out.print(weight_table(model))
     if judged is not None:
@@ -255,12 +255,19 @@ def weight_table(model: Model) -> Table:
     return table
 
 
-def candidate_table(candidates: Mapping[str, Mapping[str, Any]]) -> Table:
-    table = Table("tried", "accuracy", "balanced", "log-loss", "weight", box=None, pad_edge=False)
-    for name, one in candidates.items():
+def candidate_rows(classifier: Any) -> list[list[str]]:
+    """What a chooser tried: name, accuracy, its mean over classes, log-loss, weight."""
+    rows = []
+    for name, one in getattr(classifier, "candidates_", {}).items():
         numbers = [f"{one[key]:.3f}" for key in ("accuracy", "balanced", "loss")]
-        last = "dropped" if one["dropped"] else f"{one['weight']:.2f}"
-        table.add_row(printable(name), *numbers, last)
+        rows.append([name, *numbers, "dropped" if one["dropped"] else f"{one['weight']:.2f}"])
+    return rows
+
+
+def candidate_table(classifier: Any) -> Table:
+    table = Table("tried", "accuracy", "balanced", "log-loss", "weight", box=None, pad_edge=False)
+    for name, *cells in candidate_rows(classifier):
+        table.add_row(printable(name), *cells)
     return table
 
 
@@ -307,6 +314,8 @@ def classification_story(
         scores=judged.scores,
         without=None if judged.without is None else np.searchsorted(model.classes, judged.without),
         **read_in_words(model, judged),
+        tried=candidate_rows(classifier),
+        used=getattr(classifier, "sentence_", ""),
         n_all=training.n_all,
         dropped=training.dropped,
         warnings=list(dict.fromkeys(remarks)),
@@ -314,24 +323,12 @@ def classification_story(
             "file": str(data),
             "labels": labels or "as the manifest says",
             "method": f"{entry.name}: {entry.when}",
-            **_tried(classifier),
             **_prices(plan, model, judged),
             "folds": f"{judged.n_folds}, stratified by class, seed 0",
             "parameters": parameters_in_words(classifier.get_params()),
             "made with": made_with(),
         },
     )
-
-
-def _tried(classifier: Any) -> Mapping[str, str]:
-    """What a chooser tried, and what it made of it."""
-    if not hasattr(classifier, "candidates_"):
-        return {}
-    rows = [
-        f"{name} {one['balanced']:.3f}" + (" (dropped)" if one["dropped"] else "")
-        for name, one in classifier.candidates_.items()
-    ]
-    return {"used": classifier.sentence_, "tried (balanced accuracy, held out)": "; ".join(rows)}
 
 
 def _prices(plan: Plan, model: Model, judged: Validation) -> Mapping[str, str]:

@@ -53,6 +53,10 @@ class ClassificationStory:
         Of the samples; their positions by default.
     scores : (n, classes), optional
         Out-of-fold scores of the method, read where there are no chances.
+    tried : sequence of rows, optional
+        Candidates of a chooser: name, accuracy, its mean over classes, log-loss, weight.
+    used : str
+        What the chooser made of them.
     without : (n, V) int, optional
         What the method says out of fold, as positions in `classes`, if a view is hidden from a sample.
     parts : (n, V, classes), optional
@@ -85,6 +89,8 @@ class ClassificationStory:
     ids: Sequence[object] | Array | None = None
     scores: Array | None = None
     without: Array | None = None
+    tried: Sequence[Sequence[str]] = ()
+    used: str = ""
     parts: Array | None = None
     exact: bool = False
     importance: Sequence[tuple[str, str, float]] = ()

@@ -19,6 +19,7 @@ from absentia.data import folds
 
 PENALTY = 10.0
 FOLDS = 5
+CLEARLY = 2.0  # standard errors by which something must be better than the plain mean
 FLOOR = 1e-6  # chances below count as this: one sample does not decide everything
 
 
@@ -66,7 +67,7 @@ class Weighing(NamedTuple):
     weights: Array
     way: str  # "mean", "weights" or "best"
     losses: dict[str, float]  # log-loss by way, on held-out samples
-    as_good: bool  # whether the plain mean is within one standard error of the best way
+    as_good: bool  # whether nothing was clearly better than the plain mean
 
 
 def weigh(own: Array, y: Array, weight: Array, penalty: float = PENALTY) -> Weighing:
@@ -83,7 +84,7 @@ def weigh(own: Array, y: Array, weight: Array, penalty: float = PENALTY) -> Weig
     for way in ("weights", "best"):
         gain = held["mean"] - held[way]
         error = float(np.std(gain)) / np.sqrt(len(gain))
-        if losses[way] < losses[found] and np.average(gain, weights=weight) > error:
+        if losses[way] < losses[found] and np.average(gain, weights=weight) > CLEARLY * error:
             found, as_good = way, False
     w = equal if found == "mean" else _ways(own, weight, penalty)[found]
     return Weighing(w, found, losses, as_good)
