@@ -6,6 +6,8 @@ import json
 import os
 import pickle
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -35,7 +37,9 @@ from absentia import (
 )
 from absentia.core._foreign import FOREIGN
 from absentia.files._rows import read_new
+from absentia.methods.catalogue import offered
 from absentia.methods.models import Model
+from absentia.testing._tools import digits, takes_kernels
 from archives import described, refused, write_rows
 from conftest import random_problem
 from market import CLASSIFIERS as CLASSIFIERS_OF_ALL_KINDS
@@ -604,3 +608,47 @@ def test_the_documentation_runs_when_pasted_and_lists_what_can_be_kept(tmp_path,
     views = names["views"]
     np.testing.assert_array_equal(names["again"].predict(views), names["model"].predict(views))
     assert [name for name in FOREIGN if f"`{name}`" not in text] == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_name_that_can_be_fitted_predicts_the_same_in_another_process(tmp_path):
+    """Classes, numbers and survival: new incomplete samples, to the bit."""
+    views, y = digits(90)
+    train, new = views[:60], views[60:]
+    io.write(tmp_path / "new.npz", new)
+    rng = np.random.default_rng(0)
+    targets = {
+        "classifier": y[:60] % 3,
+        "regressor": y[:60] + rng.normal(size=60),
+        "survival": np.column_stack([rng.exponential(2.0 + y[:60]), rng.random(60) < 0.7]),
+    }
+    wanted = {}
+    for family, target in targets.items():
+        for name, entry in offered(family).items():
+            if name == "complete-cases":  # of which there are none here
+                continue
+            fitted = entry.make()
+            kernels = None
+            if takes_kernels(fitted):
+                kernels = ViewKernels()
+                fitted.fit(kernels.fit_transform(train), target)
+            else:
+                fitted.fit(train, target)
+            model = models.Model(fitted, kernels) if family == "classifier" else fitted
+            if family == "regressor" and kernels is not None:
+                continue
+            absentia.save(model, tmp_path / f"{name}.absentia")
+            wanted[name] = np.asarray(absentia.load(tmp_path / f"{name}.absentia").predict(new))
+            np.testing.assert_array_equal(model.predict(new), wanted[name])
+    code = (
+        "import sys, pathlib, numpy as np, absentia\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "new = absentia.read(folder / 'new.npz')\n"
+        "for path in folder.glob('*.absentia'):\n"
+        "    np.save(path.with_suffix('.npy'), absentia.load(path).predict(new))\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    for name, before in wanted.items():
+        np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), before, err_msg=name)
+    assert len(wanted) > 25
