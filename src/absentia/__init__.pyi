@@ -2,6 +2,8 @@
 
 from absentia import datasets as datasets
 from absentia import files as io  # noqa: F401
+from absentia.app import compare as compare
+from absentia.app import open_comparison as open_comparison
 from absentia.data import AbsenceWarning as AbsenceWarning
 from absentia.data import KernelViews as KernelViews
 from absentia.data import Views as Views
@@ -47,6 +49,7 @@ from absentia.methods.prediction import Chooser as Chooser
 from absentia.methods.prediction import JoinedClassifier as JoinedClassifier
 from absentia.methods.prediction import JoinedRegressor as JoinedRegressor
 from absentia.methods.prediction import LateFusion as LateFusion
+from absentia.methods.prediction import PerLabel as PerLabel
 from absentia.methods.prediction import ViewStacking as ViewStacking
 from absentia.methods.representation import MIC as MIC
 from absentia.methods.representation import ViewEmbedding as ViewEmbedding

@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -58,13 +58,19 @@ class Ledger:
 
     def __init__(self) -> None:
         self._before: dict[Path, tuple[Path, Stamp | None]] = {}  # as given: where it is, how it was
+        self._kept: Callable[[], str] | None = None
 
     def expect(self, *paths: Path | None) -> None:
         """From now on it matters whether these are written; None is nothing."""
         self._before |= {path: (path.absolute(), _stamp(path)) for path in paths if path is not None}
 
+    def keeps(self, sentence: Callable[[], str] | None) -> None:
+        """What is kept of work that goes on later, in words, for whoever interrupts it."""
+        self._kept = sentence
+
     def clear(self) -> None:
         self._before.clear()
+        self._kept = None
 
     def written(self) -> list[Path]:
         """The files that were written, the others still being as they were."""
@@ -72,6 +78,8 @@ class Ledger:
 
     def sentence(self) -> str:
         """What of all this is there."""
+        if self._kept is not None:
+            return self._kept()
         there = self.written()
         if not there:
             return "nothing was written"

@@ -32,6 +32,7 @@ __all__ = [
     "logdet_divergence",
     "one_error",
     "ranking_loss",
+    "similarity_of_rows",
     "structural_similarity",
 ]
 
@@ -140,6 +141,26 @@ def structural_similarity(
     return _result([_similarity(K, K_hat, window, c1, c2) for _, K, K_hat in pairs], average)
 
 
+def similarity_of_rows(truth: ArrayLike, completed: ArrayLike, *, data_range: float = 2.0) -> float:
+    """Structural similarity of some rows of a kernel, (m, n), such as those that had been hidden.
+
+    As :func:`structural_similarity` with the largest window of at most 7 that fits; nan if there are fewer
+    than three rows or columns.
+
+    Examples
+    --------
+    >>> similarity_of_rows(np.eye(9)[:4], np.eye(9)[:4])
+    1.0
+    """
+    K, K_hat = (np.asarray(x, dtype=np.float64) for x in (truth, completed))
+    if K.shape != K_hat.shape or K.ndim != 2:
+        raise ValueError(f"truth has shape {K.shape}, completed {K_hat.shape}; pass the same rows of both")
+    window = min(7, min(K.shape) - 1 + min(K.shape) % 2)
+    if window < 3:
+        return float("nan")
+    return _similarity(K, K_hat, window, (0.01 * data_range) ** 2, (0.03 * data_range) ** 2)
+
+
 def _similarity(K: Floats, K_hat: Floats, window: int, c1: float, c2: float) -> float:
     m, m_hat = _local_mean(K, window), _local_mean(K_hat, window)
     to_sample = window**2 / (window**2 - 1)
@@ -152,9 +173,9 @@ def _similarity(K: Floats, K_hat: Floats, window: int, c1: float, c2: float) -> 
 
 
 def _local_mean(K: Floats, window: int) -> Floats:
-    """Mean over each square that fits: (n, n) to (n - window + 1, n - window + 1)."""
-    inside = slice(window // 2, len(K) - window // 2)
-    return np.asarray(uniform_filter(K, size=window)[inside, inside])
+    """Mean over each square that fits: (m, n) to (m - window + 1, n - window + 1)."""
+    inside = tuple(slice(window // 2, size - window // 2) for size in K.shape)
+    return np.asarray(uniform_filter(K, size=window)[inside])
 
 
 def _check_window(window: int, n: int, data_range: float) -> None:

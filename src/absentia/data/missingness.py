@@ -20,7 +20,10 @@ from numpy.typing import ArrayLike
 from absentia.core import RandomState, generator
 from absentia.data._swapping import Floats, Ints, Mask, hide_in_each_view, largest, one_each
 
-__all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar"]
+__all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar", "own"]
+
+
+PASSES = 50  # over all samples, after which nothing more is to be had
 
 
 class HasObserved(Protocol):
@@ -262,6 +265,59 @@ def mnar(
         z[seen, v] = _standardised(numbers[seen, v])
     wish = _tilted(z, strength, random_state)
     return hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
+
+
+def own(where: Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
+    """Hide cells as the data's own absence does: samples lose the views that other samples lack.
+
+    Samples in random order are given the pattern of a random other sample and lose what that one lacks,
+    until ``round(rate * observed cells)`` cells are hidden, counted in views that some sample lacks.  So
+    views that are absent together are hidden together, and a view that everybody has stays.
+
+    Parameters
+    ----------
+    rate : float in [0, 1]
+        Share of the observed *cells*, of views that some sample lacks, to hide.
+    where, random_state, allow_empty
+        As in :func:`mcar`, and so is what is returned.
+
+    Examples
+    --------
+    >>> observed = np.ones((100, 3), dtype=bool)
+    >>> observed[:40, 1:] = False
+    >>> keep = own(observed, 0.25, random_state=0)
+    >>> keep.sum(axis=0), bool((keep[:, 1] == keep[:, 2]).all())
+    (array([100,  45,  45]), True)
+    """
+    observed, rng = _observed(where), generator(random_state)
+    n_hidden = round(_share(rate) * observed[:, ~observed.all(axis=0)].sum())
+    keep, left = observed.copy(), n_hidden
+    for _ in range(PASSES):
+        if left > 0:
+            left -= _lay_over(keep, observed, left, rng, allow_empty)
+    if left > 0:
+        raise ValueError(
+            f"asked to hide {n_hidden} observed cells by patterns of absence that the data have, but only "
+            f"{n_hidden - left} can go; lower rate={rate}, or hide with mcar"
+        )
+    return keep
+
+
+def _lay_over(keep: Mask, observed: Mask, most: int, rng: np.random.Generator, allow_empty: bool) -> int:
+    """Hide, in `keep`, what a random other sample lacks; how many cells that are, at most `most`."""
+    n = len(observed)
+    order, pattern = rng.permutation(n), observed[rng.integers(n, size=n)]
+    goes = keep & ~pattern
+    goes[~pattern.any(axis=1) | ((keep & pattern).sum(axis=1) == 0) & (not allow_empty)] = False
+    counts = goes[order].sum(axis=1)
+    before = np.cumsum(counts) - counts
+    rows = order[before < most]
+    keep[rows] &= ~goes[rows]
+    over = int(before[before < most][-1] + counts[before < most][-1] - most) if len(rows) else 0
+    if over > 0:  # the last sample keeps some of it
+        last = np.flatnonzero(goes[rows[-1]])
+        keep[rows[-1], rng.permutation(last)[:over]] = True
+    return int(min(counts[before < most].sum(), most))
 
 
 # what came in

@@ -25,13 +25,16 @@ def ceiling() -> int:
     given = os.environ.get(MAX_BYTES)
     if not given:
         return available_memory() // SHARE
+    return parse_bytes(given, f"the environment variable {MAX_BYTES}")
+
+
+def parse_bytes(text: str, what: str) -> int:
+    """``8e9`` or ``8G`` as a number; `what` it is of is named in errors."""
     found = re.fullmatch(
-        r"(\d{1,15}(?:\.\d{1,15})?(?:e\d{1,2})?)\s*([kmgt]?)(?:i?b)?", given.strip().lower()
+        r"(\d{1,15}(?:\.\d{1,15})?(?:e\d{1,2})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower()
     )
     if found is None:
-        raise FileError(
-            f"the environment variable {MAX_BYTES} is {given!r}; a number of bytes is wanted, as 8G"
-        )
+        raise FileError(f"{what} is {text!r}; a number of bytes is wanted, as 8G")
     return int(float(found[1]) * 1024.0 ** " kmgt".index(found[2] or " "))
 
 

@@ -63,6 +63,14 @@ class Entry:
 _completer = partial(Entry, "completer", "kernels", "kernels")
 _classifier = partial(Entry, "classifier", "kernels", "classes")
 _assembled = partial(Entry, "classifier", "views or kernels", "classes")
+
+
+def _completed(name: str, completer: str, when: str, cannot: str = "") -> Entry:
+    """A machine on the average of completed kernels."""
+    fixed = {"completer": completer, "combine": "average"}
+    return _assembled(name, "prediction:AbsentClassifier", when, cannot, fixed, ("norm",))
+
+
 _joined = partial(Entry, "classifier", "features", "classes")
 _regressor = partial(Entry, "regressor", "views or kernels", "numbers")
 _joined_regressor = partial(Entry, "regressor", "features", "numbers")
@@ -247,13 +255,10 @@ CATALOGUE: tuple[Entry, ...] = (
         "a linear machine on the features that each sample has; features comparable, few of them",
         "learn from kernels, or curved boundaries",
     ),
-    _assembled(
+    _completed(
         "cvkt-svm",
-        "prediction:AbsentClassifier",
+        "cvkt",
         "kernels completed by cvkt, one machine on their average; good nearly everywhere",
-        "",
-        {"completer": "cvkt", "combine": "average"},
-        ("norm",),
     ),
     _assembled(
         "cvkt-linear",
@@ -271,29 +276,19 @@ CATALOGUE: tuple[Entry, ...] = (
         {"completer": "cvkt", "combine": "mkl"},
         (),
     ),
-    _assembled(
-        "mkmc-svm",
-        "prediction:AbsentClassifier",
-        "kernels completed by mkmc-pca, one machine on their average",
-        "",
-        {"completer": "mkmc-pca", "combine": "average"},
-        ("norm",),
-    ),
-    _assembled(
+    _completed("mkmc-svm", "mkmc-pca", "kernels completed by mkmc-pca, one machine on their average"),
+    _completed(
         "em-svm",
-        "prediction:AbsentClassifier",
+        "em",
         "kernels completed by em, one machine on their average; slow",
         "take thousands of samples",
-        {"completer": "em", "combine": "average"},
-        ("norm",),
     ),
-    _assembled(
+    _completed("knn-svm", "knn", "kernels completed by knn, one machine on their average; quick"),
+    _completed("svt-svm", "svt", "kernels completed by svt, one machine on their average"),
+    _completed(
         "mean-svm",
-        "prediction:AbsentClassifier",
+        "mean",
         "baseline: absent samples are the average sample, one machine on the average kernel",
-        "",
-        {"completer": "mean", "combine": "average"},
-        ("norm",),
     ),
     _assembled(
         "fusion",
@@ -398,6 +393,22 @@ CATALOGUE: tuple[Entry, ...] = (
         "",
         {"completer": None, "combine": "average"},
         ("norm", "C", "random_state"),
+    ),
+    _regressor(
+        "ridge-mean",
+        "prediction:AbsentRegressor",
+        "baseline: absent samples are the average sample, ridge regression on the average kernel",
+        "",
+        {"completer": "mean", "combine": "average"},
+        ("norm", "C", "random_state"),
+    ),
+    _joined_regressor(
+        "complete-regression",
+        "prediction:JoinedRegressor",
+        "baseline: ridge regression on the samples that have every view",
+        "learn where no two samples have every view",
+        {"model": "ridge", "complete_cases": True},
+        ("n_trees", "random_state"),
     ),
     _survival(
         "cox",

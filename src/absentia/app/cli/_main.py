@@ -1,4 +1,4 @@
-"""The command line: ``absentia example | demo | inspect | complete | fit | predict``, one module per verb.
+"""The command line, one module per verb (:data:`VERBS`).
 
 A verb's module is loaded when it is called, and none does mathematics.
 
@@ -30,6 +30,9 @@ VERBS = {
     "example": "Write a small made-up cohort to try everything on: tables, labels, new patients.",
     "demo": "Hide views of handwritten digits, complete them with every method, write a report.",
     "inspect": "Show what is in a folder, file or model: views, columns, who has what, labels, warnings.",
+    "compare": "Try methods on data, rank them with honest statistics, and write a page about it.",
+    "work": "Run trials of a comparison, as one of any number of processes on a shared folder.",
+    "report": "Draw the page of a comparison again from its records.",
     "complete": "Fill the missing rows and columns of kernels, or the missing entries of a matrix.",
     "fit": "Learn to classify samples from the views they have, and write the model.",
     "predict": "Classify new samples from the views they have and write a table.",
@@ -40,6 +43,7 @@ EXAMPLES = """Examples:
 
     absentia example breast/
     absentia inspect breast/ --labels labels.csv:subtype
+    absentia compare breast/ --labels labels.csv:subtype -o compared/
     absentia fit breast/ --labels labels.csv:subtype -o model.absentia
     absentia predict model.absentia newpatients/ -o predicted.csv
     absentia complete breast/ -o completed.npz --method cvkt --report report.html

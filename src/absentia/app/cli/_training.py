@@ -39,9 +39,14 @@ WANTED = {
     "numbers": "one number for each sample is wanted: --labels FILE:COLUMN",
     "survival": "times and events are wanted: --labels FILE:TIME,EVENT",
 }
+CHECKS = {"survival": experiment.check_events, "numbers": experiment.numbers.check_numbers}
 #: What samples that are not learned from lack.
-LACKED = {"numbers": ("a number", "a number"), "survival": ("a time or an event", "a time")}
-Learned = Literal["classes", "numbers", "survival"]
+LACKED = {
+    "numbers": ("a number", "a number"),
+    "survival": ("a time or an event", "a time"),
+    "multilabel": ("any label", "a label"),
+}
+Learned = Literal["classes", "numbers", "survival", "multilabel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,7 @@ class Training:
     dropped: dict[str, int]
     notes: tuple[str, ...] = ()
     kind: Learned = "classes"
+    columns: tuple[str, ...] = ()
 
 
 def read_training(
@@ -95,7 +101,7 @@ def read_training(
     for sentence in odd:
         warn(sentence, AbsenceWarning)
     notes = (*opened.notes, f"labels: {label_sentence(found)}")
-    return Training(used, found.values[kept], makes, len(data), dropped, notes, kind)
+    return Training(used, found.values[kept], makes, len(data), dropped, notes, kind, found.columns)
 
 
 def _expected(found: Labels, kinds: Sequence[Learned], what: str) -> Learned:
@@ -141,9 +147,7 @@ def _measured(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Arr
     blind = ~data.observed.any(axis=1)
     kept = np.flatnonzero(labels.known & ~blind)
     try:
-        (experiment.check_events if labels.kind == "survival" else experiment.numbers.check_numbers)(
-            labels.values[kept]
-        )
+        CHECKS.get(labels.kind, lambda values: None)(labels.values[kept])
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
     all_of_it, first = LACKED[labels.kind]

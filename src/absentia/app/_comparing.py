@@ -1,0 +1,236 @@
+"""``absentia.compare``: which method works best on these data, with statistics that hold."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from absentia.experiment.comparison import Design, Study, chosen_methods, open_study, problem_of, thinned
+from absentia.experiment.engine import Pool
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from absentia.experiment import Findings
+    from absentia.experiment.comparison import Problem
+
+
+class Comparison:
+    """What was compared, and what came out.
+
+    Parameters
+    ----------
+    study : Study
+        Data, design and records.
+    """
+
+    def __init__(self, study: Study, keep: Any = None) -> None:
+        self.study = study
+        self._keep = keep  # a temporary folder lives as long as this
+
+    @cached_property
+    def findings(self) -> Findings:
+        """All that the page tells, as plain data."""
+        return self.study.findings()
+
+    @property
+    def sentence(self) -> str:
+        """What the table supports."""
+        return self.findings.verdict.headline
+
+    @property
+    def best(self) -> str:
+        """The method that is recommended."""
+        return self.findings.verdict.recommended
+
+    def table(self) -> pd.DataFrame:
+        """A row for each method: scores with intervals, differences to the simplest, costs, failures."""
+        return findings_table(self.findings)
+
+    def best_estimator(self) -> Any:
+        """The recommended method, fitted to all samples; of completion the completer."""
+        from absentia.experiment.comparison import fitted_to_all
+
+        return fitted_to_all(self.study.problem, self.best, self.study.design.seed)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page."""
+        from absentia.app import report
+
+        return report.save(report.render_comparison(self.findings), path)
+
+    def __repr__(self) -> str:
+        found = self.findings
+        trials = f"{found.done} of {found.wanted} trials"
+        return f"Comparison of {len(found.rows)} methods, {trials}: {self.sentence}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        table = self.table().to_html(float_format="{:.4g}".format, na_rep="", border=0)
+        return f"<p><strong>{escape(self.sentence)}</strong></p>{table}"
+
+
+def findings_table(found: Findings) -> pd.DataFrame:
+    """Findings as a data frame, by method."""
+    import pandas as pd
+
+    differences = {one.method: one for one in found.differences}
+    rows = []
+    for row in found.rows:
+        cells: dict[str, Any] = {"method": row.method, "baseline": row.baseline}
+        for metric in found.metrics:
+            span = row.scores.get(metric.name)
+            cells[metric.name] = None if span is None else span.value
+            if metric == found.metric:
+                cells |= {
+                    f"{metric.name} low": span and span.low,
+                    f"{metric.name} high": span and span.high,
+                }
+        if one := differences.get(row.method):
+            cells |= {"difference": one.mean, "difference low": one.low, "difference high": one.high}
+            cells |= {"p": one.p, "p (Holm)": one.adjusted}
+            cells |= {"chance worse": one.worse, "chance same": one.same, "chance better": one.better}
+            cells |= {"only it right": one.wins, "only the simplest right": one.losses}
+            cells["p (McNemar)"] = one.p_mcnemar
+        cells |= {"CPU seconds": row.cpu, "memory MB": row.memory}
+        cells |= {"fits": row.done, "failed": row.failed, "wanted": row.wanted}
+        cells["remark"] = row.left_out or "; ".join(row.errors)
+        rows.append(cells)
+    return pd.DataFrame(rows).set_index("method")
+
+
+def compare(
+    data: Any,
+    y: Any = None,
+    *,
+    methods: str | Iterable[str] = "auto",
+    hide: float = 0.2,
+    repeats: int = 5,
+    cv: int = 5,
+    metric: str | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    random_state: int = 0,
+    folder: str | os.PathLike[str] | None = None,
+    memory_limit: int | None = None,
+    kernel: Any = "rbf",
+    mechanism: str = "own",
+    rates: Sequence[float] = (),
+    equivalence: float = 0.01,
+    thin: bool = True,
+    callback: Callable[[Any], None] | None = None,
+) -> Comparison:
+    """Try methods on data with absent views, and say what is worth taking.
+
+    Without labels, observed cells are hidden and completed.  With labels, samples are held out and
+    predicted, the same ones by every method; completion and all tuning happen inside the fold.
+
+    Parameters
+    ----------
+    data : Views, KernelViews, or a dict of tables
+        Samples with some views absent.
+    y : Series or mapping by id, or array in the order of the samples, optional
+        Classes, numbers, or a table of labels (1, 0, NaN for unknown).
+    methods : "auto" or names
+        Names as ``absentia fit --list`` (classes, numbers) or ``absentia complete --list`` have them.
+    hide : float
+        Share of the observed cells to hide, where nothing is predicted.
+    repeats, cv : int
+        Repeats of the folds (of the hiding), and folds.
+    metric : str, optional
+        The main metric; by default balanced accuracy, R2, AUC (several labels) or ARE (completion).
+    n_jobs : int, optional
+        Processes; None is one for each core, 1 this process.
+    time_limit, memory_limit : number, optional
+        CPU seconds and bytes that a fit may take; what takes more is a failure in the table.
+    random_state : int
+        Seed of folds, of what is hidden, and of methods.
+    folder : path, optional
+        Where records are kept, to go on later or to add repeats and methods; temporary by default.
+    kernel : str or ViewKernels
+        Of features.
+    mechanism : {"own", "mcar", "per-view", "exclusive"}
+        How cells are hidden: by the patterns of the data's own absence, at random, the same share of
+        every view, or all but one view of a sample.
+    rates : sequence of float
+        Also as curves over these shares of hidden cells.
+    equivalence : float
+        Differences up to this are practically nil; of metrics that are no shares, relative.
+    thin : bool
+        With ``methods="auto"``, try slow methods in fewer repeats, and very slow ones not at all.
+    callback : callable, optional
+        Gets every :class:`absentia.experiment.engine.Record` when it is there.
+
+    Returns
+    -------
+    Comparison
+        ``.sentence``, ``.table()``, ``.best_estimator()``, ``.report(path)``.
+
+    Examples
+    --------
+    >>> import absentia
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> found = absentia.compare(views, y < 5, methods=["average", "linear"], repeats=1, n_jobs=1)
+    >>> found.best in ("average", "linear"), len(found.table())
+    (True, 2)
+    """
+    keep = None if folder is not None else tempfile.TemporaryDirectory(prefix="absentia-")
+    problem = problem_of(data, y, kernel)
+    design = designed(
+        problem,
+        methods,
+        thin,
+        metric=metric,
+        hide=hide,
+        repeats=repeats,
+        cv=cv,
+        seed=_seed(random_state),
+        mechanism=mechanism,
+        rates=tuple(rates),
+        equivalence=equivalence,
+        time_limit=time_limit,
+        memory_limit=memory_limit,
+    )
+    study = Study(problem, design, keep.name if keep is not None else folder or "")
+    study.save()
+    pool = Pool(jobs_of(n_jobs))
+    tell = callback or (lambda record: None)
+    study.run(study.outstanding().todo, pool, tell)
+    return Comparison(study, keep)
+
+
+def designed(problem: Problem, methods: str | Iterable[str], thin: bool, **given: Any) -> Design:
+    """A design for the problem: which methods, and which of them in fewer repeats."""
+    names, left_out, completers = chosen_methods(problem, methods)
+    design = Design(names, left_out=left_out, completers=completers, **given)
+    if methods != "auto" or not thin:
+        return design
+    fewer, slow = thinned(problem, design)
+    kept = tuple(name for name in names if name not in slow)
+    return replace(design, methods=kept, left_out={**left_out, **slow}, repeats_of=fewer)
+
+
+def open_comparison(folder: str | os.PathLike[str]) -> Comparison:
+    """The comparison that a folder holds, with the trials that are done."""
+    return Comparison(open_study(folder))
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, bool) or not isinstance(random_state, int) or random_state < 0:
+        raise ValueError(f"random_state is a whole number from 0 on, not {random_state!r}")
+    return random_state
+
+
+def jobs_of(n_jobs: int | None) -> int:
+    """How many processes: one for each core, or as joblib understands the number."""
+    from joblib import cpu_count, effective_n_jobs
+
+    return int(cpu_count() if n_jobs is None else effective_n_jobs(n_jobs))

@@ -1,0 +1,29 @@
+"""``absentia report``: the page of a comparison, drawn again from its records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from absentia.app.cli._compare import PAGE, finish
+from absentia.app.cli._inspect import JSON
+
+# isort: split
+from cyclopts import Parameter
+
+from absentia.app._checks import check_report
+from absentia.experiment.comparison import open_study
+
+
+def report(
+    folder: Annotated[Path, Parameter(name="FOLDER", help="A folder of absentia compare.")],
+    /,
+    *,
+    json: Annotated[bool, JSON] = False,
+) -> None:
+    """Draw the page and the table of a comparison again, of whatever trials are done.
+
+    Example: absentia report compared/
+    """
+    check_report(folder / PAGE)
+    finish(open_study(folder), json)

@@ -1,0 +1,121 @@
+"""Trials under way, on the terminal: done, running, failed, time left, best so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from absentia.app._terminal import err, out
+
+# isort: split
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from absentia.experiment.comparison import expected, seconds_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from absentia.experiment.comparison import Study
+    from absentia.experiment.engine import Record, Trial
+
+EVERY = 15.0  # seconds between lines where there is no terminal
+
+
+class Watch:
+    """What there is to say of trials while they run."""
+
+    def __init__(self, study: Study, todo: Sequence[Trial], jobs: int) -> None:
+        self.study, self.jobs, self.total = study, max(1, jobs), len(todo)
+        self.done = self.failed = 0
+        self.running: dict[str, str] = {}
+        self.left = [str(trial.key["method"]) for trial in todo]
+        self.spent: dict[str, list[float]] = {}
+        self.scores: dict[str, list[float]] = {}
+        self.metric = study.metric
+        self.guesses = {name: expected(name, study.problem) for name in set(self.left)}
+
+    def begin(self, trial: Trial) -> None:
+        self.running[trial.hash] = str(trial.key["method"])
+
+    def tell(self, record: Record) -> None:
+        method = str(record.trial["method"])
+        self.running.pop(record.hash, None)
+        self.done += 1
+        self.failed += not record.done
+        if method in self.left:
+            self.left.remove(method)
+        self.spent.setdefault(method, []).append(record.cost.get("wall") or 0.0)
+        value = record.result.get("scores", {}).get(self.metric.name) if record.done else None
+        if value is not None and record.trial["kind"] in ("predict", "complete"):
+            self.scores.setdefault(method, []).append(float(value))
+
+    def seconds_left(self) -> float:
+        """By what the same methods took, and by their laws before any did."""
+        known = {name: sum(spent) / len(spent) for name, spent in self.spent.items()}
+        pace = 1.0
+        if known:
+            pace = sum(known.values()) / max(sum(self.guesses.get(name, 1.0) for name in known), 1e-9)
+        each = {name: known.get(name, pace * self.guesses.get(name, 1.0)) for name in set(self.left)}
+        return sum(each[name] for name in self.left) / self.jobs
+
+    def best(self) -> str:
+        means = {name: sum(x) / len(x) for name, x in self.scores.items()}
+        if not means:
+            return ""
+        pick = max if self.metric.higher else min
+        name = pick(means, key=lambda one: means[one])
+        return f"best so far {name} ({self.study.words(means[name])})"
+
+    def line(self) -> str:
+        """All of it in one line."""
+        names = sorted(set(self.running.values()))
+        parts = [f"{self.done} of {self.total} done"]
+        parts += [f"running {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"] if names else []
+        parts += [f"{self.failed} failed"] if self.failed else []
+        parts += [f"about {seconds_words(self.seconds_left())} left"] if self.left else []
+        parts += [self.best()] if self.scores else []
+        return " · ".join(parts)
+
+
+@contextmanager
+def watched(study: Study, todo: Sequence[Trial], jobs: int) -> Iterator[Watch]:
+    """Shows trials while they run: live on a terminal, elsewhere a line now and then."""
+    watch = Watch(study, todo, jobs)
+    if out.quiet:
+        yield watch
+    elif err.is_terminal:
+        with _live(watch):
+            yield watch
+    else:
+        last, tell = time.monotonic(), watch.tell
+
+        def say(record: Record) -> None:
+            nonlocal last
+            tell(record)
+            if time.monotonic() - last >= EVERY and watch.done < watch.total:
+                last = time.monotonic()
+                err.print(escape(watch.line()), soft_wrap=True)
+
+        watch.tell = say  # type: ignore[method-assign]
+        yield watch
+
+
+@contextmanager
+def _live(watch: Watch) -> Iterator[None]:
+    bar = Progress(TextColumn("trials"), BarColumn(), TimeElapsedColumn(), console=err)
+    task = bar.add_task("trials", total=watch.total)
+
+    def picture() -> Table:
+        bar.update(task, completed=watch.done)
+        grid = Table.grid()
+        grid.add_row(bar)
+        grid.add_row(escape(watch.line()))
+        return grid
+
+    with Live(get_renderable=picture, console=err, transient=True, refresh_per_second=4):
+        yield

@@ -1,0 +1,296 @@
+"""From a question to trials: who is held out or hidden when, and which methods are tried on it.
+
+All of it follows from the data, the design and the seed, so that processes that know nothing of one another
+come to the same trials, and a design with more repeats or methods contains those of the smaller one.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from absentia.core import Array, generator
+from absentia.data import folds, missingness, ordering
+from absentia.experiment.comparison._measures import metrics_of
+from absentia.experiment.comparison._problem import Problem
+from absentia.experiment.comparison._strategies import SIMPLEST, USUAL, Strategy, strategy
+from absentia.experiment.engine import Limits, Trial, fingerprint
+from absentia.files import FileError, write_whole
+
+FILE = "design.json"
+Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
+MECHANISMS: tuple[Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
+AROUND = ("experiment.comparison._performing", "experiment.comparison._measures")
+REPEATS_OF_VIEWS = 2  # of what each view is worth, and of curves
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is asked.
+
+    `repeats_of` has those methods that are tried in fewer repeats because they are slow, `left_out` why
+    methods are not tried at all.  `completers` are tried on hidden cells beside predictions.  What only the
+    page tells (`title`, `command`, `call`, `equivalence`) changes no trial, nor do limits;
+    `call` names the data and the labels as other commands take them.
+    """
+
+    methods: tuple[str, ...]
+    metric: str | None = None
+    hide: float = 0.2
+    mechanism: Mechanism = "own"
+    rates: tuple[float, ...] = ()
+    repeats: int = 5
+    cv: int = 5
+    seed: int = 0
+    repeats_of: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    completers: tuple[str, ...] = ()
+    views: bool = True
+    equivalence: float = 0.01
+    title: str = ""
+    command: str = ""
+    call: str = ""
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    remarks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.hide < 1:
+            raise ValueError(f"hide is a share between 0 and 1, not {self.hide!r}")
+        if self.mechanism not in MECHANISMS:
+            raise ValueError(f"mechanism is one of {', '.join(MECHANISMS)}, not {self.mechanism!r}")
+        for name, value, least in (("repeats", self.repeats, 1), ("cv", self.cv, 2)):
+            if not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name} is a whole number of {least} or more, not {value!r}")
+        if not all(0 < rate < 1 for rate in self.rates):
+            raise ValueError(f"rates are shares between 0 and 1, not {list(self.rates)}")
+        _ = self.limits  # refuses what is none
+        if self.equivalence < 0:
+            raise ValueError(f"equivalence is a number from 0 on, not {self.equivalence!r}")
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.time_limit, self.memory_limit)
+
+    def repeats_for(self, method: str) -> int:
+        return min(self.repeats, self.repeats_of.get(method, self.repeats))
+
+    def save(self, folder: Path) -> None:
+        content = json.dumps(asdict(self), indent=1).encode()
+        write_whole(folder / FILE, lambda file: file.write(content))
+
+
+def load_design(folder: Path) -> Design:
+    """What :meth:`Design.save` wrote."""
+    path = folder / FILE
+    try:
+        said = json.loads(path.read_bytes())
+        lists = {key: tuple(said[key]) for key in ("methods", "rates", "completers", "remarks")}
+        return Design(**{**said, **lists})
+    except FileNotFoundError:
+        raise FileError(
+            f"{folder}: is no folder of a comparison, as it has no {FILE}; make one with absentia compare"
+        ) from None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise FileError(
+            f"{path}: not the design of a comparison ({error}); give the command again"
+        ) from None
+
+
+# --------------------------------------------------------------------------------------------- splits
+
+
+def split(problem: Problem, design: Design, repeat: int) -> list[tuple[Array, Array]]:
+    """Positions to learn from and to hold out, fold by fold."""
+    y = problem.y
+    assert y is not None
+    if problem.task == "numbers":
+        groups = np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y)
+    elif problem.task == "labels":
+        groups = np.zeros(len(y), dtype=int)
+    else:
+        groups = y
+    return folds(problem.order, groups, n_folds(problem, design), [design.seed, repeat])
+
+
+def n_folds(problem: Problem, design: Design) -> int:
+    """As asked, or as many as the smallest class has samples."""
+    assert problem.y is not None
+    fewest = int(np.bincount(problem.y).min()) if problem.task == "classes" else len(problem.data)
+    return max(2, min(design.cv, fewest))
+
+
+def kept_cells(problem: Problem, design: Design, rate: float, repeat: int) -> Array:
+    """Which cells stay when that share is hidden; draws go with the data, not with their order."""
+    order = ordering(problem.kernels)
+    drawn = np.ix_(order.samples, order.views)
+    observed = problem.data.observed
+    keep = np.empty_like(observed)
+    rng = generator([design.seed, repeat, round(1e6 * rate)])
+    keep[drawn] = _hide(observed[drawn], design.mechanism, rate, rng)
+    return keep
+
+
+def _hide(observed: Array, mechanism: Mechanism, rate: float, rng: np.random.Generator) -> Array:
+    if mechanism == "own" and not observed.all():
+        try:
+            return missingness.own(observed, rate, random_state=rng)
+        except ValueError:  # patterns that there are cannot hide as much
+            return missingness.mcar(observed, rate, random_state=rng)
+    if mechanism == "per-view":
+        return missingness.fixed_per_view(observed, rate, random_state=rng)
+    if mechanism == "exclusive":
+        return missingness.exclusive(observed, rate, random_state=rng)
+    return missingness.mcar(observed, rate, random_state=rng)
+
+
+# --------------------------------------------------------------------------------------------- trials
+
+
+class Expansion:
+    """The trials of a design on a problem, in the order in which they are run."""
+
+    def __init__(self, problem: Problem, design: Design) -> None:
+        self.problem, self.design = problem, design
+        self.simplest = SIMPLEST[problem.task]
+
+    def trials(self) -> list[Trial]:
+        if self.problem.task == "completion":
+            return list(self._completions(self.problem, self.design.methods, self.design.repeats))
+        beside = self._completions(as_completion(self.problem), self.design.completers, 1)
+        return [*self._predictions(), *self._views(), *self._curves(), *beside]
+
+    def _predictions(self) -> Iterator[Trial]:
+        for repeat in range(self.design.repeats):
+            methods = [m for m in self.design.methods if repeat < self.design.repeats_for(m)]
+            for fold in range(self._n_folds):
+                yield from (self._trial("predict", method, repeat, fold) for method in methods)
+
+    @property
+    def _n_folds(self) -> int:
+        return n_folds(self.problem, self.design)
+
+    def _views(self) -> Iterator[Trial]:
+        """The simplest method without each view, and with it alone."""
+        names = self.problem.data.names
+        if not self.design.views or len(names) < 2 or self.simplest not in self.design.methods:
+            return
+        for repeat in range(min(self.design.repeats, REPEATS_OF_VIEWS)):
+            for fold in range(self._n_folds):
+                for name in names:
+                    others = [other for other in names if other != name]
+                    for some in (others, [name]):
+                        yield self._trial("views", self.simplest, repeat, fold, views=some)
+
+    def _curves(self) -> Iterator[Trial]:
+        for repeat in range(min(self.design.repeats, REPEATS_OF_VIEWS)):
+            for rate in self.design.rates:
+                for fold in range(self._n_folds):
+                    methods = [m for m in self.design.methods if repeat < self.design.repeats_for(m)]
+                    for method in methods:
+                        more = {"rate": rate, "mechanism": self.design.mechanism}
+                        yield self._trial("rates", method, repeat, fold, **more)
+
+    def _completions(self, problem: Problem, methods: Sequence[str], repeats: int) -> Iterator[Trial]:
+        rates = dict.fromkeys([self.design.hide, *(self.design.rates if repeats > 1 else ())])
+        for repeat in range(repeats):
+            for rate in rates:
+                for method in methods:
+                    how = strategy(method, problem, self.design.seed)
+                    more = {"rate": rate, "mechanism": self.design.mechanism}
+                    yield _trial(problem, self.design, "complete", how, repeat, 0, **more)
+
+    def _trial(self, kind: str, method: str, repeat: int, fold: int, **more: Any) -> Trial:
+        how = self._strategy(method)
+        return _trial(
+            self.problem, self.design, kind, how, repeat, fold, split=self._split(repeat, fold), **more
+        )
+
+    @cache  # noqa: B019 - lives as long as the expansion
+    def _strategy(self, method: str) -> Strategy:
+        return strategy(method, self.problem, self.design.seed)
+
+    @cache  # noqa: B019
+    def _split(self, repeat: int, fold: int) -> str:
+        return _hashed(*split(self.problem, self.design, repeat)[fold])
+
+
+def as_completion(problem: Problem) -> Problem:
+    """The same samples with nothing to predict."""
+    return Problem(problem.data, "completion", None, (), problem.kernel)
+
+
+def _trial(
+    problem: Problem, design: Design, kind: str, how: Strategy, repeat: int, fold: int, **more: Any
+) -> Trial:
+    return Trial(
+        {
+            "kind": kind,
+            "data": problem.hash,
+            "method": how.name,
+            "parameters": how.parameters,
+            "version": fingerprint(*how.modules, *AROUND),
+            "seed": design.seed,
+            "repeat": repeat,
+            "fold": fold,
+            **more,
+        }
+    )
+
+
+def _hashed(*arrays: Array) -> str:
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
+        found.update(b"|")
+    return found.hexdigest()[:16]
+
+
+# -------------------------------------------------------------------------------- what is tried at all
+
+
+def chosen_methods(
+    problem: Problem, methods: str | Iterable[str], completers: bool = True
+) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
+    """Methods to try, why others of the usual ones are not, and completers to try beside them."""
+    usual = methods == "auto"
+    if isinstance(methods, str) and not usual:
+        methods = [methods]
+    names = list(USUAL[problem.task] if usual else dict.fromkeys(methods))
+    found = {name: _refused(strategy(name, problem), problem) for name in names}
+    left_out = {name: why for name, why in found.items() if why}
+    if left_out and not usual:
+        name, why = next(iter(left_out.items()))
+        raise ValueError(f"method {name!r} {why}")
+    kept = [name for name in names if name not in left_out]
+    simplest = SIMPLEST[problem.task]
+    kept = [simplest, *(name for name in kept if name != simplest)]
+    beside: list[str] = []
+    if usual and completers and problem.task != "completion" and not problem.data.observed.all():
+        other = as_completion(problem)
+        beside = [
+            n
+            for n in ("mean", "zero", "knn", "cvkt", "mkmc-pca")
+            if not _refused(strategy(n, other), other)
+        ]
+    return tuple(kept), left_out, tuple(beside)
+
+
+def _refused(how: Strategy, problem: Problem) -> str:
+    """Why a method cannot be tried; nothing if it can."""
+    n = len(problem.data)
+    if not how.takes_kernels and not problem.takes_features:
+        return "takes features, and the data are kernels"
+    if how.most is not None and n > how.most:
+        return f"is for at most {how.most} samples, and there are {n}"
+    return ""
+
+
+def check_metric(problem: Problem, design: Design) -> Design:
+    """Refuse a metric that the task has not."""
+    return replace(design, metric=metrics_of(problem.task, design.metric)[0].name)

@@ -1,0 +1,213 @@
+"""What is compared on: samples, perhaps with something to predict, and how kernels are made of features."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from absentia.core import Array, kept, packed, unpacked, warn
+from absentia.data import (
+    AbsenceWarning,
+    KernelViews,
+    Views,
+    feature_profiles,
+    kernel_profiles,
+    sample_order,
+)
+from absentia.experiment._findings import Task
+from absentia.experiment._numbers import check_numbers
+from absentia.experiment._validation import FEWEST, check_classes
+from absentia.experiment.engine import content_hash
+from absentia.files import FileError, one_line, read_state, write_state
+from absentia.kernels import ViewKernels
+
+MOST_CLASSES = 20  # that whole numbers can be; more of them are numbers
+FILE = "data.absentia"
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Samples, and what is known of them, in the same order.
+
+    `y` is None (completion), codes of `classes`, numbers, or samples x labels with NaN where unknown;
+    `classes` are then the labels' names.  `kernel` makes kernels of features.
+    """
+
+    data: Any
+    task: Task
+    y: Array | None
+    classes: tuple[Any, ...]
+    kernel: ViewKernels
+
+    @property
+    def takes_features(self) -> bool:
+        return isinstance(self.data, Views)
+
+    @cached_property
+    def hash(self) -> str:
+        return content_hash(packed(self))
+
+    @cached_property
+    def order(self) -> Array:
+        """Samples in an order that the data decide."""
+        profiles = feature_profiles(self.data) if self.takes_features else kernel_profiles(self.data)
+        more = () if self.y is None else tuple(np.nan_to_num(np.atleast_2d(self.y.T), nan=-1.0))
+        return sample_order(profiles, self.data.observed, *more)
+
+    @cached_property
+    def kernels(self) -> KernelViews:
+        """Of all samples."""
+        return self.kernel.fit_transform(self.data) if self.takes_features else self.data
+
+    def part(self, rows: Array, columns: Array) -> Any:
+        """Samples `rows`, of kernels against `columns`."""
+        return self.data[rows] if self.takes_features else self.data[np.ix_(rows, columns)]
+
+    def changed(self, data: Any) -> "Problem":
+        """The same of other data of these samples."""
+        return Problem(data, self.task, self.y, self.classes, self.kernel)
+
+    def save(self, folder: Path) -> None:
+        write_state(folder / FILE, packed(self, "data"), {})
+
+
+def load_problem(folder: Path) -> Problem:
+    """What :meth:`Problem.save` wrote; nothing in the file is run."""
+    state, _ = read_state(folder / FILE)
+    try:
+        found = unpacked(state.tree, state.arrays)
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:  # whatever somebody may have put together
+        raise FileError(f"{folder / FILE}: not what a comparison keeps: {one_line(error)}") from error
+    if not isinstance(found, Problem):
+        raise FileError(f"{folder / FILE}: holds {type(found).__name__}, not the data of a comparison")
+    return found
+
+
+# ------------------------------------------------------------------------------------- what comes in
+
+
+def problem_of(data: Any, y: Any = None, kernel: Any = "rbf") -> Problem:
+    """What is to be compared on, out of what a user has.
+
+    Parameters
+    ----------
+    data : Views, KernelViews, or a mapping of names to tables
+        Samples with some views absent.
+    y : Series or mapping by id, or array in the order of the samples, optional
+        Classes, numbers, or a table of labels (1, 0, unknown).  Samples without are left out.
+    kernel : str or ViewKernels
+        How kernels are made of features.
+    """
+    if isinstance(data, Mapping):
+        data = Views.from_dict(data)
+    if not isinstance(data, Views | KernelViews):
+        raise TypeError(f"Views, KernelViews or a dict of tables is wanted, not {type(data).__name__}")
+    makes = kernel if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+    if y is None:
+        return Problem(_with_a_view(data), "completion", None, (), makes)
+    values, names = _values(data, y)
+    known = np.array([not _unknown(row) for row in values])
+    kept_rows = np.flatnonzero(known & data.observed.any(axis=1))
+    if len(kept_rows) < len(data):
+        warn(
+            f"{len(data) - len(kept_rows)} of {len(data)} samples have no label or no view", AbsenceWarning
+        )
+    used = _among(data, kept_rows)
+    return labelled(used, values[kept_rows], makes, names)
+
+
+def labelled(
+    data: Any, values: Array, makes: ViewKernels, names: tuple[str, ...] = (), task: Task | None = None
+) -> Problem:
+    """Samples that all have a view and a label; classes that are too small for folds are left out."""
+    task = task or _task(values)
+    if task == "labels":
+        Y = np.asarray(values, dtype=np.float64)
+        names = names or tuple(f"label{j}" for j in range(Y.shape[1]))
+        _check_labels(Y, names)
+        return Problem(data, task, Y, names, makes)
+    if task == "numbers":
+        numbers = np.asarray(values, dtype=np.float64)
+        check_numbers(numbers)
+        return Problem(data, task, numbers, (), makes)
+    rows = _of_large_classes(values)
+    data, values = _among(data, rows), values[rows]
+    check_classes(values)
+    classes, codes = np.unique(values, return_inverse=True)
+    return Problem(data, task, codes, tuple(classes.tolist()), makes)
+
+
+def _values(data: Any, y: Any) -> tuple[Array, tuple[str, ...]]:
+    """Labels in the order of the samples: by id if they have ids, else as they stand."""
+    names = tuple(map(str, getattr(y, "columns", ())))
+    if isinstance(y, Mapping) or (hasattr(y, "index") and not isinstance(y, list | tuple)):
+        y = data.align(y)
+    values = np.asarray(y)
+    if len(values) != len(data):
+        raise ValueError(
+            f"{len(values)} labels for {len(data)} samples; give one for each, or a Series by id"
+        )
+    return values, names
+
+
+def _unknown(row: Any) -> bool:
+    """Whether nothing is known: NaN, None or an empty text, of several labels all of them."""
+    if isinstance(row, np.ndarray):
+        return all(_unknown(one) for one in row)
+    return row is None or row != row or (isinstance(row, str) and not row)
+
+
+def _task(values: Array) -> Task:
+    if values.ndim == 2 and values.shape[1] > 1:
+        return "labels"
+    flat = values.ravel()
+    if flat.dtype.kind in "biu":
+        return "classes" if len(np.unique(flat)) <= MOST_CLASSES else "numbers"
+    if flat.dtype.kind == "f":
+        whole = bool((flat == np.round(flat)).all()) and len(np.unique(flat)) <= MOST_CLASSES
+        return "classes" if whole else "numbers"
+    return "classes"
+
+
+def _of_large_classes(values: Array) -> Array:
+    """Positions of samples of classes that are large enough to be split; the rest is said."""
+    classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    small = counts < FEWEST
+    if (~small).sum() < 2 or not small.any():
+        return np.arange(len(values))
+    names = ", ".join(map(repr, classes[small].tolist()))
+    warn(f"class(es) {names} have fewer than {FEWEST} samples, too few for folds: left out", AbsenceWarning)
+    return np.flatnonzero(~small[codes])
+
+
+def _check_labels(Y: Array, names: tuple[str, ...]) -> None:
+    bad = ~(np.isnan(Y) | (Y == 0) | (Y == 1))
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"label {names[column]!r} of sample {row} is {Y[row, column]:g}; of several labels each is 1, "
+            "0 or unknown (NaN)"
+        )
+    for name, column in zip(names, Y.T, strict=True):
+        if min((column == 0).sum(), (column == 1).sum()) < FEWEST:
+            raise ValueError(
+                f"label {name!r} has {int((column == 1).sum())} samples with it and "
+                f"{int((column == 0).sum())} without; at least {FEWEST} of both are wanted: leave it out"
+            )
+
+
+def _with_a_view(data: Any) -> Any:
+    rows = np.flatnonzero(data.observed.any(axis=1))
+    return data if len(rows) == len(data) else _among(data, rows)
+
+
+def _among(data: Any, rows: Array) -> Any:
+    if len(rows) == len(data):
+        return data
+    return data[rows] if isinstance(data, Views) else data[np.ix_(rows, rows)]

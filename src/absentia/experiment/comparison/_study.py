@@ -1,0 +1,176 @@
+"""A comparison under way: a folder with the data, the design and a record of every trial that was done."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from absentia.experiment._findings import Findings, Metric
+from absentia.experiment.comparison._costs import expected
+from absentia.experiment.comparison._design import (
+    Design,
+    Expansion,
+    as_completion,
+    check_metric,
+    load_design,
+)
+from absentia.experiment.comparison._measures import metrics_of
+from absentia.experiment.comparison._performing import Perform
+from absentia.experiment.comparison._problem import FILE, Problem, load_problem
+from absentia.experiment.comparison._summary import Summary
+from absentia.experiment.comparison._verdict import score_words
+from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
+
+#: What a trial is, whatever the data and the version: two that agree in it are the same question.
+QUESTION = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
+CHANGED = {
+    "data": "the data are others",
+    "version": "the method is another version",
+    "parameters": "the parameters are others",
+    "seed": "the seed is another",
+    "split": "the folds are others",
+}
+
+
+@dataclass(frozen=True)
+class Outstanding:
+    """Trials that are to be run, how many need not be, and why the others are run."""
+
+    todo: Sequence[Trial]
+    reused: int
+    why: Mapping[str, int]
+
+    @property
+    def sentence(self) -> str:
+        """One line; numbers add up to all trials."""
+        n = len(self.todo)
+        words = f"{self.reused + n} trials: {self.reused} are there already, {n} to run"
+        reasons = [
+            f"{count} because {why}" if why != "new" else f"{count} new" for why, count in self.why.items()
+        ]
+        return words + (f" ({', '.join(reasons)})" if self.reused or set(self.why) - {"new"} else "")
+
+
+class Study:
+    """Problem, design and records."""
+
+    def __init__(self, problem: Problem, design: Design, folder: str | os.PathLike[str]) -> None:
+        self.problem, self.design = problem, check_metric(problem, design)
+        self.folder = Path(folder)
+        self.records = Records(self.folder)
+
+    def save(self) -> None:
+        """Write what every process of this study reads."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        mark = self.folder / "data.txt"
+        there = mark.read_text().strip() if mark.exists() and (self.folder / FILE).exists() else ""
+        if there != self.problem.hash:
+            self.problem.save(self.folder)
+            mark.write_text(f"{self.problem.hash}\n")
+        self.design.save(self.folder)
+
+    @property
+    def metric(self) -> Metric:
+        return metrics_of(self.problem.task, self.design.metric)[0]
+
+    def words(self, score: float) -> str:
+        """A score of the main metric as it is read."""
+        return score_words(self.metric, score)
+
+    def expected_seconds(self, trials: Sequence[Trial]) -> float:
+        """CPU seconds that trials will take, about."""
+        return sum(expected(trial.key["method"], self.problem) for trial in trials)
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        return Expansion(self.problem, self.design).trials()
+
+    # ---------------------------------------------------------------------------------------- running
+
+    def outstanding(self, retry: bool = False) -> Outstanding:
+        """What is to be run: no record yet, or (`retry`) it failed, or more is allowed now."""
+        found = self.records.of(self.trials)
+        todo = [t for t in self.trials if not _settled(found.get(t.hash), self.design.limits, retry)]
+        known = {trial.hash for trial in self.trials}
+        before = {_question(record.trial): record for record in self.records.others(known)} if todo else {}
+        why = Counter(_why(trial, found.get(trial.hash), before) for trial in todo)
+        return Outstanding(todo, len(self.trials) - len(todo), dict(why))
+
+    def run(
+        self,
+        trials: Sequence[Trial],
+        pool: Pool,
+        tell: Callable[[Record], None] = lambda record: None,
+        begin: Callable[[Trial], None] = lambda trial: None,
+    ) -> None:
+        """Do these trials; whoever interrupts it loses those under way."""
+        perform = Perform(self.folder, self.problem, self.design)
+        run(trials, Run(self.records, perform, self.design.limits, tell, begin), pool)
+
+    # --------------------------------------------------------------------------------------- findings
+
+    def findings(self) -> Findings:
+        """What the records that are there say."""
+        found = self.records.of(self.trials)
+        own = [found[trial.hash] for trial in self.trials if trial.hash in found]
+        completion = None
+        if self.design.completers:
+            beside = [record for record in own if record.trial["kind"] == "complete"]
+            own = [record for record in own if record.trial["kind"] != "complete"]
+            design = replace(
+                self.design,
+                methods=self.design.completers,
+                metric=None,
+                repeats=1,
+                left_out={},
+                repeats_of={},
+            )
+            wanted = dict.fromkeys(self.design.completers, 1)
+            completion = Summary(as_completion(self.problem), design, beside, wanted).findings()
+        main = ("complete",) if self.problem.task == "completion" else ("predict",)
+        of_main = [
+            t
+            for t in self.trials
+            if t.key["kind"] in main and t.key.get("rate", self.design.hide) == self.design.hide
+        ]
+        wanted = dict(Counter(trial.key["method"] for trial in of_main))
+        wanted = {method: wanted[method] for method in self.design.methods}
+        summary = Summary(self.problem, self.design, own, wanted)
+        told = summary.findings(completion)
+        return replace(told, done=len(found), wanted=len(self.trials), warnings=self.design.remarks)
+
+
+def _settled(record: Record | None, limits: Limits, retry: bool) -> bool:
+    if record is None:
+        return False
+    if record.status in ("time", "memory", "died"):
+        asked = {"time": limits.seconds, "memory": limits.memory}.get(record.status)
+        before = record.cost.get(f"{record.status}_limit")
+        more = before is not None and (asked is None or asked > before)
+        return not (retry or more)
+    return record.done or not retry
+
+
+def _question(key: Mapping[str, Any]) -> str:
+    return repr([key.get(name) for name in QUESTION])
+
+
+def _why(trial: Trial, own: Record | None, before: Mapping[str, Record]) -> str:
+    """Why a trial is run, in words."""
+    if own is not None:
+        return "more time or memory is allowed" if own.status in ("time", "memory") else "they failed"
+    other = before.get(_question(trial.key))
+    if other is None:
+        return "new"
+    changed = [name for name in CHANGED if other.trial.get(name) != trial.key.get(name)]
+    return CHANGED[changed[0]] if changed else "new"
+
+
+def open_study(folder: str | os.PathLike[str]) -> Study:
+    """The study of a folder, as it was last asked for."""
+    place = Path(folder)
+    design = load_design(place)  # first: it says what a folder without one is
+    return Study(load_problem(place), design, place)

@@ -1,0 +1,11 @@
+"""Many fits, each remembered in a small file of its own: trials, records, and what runs them.
+
+The engine knows nothing of what a trial does.  Killed at any moment it loses the trials under way and
+nothing else; any number of processes may share a folder without knowing of one another.
+"""
+
+from absentia.experiment.engine._fingerprint import fingerprint
+from absentia.experiment.engine._limits import Limits
+from absentia.experiment.engine._records import Record, Records
+from absentia.experiment.engine._running import Pool, Run, run
+from absentia.experiment.engine._trials import Trial, content_hash, parse_shard, shard_of

@@ -1,0 +1,114 @@
+"""What came of trials: one small JSON file each, there as a whole or not at all.
+
+``trials/<hash>.json`` holds ``trial`` (what was done), ``status``, ``result``, ``error``, ``cost`` and
+``made`` (with what).  Everything but ``cost`` and ``made`` is the same whenever the trial is run again.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from absentia.experiment.engine._trials import Trial
+from absentia.files import write_whole
+
+Status = Literal["done", "failed", "time", "memory", "died"]
+STATUSES = ("done", "failed", "time", "memory", "died")
+LARGEST = 64_000_000  # bytes of a record; larger files are none of ours
+_NAME = re.compile(r"([0-9a-f]{8,64})\.json")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What came of a trial; `error` is one sentence where it failed, `cost` seconds and megabytes."""
+
+    trial: Mapping[str, Any]
+    status: Status
+    result: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    cost: Mapping[str, float | None] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def done(self) -> bool:
+        return self.status == "done"
+
+    @property
+    def hash(self) -> str:
+        return Trial(self.trial).hash
+
+
+class Records:
+    """The records of a folder.
+
+    Parameters
+    ----------
+    folder : path
+        Its ``trials`` are made when the first is written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.place = self.folder / "trials"
+        self.damaged: list[Path] = []  # files that were met and are no records
+
+    def path(self, hash: str) -> Path:
+        return self.place / f"{hash}.json"
+
+    def write(self, record: Record) -> Path:
+        """To a temporary name first, flushed to the disk, then renamed."""
+        content = json.dumps(asdict(record), allow_nan=False, separators=(",", ":")).encode()
+        self.place.mkdir(parents=True, exist_ok=True)
+        return write_whole(self.path(record.hash), lambda file: file.write(content))
+
+    def read(self, hash: str) -> Record | None:
+        """The record of that hash; None if there is none, or what is there is not its record."""
+        path = self.path(hash)
+        try:
+            if path.stat().st_size > LARGEST:
+                raise ValueError("too large")
+            record = _record(json.loads(path.read_bytes()))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError, RecursionError):
+            record = None
+        if record is None or record.hash != hash:
+            if path not in self.damaged:
+                self.damaged.append(path)
+            return None
+        return record
+
+    def of(self, trials: Iterable[Trial]) -> dict[str, Record]:
+        """Those of these trials that there are, by hash."""
+        there = self.hashes()
+        wanted = (trial.hash for trial in trials)
+        found = ((hash, self.read(hash)) for hash in wanted if hash in there)
+        return {hash: record for hash, record in found if record is not None}
+
+    def hashes(self) -> set[str]:
+        """Of the files that there are, whatever they hold."""
+        try:
+            names = os.listdir(self.place)
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        return {found[1] for found in map(_NAME.fullmatch, names) if found}
+
+    def others(self, known: Iterable[str]) -> Iterator[Record]:
+        """Records that are not of these hashes: of other data, parameters, versions."""
+        for hash in sorted(self.hashes() - set(known)):
+            record = self.read(hash)
+            if record is not None:
+                yield record
+
+
+def _record(said: Any) -> Record | None:
+    """A record out of what a file says; None if it says something else."""
+    if not isinstance(said, dict) or said.get("status") not in STATUSES:
+        return None
+    parts: dict[str, Any] = {key: said.get(key) for key in ("trial", "result", "cost", "made")}
+    if not all(isinstance(part, dict) for part in parts.values()) or not isinstance(said.get("error"), str):
+        return None
+    return Record(status=said["status"], error=said["error"], **parts)

@@ -1,0 +1,62 @@
+"""A trial: one fit that can be told from all others by what goes into it."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from absentia.core import Packed
+
+LENGTH = 24  # hexadecimal digits of a hash
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
+
+
+def plain(value: Any) -> str:
+    """As JSON that is the same for the same content."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def content_hash(state: Packed) -> str:
+    """Of plain data: the tree and every array."""
+    found = hashlib.sha256(plain(state.tree).encode())
+    for key, array in sorted(state.arrays.items()):
+        found.update(f"{key} {array.dtype.str} {array.shape}".encode())
+        found.update(memoryview(array.tobytes()))
+    return found.hexdigest()[:LENGTH]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is to be done: numbers, texts and lists by name, from which it has its hash.
+
+    Examples
+    --------
+    >>> Trial({"method": "mean", "fold": 0}).hash == Trial({"fold": 0, "method": "mean"}).hash
+    True
+    """
+
+    key: Mapping[str, Any]
+
+    @cached_property
+    def hash(self) -> str:
+        return digest(plain(dict(self.key)))
+
+
+def shard_of(trials: Iterable[Trial], number: int, count: int) -> list[Trial]:
+    """Those of `count` parts that are the `number`-th, from 1 on; the parts depend on hashes alone."""
+    return [trial for trial in trials if int(trial.hash, 16) % count == number - 1]
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """``3/16`` as its two numbers."""
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
+    number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= count:
+        raise ValueError(f"a shard is NUMBER/COUNT from 1/COUNT to COUNT/COUNT, as 3/16, not {text!r}")
+    return number, count
