@@ -9,6 +9,7 @@ from absentia.data import KernelViews as KernelViews
 from absentia.data import Views as Views
 from absentia.data import metrics as metrics
 from absentia.data import missingness as missingness
+from absentia.data import statistics as statistics
 from absentia.data import survival as survival
 from absentia.files import read as read
 from absentia.files import write as write

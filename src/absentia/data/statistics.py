@@ -1,0 +1,444 @@
+"""Do methods differ?  Tests between methods by their scores, on one data set and on many.
+
+On one data set scores come from repeated cross-validation.  Folds share training samples, and repeats share
+everything, so that the scores are far from independent: tests that count them as so many independent ones
+find differences where there are none.  Made for this are
+
+* :func:`corrected_resampled_t`, whose variance has room for what folds share, with :func:`holm` where
+  several methods are held against one;
+* :func:`bayesian_correlated_t`: the chances that a difference is too small to matter, or is not;
+* :func:`mcnemar`: sample by sample, which of two methods was right.
+
+Over many data sets, with one score of each method on each, scores are independent, and ranks are compared:
+:func:`friedman`, :func:`nemenyi` and :func:`wilcoxon_holm`.  Do not give these the folds of one data set.
+
+References
+----------
+Nadeau and Bengio, "Inference for the generalization error", Machine Learning 52 (2003).
+Corani and Benavoli, "A Bayesian approach for comparing cross-validated algorithms on multiple data sets",
+Machine Learning 100 (2015).
+Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7 (2006).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest, chi2, norm, rankdata, studentized_range
+from scipy.stats import f as f_distribution
+from scipy.stats import t as student
+
+from absentia.core import Array
+
+__all__ = [
+    "Equivalence",
+    "Friedman",
+    "McNemar",
+    "Nemenyi",
+    "Paired",
+    "bayesian_correlated_t",
+    "corrected_resampled_t",
+    "friedman",
+    "holm",
+    "mcnemar",
+    "nemenyi",
+    "wilcoxon_holm",
+]
+
+ROUNDING = 1e-12  # numbers that differ by less, relative to the largest, count as equal
+EXACT = 50  # data sets up to which all signs of Wilcoxon's test are counted
+
+
+# --------------------------------------------------------------------------- one data set, many folds
+
+
+class Paired(NamedTuple):
+    """A mean difference, an interval around it, how likely one as large is by luck, its standard error."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    error: float
+    n: int
+
+
+def corrected_resampled_t(differences: Any, test_share: float, *, level: float = 0.95) -> Paired:
+    r"""Whether two methods differ, by their scores on the same folds of repeated cross-validation.
+
+    The corrected resampled t test of Nadeau and Bengio (2003).  The mean of :math:`J` differences that
+    spread by :math:`s` is given the variance
+
+    .. math:: (1 / J + n_{test} / n_{train}) \, s^2
+
+    with :math:`J - 1` degrees of freedom.  The plain paired t test has :math:`s^2 / J`, which repeats make
+    as small as one likes without a single new sample.
+
+    Parameters
+    ----------
+    differences : array of shape (n_folds,)
+        Score of the one method less that of the other, for every fold of every repeat.
+    test_share : float
+        Samples that a fold tests on over those that it trains on: 0.25 with five folds.
+    level : float, default 0.95
+        Of the interval.
+
+    Returns
+    -------
+    Paired
+        ``mean, low, high, p, error, n``; `p` is two-sided.  Where all differences are equal (but for
+        rounding) the interval is a point, and `p` is 1 if they are zero and otherwise 0, the limit of ever
+        smaller spread.  Scores that ought to be equal but differ by rounding should be rounded before.
+
+    Examples
+    --------
+    >>> found = corrected_resampled_t([0.02, 0.05, 0.00, 0.03, 0.05], 0.25)
+    >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3), round(found.p, 3)
+    (0.03, -0.01, 0.07, 0.103)
+    """
+    _check_level(level)
+    mean, error, n = _spread(differences, test_share)
+    if error == 0:
+        return Paired(mean, mean, mean, float(mean == 0), 0.0, n)
+    half = float(student.ppf((1 + level) / 2, n - 1)) * error
+    p = 2 * float(student.sf(abs(mean / error), n - 1))
+    return Paired(mean, mean - half, mean + half, p, error, n)
+
+
+class Equivalence(NamedTuple):
+    """The chances that a method is worse than another, the same for all practical purposes, better."""
+
+    worse: float
+    same: float
+    better: float
+
+
+def bayesian_correlated_t(differences: Any, test_share: float, rope: float = 0.01) -> Equivalence:
+    r"""The chances that a difference is practically nil, and that it is not, given the scores by fold.
+
+    The Bayesian correlated t test of Corani and Benavoli (2015).  If any two folds are correlated by
+    :math:`\rho = n_{test} / (n_{test} + n_{train})` and nothing was known before, the mean difference has a
+    Student distribution with :math:`J - 1` degrees of freedom, around the mean of the differences and with
+
+    .. math:: scale^2 = (1 / J + \rho / (1 - \rho)) \, s^2, \qquad \rho / (1 - \rho) = n_{test} / n_{train}
+
+    Parameters
+    ----------
+    differences : array of shape (n_folds,)
+        Score of the one method less that of the other, for every fold of every repeat.
+    test_share : float
+        Samples that a fold tests on over those that it trains on: 0.25 with five folds.
+    rope : float, default 0.01
+        Region of practical equivalence: a difference that is no larger, either way, does not matter.
+
+    Returns
+    -------
+    Equivalence
+        ``worse, same, better``, which sum to one.  Where all differences are equal, one of them is 1.
+
+    Examples
+    --------
+    >>> found = bayesian_correlated_t([0.02, 0.05, 0.00, 0.03, 0.05], 0.25)
+    >>> [round(chance, 3) for chance in found]
+    [0.024, 0.092, 0.884]
+    """
+    if not 0 <= rope < np.inf:
+        raise ValueError(f"rope={rope} came; a difference that does not matter is wanted: 0 or more")
+    mean, error, n = _spread(differences, test_share)
+    if error == 0:
+        edge = rope * (1 + ROUNDING)
+        worse, better = float(mean < -edge), float(mean > edge)
+    else:
+        worse, better = (float(student.sf((rope + side * mean) / error, n - 1)) for side in (1, -1))
+    return Equivalence(worse, max(1 - worse - better, 0.0), better)
+
+
+def _spread(differences: Any, test_share: float) -> tuple[float, float, int]:
+    """Mean, its standard error with room for what folds share (0 if all are equal), and how many."""
+    found = _numbers(differences, 1, "differences")
+    if len(found) < 2:
+        raise ValueError(f"{len(found)} difference(s) came; two or more are wanted, one for each fold")
+    if not 0 <= test_share < np.inf:
+        raise ValueError(
+            f"test_share={test_share} came; samples tested on over samples trained on are wanted: 0.25 "
+            "with five folds"
+        )
+    scale = np.abs(found).max()
+    if np.ptp(found) <= ROUNDING * scale:
+        return float(found.mean()), 0.0, len(found)
+    unit = found / scale
+    error = np.sqrt((1 / len(unit) + test_share) * unit.var(ddof=1))
+    return float(scale * unit.mean()), float(scale * error), len(unit)
+
+
+class McNemar(NamedTuple):
+    """Samples that only the one method, only the other, was right on, and how likely that is by luck."""
+
+    wins: int
+    losses: int
+    p: float
+
+
+def mcnemar(right: Any, other: Any) -> McNemar:
+    r"""Whether two methods are right equally often, by the samples on which they disagree (exact test).
+
+    If they are, each of :math:`n` such samples is a toss of a coin (McNemar, Psychometrika 12, 1947):
+
+    .. math:: wins \sim Binomial(n, 1/2)
+
+    Parameters
+    ----------
+    right, other : array of bool of shape (n_samples,)
+        Whether the one method, and the other, was right about each sample when it was held out.  Give each
+        sample once: over several repeats it would count as several, which it is not.
+
+    Examples
+    --------
+    >>> mcnemar([True, True, True, True, False], [False, False, False, True, True])
+    McNemar(wins=3, losses=1, p=0.625)
+    """
+    own, others = _answers(right, "right"), _answers(other, "other")
+    if len(own) != len(others):
+        raise ValueError(f"{len(own)} and {len(others)} samples came; the same samples are wanted twice")
+    wins, losses = int((own & ~others).sum()), int((others & ~own).sum())
+    p = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    return McNemar(wins, losses, p)
+
+
+def _answers(given: Any, name: str) -> Array:
+    found = np.asarray(given)
+    if found.ndim != 1 or not np.isin(found, (0, 1)).all():
+        raise ValueError(
+            f"{name} of shape {found.shape} and type {found.dtype} came; True or False for each sample is "
+            "wanted: compare predictions with the labels first"
+        )
+    return found.astype(bool)
+
+
+def holm(p_values: Any) -> Array:
+    r"""P-values of several tests, raised so that the chance of any false alarm stays what is asked for.
+
+    Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979): of :math:`m` p-values in
+    rising order,
+
+    .. math:: \tilde p_{(i)} = \max_{j \le i} \, \min(1, (m - j + 1) \, p_{(j)})
+
+    Parameters
+    ----------
+    p_values : array of shape (n_tests,)
+        NaN stands for a test that was not made: it stays NaN and does not count.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03, np.nan])
+    array([0.03, 0.06, 0.06,  nan])
+    """
+    found = np.array(p_values, dtype=np.float64)
+    if found.ndim != 1 or ((found < 0) | (found > 1)).any():
+        raise ValueError("one or more p-values are no chances, or no list; numbers from 0 to 1 are wanted")
+    made = np.flatnonzero(~np.isnan(found))
+    order = made[np.argsort(found[made], kind="stable")]
+    raised = np.arange(len(order), 0, -1) * found[order]
+    found[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
+    return found
+
+
+# ------------------------------------------------------------------------------------ many data sets
+
+
+class Friedman(NamedTuple):
+    """A chi-square statistic and its p-value, mean ranks (1 is best), and the F that is less cautious."""
+
+    statistic: float
+    p: float
+    ranks: Array
+    iman_davenport: float
+    iman_davenport_p: float
+
+
+def friedman(scores: Any) -> Friedman:
+    r"""Whether any of several methods differ in rank, over many data sets.
+
+    With :math:`R_j` the mean rank of method :math:`j` of :math:`k` over :math:`N` data sets, and without
+    ties,
+
+    .. math:: \chi^2 = \frac{12 N}{k (k + 1)} \sum_j (R_j - (k + 1) / 2)^2, \qquad
+              F = \frac{(N - 1) \chi^2}{N (k - 1) - \chi^2}
+
+    Friedman (JASA 32, 1937), and Iman and Davenport (Communications in Statistics 9, 1980), with
+    :math:`k - 1`, and :math:`k - 1` and :math:`(k - 1)(N - 1)` degrees of freedom.  Ties share their mean
+    rank, and the statistic is divided by the spread that ranks then have.  Not for folds of one data set.
+
+    Parameters
+    ----------
+    scores : array of shape (n_data_sets, n_methods)
+        Larger is better.
+
+    Examples
+    --------
+    >>> found = friedman([[0.9, 0.8, 0.7], [0.6, 0.5, 0.4], [0.8, 0.9, 0.5], [0.7, 0.6, 0.6]])
+    >>> found.ranks, round(found.statistic, 2), round(found.p, 3)
+    (array([1.25 , 1.875, 2.875]), 5.73, 0.057)
+    """
+    table = _table(scores)
+    n, k = table.shape
+    ranks = _ranks(table)
+    apart = ranks - (k + 1) / 2  # multiples of a half: the sums below are exact
+    between, within = float((apart.sum(axis=0) ** 2).sum()), float((apart**2).sum())
+    if between == 0:
+        return Friedman(0.0, 1.0, ranks.mean(axis=0), 0.0, 1.0)
+    statistic, rest = (k - 1) * between / within, n * within - between
+    ratio = (n - 1) * between / rest if rest else np.inf
+    p, ratio_p = chi2.sf(statistic, k - 1), f_distribution.sf(ratio, k - 1, (k - 1) * (n - 1))
+    return Friedman(statistic, float(p), ranks.mean(axis=0), ratio, float(ratio_p))
+
+
+class Nemenyi(NamedTuple):
+    """Mean ranks (1 is best), how far apart two have to be, p-values, and methods not told apart.
+
+    Each of the `groups` is a bar of a critical-difference diagram: the methods under it, the best first.
+    """
+
+    ranks: Array
+    critical_difference: float
+    p: Array
+    groups: tuple[tuple[int, ...], ...]
+
+
+def nemenyi(scores: Any, *, level: float = 0.95) -> Nemenyi:
+    r"""Which of several methods differ in rank, over many data sets: all pairs at once.
+
+    Two differ if their mean ranks are at least the critical difference apart (Nemenyi 1963; Demsar 2006):
+
+    .. math:: CD = q \sqrt{k (k + 1) / (6 N)}
+
+    with :math:`q` the quantile of the Studentized range of :math:`k` methods with infinite degrees of
+    freedom, over :math:`\sqrt 2`.  Ties are not corrected for.  Not for folds of one data set.
+
+    Parameters
+    ----------
+    scores : array of shape (n_data_sets, n_methods)
+        Larger is better.
+    level : float, default 0.95
+        One less the chance of a false alarm among all pairs.
+
+    Examples
+    --------
+    >>> found = nemenyi([[9, 8, 1], [8, 9, 2], [7, 6, 1], [8, 9, 3], [9, 8, 3]])
+    >>> found.ranks, round(found.critical_difference, 3), found.groups
+    (array([1.4, 1.6, 3. ]), 1.482, ((0, 1), (1, 2)))
+    """
+    _check_level(level)
+    table = _table(scores)
+    n, k = table.shape
+    ranks, unit = _ranks(table).mean(axis=0), np.sqrt(k * (k + 1) / (12 * n))
+    least = float(studentized_range.ppf(level, k, np.inf) * unit)
+    p = np.ones((k, k))
+    one, two = np.triu_indices(k, 1)
+    beyond = studentized_range.sf(np.abs(ranks[one] - ranks[two]) / unit, k, np.inf)
+    p[one, two] = p[two, one] = np.clip(beyond, 0.0, 1.0)
+    return Nemenyi(ranks, least, p, _bars(ranks, least))
+
+
+def _bars(ranks: Array, least: float) -> tuple[tuple[int, ...], ...]:
+    """The largest sets of two or more methods whose ranks are all less than `least` apart."""
+    order = np.argsort(ranks, kind="stable")
+    rising, bars, reached = ranks[order], [], 0
+    for first, rank in enumerate(rising):
+        end = int((rising - rank < least).sum())
+        if end > max(reached, first + 1):
+            bars.append(tuple(int(method) for method in order[first:end]))
+            reached = end
+    return tuple(bars)
+
+
+def wilcoxon_holm(scores: Any) -> Array:
+    r"""Which of several methods differ, over many data sets: Wilcoxon's test for each pair, with Holm's.
+
+    The signed-rank test (Wilcoxon, Biometrics Bulletin 1, 1945) ranks the sizes of the differences between
+    two methods, and asks whether the sum of the ranks
+
+    .. math:: W = \sum_{i: d_i > 0} rank(|d_i|)
+
+    of those in favour of one is what random signs give.  Up to 50 data sets all signs are counted, ties or
+    not, beyond the sum is taken as normal.  Data sets without difference are left out.
+
+    Parameters
+    ----------
+    scores : array of shape (n_data_sets, n_methods)
+        Larger is better, or smaller: the p-values are two-sided.
+
+    Returns
+    -------
+    array of shape (n_methods, n_methods)
+        Corrected p-values of the pairs, symmetric, 1 on the diagonal and where there is no difference.
+
+    Examples
+    --------
+    >>> wilcoxon_holm([[9, 7, 1], [8, 7, 2], [7, 4, 1], [9, 5, 3], [9, 4, 3], [9, 3, 2]])
+    array([[1.     , 0.09375, 0.09375],
+           [0.09375, 1.     , 0.09375],
+           [0.09375, 0.09375, 1.     ]])
+    """
+    table = _table(scores)
+    p = np.ones((table.shape[1],) * 2)
+    one, two = np.triu_indices(len(p), 1)
+    scale = np.abs(table).max()
+    raw = [_signed_rank(table[:, i] - table[:, j], scale) for i, j in zip(one, two, strict=True)]
+    p[one, two] = p[two, one] = holm(raw)
+    return p
+
+
+def _signed_rank(differences: Array, scale: float) -> float:
+    """Two-sided p-value of Wilcoxon's test; differences of scores as large as `scale` round as these do."""
+    some = differences[np.abs(differences) > ROUNDING * scale]
+    if not len(some):
+        return 1.0
+    ranks = np.rint(2 * rankdata(_levels(np.abs(some), ROUNDING * scale))).astype(int)  # halves made whole
+    positive = int(ranks[some > 0].sum())
+    if len(some) > EXACT:
+        return 2 * float(norm.sf(abs(positive - ranks.sum() / 2) / np.sqrt((ranks**2).sum() / 4)))
+    chances = np.ones(1)  # of each sum of ranks, if signs are tosses of a coin
+    for rank in ranks:
+        chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
+    return float(min(2 * min(chances[: positive + 1].sum(), chances[positive:].sum()), 1.0))
+
+
+def _ranks(table: Array) -> Array:
+    """Ranks of the methods on each data set, the largest score first; what rounding parts is tied."""
+    return np.array([rankdata(-_levels(row, ROUNDING * np.abs(row).max())) for row in table])
+
+
+def _levels(values: Array, tol: float) -> Array:
+    """Whole numbers in the order of `values`, the same for neighbours that are no more than `tol` apart."""
+    order = np.argsort(values, kind="stable")
+    found = np.zeros(len(values), dtype=int)
+    found[order[1:]] = np.cumsum(np.diff(values[order]) > tol)
+    return found
+
+
+# -------------------------------------------------------------------------------------------- checks
+
+
+def _table(scores: Any) -> Array:
+    found = _numbers(scores, 2, "scores")
+    if min(found.shape) < 2:
+        raise ValueError(
+            f"scores of shape {found.shape} came; two or more data sets (rows) and methods are wanted"
+        )
+    return found
+
+
+def _numbers(given: Any, ndim: int, name: str) -> Array:
+    found = np.asarray(given, dtype=np.float64)
+    if found.ndim != ndim:
+        raise ValueError(f"{name} of shape {found.shape} came; an array of {ndim} dimension(s) is wanted")
+    if not np.isfinite(found).all():
+        raise ValueError(
+            f"{(~np.isfinite(found)).sum()} of the {name} are no numbers; leave out what has no score"
+        )
+    return found
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level={level} came; a share between 0 and 1 is wanted, such as 0.95")
