@@ -111,3 +111,14 @@ def test_each_view_alone_is_hidden_from_those_who_have_it():
     seen = SaysWhatItSees().predict(views)
     said = validation._without_each(SaysWhatItSees(), views, seen)
     np.testing.assert_array_equal(said, seen[:, None] - views.observed * 2 ** np.arange(views.n_views))
+
+
+def test_what_is_said_of_views_reaches_methods_with_a_kernel_of_their_own():
+    from absentia import AbsentClassifier, ViewKernels
+
+    views, _ = digit_views(40)
+    said = ViewKernels("rbf", per_view={views.names[0]: {"log": True}})
+    own = Plan(AbsentClassifier(kernel="linear"), said).suited(views).classifier.kernel
+    assert (own.kernel, own.per_view) == ("linear", said.per_view)
+    assert Plan(AbsentClassifier(), said).suited(views).classifier.kernel.kernel == "rbf"
+    assert Plan(AbsentClassifier(kernel="linear"), "rbf").suited(views).classifier.kernel == "linear"

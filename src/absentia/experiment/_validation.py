@@ -61,6 +61,8 @@ class Plan:
             own = "precomputed"
         elif isinstance(own, str) and own == "rbf":
             own = self.kernel
+        elif isinstance(own, str) and isinstance(self.kernel, ViewKernels):  # logarithms and the like stay
+            own = clone(self.kernel).set_params(kernel=own)
         return replace(self, classifier=clone(self.classifier).set_params(kernel=own))
 
     def steps(self, y: Array, validate: bool) -> int:

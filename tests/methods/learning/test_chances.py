@@ -7,9 +7,11 @@ from sklearn.model_selection import cross_val_predict
 from absentia import (
     AbsentMKLClassifier,
     AverageKernelSVC,
+    JoinedClassifier,
     KernelViews,
     MKLClassifier,
     ViewKernels,
+    Views,
     datasets,
     missingness,
 )
@@ -123,3 +125,12 @@ def test_samples_count_in_the_calibration_as_they_weigh(kernels, how):
     by_hand = kind(scores, labels.codes[rows], labels.weight[rows])
     line = np.linspace(-0.1, 0.1, 5)[:, None]
     np.testing.assert_array_equal(calibrated(classifier, X, labels).predict(line), by_hand.predict(line))
+
+
+def test_what_folds_lack_of_the_levels_is_not_warned_of():
+    import pandas as pd
+
+    y = np.arange(30) % 2
+    stage = np.where(np.arange(30) == 4, "rare", np.where(y > 0, "late", "early"))
+    X = Views.from_dict({"a": pd.DataFrame({"stage": stage, "x": y + np.arange(30.0) / 9})})
+    assert JoinedClassifier("svm", C=1.0, probability=True).fit(X, y).score(X, y) == 1

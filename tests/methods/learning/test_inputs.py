@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from absentia import KernelViews, Views
-from absentia.methods.learning._inputs import INPUTS
+from absentia import AbsenceWarning, KernelViews, Views
+from absentia.methods.learning._inputs import INPUTS, Either
 
 VIEWS = Views.from_dict({"a": np.ones((4, 2)), "b": np.ones((4, 3))})
 KERNELS = KernelViews.from_dense([np.eye(4), np.eye(4)], names=["a", "b"])
@@ -53,3 +53,27 @@ def test_features_have_to_be_as_many_again():
 def test_kernels_are_square_to_learn_from():
     with pytest.raises(ValueError, match="square"):
         INPUTS["kernels"].check(KERNELS[:2], None)
+
+
+def test_of_either_kind_features_stay_as_they_are_and_views_may_be_left_out():
+    import pandas as pd
+
+    takes = Either(False)
+    X = Views.from_dict(
+        {"a": pd.DataFrame({"stage": list("uvuv")}), "b": pd.DataFrame({"x": np.arange(4.0)})}
+    )
+    learner = SimpleNamespace(names_in_=X.names, ids_=X.ids)
+    assert takes.learned(X, learner) is X
+    some = takes.check_rows(X.select(["b"]), learner)
+    assert some.names == X.names
+    np.testing.assert_array_equal(some.observed, np.tile([False, True], (4, 1)))
+    assert takes.check_rows(X.select(["b", "a"]), learner).levels("a") == {"stage": ("u", "v")}
+    more = X.renamed({"a": "c"})
+    with pytest.warns(
+        AbsenceWarning, match=r"view\(s\) \['c'\] were not there in training and are ignored"
+    ):
+        assert takes.check_rows(more, learner).names == X.names
+    with pytest.raises(ValueError, match=r"views \['c'\] came, \['a', 'b'\] were there in training"):
+        takes.check_rows(more.select(["c"]), learner)
+    with pytest.raises(TypeError, match="Views are wanted, not KernelViews"):
+        takes.check_rows(KERNELS, learner)

@@ -1,10 +1,19 @@
 """Choosing among classifiers of different kinds."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import absentia
-from absentia import AbsentClassifier, Chooser, LateFusion, ViewKernels, Views
+from absentia import (
+    AbsenceWarning,
+    AbsentClassifier,
+    Chooser,
+    JoinedClassifier,
+    LateFusion,
+    ViewKernels,
+    Views,
+)
 from absentia.testing._tools import digits
 
 BASE = AbsentClassifier(None, C=1.0)
@@ -60,6 +69,54 @@ def test_a_callback_hears_of_every_fit_and_can_stop():
     Chooser(TWO, callback=lambda progress: seen.append(progress)).fit(views, y % 3)
     assert [one.iteration for one in seen] == list(range(1, len(seen) + 1))
     assert len(seen) <= 10 == seen[0].max_iter
+
+
+def test_who_is_stopped_finishes_the_fold_and_judges_by_what_was_held_out():
+    views, y = digits(120)
+    seen = []
+    fitted = Chooser(TWO, callback=lambda progress: seen.append(progress) or True).fit(views, y % 3)
+    assert len(seen) == 2
+    assert all(one["loss"] < 1 and one["dropped"] is None for one in fitted.candidates_.values())
+    assert sum(fitted.weights_by_candidate_.values()) == pytest.approx(1)
+    assert all(loss < 1 for loss in fitted.weighing_.losses.values())
+
+
+def test_a_class_that_is_too_small_to_hold_some_out_is_named():
+    views, y = digits()
+    labels = np.where(np.cumsum(y == 3) * (y == 3) > 2, 4, np.minimum(y, 4))
+    with pytest.raises(ValueError, match=r"class 3 has 2 sample\(s\) .* at least 3 of every class"):
+        Chooser(TWO).fit(views, labels)
+    assert set(Chooser({"zero": BASE}).fit(views, np.where(labels == 3, 4, labels)).classes_) == {
+        0,
+        1,
+        2,
+        4,
+    }
+
+
+def test_candidates_get_what_is_said_of_views():
+    views, _ = digits()
+    name = views.names[0]
+    chooser = Chooser(kernel=ViewKernels(log=True, approx="rff", per_view={name: {"standardize": False}}))
+    library = chooser._library(views)
+    linear, curved = library["cvkt-linear"].kernel, library["cvkt-svm"].kernel
+    assert (linear.kernel, linear.log, linear.approx) == ("linear", True, "nystrom")
+    assert (curved.kernel, curved.log, curved.approx) == ("rbf", True, "rff")
+    assert linear.per_view == curved.per_view == {name: {"standardize": False}}
+    assert chooser._library(views.select(views.names[1:]))["fusion"].kernel.per_view is None
+
+
+def test_of_columns_candidates_speak_once_and_folds_not_at_all():
+    rng, y = np.random.default_rng(0), np.arange(40) % 2
+    stage = np.where(np.arange(40) == 7, "rare", np.where(rng.random(40) < 0.5, "I", "II"))
+    frame = pd.DataFrame({"stage": stage, "x": y + rng.normal(size=40)})
+    X = Views.from_dict({"who": frame})
+    fitted = Chooser({**TWO, "trees": JoinedClassifier(n_trees=10)}).fit(X, y)  # warnings are errors
+    fitted.weights_by_candidate_ = {"zero": 0.5, "trees": 0.5}
+    fitted.estimators_ = {"zero": BASE.fit(X, y), "trees": JoinedClassifier(n_trees=10).fit(X, y)}
+    with pytest.warns(AbsenceWarning, match="levels that training did not have") as caught:
+        fitted.predict(Views.from_dict({"who": frame.replace("II", "V")}))
+    assert len(caught) == 1
 
 
 def test_the_library_is_different_for_kernels_and_names_are_checked(tmp_path):

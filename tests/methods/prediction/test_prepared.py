@@ -5,7 +5,13 @@ import pytest
 
 from absentia import CVKT, AbsentClassifier, KernelViews, ViewKernels, Views
 from absentia.data import Presence
-from absentia.methods.prediction._prepared import Prepared, as_completer
+from absentia.methods.prediction._prepared import (
+    Prepared,
+    as_completer,
+    check_per_view,
+    for_views,
+    narrowed,
+)
 from absentia.testing._tools import digits
 
 
@@ -105,3 +111,19 @@ def test_a_classifier_reads_who_has_which_view_where_it_is_asked_to(combine):
     assert model.weights_.shape == (2,)
     assert model.contributions(X[60:]).shape == (30, 2, 2)
     assert AbsentClassifier(combine=combine).fit(X[:60], y[:60]).score(X[60:], y[60:]) < 0.8
+
+
+def test_a_kernel_says_nothing_of_views_that_are_not_there():
+    kernel = ViewKernels("cosine", log=True, per_view={"a": "linear", "b": {"gamma": 2.0}})
+    one = for_views(kernel, ["b", "c"])
+    assert (one.kernel, one.log, one.per_view) == ("cosine", True, {"b": {"gamma": 2.0}})
+    assert for_views(kernel, ["c"]).per_view is None
+    assert for_views("rbf", ["c"]) == "rbf"
+    base = AbsentClassifier(None, kernel=kernel, C=3.0)
+    assert narrowed(base, ["a"]).kernel.per_view == {"a": "linear"}
+    assert narrowed(base, ["a"]).C == 3.0
+    assert base.kernel.per_view == kernel.per_view
+    check_per_view(kernel, ["a", "b", "c"])
+    check_per_view("rbf", ["c"])
+    with pytest.raises(ValueError, match=r"per_view names 'b', but the views are \['a', 'c'\]"):
+        check_per_view(kernel, ["a", "c"])

@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 import absentia
 from absentia import CVKT, AbsentRegressor, CombineKernels, MKLRegressor, ViewKernels, Views
-from absentia.methods.prediction._regressor import EPSILON, _skills
+from absentia.methods.prediction._regressor import EPSILON
 from absentia.methods.prediction._ridge import Ridge
 
 COMBINE = pytest.mark.parametrize("combine", ["average", "skill", "mkl"])
@@ -65,13 +65,12 @@ def test_machines_learn_from_targets_of_unit_deviation():
     np.testing.assert_allclose(same.predict(X), 7.0)
 
 
-def test_views_are_worth_what_they_tell_of_samples_left_out():
+def test_views_weigh_what_they_tell_of_samples_left_out():
     X, y = measured()
-    K = ViewKernels().fit_transform(X)
-    skills = _skills(K, y, np.ones(len(y)))
-    assert skills[0] > 0.5
-    assert skills[2] < 0.2
-    np.testing.assert_array_equal(_skills(K, np.full(len(y), 3.0), np.ones(len(y))), 0.0)
+    weights = AbsentRegressor(combine="skill").fit(X, y).weights_
+    assert weights.sum() == pytest.approx(1)
+    assert weights[0] > 2 * weights[2]
+    np.testing.assert_allclose(AbsentRegressor(combine="skill").fit(X, 0 * y).weights_, 1 / 3)
 
 
 @COMBINE
@@ -154,3 +153,13 @@ def test_targets_that_do_not_go_with_the_samples_are_refused():
         AbsentRegressor().fit(X, np.where(np.arange(len(y)) == 3, np.nan, y))
     with pytest.raises(ValueError, match="combine"):
         AbsentRegressor(combine="sum").fit(X, y)
+
+
+def test_views_may_be_left_out_and_have_kernels_of_their_own():
+    X, y = measured()
+    kernel = ViewKernels(per_view={"b": "linear"})
+    model = AbsentRegressor(kernel=kernel).fit(X, y)
+    hidden = X.hide(X.observed & np.array([True, False, True]))
+    np.testing.assert_array_equal(model.predict(X.select(["noise", "a"])), model.predict(hidden))
+    with pytest.raises(ValueError, match="per_view names 'c', but the views are"):
+        AbsentRegressor(kernel=ViewKernels(per_view={"c": "linear"})).fit(X, y)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from absentia.methods.prediction._ridge import GRID, Ridge, _left_out
+from absentia import KernelViews
+from absentia.methods.prediction._ridge import GRID, Ridge, _left_out, as_shares, explained
 
 
 def problem(n=24, seed=0):
@@ -85,3 +86,23 @@ def test_a_kernel_without_spread_says_the_mean():
     np.testing.assert_allclose(
         Ridge.fit(np.eye(6), y, weight, 0.0).predict(np.eye(6), np.eye(6)), y, atol=1e-9
     )
+
+
+def test_views_are_worth_the_variance_that_they_explain_of_samples_left_out():
+    K, y, weight = problem()
+    views = KernelViews.from_dense(np.array([K, np.eye(len(y))]))
+    targets = np.column_stack([y, -2 * y])
+    found = explained(views, targets, weight)
+    share = weight / weight.sum()
+    missed = min(Ridge.fit(K, y, weight).errors.values())
+    assert found[0] == pytest.approx(1 - missed / (share @ (y - share @ y) ** 2))
+    assert found[0] > 0.3
+    assert found[1] == 0
+    np.testing.assert_array_equal(explained(views, np.full((len(y), 1), 3.0), np.ones(len(y))), 0.0)
+    few = views.hide(np.arange(len(y))[:, None] < [0, len(y)])
+    assert explained(few, targets, weight)[0] == 0
+
+
+def test_shares_sum_to_one_and_are_alike_where_there_is_nothing():
+    np.testing.assert_allclose(as_shares(np.array([3.0, 0.0, 1.0])), [0.75, 0, 0.25])
+    np.testing.assert_allclose(as_shares(np.zeros(4)), 0.25)

@@ -218,6 +218,8 @@ def test_views_that_all_new_samples_lack_may_be_left_out_and_strangers_are_ignor
         model.predict(more.select(["else"]))
     with pytest.raises((TypeError, ValueError), match="Views"):
         model.predict(np.eye(3))
+    with pytest.raises(ValueError, match="per_view names 'else', but the views are"):
+        AbsentSurvival(kernel=ViewKernels(per_view={"else": "linear"})).fit(X, y)
 
 
 def examined(n=120, seed=0):

@@ -1,11 +1,12 @@
 """One classifier per view."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from absentia import AbsentClassifier, ViewKernels
-from absentia.methods.prediction._views import OneView, check_base, held_out, of_view, skill
+from absentia import AbsenceWarning, AbsentClassifier, ViewKernels, Views
+from absentia.methods.prediction._views import Filled, OneView, check_base, held_out, of_view, skill
 from absentia.testing._tools import digits
 
 
@@ -38,7 +39,26 @@ def test_others_get_a_table_without_gaps():
     prior = np.bincount(y) / len(y)
     one = OneView.fit(LogisticRegression(max_iter=500), gapped, y, np.ones(len(y)), prior)
     assert np.isfinite(one.chances(gapped)).all()
-    assert one.means[0] == pytest.approx(np.nanmean(block[:, 0]))
+    assert one.table.means[0] == pytest.approx(np.nanmean(block[:, 0]))
+
+
+def test_categories_are_columns_of_the_table_and_new_ones_are_none_of_them():
+    frame = pd.DataFrame({"stage": ["I", "II", None, "I"], "age": [1.0, np.nan, 4.0, 1.0]})
+    X = Views.from_dict({"who": frame})
+    table = Filled.learn(X)
+    np.testing.assert_allclose(table(X), [[1, 0, 1], [0, 1, 2], [2 / 3, 1 / 3, 4], [1, 0, 1]])
+    with pytest.warns(AbsenceWarning, match="'stage' has levels that training did not have"):
+        found = table(Views.from_dict({"who": frame.replace("II", "V")}))
+    np.testing.assert_allclose(found[1], [0, 0, 2])
+
+
+def test_what_folds_lack_of_the_levels_is_not_warned_of():
+    _, y = one_view()
+    stage = np.where(np.arange(len(y)) == 5, "rare", "usual")
+    mixed = Views.from_dict({"who": pd.DataFrame({"stage": stage, "x": y + 0.1 * np.arange(len(y))})})
+    prior = np.bincount(y) / len(y)
+    found = held_out(LogisticRegression(), mixed, y, np.ones(len(y)), prior)
+    assert not np.allclose(found, prior)
 
 
 def test_held_out_chances_are_of_others_and_worth_less_than_seen_ones():

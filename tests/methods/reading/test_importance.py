@@ -14,6 +14,7 @@ from absentia import (
     JoinedClassifier,
     LateFusion,
     ViewKernels,
+    Views,
     ViewStacking,
     models,
     reading,
@@ -105,6 +106,20 @@ def test_fusion_and_stacking_have_those_of_the_views_models():
     stacked = ViewStacking(final=LogisticRegression()).fit(views, y)
     with pytest.raises(ValueError, match="under a `final` model"):
         reading.feature_importance(stacked)
+
+
+def test_a_level_that_only_a_rare_class_has_counts_nothing_in_its_view():
+    import pandas as pd
+    from sklearn.linear_model import LogisticRegression
+
+    y = np.array([0, 1] * 20 + [2, 2])
+    stage = np.array(["I", "II", "alone"])[y]
+    views = Views.from_dict({"who": pd.DataFrame({"stage": stage, "age": np.arange(42.0) % 7})})
+    for model in (LateFusion(LogisticRegression()), LateFusion(kernel="linear")):
+        frame = reading.feature_importance(model.fit(views, y)).set_index("feature")["importance"]
+        assert frame.index.tolist() == ["stage=I", "stage=II", "stage=alone", "age"]
+        assert frame["stage=alone"] == 0 < frame["stage=I"]
+        assert frame.sum() == pytest.approx(1)
 
 
 def test_what_has_no_importances_says_what_has():

@@ -34,16 +34,16 @@ def _held_out_scores(classifier: Any, X: Any, labels: Labels, rows: Array) -> tu
     codes, width = labels.codes[rows], len(labels.classes)
     fewest = int(np.bincount(codes, minlength=width).min())
     if fewest < 2:
-        raise ValueError("probability=True wants at least two samples with a view of every class")
+        raise ValueError("chances want at least two samples with a view of every class")
     scores, fair = np.zeros((len(rows), 1 if width == 2 else width)), np.zeros(len(rows), dtype=bool)
     for a, b in folds(np.arange(len(rows)), codes, min(FOLDS, fewest)):
         with warnings.catch_warnings():  # of what the whole fit has said already
             warnings.simplefilter("ignore", AbsenceWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
             other = classifier._fit_again(X, labels, rows[a])
-        held_out = classifier._input.part(X, rows[b], rows[a])
-        scores[b] = other.decision_function(held_out).reshape(len(b), -1)
-        fair[b] = ~other.unusable(held_out)
+            held_out = classifier._input.part(X, rows[b], rows[a])
+            scores[b] = other.decision_function(held_out).reshape(len(b), -1)
+            fair[b] = ~other.unusable(held_out)
     return scores, fair
 
 

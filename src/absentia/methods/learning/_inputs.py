@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array
-from absentia.data import Coding, KernelViews, Views, check_kernels, refusal
+from absentia.core import Array, warn
+from absentia.data import AbsenceWarning, Coding, KernelViews, Views, check_kernels, refusal
 
 
 class Kernels:
@@ -88,13 +88,25 @@ class Either:
         return _side(X).check(X, learner)
 
     def learned(self, X: Any, learner: Any) -> Any:
-        """What `learner` learns from; of features it remembers the columns."""
-        learner._coding = None
-        return _side(X).learned(X, learner)
+        """What `learner` learns from, as it is: what it is made of codes features and finds columns."""
+        learner._coding = Coding.learn(X) if isinstance(X, Views) else None
+        return X
 
     def check_rows(self, X: Any, learner: Any) -> Any:
-        """New samples that go with those that `learner` has learned from."""
-        return INPUTS["kernels" if learner._coding is None else "views"].check_rows(X, learner)
+        """New samples that go with those that `learner` has learned from.
+
+        Features as they are: views that nobody has may be left out, and others are ignored.
+        """
+        if learner._coding is None:
+            return INPUTS["kernels"].check_rows(X, learner)
+        if not isinstance(X, Views):
+            raise refusal("views", X, type(learner).__name__)
+        unknown = [name for name in X.names if name not in learner.names_in_]
+        if len(unknown) == X.n_views:
+            raise ValueError(f"views {unknown} came, {list(learner.names_in_)} were there in training")
+        if unknown:
+            warn(f"view(s) {unknown} were not there in training and are ignored", AbsenceWarning)
+        return learner._coding.in_views(X)
 
     def widths(self, X: Any) -> tuple[int, ...]:
         """Columns that have to be there again."""

@@ -22,7 +22,7 @@ from absentia.methods.learning import AverageKernelSVC, MKLClassifier, Norm, Tra
 from absentia.methods.prediction._assembled import Assembled
 from absentia.methods.prediction._prepared import Prepared
 from absentia.methods.prediction._pricing import best_price
-from absentia.methods.prediction._ridge import Ridge
+from absentia.methods.prediction._ridge import as_shares, explained
 
 Combine = Literal["average", "alignment", "skill", "mkl"]
 
@@ -38,24 +38,6 @@ class GivenKernelSVC(AverageKernelSVC):
             return super()._weigh(training, y)
         eta = np.asarray(self.given)[self._views]
         return np.asarray(eta / eta.sum())
-
-
-def view_skills(K: KernelViews, y: Array, weight: Array) -> Array:
-    """What each view alone tells of the classes; all alike if none tells anything.
-
-    The share of their indicators' variance that kernel ridge regression explains of samples left out.
-    """
-    found = np.zeros(K.n_views)
-    for v, name in enumerate(K.names):
-        has = np.flatnonzero(K.observed[:, v])
-        codes, share = y[has], weight[has] / weight[has].sum()
-        if len(has) < 3 or len(np.unique(codes)) < 2:
-            continue
-        block, targets = np.asarray(K.block(name), dtype=np.float64), np.eye(int(codes.max()) + 1)[codes]
-        missed = sum(min(Ridge.fit(block, one, share).errors.values()) for one in targets.T)
-        there = float((share @ targets**2 - (share @ targets) ** 2).sum())
-        found[v] = max(0.0, 1 - missed / there)
-    return found if found.any() else np.ones(K.n_views)
 
 
 def machine_on(combine: str, norm: float, C: float, tol: float) -> Any:
@@ -148,8 +130,8 @@ class AbsentClassifier(Assembled):
         machine = machine_on(self.combine, self.norm, 1.0, self.tol)
         shares = np.ones(K.n_views)
         if self.combine == "skill":
-            shares = view_skills(K, y, weight)
-            machine.set_params(given=tuple((shares / shares.sum()).tolist()))
+            shares = as_shares(explained(K, np.eye(len(self.classes_))[y], weight))
+            machine.set_params(given=tuple(shares.tolist()))
         self.C_ = self._price(machine, K, shares, y, weight) if self.C == "cv" else float(self.C)
         machine.set_params(C=self.C_, probability=self.calibration)
         self._machine = machine.fit(K, y, sample_weight=weight)

@@ -9,6 +9,7 @@ import numpy as np
 from absentia.core import Array, inverse
 from absentia.methods.learning import Classifier, Either, mixed
 from absentia.methods.prediction._arranging import Arrangement
+from absentia.methods.prediction._prepared import check_per_view
 
 
 def either(kernel: Any) -> Either:
@@ -51,6 +52,7 @@ class Assembled(Classifier):
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         """Classes, too, are learned in an order that the data decide: that in which they first come."""
+        check_per_view(self.kernel, X.names)
         self._arrangement = Arrangement.of(X, weight, y)
         order = self._arrangement.samples
         first = np.unique(y[order], return_index=True)[1]

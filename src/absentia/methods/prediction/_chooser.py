@@ -6,6 +6,7 @@ equal weights unless learned ones, or the best candidate alone, do clearly bette
 (``_weighing``).  The samples by which somebody will judge the result are never seen.
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Annotated, Any
@@ -13,11 +14,13 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import Array, Callback, Progress, RandomState, Range, method, watch
-from absentia.data import KernelViews, folds
+from absentia.core import Array, Callback, Progress, RandomState, Range, method, warn, watch
+from absentia.data import KernelViews, folds, shown
+from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.learning import Classifier
 from absentia.methods.prediction._assembled import Assembled
+from absentia.methods.prediction._prepared import for_views
 from absentia.methods.prediction._weighing import Weighing, log_losses, own_chances, weigh
 
 #: Names of the catalogue, of different families, that are tried on features and on kernels.
@@ -26,6 +29,7 @@ LIBRARY = {
     "kernels": ("cvkt-svm", "cvkt-mkl", "fusion"),
 }
 FOLDS = 5
+FEWEST = 3  # samples of a class: the rest of a split must be split again
 EARLY = 2  # folds after which a candidate may be dropped
 CLEARLY = 3.0  # standard errors by which it must be worse
 
@@ -54,8 +58,8 @@ class Chooser(Assembled):
     random_state : int, Generator, RandomState or None
         Of candidates by name.
     callback, verbose : callable or None, bool
-        Gets a :class:`absentia.core.Progress` after each fit, True stops trying; lines on stderr now and
-        then.
+        Gets a :class:`absentia.core.Progress` after each fit, True stops after the fold in hand; lines
+        on stderr now and then.
 
     Attributes
     ----------
@@ -91,18 +95,28 @@ class Chooser(Assembled):
     verbose: bool = False
 
     def _assemble(self, X: Any, y: Array, weight: Array) -> None:
+        self._check_counts(y)
         trial = _Trial(self._library(X), X, y, weight, len(self.classes_), self._step())
         trial.run()
         # by the weights that chances were learned with
         self._frequent = (np.bincount(y, weight) / weight.sum())[self._turned]
-        kept = trial.kept()
-        own = own_chances(np.array([trial.chances[name] for name in kept]), y)
-        self.weighing_ = weigh(own, y, weight)
+        kept, seen = trial.kept(), trial.seen
+        own = own_chances(np.array([trial.chances[name][seen] for name in kept]), y[seen])
+        self.weighing_ = weigh(own, y[seen], weight[seen])
         used = {n: float(w) for n, w in zip(kept, self.weighing_.weights, strict=True) if w > 0}
         self.weights_by_candidate_ = used
         self.candidates_ = trial.table(used)
         self.sentence_ = _sentence(self.candidates_, self.weighing_, used)
         self.estimators_ = {name: trial.fit(name) for name in used}
+
+    def _check_counts(self, y: Array) -> None:
+        """Raise if a class has too few samples to hold some out."""
+        counts = np.bincount(y, minlength=len(self.classes_))[self._turned]
+        if counts.min() < FEWEST:
+            raise ValueError(
+                f"Chooser: class {shown(self.classes_[counts.argmin()])} has {counts.min()} sample(s) with "
+                f"a view to learn from; at least {FEWEST} of every class are wanted, to hold some out"
+            )
 
     def _step(self) -> Any:
         return watch(self) or (lambda progress: False)
@@ -117,14 +131,19 @@ class Chooser(Assembled):
             raise ValueError(
                 f"Chooser: candidates must be 'auto', names or a dict, not {self.candidates!r}"
             )
-        return {name: self._made(name) for name in given}
+        kernel = for_views(self.kernel, X.names)
+        return {name: self._made(name, kernel) for name in given}
 
-    def _made(self, name: str) -> Classifier:
+    def _made(self, name: str, kernel: Any) -> Classifier:
         entry = catalogue.find(name, "classifier")
         made = entry.make()
         has = set(made.get_params()) - set(entry.fixed)
-        own = {"kernel": self.kernel, "random_state": self.random_state}
+        own = {"kernel": kernel, "random_state": self.random_state}
         made.set_params(**{key: value for key, value in own.items() if key in has})
+        if "kernel" in entry.fixed and isinstance(kernel, ViewKernels):  # logarithms and the like stay
+            approx = "nystrom" if kernel.approx == "rff" else kernel.approx  # Fourier features are of rbf
+            fixed = {"kernel": entry.fixed["kernel"], "approx": approx}
+            made.set_params(kernel=clone(kernel).set_params(**fixed))
         if "probability" in has:
             made.set_params(probability=True)
         return made
@@ -134,7 +153,12 @@ class Chooser(Assembled):
         return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), 1e-300))
 
     def _chance_rows(self, X: Any) -> Array:
-        parts = [w * self.estimators_[n].predict_proba(X) for n, w in self.weights_by_candidate_.items()]
+        with warnings.catch_warnings(record=True) as caught:  # candidates say the same of the columns
+            warnings.simplefilter("always")
+            used = self.weights_by_candidate_.items()
+            parts = [weight * self.estimators_[name].predict_proba(X) for name, weight in used]
+        for sentence, kind in dict.fromkeys((str(one.message), one.category) for one in caught):
+            warn(sentence, kind)
         return np.asarray(sum(parts))
 
 
@@ -146,22 +170,22 @@ class _Trial:
         self.chances = {name: np.zeros((len(y), n_classes)) for name in library}
         self.seen = np.zeros(len(y), dtype=bool)
         self.dropped: dict[str, int] = {}
-        fewest = int(np.bincount(y).min())
-        self.parts = folds(np.arange(len(y)), y, max(2, min(FOLDS, fewest)))
-        self.steps = 0
+        self.parts = folds(np.arange(len(y)), y, min(FOLDS, int(np.bincount(y).min())))
 
     def run(self) -> None:
+        steps, total = 0, len(self.library) * len(self.parts)
         for number, (a, b) in enumerate(self.parts, start=1):
+            stop = False
             for name in self.kept():
-                fitted = self.fit(name, a)
-                self.chances[name][b] = fitted.predict_proba(self.part(b, a))
-                self.steps += 1
-                total = len(self.library) * len(self.parts)
-                if self.step(Progress(self.steps, 0.0, 0.0, total)):
-                    return
+                with warnings.catch_warnings(action="ignore"):  # fits to all samples say what is to be said
+                    self.chances[name][b] = self.fit(name, a).predict_proba(self.part(b, a))
+                steps += 1
+                stop = bool(self.step(Progress(steps, 0.0, 0.0, total))) or stop
             self.seen[b] = True
             if number >= EARLY:
                 self.drop(number)
+            if stop:
+                return
 
     def fit(self, name: str, rows: Array | None = None) -> Any:
         rows = np.arange(len(self.y)) if rows is None else rows
@@ -191,8 +215,8 @@ class _Trial:
         return {name: self.row(name, used.get(name, 0.0)) for name in self.library}
 
     def row(self, name: str, share: float) -> dict[str, Any]:
-        folds_seen = self.parts[: self.dropped.get(name, len(self.parts))]
-        rows = np.concatenate([b for _, b in folds_seen])
+        parts = self.parts[: self.dropped.get(name, len(self.parts))]
+        rows = np.concatenate([b for _, b in parts if self.seen[b].all()])
         chances, y, weight = self.chances[name][rows], self.y[rows], self.weight[rows]
         right = chances.argmax(axis=1) == y
         return {

@@ -8,6 +8,7 @@ from absentia.core import Array
 from absentia.data import KernelViews
 from absentia.methods.prediction._absent import AbsentClassifier
 from absentia.methods.prediction._assembled import Assembled
+from absentia.methods.prediction._prepared import check_per_view, narrowed
 from absentia.methods.prediction._views import OneView, check_base, held_out, of_view
 
 
@@ -24,29 +25,33 @@ class PerView(Assembled):
     _parts: dict[str, Any]  # by view; None where a view tells no classes apart
     _frequent: Array  # frequencies of the classes, by weight
 
-    def _base(self, X: Any) -> Any:
+    def _base(self, X: Any, name: str) -> Any:
         """The unfitted classifier of a view."""
         base = AbsentClassifier(None, kernel=self.kernel) if self.estimator is None else self.estimator
         check_base(base, X)
-        return base
+        return narrowed(base, [name])
+
+    def _learn(self, X: Any, y: Array, weight: Array) -> None:
+        check_per_view(getattr(self.estimator, "kernel", None), X.names)
+        super()._learn(X, y, weight)
 
     def _learn_views(self, X: Any, y: Array, weight: Array) -> None:
-        base = self._base(X)
         self._frequent = np.bincount(y, weight, minlength=len(self.classes_)) / weight.sum()
         self._parts, self._columns = {}, {}
         for v, name in enumerate(X.names):
             rows = np.flatnonzero(X.observed[:, v])
             own = of_view(X, name, rows)
+            base = self._base(X, name)
             self._parts[name] = OneView.fit(base, own, y[rows], weight[rows], self._frequent)
             self._columns[name] = rows
 
     def _held_out(self, X: Any, y: Array, weight: Array) -> Array:
         """Chances by view of training samples, by classifiers that have not seen them."""
-        base = self._base(X)
         found = np.tile(self._frequent, (X.n_views, len(X), 1))
         for v, name in enumerate(X.names):
             rows = np.flatnonzero(X.observed[:, v])
             own = of_view(X, name, rows)
+            base = self._base(X, name)
             found[v, rows] = held_out(base, own, y[rows], weight[rows], self._frequent)
         return found
 

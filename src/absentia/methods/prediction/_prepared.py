@@ -1,6 +1,6 @@
 """From views to complete kernels, learned on training samples and applied to new ones: the first stage."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,31 @@ def as_view_kernels(kernel: Any, X: Views | KernelViews) -> ViewKernels:
     """What makes kernels of features; kernels that come are only brought to the same scale."""
     if isinstance(X, KernelViews):
         return ViewKernels("precomputed", normalize="trace")
+    kernel = for_views(kernel, X.names)
     return clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+
+
+def for_views(kernel: Any, names: Sequence[str]) -> Any:
+    """The same kernel without what it says of views that are not among `names`."""
+    if not isinstance(kernel, ViewKernels) or kernel.per_view is None:
+        return kernel
+    own = {name: said for name, said in kernel.per_view.items() if name in names}
+    return clone(kernel).set_params(per_view=own or None)
+
+
+def narrowed(estimator: Any, names: Sequence[str]) -> Any:
+    """The same unfitted estimator, its kernel, if it has one, that for the views `names`."""
+    kernel = getattr(estimator, "kernel", None)
+    own = for_views(kernel, names)
+    return estimator if own is kernel else clone(estimator).set_params(kernel=own)
+
+
+def check_per_view(kernel: Any, names: Sequence[str]) -> None:
+    """Raise if a kernel says something of a view that is not there."""
+    said = kernel.per_view or {} if isinstance(kernel, ViewKernels) else {}
+    unknown = [name for name in said if name not in names]
+    if unknown:
+        raise ValueError(f"per_view names {unknown[0]!r}, but the views are {list(names)}")
 
 
 def with_own_values(X: KernelViews, usual: Mapping[str, float]) -> KernelViews:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from absentia.core import Array, NonNegative, Positive, RandomState, method, suited_to
-from absentia.data import KernelViews
 from absentia.kernels import CombineKernels
 from absentia.methods.learning import (
     Either,
@@ -25,8 +24,8 @@ from absentia.methods.learning import (
 )
 from absentia.methods.prediction._arranging import Arrangement
 from absentia.methods.prediction._assembled import either, of_rows
-from absentia.methods.prediction._prepared import Prepared
-from absentia.methods.prediction._ridge import Ridge
+from absentia.methods.prediction._prepared import Prepared, check_per_view
+from absentia.methods.prediction._ridge import Ridge, as_shares, explained
 
 EPSILON = 0.1  # of the machine, in standard deviations of the targets
 
@@ -99,14 +98,15 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
         warn_of_empty(X)
         self._prior = float(np.average(y, weights=weight))
         with suited_to(len(X)):
-            coded = self._input.learned(X, self)
-            self._arrangement = Arrangement.of(coded, weight, y)
+            X = self._input.learned(X, self)
+            check_per_view(self.kernel, X.names)
+            self._arrangement = Arrangement.of(X, weight, y)
             order = self._arrangement.samples
-            weights = self._assemble(self._arrangement.train(coded), y[order], weight[order])
+            weights = self._assemble(self._arrangement.train(X), y[order], weight[order])
         self.weights_ = np.zeros(X.n_views)
         views = self._arrangement.views
         self.weights_[[X.names.index(name) for name in views]] = weights[: len(views)]
-        self._remember(coded)
+        self._remember(X)
         return self
 
     def _assemble(self, X: Any, y: Array, weight: Array) -> Array:
@@ -121,13 +121,13 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
             self.penalty_ = float("nan")
             return np.asarray(self._machine.weights_)
         penalty = None if self.penalty == "loo" else float(self.penalty)
-        skills = _skills(K, y, weight) if self.combine == "skill" else np.ones(K.n_views)
-        shares = skills / skills.sum() if skills.any() else np.full(len(skills), 1 / len(skills))
+        skills = explained(K, y[:, None], weight) if self.combine == "skill" else np.ones(K.n_views)
+        shares = as_shares(skills)
         self._sum = CombineKernels(shares).fit(K)
         self._kernel = np.asarray(self._sum.transform(K))
         self._machine = Ridge.fit(self._kernel, y, weight, penalty)
         self.penalty_ = self._machine.penalty
-        return np.asarray(shares)
+        return shares
 
     def predict(self, X: Any) -> Array:
         """Targets of the rows; the mean training target where no view is usable."""
@@ -146,15 +146,3 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
         """R^2, the share of the targets' variance that is explained; `y` is in the order of the rows."""
         as_targets(self._check_rows(X), y, "target")
         return float(super().score(X, y, sample_weight))
-
-
-def _skills(K: KernelViews, y: Array, weight: Array) -> Array:
-    """The share of the targets' variance that each view explains of samples left out; not below zero."""
-    found = np.zeros(K.n_views)
-    for v, name in enumerate(K.names):
-        has = np.flatnonzero(K.observed[:, v])
-        if len(has) > 2:
-            one = Ridge.fit(np.asarray(K.block(name), dtype=np.float64), y[has], weight[has])
-            variance = float(np.average((y[has] - one.mean) ** 2, weights=weight[has]))
-            found[v] = max(0.0, 1 - min(one.errors.values()) / variance) if variance > 0 else 0.0
-    return found

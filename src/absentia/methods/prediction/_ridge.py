@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from absentia.core import Array, kept, least
+from absentia.data import KernelViews
 
 #: Penalties that are tried, in units of the mean eigenvalue; strong ones first, so that ties are simple.
 GRID = tuple(10.0**e for e in (3, 2.5, 2, 1.5, 1, 0.5, 0, -0.5, -1, -1.5, -2, -3))
@@ -61,3 +62,27 @@ def _left_out(U: Array, d: Array, a: float, target: Array, share: Array) -> floa
     residual = U @ (target * (1 - kept_part))
     leverage = (U**2) @ kept_part + share
     return float(np.mean((residual / np.maximum(1 - leverage, 1e-6)) ** 2))
+
+
+def explained(K: KernelViews, targets: Array, weight: Array) -> Array:
+    """What each view alone tells: the share of the targets' variance, not below zero, that it explains.
+
+    Of samples left out one at a time; `targets` are samples x targets, their variances added up.
+    """
+    found = np.zeros(K.n_views)
+    for v, name in enumerate(K.names):
+        has = np.flatnonzero(K.observed[:, v])
+        if len(has) < 3:
+            continue
+        block, share = np.asarray(K.block(name), dtype=np.float64), weight[has] / weight[has].sum()
+        fits = [Ridge.fit(block, one, share) for one in targets[has].T]
+        missed = sum(min(one.errors.values()) for one in fits)
+        there = sum(float(share @ (t - one.mean) ** 2) for t, one in zip(targets[has].T, fits, strict=True))
+        found[v] = max(0.0, 1 - missed / there) if there > 0 else 0.0
+    return found
+
+
+def as_shares(numbers: Array) -> Array:
+    """Numbers that sum to one; all alike if all are zero."""
+    total = float(numbers.sum())
+    return numbers / total if total > 0 else np.full(len(numbers), 1 / len(numbers))

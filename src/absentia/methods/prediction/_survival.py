@@ -18,14 +18,14 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Positive, RandomState, generator, kept, method, suited_to, warn
-from absentia.data import AbsenceWarning, KernelViews, Presence, Views, folds, refusal
+from absentia.data import KernelViews, folds
 from absentia.data.survival import Survival, as_survival, concordance_index
 from absentia.kernels import CombineKernels
 from absentia.methods.learning import Either, Learner, warn_of_empty
 from absentia.methods.prediction._arranging import Arrangement
+from absentia.methods.prediction._assembled import either
 from absentia.methods.prediction._cox import (
     Cox,
     Likelihood,
@@ -36,7 +36,7 @@ from absentia.methods.prediction._cox import (
     search,
     survival_at,
 )
-from absentia.methods.prediction._prepared import Prepared
+from absentia.methods.prediction._prepared import Prepared, check_per_view
 
 GRID = 10.0 ** np.linspace(-2, 3, 11)
 FOLDS = 5
@@ -231,7 +231,7 @@ class AbsentSurvival(Learner):
 
     @property
     def _input(self) -> Either:
-        return Either(isinstance(self.kernel, str) and self.kernel == "precomputed")
+        return either(self.kernel)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from the training samples (kernels: square) and their times and events."""
@@ -243,11 +243,12 @@ class AbsentSurvival(Learner):
         if not y.event[usable].any():
             raise ValueError("no sample with a view has an event; at least one is wanted")
         with suited_to(len(X)):
-            coded = self._input.learned(X, self)
-            self._arranged = Arrangement.of(coded, usable.astype(float), y.time, y.event)
+            X = self._input.learned(X, self)
+            check_per_view(self.kernel, X.names)
+            self._arranged = Arrangement.of(X, usable.astype(float), y.time, y.event)
             order = self._arranged.samples
             self._learn(self._arranged.train(X), Survival(y.time[order], y.event[order]), X.names)
-            self._remember(coded)
+            self._remember(X)
         return self
 
     def _learn(self, X: Any, y: Survival, names: tuple[str, ...]) -> None:
@@ -282,30 +283,8 @@ class AbsentSurvival(Learner):
         risk = np.zeros(len(rows))
         usable = np.flatnonzero(self._reach(rows)[:, 0] > 0)
         if len(usable):
-            risk[usable] = self._model.risk(self._prepared.rows(self._taken(X, usable)))
+            risk[usable] = self._model.risk(self._prepared.rows(self._arranged.rows(rows, usable)))
         return risk
-
-    def _check_rows(self, X: Any) -> Any:
-        """Who has which view, of new samples; views that they all lack may be left out of features."""
-        check_is_fitted(self, "names_in_")
-        if self._coding is None:
-            return super()._check_rows(X)
-        if not isinstance(X, Views):
-            raise refusal("views", X, type(self).__name__)
-        unknown = [name for name in X.names if name not in self.names_in_]
-        if len(unknown) == X.n_views:
-            raise ValueError(f"views {unknown} came, {list(self.names_in_)} were there in training")
-        if unknown:
-            warn(f"view(s) {unknown} were not there in training and are ignored", AbsenceWarning)
-        none = np.zeros(len(X), dtype=bool)
-        columns = [X.observed[:, X.names.index(v)] if v in X.names else none for v in self.names_in_]
-        return Presence(X.ids, self.names_in_, np.column_stack(columns))
-
-    def _taken(self, X: Any, which: Array) -> Any:
-        """The new samples `which`, in the views that were learned from."""
-        if not isinstance(X, Views):
-            return self._arranged.rows(X, which)
-        return X.select([name for name in self._arranged.views if name in X.names])[which]
 
     def predict_survival_function(self, X: Any, times: Any = None) -> Array:
         """Chances to have no event up to each of `times`, rows x times.

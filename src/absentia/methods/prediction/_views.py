@@ -1,20 +1,37 @@
 """One classifier per view, learned from the samples that have it: chances, and how much they are worth."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.core import Array, kept
-from absentia.data import KernelViews, Views, folds
+from absentia.data import Coding, KernelViews, Views, column_scales, folds, joined
 from absentia.methods.learning import Learner
 from absentia.methods.prediction._pricing import log_loss
 
 FOLDS = 5
 FEWEST = 3  # samples of a class that a view must have to learn it: fewer cannot be split and split again
 FLOOR = 1e-4  # the least chance: no view alone rules a class out
+
+
+@kept
+class Filled(NamedTuple):
+    """The one view of some samples as a table: categories one column a level, gaps the training means."""
+
+    coding: Coding
+    means: Array
+
+    @classmethod
+    def learn(cls, X: Views) -> Any:
+        coding = Coding.learn(X)
+        return cls(coding, column_scales(joined(coding(X)))[0])
+
+    def __call__(self, X: Views) -> Array:
+        table = joined(self.coding.of_new(X))
+        return np.where(np.isnan(table), self.means, table)
 
 
 @kept
@@ -27,7 +44,7 @@ class OneView(NamedTuple):
     estimator: Any
     known: Array
     rest: Array
-    means: Array | None  # of features, where the estimator takes a table without gaps
+    table: Any  # how features become a table without gaps, where the estimator takes one
 
     @classmethod
     def fit(cls, estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Any:
@@ -37,19 +54,17 @@ class OneView(NamedTuple):
         if len(known) < 2:
             return None
         rows = np.flatnonzero(np.isin(y, known))
-        made, means = clone(estimator), None
-        part = _part(X, rows, rows)
-        if not takes_views(made):
-            means = _means(part)
-            part = _table(part, means)
+        made, part = clone(estimator), _part(X, rows, rows)
+        table = None if takes_views(made) else Filled.learn(part)
+        part = part if table is None else table(part)
         options = {"sample_weight": weight[rows]} if has_fit_parameter(made, "sample_weight") else {}
         made.fit(part, y[rows], **options)
         rest = np.where(counts >= FEWEST, 0.0, prior)
-        return cls(made, known, rest, means)
+        return cls(made, known, rest, table)
 
     def chances(self, X: Any) -> Array:
         """Chances of all classes for samples that all have the view."""
-        given = X if self.means is None else _table(X, self.means)
+        given = X if self.table is None else self.table(X)
         found = np.tile(self.rest, (len(X), 1))
         found[:, self.known] = (1 - self.rest.sum()) * self.estimator.predict_proba(given)
         found = np.maximum(found, FLOOR)
@@ -61,9 +76,10 @@ def held_out(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> A
     found = np.tile(prior, (len(y), 1))
     fewest = max(2, min(FOLDS, int(np.bincount(y)[np.unique(y)].min())))
     for a, b in folds(np.arange(len(y)), y, fewest):
-        one = OneView.fit(estimator, _part(X, a, a), y[a], weight[a], prior)
-        if one is not None:
-            found[b] = one.chances(_part(X, b, a))
+        with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
+            one = OneView.fit(estimator, _part(X, a, a), y[a], weight[a], prior)
+            if one is not None:
+                found[b] = one.chances(_part(X, b, a))
     return found
 
 
@@ -95,20 +111,3 @@ def of_view(X: Any, name: str, rows: Array) -> Any:
 
 def _part(X: Any, rows: Array, columns: Array) -> Any:
     return X[rows] if isinstance(X, Views) else X[np.ix_(rows, columns)]
-
-
-def _block(X: Any) -> Array:
-    block = X.block(X.names[0])
-    return np.asarray(block.toarray() if scipy.sparse.issparse(block) else block, dtype=np.float64)
-
-
-def _means(X: Any) -> Array:
-    table = _block(X)
-    seen = ~np.isnan(table)
-    return np.where(seen, table, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-
-
-def _table(X: Any, means: Array) -> Array:
-    """Features of samples that all have the view, gaps filled with the training samples' means."""
-    table = _block(X)
-    return np.where(np.isnan(table), means, table)

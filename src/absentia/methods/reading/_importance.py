@@ -112,19 +112,27 @@ def _of_views(model: Any) -> Any:
         one = model._parts[name]
         width = model._widths[model.names_in_.index(name)]
         features = model._coding.views[name].names() or [str(j) for j in range(width)]
-        found = np.zeros(width) if one is None else _of_base(one.estimator)
-        shares = weight * found / max(found.sum(), 1e-300)
+        found = {} if one is None else _of_base(one, name)
+        # levels that only samples of rare classes have are not among those of the view's model
+        own = np.array([found.get(feature, 0.0) for feature in features])
+        shares = weight * own / max(own.sum(), 1e-300)
         parts[name] = pd.DataFrame({"view": name, "feature": features, "importance": shares})
     return pd.concat([parts[name] for name in model.names_in_ if name in parts], ignore_index=True)
 
 
-def _of_base(estimator: Any) -> Array:
-    """Importances of the features of one view in the model of that view."""
-    if hasattr(estimator, "feature_importances_"):
-        return np.asarray(estimator.feature_importances_)
-    if hasattr(estimator, "coef_"):
-        return np.asarray(np.linalg.norm(np.atleast_2d(estimator.coef_), axis=0))
-    return np.asarray(feature_importance(estimator)["importance"])
+def _of_base(one: Any, view: str) -> dict[str, float]:
+    """Importances of the features of one view, by name, in the model of that view."""
+    if one.table is None:
+        frame = feature_importance(one.estimator)
+        return dict(zip(frame["feature"], frame["importance"], strict=True))
+    if hasattr(one.estimator, "feature_importances_"):
+        values = np.asarray(one.estimator.feature_importances_)
+    elif hasattr(one.estimator, "coef_"):
+        values = np.linalg.norm(np.atleast_2d(one.estimator.coef_), axis=0)
+    else:
+        raise ValueError(f"{type(one.estimator).__name__}: {_WANTED}")
+    names = one.table.coding.views[view].names() or [str(j) for j in range(len(values))]
+    return dict(zip(names, values.tolist(), strict=True))
 
 
 def _of_several(chooser: Any) -> Any:
