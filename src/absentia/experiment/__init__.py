@@ -1,5 +1,6 @@
 """How well a method does on what it has not seen."""
 
+from absentia.experiment import _findings as findings
 from absentia.experiment import _numbers as numbers
 from absentia.experiment._completions import Completions, accuracy, complete_all
 from absentia.experiment._findings import Findings

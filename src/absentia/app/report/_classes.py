@@ -44,8 +44,13 @@ def confusion(truth: Array, predicted: Array, classes: Sequence[str]) -> Confusi
     """Counts, and shares of each row; of many classes the most frequent."""
     counts = np.zeros((len(classes), len(classes)), dtype=int)
     np.add.at(counts, (truth, predicted), 1)
+    return confusion_of(counts, classes)
+
+
+def confusion_of(counts: Array, classes: Sequence[str], most: int = MOST_CLASSES) -> Confusion:
+    """The same of what was counted before: true classes in rows, predicted ones in columns."""
     sizes = counts.sum(axis=1)
-    shown = np.sort(np.argsort(-sizes, kind="stable")[:MOST_CLASSES]).tolist()
+    shown = np.sort(np.argsort(-sizes, kind="stable")[: min(most, MOST_CLASSES)]).tolist()
     short = [shortened(name, NAME) for name in classes]
     heads = [shortened(classes[c], HEAD) for c in shown]
 

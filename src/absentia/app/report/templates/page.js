@@ -1,5 +1,6 @@
 "use strict";
-// Tables sort by their headers and can be downloaded as CSV; without this script they are plain tables.
+// Tables sort by their headers and can be downloaded as CSV, code can be copied; without this script they are
+// plain tables and plain code.
 (() => {
   const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
@@ -81,5 +82,40 @@
       (table.closest(".scroll") ?? table).after(place);
     }
     if (table.dataset.fixed === undefined && table.tBodies[0].rows.length > 1) makeSortable(table);
+  });
+
+  // Many radio buttons become one list to choose from; the buttons stay behind it and do the work.
+  document.querySelectorAll("fieldset[data-many]").forEach((group) => {
+    const buttons = [...group.querySelectorAll("input")], list = document.createElement("select");
+    buttons.forEach((one) => list.add(new Option(one.parentNode.title, one.value, one.checked, one.checked)));
+    list.setAttribute("aria-label", group.querySelector("legend").textContent);
+    list.autocomplete = "off";
+    list.addEventListener("change", () => { buttons[list.selectedIndex].checked = true; });
+    group.classList.add("folded");
+    group.append(list);
+  });
+
+  // Where the clipboard is closed to pages, the text is selected instead.
+  const select = (node) => getSelection().selectAllChildren(node);
+  document.querySelectorAll(".code").forEach((block) => {
+    const button = document.createElement("button"), code = block.querySelector("code");
+    const say = (words) => {
+      button.textContent = words;
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    };
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-live", "polite");
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        say("Copied");
+      } catch {
+        select(code);
+        say(document.execCommand("copy") ? "Copied" : "Selected");
+      }
+    });
+    block.append(button);
   });
 })();
