@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from absentia.experiment.engine import Pool
 if TYPE_CHECKING:
     import pandas as pd
 
-    from absentia.experiment import Findings
+    from absentia.experiment import findings
     from absentia.experiment.comparison import Problem
 
 
@@ -34,7 +33,7 @@ class Comparison:
         self._keep = keep  # a temporary folder lives as long as this
 
     @cached_property
-    def findings(self) -> Findings:
+    def findings(self) -> findings.Findings:
         """All that the page tells, as plain data."""
         return self.study.findings()
 
@@ -76,7 +75,7 @@ class Comparison:
         return f"<p><strong>{escape(self.sentence)}</strong></p>{table}"
 
 
-def findings_table(found: Findings) -> pd.DataFrame:
+def findings_table(found: findings.Findings) -> pd.DataFrame:
     """Findings as a data frame, by method."""
     import pandas as pd
 
@@ -213,9 +212,7 @@ def designed(problem: Problem, methods: str | Iterable[str], thin: bool, **given
     design = Design(names, left_out=left_out, completers=completers, **given)
     if methods != "auto" or not thin:
         return design
-    fewer, slow = thinned(problem, design)
-    kept = tuple(name for name in names if name not in slow)
-    return replace(design, methods=kept, left_out={**left_out, **slow}, repeats_of=fewer)
+    return thinned(problem, design)
 
 
 def open_comparison(folder: str | os.PathLike[str]) -> Comparison:

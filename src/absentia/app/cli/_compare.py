@@ -164,8 +164,7 @@ def _problem(
         return problem_of(opened.data, kernel=view_kernels(opened, kernel, log)), opened.notes
     from absentia.app.cli._training import read_training
 
-    kinds = ("classes", "numbers", "multilabel")
-    training = read_training(path, source, labels, kernel, log, kinds=kinds)
+    training = read_training(path, source, labels, kernel, log, kinds=("classes", "numbers", "multilabel"))
     task: Any = "labels" if training.kind == "multilabel" else training.kind
     return labelled(training.data, training.y, training.kernels, training.columns, task), training.notes
 

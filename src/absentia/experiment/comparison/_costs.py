@@ -6,50 +6,113 @@ shown as time left while trials run is measured.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from absentia.experiment._findings import Task
 from absentia.experiment.comparison._design import Design, n_folds
 from absentia.experiment.comparison._problem import Problem
+from absentia.experiment.comparison._strategies import BASELINES, SIMPLEST
 
 BUDGET = 480.0  # CPU seconds that the usual methods are to take together
-LONGEST = 100.0  # CPU seconds beyond which a fit of a usual method is not tried unless it is asked for
+LONGEST = 60.0  # CPU seconds of a fit beyond which a method is not tried unless it is asked for
+PATIENCE = 4  # times as long, for the baselines that every comparison shows
 
 
 class Size(NamedTuple):
-    """Samples to learn from, views, features, and machines that are learned: of two classes one."""
+    """Samples to learn from, views, features, machines that are learned (of two classes one), and bins.
+
+    Bins are the different values of the feature that has most, which trees cut.
+    """
 
     n: int
     views: int
     features: int
     machines: int
+    bins: int = 255
 
     @classmethod
     def of(cls, problem: Problem, share: float = 0.8) -> "Size":
-        data = problem.data
-        width = sum(data.block(name).shape[1] for name in data.names) if problem.takes_features else 0
-        n_classes = len(problem.classes)
+        data, n_classes = problem.data, len(problem.classes)
+        width, different = problem.size
         machines = n_classes if problem.task == "labels" or n_classes > 2 else 1
         n = len(data) if problem.task == "completion" else round(share * len(data))
-        return cls(n, data.n_views, width, machines)
+        return cls(n, data.n_views, width, machines, min(different, 255))
 
 
 class Law(NamedTuple):
-    """``base + each (n/300)^power machines^many V/4 + wide (features/1000) machines (n/300)^.5``."""
+    """``base + each (n/300)^power machines^many (V/4)^views + wide (features/1000) machines (n/300)^.5``
+
+    where the last part goes with the bins if a method has any.
+    """
 
     each: float
     power: float = 2.0
-    many: float = 0.5
-    wide: float = 0.0
+    wide: float = 0.01
     base: float = 0.05
+    many: float = 0.5
+    views: float = 1.0
+    binned: bool = False
 
     def seconds(self, size: Size) -> float:
         n = size.n / 300
-        kernels = self.each * n**self.power * size.machines**self.many * size.views / 4
-        return self.base + kernels + self.wide * size.features / 1000 * size.machines * n**0.5
+        kernels = self.each * n**self.power * size.machines**self.many * (size.views / 4) ** self.views
+        wide = self.wide * (0.15 + 0.85 * size.bins / 255 if self.binned else 1.0)
+        return self.base + kernels + wide * size.features / 1000 * size.machines * n**0.5
 
 
-LAWS: Mapping[Task, Mapping[str, Law]] = {"classes": {}, "numbers": {}, "labels": {}, "completion": {}}
+_CLASSES = {
+    "average": Law(0.025, wide=0.004),
+    "complete-cases": Law(0.015),
+    "mean-svm": Law(0.05),
+    "linear": Law(0.07),
+    "fusion": Law(0.12),
+    "forest": Law(0.4, 1.3, wide=0.04, base=0.5, many=0.2),
+    "boosting": Law(0.0, wide=1.6, base=0.5, binned=True),
+    "mkl": Law(0.08),
+    "amkl-convex": Law(0.08),
+    "amkl-iterative": Law(0.28, wide=0.03),
+    "amkl-penalized": Law(0.08),
+    "knn-svm": Law(0.13),
+    "svt-svm": Law(0.2, base=0.2, views=1.7),
+    "cvkt-svm": Law(0.12, base=0.2, views=1.7),
+    "cvkt-linear": Law(0.12, base=0.2, views=1.7),
+    "cvkt-mkl": Law(0.35, base=0.2, views=1.7),
+    "mkmc-svm": Law(1.2, 3.0, base=0.3, views=2.7),
+    "em-svm": Law(0.7, 3.0, views=6.0),
+    "stacking": Law(0.35, base=1.5, wide=0.04),
+    "auto": Law(0.9, base=5.0, wide=0.1, views=1.5),
+}
+LAWS: Mapping[Task, Mapping[str, Law]] = {
+    "classes": _CLASSES,
+    "numbers": {
+        "ridge-zero": Law(0.05, 2.5),
+        "ridge-mean": Law(0.05, 2.5),
+        "complete-regression": Law(0.02, 2.5),
+        "linear-regression": Law(0.02, 2.5),
+        "forest-regression": Law(1.0, 1.3, wide=1.0, base=0.5),
+        "boosting-regression": Law(0.0, wide=1.5, base=0.5, binned=True),
+        "ridge": Law(0.15, 2.5),
+        "mkl-regression": Law(0.5, 2.5),
+    },
+    "labels": {name: law._replace(many=1.0) for name, law in _CLASSES.items()}
+    | {"pma": Law(0.3, 2.5), "pma-cvkt": Law(0.5, 2.5)},
+    "completion": {
+        "mean": Law(0.01),
+        "zero": Law(0.01),
+        "knn": Law(0.15),
+        "svt": Law(0.3, 2.5),
+        "cvkt": Law(0.14),
+        "mkmc-pca": Law(2.9, views=2.7),
+        "mkmc-fa": Law(8.0, views=2.7),
+        "mkmc-full": Law(1.4, 3.0, views=2.7),
+        "em": Law(0.33, views=6.0),
+        "auto": Law(4.0, views=2.7),
+        "mkc-ht": Law(10.0, 3.0),
+        "mkc-app": Law(10.0, 3.0),
+        "mkc-sdp": Law(3.0, 3.0),
+    },
+}
 OTHERWISE = Law(1.0)
 
 
@@ -58,33 +121,41 @@ def expected_seconds(method: str, task: Task, size: Size) -> float:
     return LAWS[task].get(method, OTHERWISE).seconds(size)
 
 
-def thinned(
-    problem: Problem, design: Design, budget: float = BUDGET
-) -> tuple[dict[str, int], dict[str, str]]:
-    """Fewer repeats of slow methods, and why some are not tried, for all of it to take about `budget`.
+def thinned(problem: Problem, design: Design, budget: float = BUDGET) -> Design:
+    """The same with fewer repeats of slow methods, for all of it to take about `budget`.
 
-    Every method gets as many repeats as fit into the same amount of time, one at least; the amount is the
-    largest for which the sum stays within the budget.
+    The dearest method loses a repeat until the sum stays within the budget or each has one left.  What
+    would take very long even so is left out, and why.
     """
     size = Size.of(problem)
     each = {name: expected_seconds(name, problem.task, size) for name in design.methods}
-    slow = {
-        name: f"would take about {round(cost)} CPU s a fit on data of this size; ask for it by name"
-        for name, cost in each.items()
-        if cost > LONGEST
-    }
+    slow = {name: _too_slow(cost) for name, cost in each.items() if cost > _patience(name, problem)}
     fits = 1 if problem.task == "completion" else n_folds(problem, design)
     costs = {name: fits * cost for name, cost in each.items() if name not in slow}
     counts = dict.fromkeys(costs, design.repeats)
     while sum(costs[name] * counts[name] for name in costs) > budget and max(counts.values()) > 1:
-        dearest = max(
-            (name for name in costs if counts[name] > 1), key=lambda name: costs[name] * counts[name]
-        )
-        counts[dearest] -= 1
-    return {name: count for name, count in counts.items() if count < design.repeats}, slow
+        several = [name for name in costs if counts[name] > 1]
+        counts[max(several, key=lambda name: costs[name] * counts[name])] -= 1
+    views = 2 * problem.data.n_views * costs.get(SIMPLEST[problem.task], 0.0)
+    return replace(
+        design,
+        methods=tuple(costs),
+        left_out={**design.left_out, **slow},
+        repeats_of={name: count for name, count in counts.items() if count < design.repeats},
+        repeats_of_views=design.repeats_of_views if views < budget / 10 else 1,
+        completers=tuple(name for name in design.completers if expected(name, problem) <= LONGEST / 2),
+    )
+
+
+def _patience(name: str, problem: Problem) -> float:
+    return LONGEST * (PATIENCE if name in BASELINES[problem.task] else 1)
+
+
+def _too_slow(cost: float) -> str:
+    return f"would take about {round(cost)} CPU s a fit on data of this size; ask for it by name"
 
 
 def expected(method: str, problem: Problem) -> float:
     """The same of a method on a problem; of a completer beside predictions, too."""
-    task: Task = problem.task if method in LAWS[problem.task] else "completion"
-    return expected_seconds(method, task, Size.of(problem))
+    own = method in LAWS[problem.task]
+    return expected_seconds(method, problem.task if own else "completion", Size.of(problem))

@@ -26,7 +26,7 @@ FILE = "design.json"
 Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
 MECHANISMS: tuple[Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
 AROUND = ("experiment.comparison._performing", "experiment.comparison._measures")
-REPEATS_OF_VIEWS = 2  # of what each view is worth, and of curves
+REPEATS_OF_CURVES = 2
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Design:
     """
 
     methods: tuple[str, ...]
+    data: str = ""
     metric: str | None = None
     hide: float = 0.2
     mechanism: Mechanism = "own"
@@ -50,7 +51,7 @@ class Design:
     repeats_of: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     completers: tuple[str, ...] = ()
-    views: bool = True
+    repeats_of_views: int = 2
     equivalence: float = 0.01
     title: str = ""
     command: str = ""
@@ -105,7 +106,7 @@ def load_design(folder: Path) -> Design:
 # --------------------------------------------------------------------------------------------- splits
 
 
-def split(problem: Problem, design: Design, repeat: int) -> list[tuple[Array, Array]]:
+def split(problem: Problem, cv: int, seed: int, repeat: int) -> list[tuple[Array, Array]]:
     """Positions to learn from and to hold out, fold by fold."""
     y = problem.y
     assert y is not None
@@ -115,7 +116,7 @@ def split(problem: Problem, design: Design, repeat: int) -> list[tuple[Array, Ar
         groups = np.zeros(len(y), dtype=int)
     else:
         groups = y
-    return folds(problem.order, groups, n_folds(problem, design), [design.seed, repeat])
+    return folds(problem.order, groups, cv, [seed, repeat])
 
 
 def n_folds(problem: Problem, design: Design) -> int:
@@ -125,14 +126,14 @@ def n_folds(problem: Problem, design: Design) -> int:
     return max(2, min(design.cv, fewest))
 
 
-def kept_cells(problem: Problem, design: Design, rate: float, repeat: int) -> Array:
+def kept_cells(problem: Problem, mechanism: Mechanism, rate: float, seed: int, repeat: int) -> Array:
     """Which cells stay when that share is hidden; draws go with the data, not with their order."""
     order = ordering(problem.kernels)
     drawn = np.ix_(order.samples, order.views)
     observed = problem.data.observed
     keep = np.empty_like(observed)
-    rng = generator([design.seed, repeat, round(1e6 * rate)])
-    keep[drawn] = _hide(observed[drawn], design.mechanism, rate, rng)
+    rng = generator([seed, repeat, round(1e6 * rate)])
+    keep[drawn] = _hide(observed[drawn], mechanism, rate, rng)
     return keep
 
 
@@ -178,9 +179,9 @@ class Expansion:
     def _views(self) -> Iterator[Trial]:
         """The simplest method without each view, and with it alone."""
         names = self.problem.data.names
-        if not self.design.views or len(names) < 2 or self.simplest not in self.design.methods:
+        if len(names) < 2 or self.simplest not in self.design.methods:
             return
-        for repeat in range(min(self.design.repeats, REPEATS_OF_VIEWS)):
+        for repeat in range(min(self.design.repeats, self.design.repeats_of_views)):
             for fold in range(self._n_folds):
                 for name in names:
                     others = [other for other in names if other != name]
@@ -188,7 +189,7 @@ class Expansion:
                         yield self._trial("views", self.simplest, repeat, fold, views=some)
 
     def _curves(self) -> Iterator[Trial]:
-        for repeat in range(min(self.design.repeats, REPEATS_OF_VIEWS)):
+        for repeat in range(min(self.design.repeats, REPEATS_OF_CURVES)):
             for rate in self.design.rates:
                 for fold in range(self._n_folds):
                     methods = [m for m in self.design.methods if repeat < self.design.repeats_for(m)]
@@ -206,10 +207,8 @@ class Expansion:
                     yield _trial(problem, self.design, "complete", how, repeat, 0, **more)
 
     def _trial(self, kind: str, method: str, repeat: int, fold: int, **more: Any) -> Trial:
-        how = self._strategy(method)
-        return _trial(
-            self.problem, self.design, kind, how, repeat, fold, split=self._split(repeat, fold), **more
-        )
+        more |= {"cv": self._n_folds, "split": self._split(repeat, fold)}
+        return _trial(self.problem, self.design, kind, self._strategy(method), repeat, fold, **more)
 
     @cache  # noqa: B019 - lives as long as the expansion
     def _strategy(self, method: str) -> Strategy:
@@ -217,7 +216,7 @@ class Expansion:
 
     @cache  # noqa: B019
     def _split(self, repeat: int, fold: int) -> str:
-        return _hashed(*split(self.problem, self.design, repeat)[fold])
+        return hashed(*split(self.problem, self._n_folds, self.design.seed, repeat)[fold])
 
 
 def as_completion(problem: Problem) -> Problem:
@@ -243,7 +242,7 @@ def _trial(
     )
 
 
-def _hashed(*arrays: Array) -> str:
+def hashed(*arrays: Array) -> str:
     found = hashlib.sha256()
     for array in arrays:
         found.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())

@@ -57,12 +57,15 @@ def folds_of(records: Sequence[Record], metric: str) -> dict[tuple[int, int], fl
     return dict(sorted(found.items()))
 
 
-def span(values: Array, share: float, shift: float = 0.0) -> Span:
+def span(values: Array, metric: Metric, share: float, shift: float = 0.0) -> Span:
     """Mean and interval of scores of overlapping folds; no interval of one."""
     if len(values) < 2:
         return Span(float(values.mean()) + shift, float("nan"), float("nan"))
     found = statistics.corrected_resampled_t(values, share)
-    return Span(found.mean + shift, found.low + shift, found.high + shift)
+    least = -np.inf if metric.name == "R2" else 0.0
+    most = 1.0 if metric.share and metric.higher else np.inf
+    ends = np.clip([found.low + shift, found.high + shift], least, most)
+    return Span(found.mean + shift, *map(float, ends))
 
 
 # ------------------------------------------------------------------------------------------ by pattern
@@ -173,7 +176,8 @@ def _curves(found: Summary) -> Iterator[CurvePoint]:
             values = folds_of([r for r in mine if r.trial["rate"] == rate], found.metric.name)
             if values:
                 share = rate / (1 - rate) if kind == "complete" else found.share
-                yield CurvePoint(row.method, float(rate), span(np.array(list(values.values())), share))
+                score = span(np.array(list(values.values())), found.metric, share)
+                yield CurvePoint(row.method, float(rate), score)
 
 
 # ------------------------------------------------------------------------------------ classes, kernels

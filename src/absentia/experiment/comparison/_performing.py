@@ -7,43 +7,45 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.experiment.comparison._design import Design, as_completion, kept_cells, load_design, split
+from absentia.experiment.comparison._design import as_completion, hashed, kept_cells, split
 from absentia.experiment.comparison._maps import maps_of
 from absentia.experiment.comparison._measures import completion_scores, prior_scores, scores
 from absentia.experiment.comparison._problem import Problem, load_problem
 from absentia.experiment.comparison._strategies import fit, strategy
 
 DIGITS = 6  # of chances
-_loaded: dict[str, tuple[Problem, Design]] = {}
+_loaded: dict[str, Problem] = {}
 
 
 class Perform:
-    """Does trials of the comparison in a folder, which every process reads once."""
+    """Does trials of the comparison in a folder, whose data every process reads once."""
 
-    def __init__(self, folder: Path, problem: Problem, design: Design) -> None:
-        self.folder = str(folder.absolute())
-        self.mark = f"{problem.hash} {design.seed} {design.cv} {design.mechanism}"
+    def __init__(self, folder: Path, problem: Problem) -> None:
+        self.folder, self.hash = str(folder.absolute()), problem.hash
         _loaded.clear()
-        _loaded[self.mark] = (problem, design)
+        _loaded[self.hash] = problem
 
     def __call__(self, key: Mapping[str, Any]) -> dict[str, Any]:
-        if self.mark not in _loaded:
+        if self.hash not in _loaded:
             _loaded.clear()
-            _loaded[self.mark] = load_problem(Path(self.folder)), load_design(Path(self.folder))
-        problem, design = _loaded[self.mark]
-        return perform(key, problem, design)
+            problem = load_problem(Path(self.folder))
+            if problem.hash != self.hash:
+                raise RuntimeError("the data in the folder have been replaced; give the command again")
+            _loaded[self.hash] = problem
+        return perform(key, _loaded[self.hash])
 
 
-def perform(key: Mapping[str, Any], problem: Problem, design: Design) -> dict[str, Any]:
+def perform(key: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
     """The result of a trial."""
     if key["kind"] == "complete":
-        return _complete(key, problem, design)
-    train, test = split(problem, design, key["repeat"])[key["fold"]]
+        return _complete(key, problem)
+    train, test = split(problem, key["cv"], key["seed"], key["repeat"])[key["fold"]]
+    if hashed(train, test) != key["split"]:
+        raise RuntimeError("folds are cut otherwise here than where the trial was made")
     if key["kind"] == "views":
         problem = problem.changed(problem.data.select(key["views"]))
     elif key["kind"] == "rates":
-        keep = kept_cells(problem, design, key["rate"], key["repeat"])
-        problem = problem.changed(problem.data.hide(keep))
+        problem = problem.changed(problem.data.hide(_kept(key, problem)))
     return _predict(key, problem, train, test)
 
 
@@ -65,11 +67,14 @@ def _predict(key: Mapping[str, Any], problem: Problem, train: Array, test: Array
     return found
 
 
-def _complete(key: Mapping[str, Any], problem: Problem, design: Design) -> dict[str, Any]:
+def _kept(key: Mapping[str, Any], problem: Problem) -> Array:
+    return kept_cells(problem, key["mechanism"], key["rate"], key["seed"], key["repeat"])
+
+
+def _complete(key: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
     other = as_completion(problem)
     kernels = problem.kernels
-    keep = kept_cells(problem, design, key["rate"], key["repeat"])
-    part = kernels.hide(keep)
+    part = kernels.hide(_kept(key, problem))
     cells = np.argwhere(kernels.observed & ~part.observed & part.observed.any(axis=0))
     if not len(cells):
         raise ValueError("no cell could be hidden: no sample has a view to spare")

@@ -14,6 +14,7 @@ from absentia.data import (
     KernelViews,
     Views,
     feature_profiles,
+    joined,
     kernel_profiles,
     sample_order,
 )
@@ -57,6 +58,16 @@ class Problem:
         profiles = feature_profiles(self.data) if self.takes_features else kernel_profiles(self.data)
         more = () if self.y is None else tuple(np.nan_to_num(np.atleast_2d(self.y.T), nan=-1.0))
         return sample_order(profiles, self.data.observed, *more)
+
+    @cached_property
+    def size(self) -> tuple[int, int]:
+        """Features of all views, and different values of the one that has most."""
+        if not self.takes_features:
+            return 0, 1
+        blocks = [joined(self.data.select([name])) for name in self.data.names]
+        ordered = [np.sort(block, axis=0) for block in blocks]
+        most = [int((np.diff(one, axis=0) > 0).sum(axis=0).max(initial=0)) + 1 for one in ordered]
+        return sum(block.shape[1] for block in blocks), max(most)
 
     @cached_property
     def kernels(self) -> KernelViews:
@@ -146,7 +157,9 @@ def labelled(
 def _values(data: Any, y: Any) -> tuple[Array, tuple[str, ...]]:
     """Labels in the order of the samples: by id if they have ids, else as they stand."""
     names = tuple(map(str, getattr(y, "columns", ())))
-    if isinstance(y, Mapping) or (hasattr(y, "index") and not isinstance(y, list | tuple)):
+    if len(names) > 1 and hasattr(y, "iloc"):
+        y = np.column_stack([data.align(y.iloc[:, j]) for j in range(len(names))])
+    elif isinstance(y, Mapping) or hasattr(y, "iloc"):
         y = data.align(y)
     values = np.asarray(y)
     if len(values) != len(data):

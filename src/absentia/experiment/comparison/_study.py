@@ -23,6 +23,7 @@ from absentia.experiment.comparison._problem import FILE, Problem, load_problem
 from absentia.experiment.comparison._summary import Summary
 from absentia.experiment.comparison._verdict import score_words
 from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
+from absentia.files import FileError
 
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
 QUESTION = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
@@ -58,19 +59,24 @@ class Study:
     """Problem, design and records."""
 
     def __init__(self, problem: Problem, design: Design, folder: str | os.PathLike[str]) -> None:
-        self.problem, self.design = problem, check_metric(problem, design)
+        self.problem = problem
+        self.design = replace(check_metric(problem, design), data=problem.hash)
         self.folder = Path(folder)
         self.records = Records(self.folder)
 
     def save(self) -> None:
         """Write what every process of this study reads."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        mark = self.folder / "data.txt"
-        there = mark.read_text().strip() if mark.exists() and (self.folder / FILE).exists() else ""
-        if there != self.problem.hash:
+        if not (self.folder / FILE).exists() or self._data_before() != self.problem.hash:
             self.problem.save(self.folder)
-            mark.write_text(f"{self.problem.hash}\n")
         self.design.save(self.folder)
+
+    def _data_before(self) -> str:
+        """The hash of the data that are in the folder; nothing if that cannot be told."""
+        try:
+            return load_design(self.folder).data
+        except FileError:
+            return ""
 
     @property
     def metric(self) -> Metric:
@@ -107,7 +113,7 @@ class Study:
         begin: Callable[[Trial], None] = lambda trial: None,
     ) -> None:
         """Do these trials; whoever interrupts it loses those under way."""
-        perform = Perform(self.folder, self.problem, self.design)
+        perform = Perform(self.folder, self.problem)
         run(trials, Run(self.records, perform, self.design.limits, tell, begin), pool)
 
     # --------------------------------------------------------------------------------------- findings

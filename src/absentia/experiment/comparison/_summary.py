@@ -108,7 +108,7 @@ class Summary:
         shift = 0.0
         if both and len(both) < len(base):
             shift = float(np.mean(list(base.values())) - np.mean([base[key] for key in both]))
-        return span(np.array(list(own.values())), self.share, shift)
+        return span(np.array(list(own.values())), metric, self.share, shift)
 
     @cached_property
     def differences(self) -> list[Difference]:
