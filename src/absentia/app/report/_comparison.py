@@ -14,7 +14,7 @@ from absentia.app.report._kernel_maps import pictures
 from absentia.app.report._measures import score
 from absentia.app.report._page import Number, page
 from absentia.app.report._presence import presence
-from absentia.app.report._ranking import rankings, unranked
+from absentia.app.report._ranking import has_score, rankings, unranked
 from absentia.app.report._text import number, percent, plural
 from absentia.app.report._worth import worths
 from absentia.experiment import findings as found
@@ -110,7 +110,7 @@ def _progress(findings: found.Findings) -> Progress | None:
 
 def _numbers(findings: found.Findings) -> list[Number]:
     verdict, metric = findings.verdict, findings.metric
-    scores = {row.method: row.scores[metric.name] for row in findings.rows if metric.name in row.scores}
+    scores = {row.method: row.scores[metric.name] for row in findings.rows if has_score(row, metric)}
     labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
     labels.setdefault(verdict.simplest, f"with {verdict.simplest}, the simplest")
     labels.setdefault(verdict.best, f"with {verdict.best}, the best mean")

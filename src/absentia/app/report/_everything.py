@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from absentia.app.report._measures import better, chance, gap, interval, p_number, score
-from absentia.app.report._ranking import kind, tags, why_not
+from absentia.app.report._ranking import has_score, kind, tags, why_not
 from absentia.app.report._text import DASH, number
 from absentia.experiment import findings as found
 
@@ -73,7 +73,7 @@ def everything(findings: found.Findings) -> Everything:
 
 
 def _top(findings: found.Findings, metric: found.Metric) -> float | None:
-    values = [row.scores[metric.name].value for row in findings.rows if metric.name in row.scores]
+    values = [row.scores[metric.name].value for row in findings.rows if has_score(row, metric)]
     return (max if metric.higher else min)(values, default=None)
 
 
