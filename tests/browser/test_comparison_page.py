@@ -181,6 +181,15 @@ def test_it_prints(visit):
         assert len(page.pdf(format="A4")) > 20_000
 
 
+def test_what_is_dark_on_the_screen_is_light_on_paper(visit):
+    page = visit(page_of("one"), color_scheme="dark")
+    ink = "getComputedStyle(document.querySelector('.verdict')).color"
+    on_screen = page.evaluate(ink)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(ink) != on_screen
+    assert page.evaluate(ink) == visit(page_of("one"), color_scheme="light").evaluate(ink)
+
+
 def test_the_whole_table_can_be_downloaded(visit):
     findings = make_findings(**CASES["typical"])
     page = visit(render_comparison(findings), accept_downloads=True)

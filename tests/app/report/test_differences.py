@@ -23,7 +23,7 @@ def test_differences_lie_on_the_side_of_their_sign():
 def test_the_region_is_said_in_words():
     assert differences(make_findings()).region == "1 point"
     assert differences(make_findings(equivalence=0.025)).region == "2.5 points"
-    assert differences(make_findings(task="numbers", equivalence=0.02)).region == "0.0200 of R²"
+    assert differences(make_findings(task="numbers", equivalence=0.02)).region == "0.02 of R²"
 
 
 def test_without_right_and_wrong_there_are_no_counts():

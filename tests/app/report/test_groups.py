@@ -26,7 +26,7 @@ def test_less_may_be_better():
     simplest, other = in_order(findings)[:2]
     scores = {simplest: 1.0, other: 0.5}
     made = groups(dataclasses.replace(findings, patterns=[dataclasses.replace(one, scores=scores)]))
-    assert made.rows[0].cells == [("1.00", ""), ("0.500", "+0.500")]
+    assert made.rows[0].cells == [("1.00", ""), ("0.500", "+0.50")]
     assert made.methods == [simplest, other]
 
 

@@ -22,6 +22,7 @@ def test_shares_are_percent_and_points_and_the_rest_is_as_it_is():
     assert measures.interval(LOG_LOSS, span) == "0.810 to 0.871"
     assert measures.gap(RMSE, -0.5) == "−0.500"
     assert measures.gap(RMSE, 0.0) == "0"
+    assert measures.gap(RMSE, 0.00934, 3) == "+0.009"
     assert measures.points(RMSE) == "of RMSE"
 
 
@@ -50,6 +51,13 @@ def test_chances_look_sure_only_if_they_are(value, words):
 def test_small_p_values_are_not_zero():
     assert measures.p_number(1e-9) == "<0.001"
     assert measures.p_number(0.0436) == "0.044"
+
+
+@pytest.mark.parametrize(
+    ("values", "digits"), [([0.0784, -0.01], 4), ([-12.3, 5], 1), ([1234.0], 0), ([1e-9], None), ([], None)]
+)
+def test_differences_of_a_column_have_as_many_digits_as_the_largest_needs(values, digits):
+    assert measures.decimals([*values, NAN]) == digits
 
 
 def test_positive_is_better_whatever_the_metric():

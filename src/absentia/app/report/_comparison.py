@@ -46,6 +46,7 @@ def render_comparison(findings: found.Findings) -> str:
         unranked=unranked(findings),
         presence=presence(findings),
         few=FEW,
+        rounds="rounds of hiding" if findings.task == "completion" else "held-out folds",
         choices=_choices(values),
         **values,
     )
@@ -58,7 +59,7 @@ def _sections(values: Mapping[str, Any]) -> dict[str, str]:
         "differences": "Differences" if values["differences"] else "",
         "by-pattern": "By missing pattern" if values["groups"] else "",
         "views": "Views" if values["worths"] else "",
-        "curves": "More missing" if values["curves"] else "",
+        "curves": "Missing rates" if values["curves"] else "",
         "confusion": "Confusion" if values["confusions"] else "",
         "presence": "Presence",
         "kernels": "Kernels" if values["pictures"] else "",
