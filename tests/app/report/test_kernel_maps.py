@@ -1,9 +1,10 @@
 """Kernels as small pictures."""
 
 import numpy as np
+import pytest
 
 from absentia.app.report._colour import ABSENT
-from absentia.app.report._kernel_maps import pictures
+from absentia.app.report._kernel_maps import BYTES, averaged, pictures
 from absentia.experiment import findings as found
 from findings import make_findings
 from stories import decode
@@ -44,3 +45,28 @@ def test_a_view_without_any_value_is_drawn_empty():
     (view,) = pictures(make_findings(kernels=maps)).views
     assert view.bars == []
     assert (np.asarray(decode(view.panels[0].image)) == ABSENT).all()
+
+
+def test_many_pictures_have_fewer_pixels():
+    rng = np.random.default_rng(0)
+    names = [f"view {v}" for v in range(12)]
+    noise = {name: rng.random((64, 64)) for name in names}
+    maps = found.KernelMaps(64, "", noise, noise, {f"m{i}": noise for i in range(25)})
+    made = pictures(make_findings(n_methods=1, kernels=maps))
+    assert made.side < 64
+    sizes = [len(panel.image) for view in made.views for panel in view.panels]
+    assert BYTES / 3 < sum(sizes) < BYTES
+    assert decode(made.views[0].panels[0].image).size == (made.side, made.side)
+
+
+@pytest.mark.parametrize("block", [2, 3])
+def test_blocks_are_means_of_what_is_there(block):
+    K = np.arange(25.0).reshape(5, 5)
+    K[:block, :block] = np.nan
+    got = averaged(K, block)
+    assert np.isnan(got[0, 0])
+    for i in range(len(got)):
+        for j in range(len(got)):
+            part = K[block * i : block * (i + 1), block * j : block * (j + 1)]
+            if i or j:
+                np.testing.assert_allclose(got[i, j], np.nanmean(part))

@@ -19,7 +19,7 @@ from absentia.app.report._text import number, percent, plural
 from absentia.app.report._worth import worths
 from absentia.experiment import findings as found
 
-CELLS = 5000  # of all confusion matrices together
+CELLS = 2000  # of all confusion matrices together
 FEWEST_CLASSES = 10
 
 

@@ -53,7 +53,7 @@ def differences(findings: found.Findings) -> Differences | None:
     metric, region = findings.metric, findings.equivalence
     spans = [(one.mean, one.low, one.high) for one in findings.differences]
     along = axis(spans, also=(-1.5 * region, 0.0, 1.5 * region), hundredths=metric.share, sign=True)
-    digits = decimals(one.mean for one in findings.differences)
+    digits = decimals(value for span in spans for value in span)
     return Differences(
         [_compared(findings, one, along, digits) for one in findings.differences],
         along.ticks,

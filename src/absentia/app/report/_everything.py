@@ -63,7 +63,7 @@ def everything(findings: found.Findings) -> Everything:
     """Rows in the order of the findings."""
     gaps = {one.method: one for one in findings.differences}
     tops = {metric.name: _top(findings, metric) for metric in findings.metrics}
-    digits = decimals(one.mean for one in gaps.values())
+    digits = decimals(value for one in gaps.values() for value in (one.mean, one.low, one.high))
     rows = [_row(findings, row, gaps.get(row.method), tops, digits) for row in findings.rows]
     return Everything(
         [Column(metric.name, better(metric), metric.words) for metric in findings.metrics],

@@ -52,7 +52,7 @@ def worths(findings: found.Findings) -> Worths | None:
     left_out = _axis(metric, [one.left_out for one in findings.views])
     alone = _axis(metric, [one.alone for one in findings.views])
     sides = [side for one in findings.views for side in (one.left_out, one.alone) if side is not None]
-    digits = decimals(side.mean for side in sides)
+    digits = decimals(value for side in sides for value in side[:3])
     return Worths(
         findings.views_with or findings.verdict.recommended,
         metric.name,
