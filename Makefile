@@ -1,4 +1,5 @@
-# Everything happens in .venv (and .venv-oldest, .venv-3.xx); nothing outside this folder is touched.
+# Everything happens in .venv (and .venv-oldest, .venv-3.xx); nothing outside this folder is touched, but that
+# test-browser installs chromium where there is none.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -9,7 +10,7 @@ QUICK      = -m "not slow"
 # $(call tests,PYTHON): what is compiled is compiled once, before several processes would each do so
 tests      = $(1) tests/compile_first.py && $(1) -m pytest -n $(PROCESSES)
 
-.PHONY: demo test test-all test-portable test-oldest test-pythons test-on as-if fuzz bench lint format clean
+.PHONY: demo test test-all test-browser test-portable test-oldest test-pythons test-on as-if fuzz bench lint format clean
 
 demo: $(VENV)/.demo-installed  ## complete hidden views of handwritten digits, write a report
 	$(BIN)/absentia demo
@@ -19,6 +20,10 @@ test: lint  ## everything that must hold and takes seconds
 
 test-all: lint  ## the slow tests too: clusters, worker deaths, memory, many fits
 	$(call tests,$(BIN)/python)
+
+test-browser: $(VENV)/.browser-installed  ## the pages in a real browser: sorting, choosing, printing, access for all
+	command -v chromium >/dev/null || { apt-get update && apt-get install --yes chromium; }
+	$(BIN)/python -m pytest -m browser tests/browser
 
 # OPENBLAS_CORETYPE picks the kernels of another processor; Prescott has SSE3 only
 test-portable: $(VENV)/.test-installed  ## the numerical tests as other processors and thread counts give them
@@ -81,6 +86,10 @@ $(VENV)/.demo-installed: pyproject.toml | $(VENV)/.made
 $(VENV)/.test-installed: pyproject.toml | $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group test
 	touch $@ $(VENV)/.demo-installed
+
+$(VENV)/.browser-installed: pyproject.toml | $(VENV)/.test-installed
+	$(BIN)/python -m pip install --quiet --group browser
+	touch $@
 
 .venv-oldest/.installed: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv .venv-oldest

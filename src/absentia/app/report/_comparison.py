@@ -14,12 +14,12 @@ from absentia.app.report._kernel_maps import pictures
 from absentia.app.report._measures import score
 from absentia.app.report._page import Number, page
 from absentia.app.report._presence import presence
-from absentia.app.report._ranking import rankings, unranked
+from absentia.app.report._ranking import has_score, rankings, unranked
 from absentia.app.report._text import number, percent, plural
 from absentia.app.report._worth import worths
 from absentia.experiment import findings as found
 
-CELLS = 5000  # of all confusion matrices together
+CELLS = 2000  # of all confusion matrices together
 FEWEST_CLASSES = 10
 
 
@@ -46,6 +46,7 @@ def render_comparison(findings: found.Findings) -> str:
         unranked=unranked(findings),
         presence=presence(findings),
         few=FEW,
+        rounds="rounds of hiding" if findings.task == "completion" else "held-out folds",
         choices=_choices(values),
         **values,
     )
@@ -58,7 +59,7 @@ def _sections(values: Mapping[str, Any]) -> dict[str, str]:
         "differences": "Differences" if values["differences"] else "",
         "by-pattern": "By missing pattern" if values["groups"] else "",
         "views": "Views" if values["worths"] else "",
-        "curves": "More missing" if values["curves"] else "",
+        "curves": "Missing rates" if values["curves"] else "",
         "confusion": "Confusion" if values["confusions"] else "",
         "presence": "Presence",
         "kernels": "Kernels" if values["pictures"] else "",
@@ -110,7 +111,7 @@ def _progress(findings: found.Findings) -> Progress | None:
 
 def _numbers(findings: found.Findings) -> list[Number]:
     verdict, metric = findings.verdict, findings.metric
-    scores = {row.method: row.scores[metric.name] for row in findings.rows if metric.name in row.scores}
+    scores = {row.method: row.scores[metric.name] for row in findings.rows if has_score(row, metric)}
     labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
     labels.setdefault(verdict.simplest, f"with {verdict.simplest}, the simplest")
     labels.setdefault(verdict.best, f"with {verdict.best}, the best mean")

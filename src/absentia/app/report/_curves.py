@@ -1,5 +1,6 @@
 """Scores as more and more is hidden: geometry of a line chart, drawn by the template."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -63,15 +64,14 @@ class RateCurves:
 
 def rate_curves(findings: found.Findings) -> RateCurves | None:
     """None if there are none."""
-    rates = sorted({one.rate for one in findings.curves})
-    if not rates:
-        return None
     spans: dict[str, dict[float, found.Span]] = {}
     for one in findings.curves:
-        spans.setdefault(one.method, {})[one.rate] = possible(findings.metric, one.score)
-    methods = [m for m in in_order(findings) if m in spans] + [
-        m for m in spans if m not in in_order(findings)
-    ]
+        if math.isfinite(one.score.value):
+            spans.setdefault(one.method, {})[one.rate] = possible(findings.metric, one.score)
+    if not spans:
+        return None
+    rates = sorted({one.rate for one in findings.curves})
+    methods = [m for m in dict.fromkeys([*in_order(findings), *spans]) if m in spans]
     up = axis([s for of in spans.values() for s in of.values()], hundredths=findings.metric.share)
     frame = _Frame(rates[0], rates[-1], up)
     loud = first_seen(findings, methods, LOUD)
@@ -104,9 +104,6 @@ class _Frame(NamedTuple):
         share = (rate - self.first) / (self.last - self.first) if self.last > self.first else 0.5
         return round(LEFT + inner + share * (WIDTH - LEFT - RIGHT - 2 * inner), 1)
 
-    def y(self, value: float) -> float:
-        return _height(self.up.at(value))
-
 
 def _line(
     metric: found.Metric,
@@ -126,12 +123,7 @@ def _line(
         "M" + "L".join(f"{mark.x:g} {mark.y:g}" for mark in marks),
         marks,
         loud,
-        [
-            (score(metric, spans[rate].value), interval(metric, spans[rate]))
-            if rate in spans
-            else (DASH, DASH)
-            for rate in rates
-        ],
+        [_cell(metric, spans.get(rate)) for rate in rates],
     )
 
 
@@ -143,6 +135,6 @@ def _mark(
     metric: found.Metric, method: str, rate: float, span: found.Span, frame: _Frame, aside: float
 ) -> Mark:
     x, value = round(frame.x(rate) + aside, 1), score(metric, span.value)
-    low, high = frame.y(span.low), frame.y(span.high)
+    at, low, high = (_height(place) for place in frame.up.track(*span)[:3])
     tip = f"{method}, {_rate(rate)} hidden: {metric.name} {value}; 95% interval {interval(metric, span)}"
-    return Mark(x, frame.y(span.value), low, high, value, tip, x > WIDTH / 2)
+    return Mark(x, at, low, high, value, tip, x > WIDTH / 2)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from absentia.app.report._measures import chance, gap, gap_interval, p_number, points
+from absentia.app.report._measures import chance, decimals, gap, gap_interval, p_number, points
 from absentia.app.report._ranking import kind, tags
 from absentia.app.report._text import DASH, number
 from absentia.app.report._tracks import Axis, Tick, Track, axis
@@ -53,8 +53,9 @@ def differences(findings: found.Findings) -> Differences | None:
     metric, region = findings.metric, findings.equivalence
     spans = [(one.mean, one.low, one.high) for one in findings.differences]
     along = axis(spans, also=(-1.5 * region, 0.0, 1.5 * region), hundredths=metric.share, sign=True)
+    digits = decimals(value for span in spans for value in span)
     return Differences(
-        [_compared(findings, one, along) for one in findings.differences],
+        [_compared(findings, one, along, digits) for one in findings.differences],
         along.ticks,
         along.at(0.0),
         along.at(-region),
@@ -68,15 +69,15 @@ def differences(findings: found.Findings) -> Differences | None:
 def _region(metric: found.Metric, region: float) -> str:
     """How wide the region of equivalence is, in words: ``1 point``, ``0.02 of RMSE``."""
     if not metric.share:
-        return f"{number(region)} {points(metric)}"
+        return f"{region:.3g} {points(metric)}"
     return f"{100 * region:.3g} {'point' if round(100 * region, 6) == 1 else 'points'}"
 
 
-def _compared(findings: found.Findings, one: found.Difference, along: Axis) -> Compared:
+def _compared(findings: found.Findings, one: found.Difference, along: Axis, digits: int | None) -> Compared:
     metric = findings.metric
     row = next((row for row in findings.rows if row.method == one.method), None)
     row = row or found.MethodRow(one.method, "", False)
-    mean, between = gap(metric, one.mean), gap_interval(metric, one.low, one.high)
+    mean, between = gap(metric, one.mean, digits), gap_interval(metric, one.low, one.high, digits)
     worse, same, better = (chance(value) for value in (one.worse, one.same, one.better))
     words = f"{worse} worse, {same} practically the same, {better} better"
     return Compared(

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from absentia.app.report._measures import better, chance, gap, interval, p_number, score
-from absentia.app.report._ranking import kind, tags, why_not
+from absentia.app.report._measures import better, chance, decimals, gap, interval, p_number, score
+from absentia.app.report._ranking import has_score, kind, tags, why_not
 from absentia.app.report._text import DASH, number
 from absentia.experiment import findings as found
 
@@ -63,7 +63,8 @@ def everything(findings: found.Findings) -> Everything:
     """Rows in the order of the findings."""
     gaps = {one.method: one for one in findings.differences}
     tops = {metric.name: _top(findings, metric) for metric in findings.metrics}
-    rows = [_row(findings, row, gaps.get(row.method), tops) for row in findings.rows]
+    digits = decimals(value for one in gaps.values() for value in (one.mean, one.low, one.high))
+    rows = [_row(findings, row, gaps.get(row.method), tops, digits) for row in findings.rows]
     return Everything(
         [Column(metric.name, better(metric), metric.words) for metric in findings.metrics],
         rows,
@@ -73,7 +74,7 @@ def everything(findings: found.Findings) -> Everything:
 
 
 def _top(findings: found.Findings, metric: found.Metric) -> float | None:
-    values = [row.scores[metric.name].value for row in findings.rows if metric.name in row.scores]
+    values = [row.scores[metric.name].value for row in findings.rows if has_score(row, metric)]
     return (max if metric.higher else min)(values, default=None)
 
 
@@ -82,6 +83,7 @@ def _row(
     row: found.MethodRow,
     one: found.Difference | None,
     tops: dict[str, float | None],
+    digits: int | None,
 ) -> FullRow:
     return FullRow(
         row.method,
@@ -89,7 +91,7 @@ def _row(
         kind(findings, row),
         [tag for tag in tags(findings, row) if tag != "some fits failed"],
         [_cell(metric, row, tops[metric.name]) for metric in findings.metrics],
-        DASH if one is None else gap(findings.metric, one.mean),
+        DASH if one is None else gap(findings.metric, one.mean, digits),
         _extra(one),
         number(row.cpu),
         number(row.memory),

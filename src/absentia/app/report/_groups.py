@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from absentia.app.report._measures import gap, minus, points, score
+from absentia.app.report._measures import decimals, gap, minus, points, score
 from absentia.app.report._text import DASH, number
 from absentia.experiment import findings as found
 
@@ -41,12 +41,14 @@ def groups(findings: found.Findings) -> Groups | None:
     methods = [m for m in in_order(findings) if any(m in one.scores for one in findings.patterns)]
     if not methods:
         return None
+    simplest = findings.verdict.simplest
+    digits = decimals(value for one in findings.patterns for value in one.scores.values())
     rows = [
         Group(
             one.words,
             one.present,
             number(one.count),
-            [_cell(metric, one, method, findings.verdict.simplest) for method in methods],
+            [_cell(metric, one, method, simplest, digits) for method in methods],
             one.count < FEW,
         )
         for one in findings.patterns
@@ -62,13 +64,15 @@ def groups(findings: found.Findings) -> Groups | None:
     )
 
 
-def _cell(metric: found.Metric, one: found.PatternScores, method: str, simplest: str) -> tuple[str, str]:
+def _cell(
+    metric: found.Metric, one: found.PatternScores, method: str, simplest: str, digits: int | None
+) -> tuple[str, str]:
     if method not in one.scores:
         return DASH, ""
     value = one.scores[method]
     if method == simplest or simplest not in one.scores:
         return score(metric, value), ""
-    return score(metric, value), gap(metric, minus(metric, value, one.scores[simplest]))
+    return score(metric, value), gap(metric, minus(metric, value, one.scores[simplest]), digits)
 
 
 def in_order(findings: found.Findings) -> list[str]:

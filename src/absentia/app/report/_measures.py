@@ -1,6 +1,7 @@
 """Scores and differences of scores as people read them: shares in percent and points, the rest as it is."""
 
 import math
+from collections.abc import Iterable
 
 from absentia.app.report._text import DASH, number, signed
 from absentia.experiment import findings as found
@@ -29,20 +30,29 @@ def interval(metric: found.Metric, span: found.Span) -> str:
     return ends.replace("%", "", 1) if metric.share else ends
 
 
-def gap(metric: found.Metric, value: float) -> str:
-    """A difference with its sign, in points if the metric is a share."""
+def decimals(values: Iterable[float]) -> int | None:
+    """Digits after the point that show three of the largest of these; None if plain digits would not do."""
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    if not 1e-4 <= largest < 1e6:
+        return None
+    return max(0, 2 - math.floor(math.log10(largest)))
+
+
+def gap(metric: found.Metric, value: float, digits: int | None = None) -> str:
+    """A difference with its sign, in points if the metric is a share, else with so many digits if told."""
     if not math.isfinite(value):
         return DASH
     if metric.share:
         return signed(100 * value)
-    return number(0) if value == 0 else f"{'+' if value > 0 else '−'}{number(abs(float(value)))}"
+    text = number(abs(float(value))) if digits is None else f"{abs(value):.{digits}f}"
+    return text if float(value) == 0 else f"{'+' if value > 0 else '−'}{text}"
 
 
-def gap_interval(metric: found.Metric, low: float, high: float) -> str:
+def gap_interval(metric: found.Metric, low: float, high: float, digits: int | None = None) -> str:
     """``−1.0 to +3.2``."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return DASH
-    return f"{gap(metric, low)} to {gap(metric, high)}"
+    return f"{gap(metric, low, digits)} to {gap(metric, high, digits)}"
 
 
 def points(metric: found.Metric) -> str:

@@ -1,5 +1,6 @@
 """All methods in one metric: a dot and an interval each, best first, beside the line of the simplest."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ def rankings(findings: found.Findings) -> list[Ranking]:
 
 def ranking(findings: found.Findings, metric: found.Metric) -> Ranking:
     """Best first in this metric; equals keep their order."""
-    rows = [row for row in findings.rows if metric.name in row.scores]
+    rows = [row for row in findings.rows if has_score(row, metric)]
     rows.sort(key=lambda row: row.scores[metric.name].value, reverse=metric.higher)
     spans = {row.method: possible(metric, row.scores[metric.name]) for row in rows}
     along = axis(list(spans.values()), hundredths=metric.share)
@@ -81,6 +82,11 @@ def ranking(findings: found.Findings, metric: found.Metric) -> Ranking:
         ],
         along.ticks,
     )
+
+
+def has_score(row: found.MethodRow, metric: found.Metric) -> bool:
+    """Whether there is a number."""
+    return metric.name in row.scores and math.isfinite(row.scores[metric.name].value)
 
 
 def kind(findings: found.Findings, row: found.MethodRow) -> str:
@@ -115,7 +121,7 @@ def _tip(metric: found.Metric, row: found.MethodRow) -> str:
 
 def unranked(findings: found.Findings) -> list[Unranked]:
     """Methods that have no score in the main metric."""
-    without = [row for row in findings.rows if findings.metric.name not in row.scores]
+    without = [row for row in findings.rows if not has_score(row, findings.metric)]
     return [Unranked(row.method, why_not(row)) for row in without]
 
 
@@ -124,8 +130,6 @@ def why_not(row: found.MethodRow) -> str:
     if row.left_out:
         return row.left_out
     if row.failed:
-        first = f": {row.errors[0]}" if row.errors else "."
-        return (
-            f"all {number(row.failed)} fits failed{first}" if row.failed > 1 else f"its fit failed{first}"
-        )
+        failed = "its fit failed" if row.failed == 1 else f"all {number(row.failed)} fits failed"
+        return f"{failed}: {row.errors[0]}" if row.errors else failed
     return "not measured yet" if not row.done else "no score in this metric"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from absentia.app.report._measures import gap, gap_interval, p_number, points
+from absentia.app.report._measures import decimals, gap, gap_interval, p_number, points
 from absentia.app.report._text import percent
 from absentia.app.report._tracks import Axis, Tick, Track, axis
 from absentia.experiment import findings as found
@@ -51,6 +51,8 @@ def worths(findings: found.Findings) -> Worths | None:
     metric = findings.metric
     left_out = _axis(metric, [one.left_out for one in findings.views])
     alone = _axis(metric, [one.alone for one in findings.views])
+    sides = [side for one in findings.views for side in (one.left_out, one.alone) if side is not None]
+    digits = decimals(value for side in sides for value in side[:3])
     return Worths(
         findings.views_with or findings.verdict.recommended,
         metric.name,
@@ -59,8 +61,8 @@ def worths(findings: found.Findings) -> Worths | None:
             ViewRow(
                 one.view,
                 _share(findings, one.view),
-                _side(metric, f"all views against all but {one.view}", one.left_out, left_out),
-                _side(metric, f"{one.view} alone against none", one.alone, alone),
+                _side(metric, f"all views against all but {one.view}", one.left_out, left_out, digits),
+                _side(metric, f"{one.view} alone against none", one.alone, alone, digits),
             )
             for one in findings.views
         ],
@@ -84,9 +86,11 @@ def _share(findings: found.Findings, view: str) -> str:
     return percent(int(has.sum()), len(has))
 
 
-def _side(metric: found.Metric, what: str, one: found.Contrast | None, along: Axis) -> Side | None:
+def _side(
+    metric: found.Metric, what: str, one: found.Contrast | None, along: Axis, digits: int | None
+) -> Side | None:
     if one is None:
         return None
-    mean, between = gap(metric, one.mean), gap_interval(metric, one.low, one.high)
+    mean, between = gap(metric, one.mean, digits), gap_interval(metric, one.low, one.high, digits)
     tip = f"{what}: {mean} {points(metric)}; 95% interval {between}"
     return Side(mean, between, p_number(one.p), along.track(one.mean, one.low, one.high), tip)

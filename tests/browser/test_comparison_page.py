@@ -1,0 +1,231 @@
+"""The page of a comparison as a reader meets it: sorting, choosing, pointing, copying, printing."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from absentia.app.report import render_comparison
+from findings import make_findings
+from pages import NASTY
+
+LONG = [f"a method whose name goes on and on and says all its parameters, number {i}" for i in range(25)]
+UNBROKEN = ["x" * 90, "y" * 90, "z" * 90]
+CASES = {
+    "typical": {"n_methods": 7, "failures": True, "warnings": ["12 samples have no label."]},
+    "one": {"n_methods": 1, "differences": ()},
+    "many": {"n": 60, "n_methods": 25, "failures": True, "done": 40, "wanted": 500},
+    "numbers": {"n_methods": 5, "task": "numbers"},
+    "long": {
+        "methods": LONG,
+        "names": ["a view with a name that is longer than most names are", *UNBROKEN],
+    },
+    "unbroken": {"methods": UNBROKEN, "names": UNBROKEN},
+    "nasty": {"methods": [f"{NASTY}{i}" for i in range(6)], "names": [f"{NASTY}{i}" for i in range(3)]},
+}
+
+
+def expect(locator):
+    """Playwright's patient assertions; the package is there only where these tests run."""
+    return pytest.importorskip("playwright.sync_api").expect(locator)
+
+
+def page_of(case):
+    return render_comparison(make_findings(**CASES[case]))
+
+
+def first_cells(page, table):
+    return page.locator(f"{table} tbody th").evaluate_all("cells => cells.map(c => c.dataset.v)")
+
+
+def overflow(page):
+    """How much wider the page is than the window."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_opens_from_a_file_and_fits_any_window(visit, case):
+    html = page_of(case)
+    for width in (320, 390, 768, 1440):
+        page = visit(html, viewport={"width": width, "height": 800})
+        assert overflow(page) <= 0, width
+        assert page.locator("h1").count() == 1
+
+
+def test_tables_sort_by_click_and_by_key(visit):
+    page = visit(page_of("typical"))
+    table = "#ranking .by-0 table"
+    before = first_cells(page, table)
+    head = page.locator(f"{table} thead th").nth(0)
+    head.locator("button").click()
+    assert first_cells(page, table) == sorted(before)
+    assert head.get_attribute("aria-sort") == "ascending"
+    score = page.locator(f"{table} thead th").nth(2)
+    score.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert first_cells(page, table) == before
+    assert score.get_attribute("aria-sort") == "descending"
+    page.keyboard.press("Space")
+    assert first_cells(page, table) == before[::-1]
+
+
+def test_choosing_a_metric_changes_the_chart(visit):
+    page = visit(page_of("typical"))
+    tables = page.locator("#ranking table")
+    seen = lambda: [tables.nth(i).is_visible() for i in range(3)]
+    assert seen() == [True, False, False]
+    page.get_by_role("radio", name="balanced accuracy").check()
+    assert seen() == [False, True, False]
+    page.keyboard.press("ArrowRight")
+    assert seen() == [False, False, True]
+
+
+def test_choosing_a_method_changes_confusion_and_kernels(visit):
+    page = visit(page_of("many"))
+    for section, picture in (("#confusion", "table"), ("#kernels", "article:first-of-type figure.by")):
+        parts = page.locator(f"{section} {picture}")
+        shown = lambda parts=parts: [i for i in range(parts.count()) if parts.nth(i).is_visible()]
+        (first,) = shown()
+        choice = page.locator(f"{section} select")
+        choice.select_option(index=5)
+        assert shown() == [5]
+        choice.focus()
+        page.keyboard.press("ArrowDown")
+        assert shown() == [6]
+        assert first < 25
+    assert not page.locator("#confusion input").first.is_visible()
+
+
+def test_few_methods_are_chosen_by_buttons(visit):
+    page = visit(page_of("typical"))
+    assert page.locator("#confusion select").count() == 0
+    page.locator("#confusion label").nth(2).click()
+    assert page.locator("#confusion table").nth(2).is_visible()
+    assert not page.locator("#confusion table").nth(0).is_visible()
+
+
+def test_methods_come_into_the_table_of_patterns_and_go(visit):
+    page = visit(page_of("many"))
+    heads = page.locator("#by-pattern thead th.figure")
+    shown = lambda: sum(heads.nth(i).is_visible() for i in range(1, heads.count()))
+    assert shown() == 4
+    page.locator("#by-pattern summary").click()
+    boxes = page.locator("#by-pattern input")
+    boxes.nth(20).check()
+    assert shown() == 5
+    boxes.nth(20).uncheck()
+    boxes.nth(0).uncheck()
+    assert shown() == 3
+
+
+def test_lines_are_drawn_in_full_when_chosen(visit):
+    page = visit(page_of("many"))
+    line = page.locator("#curves .line-20")
+    faint = line.evaluate("e => getComputedStyle(e).opacity")
+    assert not line.locator(".point").first.is_visible()
+    page.locator("#curves input").nth(20).check()
+    expect(line).to_have_css("opacity", "1")
+    assert float(faint) < 0.5
+    point = line.locator(".point").first
+    assert point.is_visible()
+    point.focus()
+    assert point.locator(".told").is_visible()
+
+
+def test_pointing_and_tabbing_tell_the_numbers(visit):
+    page = visit(page_of("typical"))
+    told = "e => getComputedStyle(e, '::after').content"
+    track = page.locator("#ranking .by-0 .track").first
+    assert track.evaluate(told) == "none"
+    track.hover()
+    assert "95% interval" in track.evaluate(told)
+    page.mouse.move(0, 0)
+    page.locator("#ranking .by-0 .scroll").focus()
+    last = page.locator("#ranking .by-0 thead button").last
+    last.focus()
+    page.keyboard.press("Tab")
+    assert track.evaluate("e => e === document.activeElement")
+    assert "95% interval" in track.evaluate(told)
+
+
+def test_dark_and_light_differ(visit):
+    html = page_of("typical")
+    looks = {}
+    for scheme in ("light", "dark"):
+        page = visit(html, color_scheme=scheme)
+        looks[scheme] = page.evaluate(
+            "['body', '.verdict', '.track svg', '.stacked .same'].map(s => {"
+            "  const style = getComputedStyle(document.querySelector(s));"
+            "  return style.backgroundColor + style.color; })"
+        )
+    assert all(a != b for a, b in zip(looks["light"], looks["dark"], strict=True))
+
+
+def test_names_are_text(visit):
+    page = visit(page_of("nasty"))
+    assert page.locator("script").count() == 1
+    assert page.locator("#ranking .by-0 tbody th .who").first.get_attribute("title").startswith(NASTY)
+    assert NASTY[:20] in page.locator("#ranking").inner_text()
+    assert "49" not in page.locator(".verdict").inner_text()
+
+
+def test_it_prints(visit):
+    for case in ("typical", "many"):
+        page = visit(page_of(case), viewport={"width": 700, "height": 1000})
+        page.emulate_media(media="print")
+        assert overflow(page) <= 0
+        for gone in ("nav", ".copy", ".download"):
+            assert not page.locator(gone).first.is_visible()
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert len(page.pdf(format="A4")) > 20_000
+
+
+def test_what_is_dark_on_the_screen_is_light_on_paper(visit):
+    page = visit(page_of("one"), color_scheme="dark")
+    ink = "getComputedStyle(document.querySelector('.verdict')).color"
+    on_screen = page.evaluate(ink)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(ink) != on_screen
+    assert page.evaluate(ink) == visit(page_of("one"), color_scheme="light").evaluate(ink)
+
+
+def test_the_whole_table_can_be_downloaded(visit):
+    findings = make_findings(**CASES["typical"])
+    page = visit(render_comparison(findings), accept_downloads=True)
+    with page.expect_download() as waiting:
+        page.locator("#everything .download a").click()
+    assert waiting.value.suggested_filename.endswith("all-numbers.csv")
+    rows = list(csv.reader(io.StringIO(Path(waiting.value.path()).read_text(encoding="utf-8"))))
+    assert [row[0] for row in rows[1:]] == [row.method for row in findings.rows]
+    assert rows[0][:3] == ["Method", "accuracy", "accuracy, 95% interval"]
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert "Singular matrix. Out of memory." in rows[-2]
+
+
+def test_code_can_be_copied(visit):
+    findings = make_findings(**CASES["typical"])
+    page = visit(render_comparison(findings), permissions=["clipboard-read", "clipboard-write"])
+    button = page.locator(".copy").last
+    button.click()
+    expect(button).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == findings.verdict.python
+    expect(button).to_have_text("Copy")
+
+
+def test_where_the_clipboard_is_closed_the_code_is_selected(visit):
+    findings = make_findings(**CASES["typical"])
+    closed = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
+    page = visit(render_comparison(findings), before=closed)
+    page.locator(".copy").last.click()
+    expect(page.locator(".copy").last).not_to_have_text("Copy")
+    assert page.evaluate("getSelection().toString()").strip() == findings.verdict.python
+
+
+def test_without_its_script_the_page_still_tells_everything(visit):
+    page = visit(page_of("many"), java_script_enabled=False)
+    assert page.locator("select, .copy, th button").count() == 0
+    page.locator("#ranking label").nth(1).click()
+    assert page.locator("#ranking table").nth(1).is_visible()
+    page.locator("#confusion label").nth(7).click()
+    assert page.locator("#confusion table").nth(7).is_visible()
