@@ -14,7 +14,7 @@ from absentia.experiment.comparison._design import Design, n_folds
 from absentia.experiment.comparison._problem import Problem
 from absentia.experiment.comparison._strategies import BASELINES, SIMPLEST
 
-BUDGET = 480.0  # CPU seconds that the usual methods are to take together
+BUDGET = 300.0  # CPU seconds that the usual methods are to take together
 LONGEST = 60.0  # CPU seconds of a fit beyond which a method is not tried unless it is asked for
 PATIENCE = 4  # times as long, for the baselines that every comparison shows
 
