@@ -12,7 +12,7 @@ tests      = $(1) tests/compile_first.py && $(1) -m pytest -n $(PROCESSES)
 
 .PHONY: demo test test-all test-browser test-portable test-oldest test-pythons test-on as-if fuzz bench lint format clean
 
-demo: $(VENV)/.demo-installed  ## complete hidden views of handwritten digits, write a report
+demo: $(VENV)/.demo-installed  ## compare what can be done about hidden views of handwritten digits
 	$(BIN)/absentia demo
 
 test: lint  ## everything that must hold and takes seconds

@@ -44,17 +44,19 @@ def shown(part: str, quick: bool) -> dict[str, Any]:
 
 
 def demo(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) -> None:
-    """The table of ``absentia demo``, and the numbers behind it."""
-    from absentia.app.cli._demo import _shown, run
-    from absentia.core import at_most
+    """The scores of ``absentia demo``, as its table shows them."""
+    from absentia.app._comparing import Comparison
+    from absentia.app.cli._demo import demo_study
+    from absentia.experiment.engine import Pool
 
-    with at_most(1, n_samples):  # as the command has it
-        records = run(n_samples, absent=0.3, seed=0).scores
-    for record in records:
-        for column, value in record.items():
-            if column not in ("method", "seconds"):
-                place = f"demo: {record['method']}, {column}"
-                cells[place], numbers[place] = _shown(column, value), float(value)
+    study = demo_study(n_samples, 0.3, 0, Path("demo"))
+    study.save()
+    study.run(study.trials, Pool())
+    found = Comparison(study).findings
+    for row in found.rows:
+        for metric, span in row.scores.items():
+            place = f"demo: {row.method}, {metric}"
+            cells[place], numbers[place] = f"{span.value:.3f}", span.value
 
 
 def example(n_samples: int, cells: dict[str, str], numbers: dict[str, float]) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from absentia import Views, io, models
 from absentia import experiment as validation
+from absentia.app.cli import _compare as cli_compare
 from absentia.app.cli import _complete_kernels, _predict
 from absentia.app.cli import _complete_matrix as cli_matrix
 from absentia.app.cli import _demo as demo
@@ -68,7 +69,8 @@ def idle(monkeypatch):
         (io, "read_new"),
         (models, "load"),
         (io, "read_matrix"),
-        (demo, "run"),
+        (demo, "demo_study"),
+        (cli_compare, "run_trials"),
         (validation, "learn"),
     ]:
         monkeypatch.setattr(where, name, work)
@@ -245,14 +247,15 @@ def test_small_jobs_get_one_thread_unless_someone_decides(
 # ----------------------------------------------------------------------------------- no call whatever
 
 WORDS = """
-demo inspect complete fit predict --help --version --list -o --output --method --components --algorithm --prior
+demo inspect complete fit predict compare work report --methods --dry-run --plan-only --shard --jobs 1/2 --help --version --list -o --output --method --components --algorithm --prior
 --tol --max-iter --kernel --repair --std --report --no-report --threads --labels --C --probability --seed
 --no-probability --n-samples --absent k.npz v.npz m.npz t.csv gone.npz there o.npz o.csv r.html y mean zero pma
 mkl amkl-convex rbf linear clip paper gk -- -1 0 1 2 0.5 nan inf 1e308 99999999999999999999 cv . .. / /dev/null
 k.npz/x.npz --trace -h =1 --tol=-1
 """
 WORD = st.sampled_from(WORDS.split())
-STARTS = [K, [*K[:4], "--method", "mean"], T, [*F, "--C", "1", "--no-report"], P, ["inspect", "k.npz"]]
+M = ["compare", "v.npz", "--labels", "y", "-o", "compared"]
+STARTS = [K, [*K[:4], "--method", "mean"], T, [*F, "--C", "1", "--no-report"], P, ["inspect", "k.npz"], M]
 LINES = st.one_of(
     st.lists(WORD, max_size=7),
     st.lists(st.one_of(WORD, st.text(max_size=5)), max_size=5),
@@ -278,9 +281,9 @@ def test_no_call_gives_a_traceback(folder, tmp_path_factory, arguments):
         os.link(folder / name, place / name)
     (place / "there").mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            demo, "run", lambda *_, **__: 1 / 0
-        )  # the demo takes its time and has tests of its own
+        # the demo and comparisons take their time and have tests of their own
+        patch.setattr(demo, "demo_study", lambda *_, **__: 1 / 0)
+        patch.setattr(cli_compare, "run_trials", lambda *_, **__: None)
         result = run(*arguments, cwd=place)
     assert result.returncode in (0, 1, 2), result
     assert "Traceback" not in result.stderr + result.stdout

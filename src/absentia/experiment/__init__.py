@@ -2,7 +2,7 @@
 
 from absentia.experiment import _findings as findings
 from absentia.experiment import _numbers as numbers
-from absentia.experiment._completions import Completions, accuracy, complete_all
+from absentia.experiment._completions import accuracy
 from absentia.experiment._quality import Quality, beside_others, hidden_errors, unexplained
 from absentia.experiment._readings import Gain
 from absentia.experiment._survival import (

@@ -1,7 +1,10 @@
 """``absentia demo``."""
 
+import json
+
 import pytest
 
+from absentia.app.cli._demo import COMPLETERS, METHODS, demo_study
 from command import refused, run
 
 
@@ -10,17 +13,31 @@ def wide_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
 
 
-def test_demo_prints_a_table_and_writes_a_report(tmp_path):
+@pytest.mark.slow
+def test_demo_opens_with_the_sentence_and_writes_a_page(tmp_path):
     result = run("demo", "--n-samples", 60, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    for word in ("mkmc-pca", "mean", "zero", "nothing hidden", "accuracy"):
-        assert word in result.stdout
-    path = tmp_path / "absentia-demo" / "report.html"
-    assert str(path) in result.stdout.replace("\n", "")
-    assert "Six views" in path.read_text()
-    last = result.stdout.splitlines()[-3:]
-    assert last[0].endswith("inspect absentia-demo/digits.npz --labels digit")
-    assert "60 usable" in run(*last[0].split()[1:], cwd=tmp_path).stdout
+    said = result.stdout.splitlines()
+    folder = tmp_path / "absentia-demo"
+    page = folder / "report.html"
+    assert str(page) in result.stdout.replace("\n", "")
+    assert "Handwritten digits in six views, 30% of them hidden" in page.read_text()
+    sentence = json.loads(run("report", folder, "--json", cwd=tmp_path).stdout)["sentence"]
+    assert said[1] == sentence  # the first line counts trials
+    for name in METHODS:
+        assert name in result.stdout
+    command = next(line for line in said if " inspect " in line).split()
+    assert command[-3:] == ["absentia-demo/digits.npz", "--labels", "digit"]
+    assert "60 usable" in run(*command[1:], cwd=tmp_path).stdout
+
+
+def test_the_demo_hides_what_it_says_and_tries_every_kind_of_method(tmp_path):
+    study = demo_study(60, 0.3, 1, tmp_path)
+    data = study.problem.data
+    assert (~data.observed).sum() == round(0.3 * data.observed.size)
+    assert len(study.problem.classes) == 10
+    assert {trial.key["method"] for trial in study.trials} == {*METHODS, *COMPLETERS}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_demo_refuses_what_cannot_be(tmp_path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from absentia.app._terminal import MaybeWhole, Whole, out, printable, warnings_kept
 from absentia.app.cli._words import call as spoken
-from absentia.app.cli._words import say, say_json, say_where
+from absentia.app.cli._words import program, say, say_json, say_where
 
 # isort: split
 from cyclopts import Parameter
@@ -256,7 +256,7 @@ def finish(study: Study, json: bool = False) -> None:
     out.print(ranking(found))
     say_where(page=page.resolve(), table=table)
     if verdict.command:
-        say(f"next:  {printable(verdict.command)}")
+        say(f"next:  {printable(verdict.command.replace('absentia', program(), 1))}")
     return None
 
 

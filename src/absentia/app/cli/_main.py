@@ -28,7 +28,7 @@ from absentia.app import _endings as endings
 #: The verbs, and what each does.
 VERBS = {
     "example": "Write a small made-up cohort to try everything on: tables, labels, new patients.",
-    "demo": "Hide views of handwritten digits, complete them with every method, write a report.",
+    "demo": "Hide views of handwritten digits, compare what can be done about it, and write a page.",
     "inspect": "Show what is in a folder, file or model: views, columns, who has what, labels, warnings.",
     "compare": "Try methods on data, rank them with honest statistics, and write a page about it.",
     "work": "Run trials of a comparison, as one of any number of processes on a shared folder.",

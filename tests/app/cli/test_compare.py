@@ -1,0 +1,158 @@
+"""``absentia compare``: from a file to a folder of records, a page and a sentence."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia import KernelViews, Views, io
+from absentia.app import _endings as endings
+from absentia.app.cli import _compare
+from absentia.app.cli._compare import bytes_of, kept_words
+from absentia.experiment.comparison import open_study
+from command import refused, run
+
+QUICK = ("--methods", "average", "linear", "--repeats", 1, "--cv", 2, "--jobs", 1)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Classes, numbers and several labels of 60 samples in two views, of which some are absent."""
+    folder = tmp_path_factory.mktemp("compare")
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=60)
+    tables = {name: latent[:, None] + rng.normal(size=(60, 3)) for name in ("a", "b")}
+    tables["a"][:10], tables["b"][10:20] = np.nan, np.nan
+    y = np.where(latent + 0.5 * rng.normal(size=60) > 0, "ill", "well")
+    Y = np.column_stack([latent > 0, rng.random(60) > 0.5]).astype(float)
+    Y[:5, 0] = np.nan
+    ids = [f"p{i}" for i in range(60)]
+    views = Views.from_dict(tables, ids=ids)
+    io.write(folder / "v.npz", views, y=y, number=latent)
+    frame = pd.DataFrame(Y, index=pd.Index(ids, name="id"), columns=["smoker", "old"])
+    frame.to_csv(folder / "labels.csv")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compared(data):
+    return run("compare", "v.npz", "--labels", "y", "-o", "out", *QUICK, cwd=data)
+
+
+def test_it_ends_with_a_sentence_a_table_a_page_and_what_to_do_next(data, compared):
+    assert compared.returncode == 0, compared.stderr
+    lines = compared.stdout.splitlines()
+    assert lines[1] == "12 trials: 0 are there already, 12 to run"
+    assert lines[2].startswith(("No clear winner: average, the simplest", "Take linear"))
+    page = (data / "out" / "report.html").read_text()
+    assert lines[2].split(" (")[0] in page
+    table = pd.read_csv(data / "out" / "table.csv", index_col=0)
+    assert set(table.index) == {"average", "linear"}
+    assert table["fits"].tolist() == [2, 2]
+    assert lines[-1].startswith("next:")
+    assert "fit v.npz --labels y --method" in lines[-1]
+    assert sorted(p.name for p in (data / "out").iterdir()) == [
+        *("data.absentia", "design.json", "report.html", "table.csv", "trials")
+    ]
+
+
+def test_the_same_command_reuses_everything_and_more_repeats_extend(data, compared):
+    again = run("compare", "v.npz", "--labels", "y", "-o", "out", *QUICK, cwd=data)
+    assert "12 trials: 12 are there already, 0 to run" in again.stdout
+    assert again.stdout.splitlines()[2:] == compared.stdout.splitlines()[2:]
+    more = run(
+        *("compare", "v.npz", "--labels", "y", "-o", "out", *QUICK[:4], 2, *QUICK[5:], "--dry-run"),
+        cwd=data,
+    )
+    assert "24 trials: 12 are there already, 12 to run (12 new)" in more.stdout
+    assert "nothing was run" in more.stdout
+    assert len(open_study(data / "out").trials) == 12  # a dry run writes nothing
+
+
+def test_json_is_for_programs(data, compared):
+    found = json.loads(run("report", data / "out", "--json").stdout)
+    assert found["sentence"] == compared.stdout.splitlines()[2]
+    assert found["trials"] == {"done": 12, "wanted": 12}
+    assert {row["method"] for row in found["methods"]} == {"average", "linear"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "methods", "metric"),
+    [
+        (["--labels", "number"], ["ridge-zero", "linear-regression"], "R2"),
+        (["--labels", "labels.csv:smoker,old"], ["average", "linear"], "AUC"),
+        ([], ["mean", "zero"], "ARE"),
+    ],
+)
+def test_numbers_several_labels_and_no_labels_at_all(data, tmp_path, labels, methods, metric):
+    result = run(
+        *("compare", "v.npz", *labels, "-o", tmp_path / "out", "--methods", *methods),
+        *("--repeats", 2, "--cv", 2, "--jobs", 1, "--json"),
+        cwd=data,
+    )
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout[result.stdout.index("{\n") :])
+    assert found["metric"] == metric
+    assert [row["failed"] for row in found["methods"]] == [0, 0]
+    assert metric in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_plan_is_written_and_not_run(data, tmp_path):
+    result = run(
+        *("compare", "v.npz", "--labels", "y", "-o", tmp_path / "out", *QUICK, "--plan-only"), cwd=data
+    )
+    assert "12 trials: 0 are there already, 12 to run" in result.stdout
+    assert f"work {tmp_path / 'out'} --shard 1/16" in result.stdout
+    assert not (tmp_path / "out" / "trials").exists()
+
+
+def test_what_cannot_be_is_refused_before_any_work(data, tmp_path):
+    start = ("compare", "v.npz", "--labels", "y", "-o", tmp_path / "out")
+    refused(run("compare", "v.npz", cwd=data), "-o FOLDER")
+    refused(run(*start, "--methods", "avarage", cwd=data), "no method 'avarage'; did you mean average")
+    refused(run(*start, "--metric", "R2", cwd=data), "metric 'R2' is none of balanced accuracy")
+    refused(run(*start, "--jobs", 0, cwd=data), "--jobs is a whole number from 1")
+    refused(run(*start, "--repeats", 0, cwd=data), "repeats is a whole number of 1 or more, not 0")
+    refused(run(*start, "--hide", 1.5, cwd=data), "hide is a share between 0 and 1, not 1.5")
+    refused(run(*start, "--memory-limit", "lots", cwd=data), "--memory-limit is 'lots'", "8G")
+    refused(run(*start, "--labels", "gone", cwd=data), "gone")
+    refused(run("compare", "v.npz", "--labels", "y", "-o", "v.npz", cwd=data), "is a file")
+    assert not (tmp_path / "out").exists()
+
+
+def test_methods_of_features_are_refused_for_kernels(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    kernels = KernelViews.from_dense(np.array([X @ X.T, np.eye(30)]))
+    io.write(tmp_path / "k.npz", kernels, y=(X[:, 0] > 0).astype(int))
+    start = ("compare", "k.npz", "--labels", "y", "-o", "out")
+    refused(run(*start, "--methods", "forest", cwd=tmp_path), "'forest' takes features, and the data are")
+    usual = run(*start, "--dry-run", cwd=tmp_path)
+    assert "not tried: forest takes features, and the data are kernels" in usual.stdout
+
+
+def test_who_interrupts_is_told_what_is_kept(data, compared, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_compare.Study, "run", interrupted)
+    result = run("compare", "v.npz", "--labels", "y", "-o", tmp_path / "out", *QUICK, cwd=data)
+    assert result.returncode == 130
+    assert "0 of 12 trials are kept" in result.stderr
+    assert "the same command" in result.stderr
+    assert "absentia report" in result.stderr
+    assert "12 of 12 trials" in kept_words(open_study(data / "out"))
+    assert endings.ledger.written() == []
+
+
+def test_memory_is_read_as_people_write_it():
+    assert bytes_of(None) is None
+    assert bytes_of("4G") == 4 << 30
+    assert bytes_of("512 MB") == 512 << 20
+
+
+def test_list_shows_the_methods_of_every_task():
+    shown = run("compare", "--list").stdout
+    for name in ("average", "ridge-zero", "mkmc-pca"):
+        assert name in shown
