@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +22,22 @@ if TYPE_CHECKING:
     from absentia.experiment.comparison import Problem
 
 
+#: Columns of the table, and what they are of a difference to the simplest.
+DIFFERENCE = {
+    "difference": "mean",
+    "difference low": "low",
+    "difference high": "high",
+    "p": "p",
+    "p (Holm)": "adjusted",
+    "chance worse": "worse",
+    "chance same": "same",
+    "chance better": "better",
+    "only it right": "wins",
+    "only the simplest right": "losses",
+    "p (McNemar)": "p_mcnemar",
+}
+
+
 class Comparison:
     """What was compared, and what came out.
 
@@ -28,9 +47,8 @@ class Comparison:
         Data, design and records.
     """
 
-    def __init__(self, study: Study, keep: Any = None) -> None:
+    def __init__(self, study: Study) -> None:
         self.study = study
-        self._keep = keep  # a temporary folder lives as long as this
 
     @cached_property
     def findings(self) -> findings.Findings:
@@ -84,19 +102,12 @@ def findings_table(found: findings.Findings) -> pd.DataFrame:
     for row in found.rows:
         cells: dict[str, Any] = {"method": row.method, "baseline": row.baseline}
         for metric in found.metrics:
-            span = row.scores.get(metric.name)
-            cells[metric.name] = None if span is None else span.value
+            score = row.scores.get(metric.name)
+            cells[metric.name] = getattr(score, "value", None)
             if metric == found.metric:
-                cells |= {
-                    f"{metric.name} low": span and span.low,
-                    f"{metric.name} high": span and span.high,
-                }
-        if one := differences.get(row.method):
-            cells |= {"difference": one.mean, "difference low": one.low, "difference high": one.high}
-            cells |= {"p": one.p, "p (Holm)": one.adjusted}
-            cells |= {"chance worse": one.worse, "chance same": one.same, "chance better": one.better}
-            cells |= {"only it right": one.wins, "only the simplest right": one.losses}
-            cells["p (McNemar)"] = one.p_mcnemar
+                cells |= {f"{metric.name} {end}": getattr(score, end, None) for end in ("low", "high")}
+        one = differences.get(row.method)
+        cells |= {words: getattr(one, name, None) for words, name in DIFFERENCE.items()}
         cells |= {"CPU seconds": row.cpu, "memory MB": row.memory}
         cells |= {"fits": row.done, "failed": row.failed, "wanted": row.wanted}
         cells["remark"] = row.left_out or "; ".join(row.errors)
@@ -137,7 +148,8 @@ def compare(
     y : Series or mapping by id, or array in the order of the samples, optional
         Classes, numbers, or a table of labels (1, 0, NaN for unknown).
     methods : "auto" or names
-        Names as ``absentia fit --list`` (classes, numbers) or ``absentia complete --list`` have them.
+        Names as ``absentia fit --list`` (classes, numbers) or ``absentia complete --list`` have them.  The
+        simplest one, which all are held against, is always tried.
     hide : float
         Share of the observed cells to hide, where nothing is predicted.
     repeats, cv : int
@@ -181,7 +193,6 @@ def compare(
     >>> found.best in ("average", "linear"), len(found.table())
     (True, 2)
     """
-    keep = None if folder is not None else tempfile.TemporaryDirectory(prefix="absentia-")
     problem = problem_of(data, y, kernel)
     design = designed(
         problem,
@@ -189,21 +200,23 @@ def compare(
         thin,
         metric=metric,
         hide=hide,
-        repeats=repeats,
-        cv=cv,
-        seed=_seed(random_state),
+        repeats=_whole("repeats", repeats),
+        cv=_whole("cv", cv),
+        seed=_whole("random_state", random_state),
         mechanism=mechanism,
         rates=tuple(rates),
         equivalence=equivalence,
         time_limit=time_limit,
         memory_limit=memory_limit,
     )
-    study = Study(problem, design, keep.name if keep is not None else folder or "")
-    study.save()
-    pool = Pool(jobs_of(n_jobs))
-    tell = callback or (lambda record: None)
-    study.run(study.outstanding().todo, pool, tell)
-    return Comparison(study, keep)
+    place = tempfile.mkdtemp(prefix="absentia-") if folder is None else folder
+    found = Comparison(Study(problem, design, place))
+    if folder is None:
+        weakref.finalize(found, shutil.rmtree, place, ignore_errors=True)
+    found.study.save()
+    todo = found.study.outstanding().todo
+    found.study.run(todo, Pool(jobs_of(n_jobs)), callback or (lambda record: None))
+    return found
 
 
 def designed(problem: Problem, methods: str | Iterable[str], thin: bool, **given: Any) -> Design:
@@ -220,10 +233,10 @@ def open_comparison(folder: str | os.PathLike[str]) -> Comparison:
     return Comparison(open_study(folder))
 
 
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, bool) or not isinstance(random_state, int) or random_state < 0:
-        raise ValueError(f"random_state is a whole number from 0 on, not {random_state!r}")
-    return random_state
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise ValueError(f"{name} is a whole number from 0 on, not {value!r}")
+    return int(value)
 
 
 def jobs_of(n_jobs: int | None) -> int:

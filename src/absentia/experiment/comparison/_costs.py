@@ -125,18 +125,20 @@ def thinned(problem: Problem, design: Design, budget: float = BUDGET) -> Design:
     """The same with fewer repeats of slow methods, for all of it to take about `budget`.
 
     The dearest method loses a repeat until the sum stays within the budget or each has one left.  What
-    would take very long even so is left out, and why.
+    would take very long even so is left out, and why.  The simplest, which all are held against, stays.
     """
-    size = Size.of(problem)
+    simplest, size = SIMPLEST[problem.task], Size.of(problem)
     each = {name: expected_seconds(name, problem.task, size) for name in design.methods}
-    slow = {name: _too_slow(cost) for name, cost in each.items() if cost > _patience(name, problem)}
+    slow = {name: _too_slow(cost) for name, cost in each.items() if cost > _patience(name, problem.task)}
     fits = 1 if problem.task == "completion" else n_folds(problem, design)
     costs = {name: fits * cost for name, cost in each.items() if name not in slow}
     counts = dict.fromkeys(costs, design.repeats)
-    while sum(costs[name] * counts[name] for name in costs) > budget and max(counts.values()) > 1:
-        several = [name for name in costs if counts[name] > 1]
+    while sum(costs[name] * counts[name] for name in costs) > budget:
+        several = [name for name in costs if counts[name] > 1 and name != simplest]
+        if not several:
+            break
         counts[max(several, key=lambda name: costs[name] * counts[name])] -= 1
-    views = 2 * problem.data.n_views * costs.get(SIMPLEST[problem.task], 0.0)
+    views = 2 * problem.data.n_views * costs.get(simplest, 0.0)
     return replace(
         design,
         methods=tuple(costs),
@@ -147,8 +149,10 @@ def thinned(problem: Problem, design: Design, budget: float = BUDGET) -> Design:
     )
 
 
-def _patience(name: str, problem: Problem) -> float:
-    return LONGEST * (PATIENCE if name in BASELINES[problem.task] else 1)
+def _patience(name: str, task: Task) -> float:
+    if name == SIMPLEST[task]:
+        return float("inf")
+    return LONGEST * (PATIENCE if name in BASELINES[task] else 1)
 
 
 def _too_slow(cost: float) -> str:

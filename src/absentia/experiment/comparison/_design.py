@@ -25,8 +25,12 @@ from absentia.files import FileError, write_whole
 FILE = "design.json"
 Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
 MECHANISMS: tuple[Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
+#: Modules that every answer comes from, and those that hide cells and judge what they are completed to.
 AROUND = ("experiment.comparison._performing", "experiment.comparison._measures")
+HIDING = ("data.missingness", "data._order")
+JUDGING = ("experiment._quality", "experiment.comparison._maps")
 REPEATS_OF_CURVES = 2
+BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")  # completers that are tried beside predictions
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,12 @@ class Design:
         if self.mechanism not in MECHANISMS:
             raise ValueError(f"mechanism is one of {', '.join(MECHANISMS)}, not {self.mechanism!r}")
         for name, value, least in (("repeats", self.repeats, 1), ("cv", self.cv, 2)):
-            if not isinstance(value, int | np.integer) or value < least:
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} is a whole number of {least} or more, not {value!r}")
         if not all(0 < rate < 1 for rate in self.rates):
             raise ValueError(f"rates are shares between 0 and 1, not {list(self.rates)}")
         _ = self.limits  # refuses what is none
-        if self.equivalence < 0:
+        if not 0 <= self.equivalence < float("inf"):
             raise ValueError(f"equivalence is a number from 0 on, not {self.equivalence!r}")
 
     @property
@@ -161,9 +165,10 @@ class Expansion:
         self.simplest = SIMPLEST[problem.task]
 
     def trials(self) -> list[Trial]:
+        design = self.design
         if self.problem.task == "completion":
-            return list(self._completions(self.problem, self.design.methods, self.design.repeats))
-        beside = self._completions(as_completion(self.problem), self.design.completers, 1)
+            return list(self._completions(design.methods, design.repeats, (design.hide, *design.rates)))
+        beside = self._completions(design.completers, 1, (design.hide,))
         return [*self._predictions(), *self._views(), *self._curves(), *beside]
 
     def _predictions(self) -> Iterator[Trial]:
@@ -197,14 +202,16 @@ class Expansion:
                         more = {"rate": rate, "mechanism": self.design.mechanism}
                         yield self._trial("rates", method, repeat, fold, **more)
 
-    def _completions(self, problem: Problem, methods: Sequence[str], repeats: int) -> Iterator[Trial]:
-        rates = dict.fromkeys([self.design.hide, *(self.design.rates if repeats > 1 else ())])
+    def _completions(self, methods: Sequence[str], repeats: int, rates: Sequence[float]) -> Iterator[Trial]:
+        """Hidden cells that are completed; of data with labels, too, as pictures are ordered by them."""
+        nothing = as_completion(self.problem)
         for repeat in range(repeats):
-            for rate in rates:
+            for rate in dict.fromkeys(rates):
                 for method in methods:
-                    how = strategy(method, problem, self.design.seed)
-                    more = {"rate": rate, "mechanism": self.design.mechanism}
-                    yield _trial(problem, self.design, "complete", how, repeat, 0, **more)
+                    if repeat < self.design.repeats_for(method):
+                        how = strategy(method, nothing, self.design.seed)
+                        more = {"rate": rate, "mechanism": self.design.mechanism}
+                        yield _trial(self.problem, self.design, "complete", how, repeat, 0, **more)
 
     def _trial(self, kind: str, method: str, repeat: int, fold: int, **more: Any) -> Trial:
         more |= {"cv": self._n_folds, "split": self._split(repeat, fold)}
@@ -233,13 +240,18 @@ def _trial(
             "data": problem.hash,
             "method": how.name,
             "parameters": how.parameters,
-            "version": fingerprint(*how.modules, *AROUND),
+            "version": fingerprint(*how.modules, *_around(kind)),
             "seed": design.seed,
             "repeat": repeat,
             "fold": fold,
             **more,
         }
     )
+
+
+def _around(kind: str) -> tuple[str, ...]:
+    hiding = HIDING if kind in ("complete", "rates") else ()
+    return (*AROUND, *hiding, *(JUDGING if kind == "complete" else ()))
 
 
 def hashed(*arrays: Array) -> str:
@@ -257,7 +269,7 @@ def chosen_methods(
     problem: Problem, methods: str | Iterable[str], completers: bool = True
 ) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
     """Methods to try, why others of the usual ones are not, and completers to try beside them."""
-    usual = methods == "auto"
+    usual = isinstance(methods, str) and methods == "auto"
     if isinstance(methods, str) and not usual:
         methods = [methods]
     names = list(USUAL[problem.task] if usual else dict.fromkeys(methods))
@@ -269,15 +281,12 @@ def chosen_methods(
     kept = [name for name in names if name not in left_out]
     simplest = SIMPLEST[problem.task]
     kept = [simplest, *(name for name in kept if name != simplest)]
-    beside: list[str] = []
-    if usual and completers and problem.task != "completion" and not problem.data.observed.all():
-        other = as_completion(problem)
-        beside = [
-            n
-            for n in ("mean", "zero", "knn", "cvkt", "mkmc-pca")
-            if not _refused(strategy(n, other), other)
-        ]
-    return tuple(kept), left_out, tuple(beside)
+    beside = usual and completers and problem.task != "completion" and not problem.data.observed.all()
+    return tuple(kept), left_out, _completers(as_completion(problem)) if beside else ()
+
+
+def _completers(problem: Problem) -> tuple[str, ...]:
+    return tuple(name for name in BESIDE if not _refused(strategy(name, problem), problem))
 
 
 def _refused(how: Strategy, problem: Problem) -> str:

@@ -28,9 +28,10 @@ def facts(found: Summary) -> dict[str, str]:
     if found.problem.takes_features:
         told["kernels"] = repr(found.problem.kernel)
     if task == "completion":
+        made = "kernels are made of all samples before; " if found.problem.takes_features else ""
         told["hidden"] = (
             f"{design.hide:.0%} of the observed cells, {HIDDEN[design.mechanism]}, {design.repeats} times; "
-            "scores are of hidden cells only"
+            f"{made}scores are of hidden cells only"
         )
     else:
         told["folds"] = (
@@ -40,9 +41,10 @@ def facts(found: Summary) -> dict[str, str]:
     if design.repeats_of:
         fewer = ", ".join(f"{name} ({count})" for name, count in design.repeats_of.items())
         told["fewer repeats"] = f"{fewer}: slow on data of this size"
+    mcnemar = "; McNemar's test on out-of-fold predictions" if task == "classes" else ""
     told["statistics"] = (
         "corrected resampled t test against the simplest, Holm's correction; Bayesian correlated t test "
-        f"with {design.equivalence:g} as practically nil; McNemar's test on out-of-fold predictions"
+        f"with {found.equivalence:.3g} as practically nil{mcnemar}"
     )
     cpu = sum(record.cost.get("cpu") or 0.0 for record in found.records)
     told["CPU time"] = f"{cpu:.0f} s in {len(found.records)} trials"

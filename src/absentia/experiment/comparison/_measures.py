@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from absentia.core import Array
-from absentia.data import KernelViews, metrics
+from absentia.data import KernelViews, metrics, ordering
 from absentia.experiment._findings import Metric, Task
 from absentia.experiment._quality import row_errors
 
@@ -123,6 +123,7 @@ def completion_scores(
     truth: KernelViews, completed: KernelViews, cells: Array
 ) -> dict[str, dict[str, float | None]]:
     """Every metric on the rows of hidden cells: the mean over views, and view by view."""
+    cells = cells[np.argsort(ordering(truth).numbers[cells[:, 0]], kind="stable")]
     errors, misaligned = row_errors(truth, completed, cells)
     by_view: dict[str, dict[str, float | None]] = {}
     for v, name in enumerate(truth.names):
@@ -144,10 +145,15 @@ def completion_scores(
 
 
 def hidden_rows(truth: KernelViews, completed: KernelViews, rows: Array, v: int) -> tuple[Array, Array]:
-    """Rows of a view's kernel, true and completed, over the samples that have the view."""
+    """Rows of a view's kernel, true and completed, over the samples that have the view.
+
+    Columns are in an order that the data decide: neighbours in a picture have to be the same ones
+    whatever order samples come in.
+    """
     name, has = truth.names[v], np.flatnonzero(truth.observed[:, v])
-    K = truth.operator(name).block(np.searchsorted(has, rows), np.arange(len(has)))
-    return np.asarray(K), np.asarray(completed.operator(name).block(rows, has))
+    columns = ordering(truth).among(has)
+    K = truth.operator(name).block(np.searchsorted(has, rows), columns)
+    return np.asarray(K), np.asarray(completed.operator(name).block(rows, has[columns]))
 
 
 def _number(value: Any) -> float | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from absentia.experiment.comparison._summary import Summary
 
 TOP_PATTERNS = 8
+LEAST = {"R2": -np.inf, "similarity": -1.0}  # other metrics begin at 0
 GROUPED = {
     "classes": Metric("accuracy", True, True, "share of samples that is right"),
     "numbers": Metric("RMSE", False, False, "root of the mean squared error, in units of the numbers"),
@@ -58,14 +59,12 @@ def folds_of(records: Sequence[Record], metric: str) -> dict[tuple[int, int], fl
 
 
 def span(values: Array, metric: Metric, share: float, shift: float = 0.0) -> Span:
-    """Mean and interval of scores of overlapping folds; no interval of one."""
-    if len(values) < 2:
-        return Span(float(values.mean()) + shift, float("nan"), float("nan"))
-    found = statistics.corrected_resampled_t(values, share)
-    least = -np.inf if metric.name == "R2" else 0.0
+    """Mean and interval of scores of overlapping folds, as far as scores go; no interval of one."""
+    t = statistics.corrected_resampled_t(values, share) if len(values) > 1 else None
+    numbers = (t.mean, t.low, t.high) if t else (float(values.mean()), np.nan, np.nan)
+    least = LEAST.get(metric.name, 0.0)
     most = 1.0 if metric.share and metric.higher else np.inf
-    ends = np.clip([found.low + shift, found.high + shift], least, most)
-    return Span(found.mean + shift, *map(float, ends))
+    return Span(*(float(x) for x in np.clip(np.array(numbers) + shift, least, most)))
 
 
 # ------------------------------------------------------------------------------------------ by pattern

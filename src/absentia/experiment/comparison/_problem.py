@@ -17,6 +17,7 @@ from absentia.data import (
     joined,
     kernel_profiles,
     sample_order,
+    shown,
 )
 from absentia.experiment._findings import Task
 from absentia.experiment._numbers import check_numbers
@@ -120,17 +121,15 @@ def problem_of(data: Any, y: Any = None, kernel: Any = "rbf") -> Problem:
     if not isinstance(data, Views | KernelViews):
         raise TypeError(f"Views, KernelViews or a dict of tables is wanted, not {type(data).__name__}")
     makes = kernel if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+    seen = data.observed.any(axis=1)
     if y is None:
-        return Problem(_with_a_view(data), "completion", None, (), makes)
+        return Problem(_among(data, np.flatnonzero(seen)), "completion", None, (), makes)
     values, names = _values(data, y)
-    known = np.array([not _unknown(row) for row in values])
-    kept_rows = np.flatnonzero(known & data.observed.any(axis=1))
-    if len(kept_rows) < len(data):
-        warn(
-            f"{len(data) - len(kept_rows)} of {len(data)} samples have no label or no view", AbsenceWarning
-        )
-    used = _among(data, kept_rows)
-    return labelled(used, values[kept_rows], makes, names)
+    usable = np.flatnonzero(seen & np.array([not _unknown(row) for row in values]))
+    if len(usable) < len(data):
+        lost = len(data) - len(usable)
+        warn(f"{lost} of {len(data)} samples have no label or no view: left out", AbsenceWarning)
+    return labelled(_among(data, usable), _of_one_kind(values[usable]), makes, names)
 
 
 def labelled(
@@ -139,9 +138,9 @@ def labelled(
     """Samples that all have a view and a label; classes that are too small for folds are left out."""
     task = task or _task(values)
     if task == "labels":
-        Y = np.asarray(values, dtype=np.float64)
-        names = names or tuple(f"label{j}" for j in range(Y.shape[1]))
-        _check_labels(Y, names)
+        names = names or tuple(f"label{j}" for j in range(values.shape[1]))
+        Y = np.column_stack([_numbers(column, name) for name, column in zip(names, values.T, strict=True)])
+        _check_labels(Y, names, data.ids)
         return Problem(data, task, Y, names, makes)
     if task == "numbers":
         numbers = np.asarray(values, dtype=np.float64)
@@ -162,30 +161,56 @@ def _values(data: Any, y: Any) -> tuple[Array, tuple[str, ...]]:
     elif isinstance(y, Mapping) or hasattr(y, "iloc"):
         y = data.align(y)
     values = np.asarray(y)
-    if len(values) != len(data):
+    if values.ndim not in (1, 2) or len(values) != len(data):
         raise ValueError(
-            f"{len(values)} labels for {len(data)} samples; give one for each, or a Series by id"
+            f"labels of shape {values.shape} for {len(data)} samples; give one for each, or of several "
+            "labels a row, or a Series by id"
         )
-    return values, names
+    return (values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values), names
 
 
 def _unknown(row: Any) -> bool:
-    """Whether nothing is known: NaN, None or an empty text, of several labels all of them."""
+    """Whether nothing is known: NaN, NA, None or an empty text, of several labels all of them."""
     if isinstance(row, np.ndarray):
         return all(_unknown(one) for one in row)
-    return row is None or row != row or (isinstance(row, str) and not row)
+    if row is None or (isinstance(row, str) and not row):
+        return True
+    try:
+        return bool(row != row)
+    except TypeError:  # pandas' NA says neither
+        return True
+
+
+def _of_one_kind(values: Array) -> Array:
+    """Numbers that came among gaps are numbers again."""
+    if values.dtype != object or values.ndim != 1:
+        return values
+    texts = [x for x in values if isinstance(x, str)]
+    if 0 < len(texts) < len(values):
+        other = next(x for x in values if not isinstance(x, str))
+        raise ValueError(f"labels are texts ({texts[0]!r}) and others ({other!r}); give one kind of them")
+    return np.array(values.tolist())
+
+
+def _numbers(column: Array, name: str) -> Array:
+    """A label's values; NaN where unknown."""
+    try:
+        return np.array([np.nan if _unknown(x) else float(x) for x in column])
+    except (TypeError, ValueError):
+        other = next(x for x in column if isinstance(x, str) and x)
+        raise ValueError(
+            f"label {name!r} has the value {other!r}; of several labels each is 1, 0 or unknown"
+        ) from None
 
 
 def _task(values: Array) -> Task:
-    if values.ndim == 2 and values.shape[1] > 1:
+    """Texts are classes, and so are up to :data:`MOST_CLASSES` different whole numbers."""
+    if values.ndim == 2:
         return "labels"
-    flat = values.ravel()
-    if flat.dtype.kind in "biu":
-        return "classes" if len(np.unique(flat)) <= MOST_CLASSES else "numbers"
-    if flat.dtype.kind == "f":
-        whole = bool((flat == np.round(flat)).all()) and len(np.unique(flat)) <= MOST_CLASSES
-        return "classes" if whole else "numbers"
-    return "classes"
+    if values.dtype.kind not in "iuf":
+        return "classes"
+    whole = bool((values == np.round(values)).all())
+    return "classes" if whole and len(np.unique(values)) <= MOST_CLASSES else "numbers"
 
 
 def _of_large_classes(values: Array) -> Array:
@@ -195,17 +220,18 @@ def _of_large_classes(values: Array) -> Array:
     if (~small).sum() < 2 or not small.any():
         return np.arange(len(values))
     names = ", ".join(map(repr, classes[small].tolist()))
-    warn(f"class(es) {names} have fewer than {FEWEST} samples, too few for folds: left out", AbsenceWarning)
+    which = "classes" if small.sum() > 1 else "class"
+    warn(f"{which} {names} with fewer than {FEWEST} samples, too few for folds: left out", AbsenceWarning)
     return np.flatnonzero(~small[codes])
 
 
-def _check_labels(Y: Array, names: tuple[str, ...]) -> None:
+def _check_labels(Y: Array, names: tuple[str, ...], ids: Array) -> None:
     bad = ~(np.isnan(Y) | (Y == 0) | (Y == 1))
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(
-            f"label {names[column]!r} of sample {row} is {Y[row, column]:g}; of several labels each is 1, "
-            "0 or unknown (NaN)"
+            f"label {names[column]!r} of sample {shown(ids[row])} is {Y[row, column]:g}; of several labels "
+            "each is 1, 0 or unknown (NaN)"
         )
     for name, column in zip(names, Y.T, strict=True):
         if min((column == 0).sum(), (column == 1).sum()) < FEWEST:
@@ -213,11 +239,6 @@ def _check_labels(Y: Array, names: tuple[str, ...]) -> None:
                 f"label {name!r} has {int((column == 1).sum())} samples with it and "
                 f"{int((column == 0).sum())} without; at least {FEWEST} of both are wanted: leave it out"
             )
-
-
-def _with_a_view(data: Any) -> Any:
-    rows = np.flatnonzero(data.observed.any(axis=1))
-    return data if len(rows) == len(data) else _among(data, rows)
 
 
 def _among(data: Any, rows: Array) -> Any:

@@ -121,32 +121,31 @@ class Study:
     def findings(self) -> Findings:
         """What the records that are there say."""
         found = self.records.of(self.trials)
-        own = [found[trial.hash] for trial in self.trials if trial.hash in found]
-        completion = None
-        if self.design.completers:
-            beside = [record for record in own if record.trial["kind"] == "complete"]
-            own = [record for record in own if record.trial["kind"] != "complete"]
-            design = replace(
-                self.design,
-                methods=self.design.completers,
-                metric=None,
-                repeats=1,
-                left_out={},
-                repeats_of={},
-            )
-            wanted = dict.fromkeys(self.design.completers, 1)
-            completion = Summary(as_completion(self.problem), design, beside, wanted).findings()
-        main = ("complete",) if self.problem.task == "completion" else ("predict",)
-        of_main = [
-            t
-            for t in self.trials
-            if t.key["kind"] in main and t.key.get("rate", self.design.hide) == self.design.hide
-        ]
-        wanted = dict(Counter(trial.key["method"] for trial in of_main))
-        wanted = {method: wanted[method] for method in self.design.methods}
-        summary = Summary(self.problem, self.design, own, wanted)
-        told = summary.findings(completion)
-        return replace(told, done=len(found), wanted=len(self.trials), warnings=self.design.remarks)
+        kinds = ("complete",) if self.problem.task == "completion" else ("predict", "views", "rates")
+        own = [record for record in found.values() if record.trial["kind"] in kinds]
+        beside = [record for record in found.values() if record.trial["kind"] not in kinds]
+        return replace(
+            Summary(self.problem, self.design, own, self._wanted(kinds[0])).findings(),
+            completion=self._beside(beside) if self.design.completers else None,
+            done=len(found),
+            wanted=len(self.trials),
+            warnings=self.design.remarks,
+        )
+
+    def _wanted(self, main: str) -> dict[str, int]:
+        """How many trials each method is judged by."""
+        hide, keys = self.design.hide, [trial.key for trial in self.trials if trial.key["kind"] == main]
+        counts = Counter(key["method"] for key in keys if key.get("rate", hide) == hide)
+        return {method: counts[method] for method in self.design.methods}
+
+    def _beside(self, records: Sequence[Record]) -> Findings:
+        """How well completers do on hidden cells of what is predicted from."""
+        completers = self.design.completers
+        design = replace(
+            self.design, methods=completers, metric=None, repeats=1, rates=(), left_out={}, repeats_of={}
+        )
+        wanted = dict.fromkeys(completers, 1)
+        return Summary(as_completion(self.problem), design, records, wanted).findings()
 
 
 def _settled(record: Record | None, limits: Limits, retry: bool) -> bool:

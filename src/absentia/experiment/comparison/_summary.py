@@ -1,7 +1,8 @@
 """From records to findings: a pure function of the design, the data and what is recorded.
 
-A method that was tried on fewer folds than the simplest one is shown as the simplest's mean over all its
+A method that was tried on other folds than the simplest one is shown as the simplest's mean over all its
 folds plus the mean difference on the folds that both had, which is its own mean where they had the same.
+So scores differ by what the differences say, and a method that was tried on easy folds gains nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ Folds = dict[tuple[int, int], float]
 
 
 class Summary:
-    """Findings of one task out of its records."""
+    """Findings of one task out of its records; `wanted` are the trials of each method."""
 
     def __init__(
         self, problem: Problem, design: Design, records: Sequence[Record], wanted: Mapping[str, int]
@@ -108,7 +109,7 @@ class Summary:
         shift = 0.0
         if both and len(both) < len(base):
             shift = float(np.mean(list(base.values())) - np.mean([base[key] for key in both]))
-        return span(np.array(list(own.values())), metric, self.share, shift)
+        return span(np.array([own[key] for key in both or own]), metric, self.share, shift)
 
     @cached_property
     def differences(self) -> list[Difference]:
@@ -128,37 +129,40 @@ class Summary:
 
     def _difference(self, method: str, values: Array) -> Difference:
         t = statistics.corrected_resampled_t(values, self.share)
+        # folds that all differ by the same have no spread to judge by, but their sign may be chance
+        p = t.p if t.error > 0 else max(t.p, 2.0 ** (1 - len(values)))
         chances = statistics.bayesian_correlated_t(values, self.share, self.equivalence)
         counts = self._disagreement(method)
         worse, same, better = map(float, chances)
-        return Difference(method, t.mean, t.low, t.high, t.p, t.p, worse, same, better, *counts)
+        return Difference(method, t.mean, t.low, t.high, p, p, worse, same, better, *counts)
 
     def _disagreement(self, method: str) -> tuple[int | None, int | None, float | None]:
-        """Samples that only one of two got right in most repeats."""
-        one, other = self.right(method), self.right(self.simplest)
-        if one is None or other is None:
+        """Samples that only one of two got right in most of the repeats that both had."""
+        if self.problem.task != "classes":
             return None, None, None
-        both = ~np.isnan(one) & ~np.isnan(other)
-        told = statistics.mcnemar(one[both] > 0.5, other[both] > 0.5)
+        own, base = self._predicted(method), self._predicted(self.simplest)
+        both = own.keys() & base.keys()
+        one, other = (self._mostly_right([said[key] for key in both]) for said in (own, base))
+        told = statistics.mcnemar(one, other)
         return told.wins, told.losses, told.p
 
-    def right(self, method: str) -> Array | None:
-        """The share of repeats in which each sample was right, NaN where it never was held out."""
-        if self.problem.task != "classes":
-            return None
+    def _predicted(self, method: str) -> dict[tuple[int, int], Record]:
+        done = [record for record in self.main.get(method, []) if record.done]
+        return {(record.trial["repeat"], record.trial["fold"]): record for record in done}
+
+    def _mostly_right(self, records: Sequence[Record]) -> Array:
+        """Whether a sample was right in more than half of the times that it was held out."""
         assert self.problem.y is not None
-        hits, counts = np.zeros(len(self.problem.y)), np.zeros(len(self.problem.y))
-        for record in self.main.get(method, []):
-            if record.done:
-                test = np.array(record.result["test"], dtype=int)
-                hits[test] += np.array(record.result["predicted"]) == self.problem.y[test]
-                counts[test] += 1
-        return np.where(counts > 0, hits / np.maximum(counts, 1), np.nan) if counts.any() else None
+        balance = np.zeros(len(self.problem.y))
+        for record in records:
+            test = np.array(record.result["test"], dtype=int)
+            balance[test] += np.where(np.array(record.result["predicted"]) == self.problem.y[test], 1, -1)
+        return balance > 0
 
     # ---------------------------------------------------------------------------------------- the whole
 
-    def findings(self, completion: Findings | None = None, wanted: int = 0) -> Findings:
-        """All of it; of `wanted` trials, how many have a record is counted."""
+    def findings(self) -> Findings:
+        """All of it."""
         data = self.problem.data
         parts = (self.metric, self.equivalence, self.simplest, self.rows, self.differences, len(data))
         return Findings(
@@ -174,9 +178,8 @@ class Summary:
             names=data.names,
             observed=data.observed,
             **all_parts(self),
-            completion=completion,
             done=len(self.records),
-            wanted=wanted,
+            wanted=sum(self.wanted.values()),
             facts=facts(self),
         )
 

@@ -5,12 +5,15 @@ Holm's correction for all that were tried.  Recommended is the cheapest of the w
 that lies within the region of equivalence of the best winner; without a winner it is the simplest.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from absentia.experiment._findings import Difference, MethodRow, Metric, Verdict
 
 LEVEL = 0.05
+SURE = 0.95  # a chance from which on two methods are called the same
+ROUNDING = 1e-9  # relative to the region of equivalence
 MOST_NAMED = 5
 
 
@@ -42,9 +45,14 @@ class Evidence:
         return {one.method: one for one in self.differences}
 
     @property
+    def better(self) -> list[str]:
+        """Methods that are shown to be better than the simplest."""
+        return [one.method for one in self.differences if shown_better(one)]
+
+    @property
     def winners(self) -> list[str]:
-        """Methods that are shown to be better than the simplest, and never failed."""
-        return [d.method for d in self.differences if shown_better(d) and not self.row(d.method).failed]
+        """Those of them that never failed."""
+        return [method for method in self.better if not self.row(method).failed]
 
 
 def shown_better(difference: Difference) -> bool:
@@ -78,8 +86,8 @@ def verdict(found: Evidence, python: Mapping[str, str], command: Mapping[str, st
 def _recommended(found: Evidence, winners: Sequence[str]) -> str:
     if not winners:
         return found.simplest if found.simplest in found.measured else max(found.measured, key=found.score)
-    top = max(map(found.score, winners))
-    near = [m for m in (found.simplest, *winners) if found.score(m) >= top - found.equivalence]
+    top, room = max(map(found.score, winners)), (1 + ROUNDING) * found.equivalence
+    near = [m for m in (found.simplest, *winners) if top - found.score(m) <= room]
     return min(near, key=lambda m: (_cpu(found.row(m)), -found.score(m)))
 
 
@@ -93,59 +101,75 @@ def _cpu(row: MethodRow) -> float:
 def _headline(found: Evidence, winner: str | None, recommended: str) -> str:
     level = _level(found, recommended)
     if found.simplest not in found.measured:
+        why = "failed" if found.row(found.simplest).failed else "is not measured yet"
         return (
-            f"No verdict: {found.simplest}, the simplest method, failed, and there is nothing to hold the "
+            f"No verdict: {found.simplest}, the simplest method, {why}, and there is nothing to hold the "
             f"others against; {recommended} had the best mean ({level})."
         )
     if winner is None:
-        return (
-            f"No clear winner: {recommended}, the simplest, is as good as anything else as far as "
-            f"{found.n_samples} samples can tell ({level})."
-        )
+        return f"No clear winner: {recommended}, the simplest, {_no_worse(found)} ({level})."
     if recommended == found.simplest:
         other = found.by_method[winner]
         return (
             f"{recommended}, the simplest, will do ({level}): {winner} is better by "
-            f"{_points(found, other.mean)}, more than chance, but less than the "
+            f"{_points(found, other.mean)}, more than chance, but no more than the "
             f"{_points(found, found.equivalence)} that count."
         )
-    own = found.by_method[recommended]
+    own, many = found.by_method[recommended], "s" if len(found.differences) > 1 else ""
     return (
         f"Take {recommended}: {level}, "
         f"{_points(found, own.mean)} better than {found.simplest}, the simplest "
-        f"({_interval(found, own)}, {p_words(own.adjusted)} after correction for {len(found.differences)} "
-        "comparisons)."
+        f"({_sure(found, own)} for {len(found.differences)} comparison{many})."
     )
 
 
+def _no_worse(found: Evidence) -> str:
+    """What can be said of the simplest where nothing wins."""
+    if len(found.measured) == 1:
+        return "is the only one that is measured"
+    if not found.differences:
+        return "is held against others on a single draw, which tells nothing of chance"
+    others = "anything else that never failed" if found.better else "anything else"
+    return f"is as good as {others} as far as {found.n_samples} samples can tell"
+
+
 def _details(found: Evidence, best: str, winner: str | None, recommended: str) -> Iterator[str]:
-    own = found.by_method
-    if best != recommended and best in own and best != winner:
-        one = own[best]
-        if not shown_better(one):
-            yield (
-                f"{best} had the best mean, {_points(found, one.mean)} better than {found.simplest}, which "
-                f"could be chance ({_interval(found, one)}, {p_words(one.adjusted)} after correction)."
-            )
-    if winner is not None and winner != recommended and recommended != found.simplest:
+    simplest, one = found.simplest, found.by_method.get(best)
+    if one is not None and best != recommended and one.mean > 0 and not shown_better(one):
+        yield (
+            f"{best} had the best mean, {_points(found, one.mean)} better than {simplest}, which could be "
+            f"chance ({_sure(found, one)})."
+        )
+    if winner is not None and winner != recommended and recommended != simplest:
         gap = found.score(winner) - found.score(recommended)
         yield (
             f"{winner} is better still by {_points(found, gap)}, no more than the "
             f"{_points(found, found.equivalence)} within which the cheapest is taken."
         )
-    others = [m for m in found.winners if m not in (recommended, winner)]
-    if others:
-        yield f"Also shown to be better than {found.simplest}: {_listed(others)}."
-    worse = [d.method for d in found.differences if shown_worse(d)]
-    if worse:
-        yield f"Shown to be worse than {found.simplest}: {_listed(worse)}."
-    same = [d.method for d in found.differences if d.same > 0.95]
-    if same:
-        yield (f"Practically the same as {found.simplest}, with a chance above 95%: {_listed(same)}.")
+    yield from _groups(found, {recommended, winner})
     yield from _costs(found, recommended)
     broken = [row.method for row in found.rows if row.failed]
     if broken:
         yield f"Failed at least once: {_listed(broken)}; the table says why."
+
+
+def _groups(found: Evidence, named: Collection[str | None]) -> Iterator[str]:
+    """Methods that are shown to be better or worse than the simplest, or the same; each once."""
+    same = [one.method for one in found.differences if one.same > SURE and one.method not in named]
+    worse = [one.method for one in found.differences if shown_worse(one)]
+    said = {
+        f"Also shown to be better than {found.simplest}": found.winners,
+        f"Shown to be better than {found.simplest}, but failed at times": [
+            method for method in found.better if method not in found.winners
+        ],
+        f"Shown to be worse than {found.simplest}": worse,
+    }
+    for words, methods in said.items():
+        others = [method for method in methods if method not in named and method not in same]
+        if others:
+            yield f"{words}: {_listed(others)}."
+    if same:
+        yield f"Practically the same as {found.simplest}, with a chance above {SURE:.0%}: {_listed(same)}."
 
 
 def _costs(found: Evidence, recommended: str) -> Iterator[str]:
@@ -160,7 +184,8 @@ def _costs(found: Evidence, recommended: str) -> Iterator[str]:
 
 
 def _nothing(found: Evidence) -> str:
-    if any(row.failed for row in found.rows):
+    tried = [row for row in found.rows if not row.left_out]
+    if tried and all(row.failed for row in tried):
         return "No verdict: every method failed; the table says why."
     return "No verdict: no method has been measured yet."
 
@@ -179,12 +204,16 @@ def _points(found: Evidence, difference: float) -> str:
     if not found.metric.share:
         return f"{difference:.3g}"
     points = f"{100 * difference:.1f}".removesuffix(".0")
+    if points in ("0", "-0") and difference:
+        return "less than 0.1 points"
     return f"{points} point" if points in ("1", "-1") else f"{points} points"
 
 
-def _interval(found: Evidence, one: Difference) -> str:
+def _sure(found: Evidence, one: Difference) -> str:
+    """How sure a difference is: its interval, if there is one, and p."""
     factor, form = (100, ".1f") if found.metric.share else (1, ".3g")
-    return f"95% interval {factor * one.low:{form}} to {factor * one.high:{form}}"
+    span = f"95% interval {factor * one.low:{form}} to {factor * one.high:{form}}, "
+    return f"{span if math.isfinite(one.low) else ''}{p_words(one.adjusted)} after correction"
 
 
 def p_words(p: float) -> str:

@@ -8,10 +8,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Method, kept, method
-from absentia.data import KernelViews, Views
+from absentia.data import KernelViews, Views, kernel_profiles, sample_order
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.models import Model
+from absentia.methods.prediction._pricing import best_price
 
 FEWEST = 3  # samples with and without a label: fewer cannot be held out
 
@@ -40,7 +41,8 @@ class PerLabel(Method):
     Parameters
     ----------
     estimator : str or classifier, default "cvkt-svm"
-        Name of a classifier (``absentia fit --list``), or one of absentia.
+        Name of a classifier (``absentia fit --list``), whose C is chosen on held-out samples if it has one,
+        or a classifier of absentia that has ``predict_proba``, which is taken as it is.
     kernel : str or ViewKernels, default "rbf"
         Of features; ``"precomputed"`` says that kernels will come.
 
@@ -66,6 +68,7 @@ class PerLabel(Method):
     def fit(self, X: Views | KernelViews, Y: Any) -> Self:
         """Learn from samples and Y (samples, labels), NaN where unknown."""
         self._check_parameters()
+        X.demand_order(Y, "Y")
         Y = np.asarray(Y, dtype=np.float64)
         if Y.ndim != 2 or len(Y) != len(X) or not (np.isnan(Y) | (Y == 0) | (Y == 1)).all():
             raise ValueError(
@@ -85,10 +88,24 @@ class PerLabel(Method):
 
     def _learned(self, X: Any, y: Array) -> Model:
         classifier = self._made(X)
-        if not classifier.__sklearn_tags__().input_tags.pairwise or isinstance(X, KernelViews):
+        if not classifier.__sklearn_tags__().input_tags.pairwise:
             return Model(classifier.fit(X, y))
+        if isinstance(X, KernelViews):
+            return Model(self._priced(classifier, X, y).fit(X, y))
         makes = clone(self.kernel) if isinstance(self.kernel, ViewKernels) else ViewKernels(self.kernel)
-        return Model(classifier.fit(makes.fit_transform(X), y), makes)
+        kernels = makes.fit_transform(X)
+        return Model(self._priced(classifier, kernels, y).fit(kernels, y), makes)
+
+    def _priced(self, classifier: Any, K: KernelViews, y: Array) -> Any:
+        """A machine that goes by name with its C chosen, as those do that choose their own."""
+        if not isinstance(self.estimator, str) or "C" not in classifier.get_params():
+            return classifier
+        order = sample_order(kernel_profiles(K), K.observed, y)
+        machine = clone(classifier)
+        if "probability" in machine.get_params():
+            machine.set_params(probability=False)
+        C = best_price(machine, K[np.ix_(order, order)], y[order], np.ones(len(y)))
+        return classifier.set_params(C=C)
 
     def _made(self, X: Any) -> Any:
         """An unfitted classifier with chances, and with these kernels if it makes its own."""
