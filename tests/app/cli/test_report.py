@@ -38,7 +38,7 @@ def test_a_page_of_what_is_there_says_that_it_is_unfinished(folder, tmp_path):
         path.unlink()
     result = run("report", tmp_path / "part")
     assert result.returncode == 0, result.stderr
-    assert "6 of 12 trials" in " ".join((tmp_path / "part" / "report.html").read_text().split())
+    assert "4 of 8 trials" in " ".join((tmp_path / "part" / "report.html").read_text().split())
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path):

@@ -29,7 +29,7 @@ MECHANISMS: tuple[Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
 AROUND = ("experiment.comparison._performing", "experiment.comparison._measures")
 HIDING = ("data.missingness", "data._order")
 JUDGING = ("experiment._quality", "experiment.comparison._maps")
-REPEATS_OF_CURVES = 2
+REPEATS_OF_CURVES, REPEATS_BESIDE = 2, 3
 BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")  # completers that are tried beside predictions
 
 
@@ -81,6 +81,11 @@ class Design:
     @property
     def limits(self) -> Limits:
         return Limits(self.time_limit, self.memory_limit)
+
+    @property
+    def repeats_beside(self) -> int:
+        """How often cells are hidden beside predictions."""
+        return min(self.repeats, REPEATS_BESIDE)
 
     def repeats_for(self, method: str) -> int:
         return min(self.repeats, self.repeats_of.get(method, self.repeats))
@@ -168,7 +173,7 @@ class Expansion:
         design = self.design
         if self.problem.task == "completion":
             return list(self._completions(design.methods, design.repeats, (design.hide, *design.rates)))
-        beside = self._completions(design.completers, 1, (design.hide,))
+        beside = self._completions(design.completers, design.repeats_beside, (design.hide,))
         return [*self._predictions(), *self._views(), *self._curves(), *beside]
 
     def _predictions(self) -> Iterator[Trial]:
@@ -186,12 +191,12 @@ class Expansion:
         names = self.problem.data.names
         if len(names) < 2 or self.simplest not in self.design.methods:
             return
+        without = [tuple(other for other in names if other != name) for name in names]
+        parts = dict.fromkeys([*without, *((name,) for name in names)])  # of two views the same ones
         for repeat in range(min(self.design.repeats, self.design.repeats_of_views)):
             for fold in range(self._n_folds):
-                for name in names:
-                    others = [other for other in names if other != name]
-                    for some in (others, [name]):
-                        yield self._trial("views", self.simplest, repeat, fold, views=some)
+                for some in parts:
+                    yield self._trial("views", self.simplest, repeat, fold, views=list(some))
 
     def _curves(self) -> Iterator[Trial]:
         for repeat in range(min(self.design.repeats, REPEATS_OF_CURVES)):

@@ -140,11 +140,10 @@ class Study:
 
     def _beside(self, records: Sequence[Record]) -> Findings:
         """How well completers do on hidden cells of what is predicted from."""
-        completers = self.design.completers
-        design = replace(
-            self.design, methods=completers, metric=None, repeats=1, rates=(), left_out={}, repeats_of={}
-        )
-        wanted = dict.fromkeys(completers, 1)
+        completers, repeats = self.design.completers, self.design.repeats_beside
+        empty: dict[str, Any] = {"metric": None, "rates": (), "left_out": {}, "repeats_of": {}}
+        design = replace(self.design, methods=completers, repeats=repeats, **empty)
+        wanted = dict.fromkeys(completers, repeats)
         return Summary(as_completion(self.problem), design, records, wanted).findings()
 
 
