@@ -10,7 +10,8 @@ find differences where there are none.  Made for this are
 * :func:`mcnemar`: sample by sample, which of two methods was right.
 
 Over many data sets, with one score of each method on each, scores are independent, and ranks are compared:
-:func:`friedman`, :func:`nemenyi` and :func:`wilcoxon_holm`.  Do not give these the folds of one data set.
+:func:`friedman`, :func:`nemenyi` (with a picture, :func:`critical_difference_diagram`) and
+:func:`wilcoxon_holm`.  Do not give these the folds of one data set.
 
 References
 ----------
@@ -28,6 +29,7 @@ from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
 from absentia.core import Array
+from absentia.data._diagram import critical_difference_diagram
 
 __all__ = [
     "Equivalence",
@@ -37,6 +39,7 @@ __all__ = [
     "Paired",
     "bayesian_correlated_t",
     "corrected_resampled_t",
+    "critical_difference_diagram",
     "friedman",
     "holm",
     "mcnemar",
