@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from absentia.app._terminal import MaybeWhole, Whole, out, printable, warnings_kept
+from absentia.app._terminal import MaybeWhole, out, printable
 from absentia.app.cli._words import call as spoken
 from absentia.app.cli._words import program, say, say_json, say_where
 
@@ -17,39 +17,30 @@ from rich.table import Table
 
 from absentia.app import _endings as endings
 from absentia.app._checks import check_folder, check_report, check_whole
-from absentia.app._comparing import Comparison, designed, jobs_of
+from absentia.app._comparing import Comparison, jobs_of
 from absentia.app.cli._flags import List, method_groups
 from absentia.app.cli._inspect import JSON
-from absentia.app.cli._source import DATA, LABELS, Kernels, Logs, Source, check_kernel_names, view_kernels
+from absentia.app.cli._question import Question, Reading, asked
+from absentia.app.cli._source import DATA, LABELS
 from absentia.app.cli._trials import watched
-from absentia.experiment.comparison import FAMILY, Study, labelled, problem_of, seconds_words
+from absentia.experiment.comparison import FAMILY, Study, seconds_words
 from absentia.experiment.engine import Pool
 from absentia.methods.catalogue import offered
 
 if TYPE_CHECKING:
-    from absentia.experiment.comparison import Problem
     from absentia.experiment.engine import Trial
 
 PAGE, TABLE = "report.html", "table.csv"
 FOLDER = Parameter(
     name=["--output", "-o"], help="Folder for records, table and page; the same command goes on in it."
 )
-METHODS = Parameter(help="auto, or names; see --list.", consume_multiple=True, negative="")
-RATES = Parameter(
-    help="Also hide these shares of the observed cells, for curves.", consume_multiple=True, negative=""
-)
 JOBS = Parameter(name=["--jobs", "-j"], help="Processes; by default one for each core.")
 DASK = Parameter(help="Address of a Dask scheduler whose workers see the same folder.")
-TIME = Parameter(name="--time-limit", help="CPU seconds that a fit may take; more is a failure.")
-MEMORY = Parameter(name="--memory-limit", help="Memory that a fit may take, as 4G; more is a failure.")
 RETRY = Parameter(name="--retry", negative="", help="Run again what failed before.")
 DRY = Parameter(
     name="--dry-run", negative="", help="Say how many fits there are and about how long they take."
 )
 PLAN = Parameter(name="--plan-only", negative="", help="Write data and design, to be run by absentia work.")
-THIN = Parameter(
-    name="--all-repeats", negative="", help="Try slow methods as often as others, and very slow ones too."
-)
 
 
 def compare(
@@ -58,26 +49,11 @@ def compare(
     *,
     labels: Annotated[str | None, Parameter(help=LABELS)] = None,
     output: Annotated[Path | None, FOLDER] = None,
-    methods: Annotated[tuple[str, ...], METHODS] = ("auto",),
-    metric: Annotated[str | None, Parameter(help="What is ranked by.")] = None,
-    hide: Annotated[float, Parameter(help="Share of the observed cells to hide, without labels.")] = 0.2,
-    mechanism: Annotated[
-        Literal["own", "mcar", "per-view", "exclusive"], Parameter(help="How cells are hidden.")
-    ] = "own",
-    rates: Annotated[tuple[float, ...], RATES] = (),
-    repeats: Whole = 5,
-    cv: Whole = 5,
-    seed: Whole = 0,
-    equivalence: Annotated[float, Parameter(help="Differences up to this are practically nil.")] = 0.01,
-    source: Source = Source(),  # noqa: B008 - it is frozen
-    kernel: Kernels = (),
-    log: Logs = (),
+    question: Question = Question(),  # noqa: B008 - it is frozen
+    reading: Reading = Reading(),  # noqa: B008
     jobs: Annotated[MaybeWhole, JOBS] = None,
     dask: Annotated[str | None, DASK] = None,
-    time_limit: Annotated[float | None, TIME] = None,
-    memory_limit: Annotated[str | None, MEMORY] = None,
     retry: Annotated[bool, RETRY] = False,
-    all_repeats: Annotated[bool, THIN] = False,
     dry_run: Annotated[bool, DRY] = False,
     plan_only: Annotated[bool, PLAN] = False,
     json: Annotated[bool, JSON] = False,
@@ -94,30 +70,9 @@ def compare(
         return out.print(method_groups(_offered()))
     if data is None or (output is None and not dry_run):
         raise ValueError("DATA and -o FOLDER are wanted; see absentia compare --help")
-    _check(output, jobs, kernel)
-    with warnings_kept() as remarks:
-        problem, notes = _problem(data, source, labels, kernel, log)
-    called = _called(data, labels, source, kernel, log)
-    design = designed(
-        problem,
-        "auto" if methods == ("auto",) else methods,
-        not all_repeats,
-        metric=metric,
-        hide=hide,
-        mechanism=mechanism,
-        rates=rates,
-        repeats=repeats,
-        cv=cv,
-        seed=seed,
-        equivalence=equivalence,
-        title=_title(data, labels),
-        call=called,
-        command=_command(called, output, methods, metric, rates, repeats, cv, seed, hide),
-        time_limit=time_limit,
-        memory_limit=bytes_of(memory_limit),
-        remarks=tuple(dict.fromkeys(remarks)),
-    )
-    study = Study(problem, design, output or Path("absentia-compare"))
+    _check(output, jobs)
+    out.quiet = out.quiet or json
+    study, notes = asked(data, labels, reading, question, output)
     for note in notes:
         say(printable(note))
     if dry_run:
@@ -129,9 +84,8 @@ def compare(
     return finish(study, json)
 
 
-def _check(output: Path | None, jobs: int | None, kernel: Sequence[str]) -> None:
+def _check(output: Path | None, jobs: int | None) -> None:
     check_whole("--jobs", jobs, 1, 4096)
-    check_kernel_names(kernel)
     if output is not None:
         check_folder(output)
         check_report(output / PAGE)
@@ -143,67 +97,6 @@ def _offered() -> dict[str, Any]:
         "with labels that are numbers": offered(FAMILY["numbers"]),
         "without labels": offered(FAMILY["completion"]),
     }
-
-
-def bytes_of(text: str | None) -> int | None:
-    """``4G`` as a number."""
-    from absentia.files import parse_bytes
-
-    return None if text is None else parse_bytes(text, "--memory-limit")
-
-
-# ------------------------------------------------------------------------------------------ what comes in
-
-
-def _problem(
-    path: Path, source: Source, labels: str | None, kernel: Sequence[str], log: Sequence[str]
-) -> tuple[Problem, Sequence[str]]:
-    """What is compared on, and what is to be said of it."""
-    opened = source.open(path)
-    if labels is None and opened.labels is None:
-        return problem_of(opened.data, kernel=view_kernels(opened, kernel, log)), opened.notes
-    from absentia.app.cli._training import read_training
-
-    training = read_training(path, source, labels, kernel, log, kinds=("classes", "numbers", "multilabel"))
-    task: Any = "labels" if training.kind == "multilabel" else training.kind
-    return labelled(training.data, training.y, training.kernels, training.columns, task), training.notes
-
-
-def _title(data: Path, labels: str | None) -> str:
-    name = data.absolute().name
-    return f"What works best on {name}" + (f": {labels.rpartition(':')[2]}" if labels else "")
-
-
-def _called(
-    data: Path, labels: str | None, source: Source, kernel: Sequence[str], log: Sequence[str]
-) -> str:
-    """The data and how they are read, as every verb takes them."""
-    words = [str(data)]
-    lists = {"--views": source.views, "--kernel": kernel, "--log": log}
-    texts = {"--labels": labels, "--id": source.id, "--layer": source.layer, "--use-rep": source.use_rep}
-    words += [word for flag, value in texts.items() if value is not None for word in (flag, value)]
-    words += [word for flag, values in lists.items() if values for word in (flag, *values)]
-    return shlex.join(words)
-
-
-def _command(
-    called: str,
-    output: Path | None,
-    methods: Sequence[str],
-    metric: str | None,
-    rates: Sequence[float],
-    *rest: Any,
-) -> str:
-    """This very command, as far as it changes what comes out."""
-    words = ["absentia", "compare"]
-    more = [] if output is None else ["-o", str(output)]
-    more += [] if tuple(methods) == ("auto",) else ["--methods", *methods]
-    more += [] if metric is None else ["--metric", metric]
-    more += ["--rates", *map(str, rates)] if rates else []
-    usual = {"--repeats": 5, "--cv": 5, "--seed": 0, "--hide": 0.2}
-    for (flag, default), value in zip(usual.items(), rest, strict=True):
-        more += [] if value == default else [flag, str(value)]
-    return f"{' '.join(words)} {called} {shlex.join(more)}".strip()
 
 
 # ----------------------------------------------------------------------------------------------- running

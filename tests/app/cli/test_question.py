@@ -1,0 +1,72 @@
+"""What ``absentia compare`` is asked, and how it is said again."""
+
+import shlex
+
+import numpy as np
+import pytest
+
+from absentia import Views, io
+from absentia.app.cli._question import Question, Reading, asked, bytes_of, read_problem
+from absentia.app.cli._source import Source
+
+
+@pytest.fixture
+def data(tmp_path):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    views = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]})
+    io.write(tmp_path / "v.npz", views, y=(X[:, 0] > 0).astype(int), number=X[:, 0])
+    return tmp_path / "v.npz"
+
+
+def test_only_what_was_given_is_said_again():
+    assert Question().words() == []
+    asked_for = Question(methods=("average", "mkl"), repeats=2, rates=(0.1, 0.3), all_repeats=True)
+    assert asked_for.words() == [
+        *("--methods", "average", "mkl", "--repeats", "2", "--rates", "0.1", "0.3", "--all-repeats")
+    ]
+    assert Reading(Source(id="p"), ("cosine",), ("a",)).words() == [
+        "--id",
+        "p",
+        "--kernel",
+        "cosine",
+        "--log",
+        "a",
+    ]
+
+
+def test_the_command_in_the_design_is_the_command(data):
+    question = Question(methods=("average",), repeats=1, memory_limit="2G")
+    study, _ = asked(data, "y", Reading(kernel=("linear",)), question, data.parent / "my folder")
+    words = shlex.split(study.design.command)
+    assert words[:5] == ["absentia", "compare", str(data), "--labels", "y"]
+    assert words[5:] == [
+        *("--kernel", "linear", "--methods", "average", "--repeats", "1", "--memory-limit", "2G"),
+        *("-o", str(data.parent / "my folder")),
+    ]
+    assert study.design.call == shlex.join(words[2:7])
+    assert study.design.memory_limit == 2 << 30
+    assert study.problem.kernel.kernel == "linear"
+
+
+@pytest.mark.parametrize(
+    ("labels", "task"), [("y", "classes"), ("number", "numbers"), (None, "completion")]
+)
+def test_what_is_compared_follows_from_the_labels(data, labels, task):
+    problem, _ = read_problem(data, labels, Reading())
+    assert problem.task == task
+    assert len(problem.data) == 30
+
+
+def test_what_was_warned_of_goes_with_the_design(data):
+    X = np.random.default_rng(0).poisson(0.3, size=(30, 8)).astype(float)
+    X[0] = 1
+    io.write(data, Views.from_dict({"counts": X, "other": X - 0.5}), y=np.arange(30) % 2)
+    with pytest.warns(UserWarning, match="looks like counts"):
+        study, _ = asked(data, "y", Reading(), Question(methods=("average",)), None)
+    assert any("'counts' looks like counts" in remark for remark in study.design.remarks)
+
+
+def test_memory_is_read_as_people_write_it():
+    assert bytes_of(None) is None
+    assert bytes_of("4G") == 4 << 30
+    assert bytes_of("512 MB") == 512 << 20
