@@ -20,7 +20,7 @@ threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
 
 # what no processor's rounding can change: files, pages, commands, masks, the house itself
 NOT_NUMERICAL = (
-    *("app", "browser", "datasets", "files", "core/test_random"),
+    *("app", "browser", "datasets", "experiment/engine", "files", "core/test_random"),
     *(
         f"data/test_{name}"
         for name in ("gaps", "ids", "missingness", "presence", "swapping", "tables", "views")
