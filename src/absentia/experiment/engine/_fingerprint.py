@@ -30,7 +30,7 @@ def fingerprint(*modules: str) -> str:
     found = hashlib.sha256()
     for module in sorted(closure(modules)):
         found.update(module.encode())
-        found.update(_file(module).read_bytes())
+        found.update(_text(module))
     return found.hexdigest()[:16]
 
 
@@ -59,7 +59,7 @@ def _imported(module: str) -> tuple[str, ...]:
 @cache
 def _names(module: str) -> tuple[tuple[str, str], ...]:
     """Package and name of everything that a module imports from absentia, wherever in the file."""
-    return tuple(_of_tree(ast.parse(_file(module).read_bytes())))
+    return tuple(_of_tree(ast.parse(_text(module))))
 
 
 def _of_tree(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -85,9 +85,21 @@ def _home(package: str, name: str) -> str | None:
 
 
 def _exists(module: str) -> bool:
-    return bool(module) and _file(module).exists()
+    return module in _modules()
+
+
+@cache
+def _modules() -> frozenset[str]:
+    """All that there are, spelt as they are: some file systems take ``MKMC`` for ``mkmc``."""
+    places = (path.relative_to(SOURCE).with_suffix("").parts for path in SOURCE.rglob("*.py"))
+    return frozenset(".".join(place[:-1] if place[-1] == "__init__" else place) for place in places) - {""}
 
 
 def _file(module: str) -> Path:
     place = SOURCE.joinpath(*module.split("."))
     return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+
+
+def _text(module: str) -> bytes:
+    """Its source, with line ends that are the same on all systems."""
+    return _file(module).read_bytes().replace(b"\r\n", b"\n")

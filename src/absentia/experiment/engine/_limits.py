@@ -6,11 +6,13 @@ not).  Where the operating system knows no such limits (Windows), or outside of 
 none.
 """
 
+import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -18,6 +20,7 @@ from typing import Any
 
 MEGABYTE = 1 << 20
 LATER = 5.0  # seconds after which, and a quarter of the time more, the operating system ends a process
+LONGEST = 1e9  # seconds that clocks can be set to
 
 
 class OutOfTime(BaseException):
@@ -33,7 +36,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in (("time_limit", self.seconds), ("memory_limit", self.memory)):
-            if value is not None and not value > 0:
+            if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} is a positive number or None, not {value!r}")
 
 
@@ -45,19 +48,27 @@ class Meter:
 
 
 @contextmanager
-def measured() -> Iterator[Meter]:
-    """CPU and wall seconds, and megabytes at the peak beyond those at the start."""
-    meter = Meter()
+def measured(meter: Meter) -> Iterator[None]:
+    """CPU and wall seconds, and megabytes at the peak beyond those at the start.
+
+    CPU seconds are those of the whole process, but of one thread where that is not the main one: others
+    may do other things.
+    """
     before = _reset_peak()
-    cpu, wall = time.process_time(), time.monotonic()
+    clock = time.process_time if _in_main_thread() else time.thread_time
+    cpu, wall = clock(), time.monotonic()
     try:
-        yield meter
+        yield
     finally:
         meter.cost = {
-            "cpu": round(time.process_time() - cpu, 4),
+            "cpu": round(clock() - cpu, 4),
             "wall": round(time.monotonic() - wall, 4),
             "memory": _beyond(before),
         }
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _reset_peak() -> int | None:
@@ -86,44 +97,36 @@ def _status(name: str) -> int | None:
 @contextmanager
 def limited(limits: Limits, own_process: bool) -> Iterator[None]:
     """Inside, :class:`OutOfTime` and :class:`MemoryError` are raised beyond the limits."""
-    with _seconds(limits.seconds, own_process), _memory(limits.memory):
+    if not _in_main_thread():  # no signal comes there, and limits are those of the whole process
+        yield
+        return
+    with _memory(limits.memory), _seconds(limits.seconds, own_process):
         yield
 
 
 @contextmanager
 def _seconds(most: float | None, own_process: bool) -> Iterator[None]:
-    alone = threading.current_thread() is threading.main_thread()
-    if most is None or not alone or not hasattr(signal, "setitimer"):
+    if most is None or not hasattr(signal, "setitimer"):
         yield
         return
+    most, armed = min(most, LONGEST), True
 
     def over(number: int, frame: FrameType | None) -> None:
-        raise OutOfTime
+        if armed:  # not while things are put back
+            raise OutOfTime
 
-    previous = signal.signal(signal.SIGPROF, over)
-    restore = _end_process_after(most) if own_process else None
-    signal.setitimer(signal.ITIMER_PROF, most, max(1.0, most / 10))  # again, if somebody swallowed it
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, previous)
-        if restore is not None:
-            import resource
-
-            resource.setrlimit(resource.RLIMIT_CPU, restore)
-
-
-def _end_process_after(most: float) -> Any:
-    """Let the operating system end this process some time after the limit; how it was before."""
-    import resource
-
-    before = resource.getrlimit(resource.RLIMIT_CPU)
-    end = int(time.process_time() + 1.25 * most + LATER) + 1
-    hard = before[1]
-    if hard == resource.RLIM_INFINITY or end < hard:
-        resource.setrlimit(resource.RLIMIT_CPU, (end, hard))
-    return before
+    previous = signal.signal(signal.SIGPROF, over) or signal.SIG_DFL
+    with ExitStack() as after:
+        after.callback(signal.signal, signal.SIGPROF, previous)
+        if own_process:
+            after.callback(*_lowered("RLIMIT_CPU", time.process_time() + 1.25 * most + LATER + 1))
+        # again and again, if somebody swallows it
+        timer = signal.setitimer(signal.ITIMER_PROF, most, max(1.0, most / 10))
+        after.callback(signal.setitimer, signal.ITIMER_PROF, *timer)
+        try:
+            yield
+        finally:
+            armed = False
 
 
 @contextmanager
@@ -132,13 +135,17 @@ def _memory(most: int | None) -> Iterator[None]:
     if most is None or now is None:
         yield
         return
+    with ExitStack() as after:
+        after.callback(*_lowered("RLIMIT_AS", now + most))
+        yield
+
+
+def _lowered(name: str, most: float) -> tuple[Any, ...]:
+    """Lower a limit of the operating system, never raise it; the call that puts it back."""
     import resource
 
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = now + int(most)
-    if before[1] == resource.RLIM_INFINITY or wanted < before[1]:
-        resource.setrlimit(resource.RLIMIT_AS, (wanted, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
+    kind = getattr(resource, name)
+    soft, hard = before = resource.getrlimit(kind)
+    wanted = int(min(most, sys.maxsize // 2))
+    resource.setrlimit(kind, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft), hard))
+    return resource.setrlimit, kind, before

@@ -7,6 +7,7 @@
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -62,24 +63,24 @@ class Records:
         """To a temporary name first, flushed to the disk, then renamed."""
         content = json.dumps(asdict(record), allow_nan=False, separators=(",", ":")).encode()
         self.place.mkdir(parents=True, exist_ok=True)
-        return write_whole(self.path(record.hash), lambda file: file.write(content))
+        path = self.path(record.hash)
+        if path.is_symlink():  # what it leads to is none of ours
+            path.unlink(missing_ok=True)
+        return write_whole(path, lambda file: file.write(content))
 
     def read(self, hash: str) -> Record | None:
         """The record of that hash; None if there is none, or what is there is not its record."""
         path = self.path(hash)
         try:
-            if path.stat().st_size > LARGEST:
-                raise ValueError("too large")
-            record = _record(json.loads(path.read_bytes()))
+            record = _record(_said(path))
+            whole = record is not None and record.hash == hash
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError, RecursionError):
-            record = None
-        if record is None or record.hash != hash:
-            if path not in self.damaged:
-                self.damaged.append(path)
-            return None
-        return record
+            record, whole = None, False
+        if not whole and path not in self.damaged:
+            self.damaged.append(path)
+        return record if whole else None
 
     def of(self, trials: Iterable[Trial]) -> dict[str, Record]:
         """Those of these trials that there are, by hash."""
@@ -104,11 +105,25 @@ class Records:
                 yield record
 
 
+def _said(path: Path) -> Any:
+    """What a file says; links, pipes and devices are not looked into."""
+    found = os.lstat(path)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+        raise ValueError(f"{path}: is no file, or too large")
+    return json.loads(path.read_bytes(), parse_constant=_refuse)
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is no number")
+
+
 def _record(said: Any) -> Record | None:
     """A record out of what a file says; None if it says something else."""
     if not isinstance(said, dict) or said.get("status") not in STATUSES:
         return None
     parts: dict[str, Any] = {key: said.get(key) for key in ("trial", "result", "cost", "made")}
     if not all(isinstance(part, dict) for part in parts.values()) or not isinstance(said.get("error"), str):
+        return None
+    if not all(value is None or type(value) in (int, float) for value in parts["cost"].values()):
         return None
     return Record(status=said["status"], error=said["error"], **parts)

@@ -5,12 +5,17 @@ those that are under way with it: these are run again one at a time, and the one
 record that says so.
 """
 
+import errno
+import os
 import platform
+import signal
+import threading
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +25,9 @@ import sklearn
 
 import absentia
 from absentia.core import at_most
-from absentia.experiment.engine._limits import Limits, OutOfTime, limited, measured
-from absentia.experiment.engine._records import Record, Records
-from absentia.experiment.engine._trials import Trial
+from absentia.experiment.engine._limits import Limits, Meter, OutOfTime, limited, measured
+from absentia.experiment.engine._records import Record, Records, Status
+from absentia.experiment.engine._trials import Trial, check_plain
 
 Perform = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 Tell = Callable[[Record], None]
@@ -33,25 +38,45 @@ DIED = "its process was ended from outside: it took more time or memory than the
 def attempt(
     perform: Perform, folder: str, key: Mapping[str, Any], limits: Limits, own_process: bool
 ) -> Record:
-    """Do a trial, whatever comes of it, and write its record."""
-    status, result, error = "done", {}, ""
-    with at_most(1, 0), warnings.catch_warnings(action="ignore"), measured() as meter:
-        try:
-            with limited(limits, own_process):
-                result = dict(perform(key))
-        except OutOfTime:
-            status, error = "time", f"took more than {limits.seconds:g} CPU seconds"
-        except MemoryError as reason:
-            status, error = "memory", _sentence(reason, "memory was too small")
-        except Exception as reason:
-            status, error = "failed", _sentence(reason, type(reason).__name__)
-    record = Record(dict(key), status, result, error, {**meter.cost, **_asked(limits)}, made())  # type: ignore[arg-type]
+    """Do a trial, whatever comes of it, and write its record.
+
+    What ``perform`` needs once in every process it may bring along in a ``prepare(key)``,
+    which is neither limited nor measured.
+    """
+    meter = Meter()
+    with at_most(1, 0), warnings.catch_warnings(action="ignore"):
+        status, result, error = _outcome(perform, key, limits, own_process, meter)
+    record = Record(dict(key), status, result, error, {**meter.cost, **_asked(limits)}, made())
     Records(folder).write(record)
     return record
 
 
+def _outcome(
+    perform: Perform, key: Mapping[str, Any], limits: Limits, own_process: bool, meter: Meter
+) -> tuple[Status, dict[str, Any], str]:
+    """Status and result, or a sentence that says why there is none."""
+    try:
+        getattr(perform, "prepare", _nothing)(key)
+        with measured(meter), limited(limits, own_process):
+            result = dict(perform(key))
+        check_plain(result)
+        return "done", result, ""
+    except OutOfTime:
+        return "time", {}, f"took more than {limits.seconds:g} CPU seconds"
+    except (Exception, SystemExit) as reason:
+        if isinstance(reason, MemoryError) or getattr(reason, "errno", None) == errno.ENOMEM:
+            return "memory", {}, _sentence(reason, "memory was too small")
+        return "failed", {}, _sentence(reason, type(reason).__name__)
+
+
+def _nothing(key: Mapping[str, Any]) -> None:
+    """Most have nothing to prepare."""
+
+
 def _sentence(error: BaseException, otherwise: str) -> str:
-    words = " ".join(str(error).split())[:500]
+    words = ""
+    with suppress(Exception):  # what an error says is its own affair
+        words = " ".join(str(error).split())[:500]
     known = isinstance(error, ValueError | MemoryError)
     return (words if known else f"{type(error).__name__}: {words}") if words else otherwise
 
@@ -102,9 +127,14 @@ class Pool:
     def _processes(self) -> Iterator[Executor]:
         from joblib.externals.loky import ProcessPoolExecutor
 
-        executor = ProcessPoolExecutor(self.jobs, env={f"{name}_NUM_THREADS": "1" for name in THREADS})
+        single = {f"{name}_NUM_THREADS": "1" for name in THREADS}
+        executor = ProcessPoolExecutor(
+            self.jobs, initializer=_end_with, initargs=(os.getpid(),), env=single
+        )
         try:
-            yield executor
+            with warnings.catch_warnings():  # workers that have grown too large are replaced: no matter
+                warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+                yield executor
         except BaseException:
             executor.shutdown(wait=False, kill_workers=True)
             raise
@@ -121,9 +151,37 @@ class Pool:
             yield client.get_executor(pure=False)
 
 
+def _end_with(parent: int) -> None:
+    """In a worker: should the process that began it be killed, end, and do not wait for work forever."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    if os.name == "posix":
+        threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes that begin inside never hear of Ctrl-C: the one that began them does, and ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @dataclass
 class Run:
-    """Trials that are to be done, and how: `perform` takes a trial's key and gives its result."""
+    """Trials that are to be done, and how: `perform` takes a trial's key and gives its result.
+
+    `begin` hears of every trial when it is first handed to a process, `tell` of every record, once.
+    """
 
     records: Records
     perform: Perform
@@ -132,9 +190,9 @@ class Run:
     begin: Callable[[Trial], None] = lambda trial: None
 
     def submit(self, executor: Executor, trial: Trial) -> Future[Record]:
-        self.begin(trial)
         folder = str(self.records.folder.absolute())
-        return executor.submit(attempt, self.perform, folder, dict(trial.key), self.limits, True)
+        with _interrupts_held():
+            return executor.submit(attempt, self.perform, folder, dict(trial.key), self.limits, True)
 
 
 def run(trials: Sequence[Trial], how: Run, pool: Pool) -> None:
@@ -145,54 +203,73 @@ def run(trials: Sequence[Trial], how: Run, pool: Pool) -> None:
             folder = str(how.records.folder)
             how.tell(attempt(how.perform, folder, trial.key, how.limits, False))
         return
-    waiting, alone = deque(trials), deque[Trial]()
-    while waiting or alone:
+    course = _Course(how, deque(trials), how.records.of(trials))
+    while course.waiting or course.alone:
         try:
             with pool.executor() as executor:
-                _all(waiting, alone, how, executor, pool)
-        except _BrokenError as broken:
-            _after(broken.flying, alone, how)
+                course.go(executor, pool.jobs + 1)  # one more lies ready, so that no process waits
+        except _BrokenError:
+            course.take_up()
 
 
 class _BrokenError(Exception):
-    """A worker has died; these were under way."""
-
-    def __init__(self, flying: Sequence[Trial]) -> None:
-        super().__init__()
-        self.flying = flying
+    """A worker has died."""
 
 
-def _all(waiting: deque[Trial], alone: deque[Trial], how: Run, executor: Executor, pool: Pool) -> None:
-    """Submit and hear until nothing is left; `alone` are done first, one at a time."""
-    flying: dict[Future[Record], Trial] = {}
-    while waiting or alone or flying:
-        room = 1 if alone else pool.jobs + 1  # one more lies ready, so that no process waits
-        queue = alone if alone else waiting
-        try:
-            while queue and len(flying) < room:
-                trial = queue.popleft()
-                flying[how.submit(executor, trial)] = trial
-            finished = wait(flying, return_when=FIRST_COMPLETED).done
-            for future in finished:
-                record = future.result()
-                del flying[future]
-                how.tell(record)
-        except BrokenExecutor:
-            raise _BrokenError(list(flying.values())) from None
+@dataclass
+class _Course:
+    """Trials on their way: `waiting`, `flying`, and `alone`, which may have ended a worker.
+
+    `before` has the records that were there at the start, of trials that are done again.
+    """
+
+    how: Run
+    waiting: deque[Trial]
+    before: Mapping[str, Record]
+    alone: deque[Trial] = field(default_factory=deque)
+    flying: dict[Future[Record], Trial] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
+
+    def go(self, executor: Executor, room: int) -> None:
+        """Submit and hear until nothing is left; `alone` are done first, one at a time."""
+        while self.waiting or self.alone or self.flying:
+            try:
+                self._submit(executor, room)
+                for future in wait(self.flying, return_when=FIRST_COMPLETED).done:
+                    record = future.result()
+                    del self.flying[future]
+                    self.how.tell(record)
+            except Exception as error:
+                if _is_death(error):
+                    raise _BrokenError from None
+                raise
+
+    def _submit(self, executor: Executor, room: int) -> None:
+        queue, room = (self.alone, 1) if self.alone else (self.waiting, room)
+        while queue and len(self.flying) < room:
+            trial = queue[0]
+            self.flying[self.how.submit(executor, trial)] = trial  # may find that a worker has died
+            queue.popleft()
+            if trial.hash not in self.begun:
+                self.begun.add(trial.hash)
+                self.how.begin(trial)
+
+    def take_up(self) -> None:
+        """Whoever was under way and has no record: again, alone; or, if it was alone, it is the one."""
+        flying, self.flying = list(self.flying.values()), {}
+        found = {trial.hash: self.how.records.read(trial.hash) for trial in flying}
+        lost = [trial for trial in flying if found[trial.hash] in (None, self.before.get(trial.hash))]
+        told = [found[trial.hash] for trial in flying if trial not in lost]
+        if len(flying) == 1 and lost:
+            key = dict(lost.pop().key)
+            record = Record(key, "died", error=DIED, cost=_asked(self.how.limits), made=made())
+            self.how.records.write(record)
+            told.append(record)
+        self.alone.extend(lost)
+        for one in filter(None, told):
+            self.how.tell(one)
 
 
-def _after(flying: Sequence[Trial], alone: deque[Trial], how: Run) -> None:
-    """Whoever was under way and has no record: again, alone; or, if it was alone, it is the one."""
-    lost = []
-    for trial in flying:
-        record = how.records.read(trial.hash)
-        if record is None:
-            lost.append(trial)
-        else:
-            how.tell(record)
-    if len(flying) == 1 and lost:
-        record = Record(dict(lost[0].key), "died", error=DIED, cost=_asked(how.limits), made=made())
-        how.records.write(record)
-        how.tell(record)
-    else:
-        alone.extend(lost)
+def _is_death(error: Exception) -> bool:
+    """Whether a worker has died; a Dask cluster has tried again by itself before it says so."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"

@@ -22,6 +22,16 @@ def plain(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def check_plain(result: Any) -> None:
+    """Refuse what a record cannot hold."""
+    try:
+        plain(result)
+    except ValueError as error:
+        if "JSON" in str(error):
+            raise ValueError("its result holds what is no number (nan or inf)") from None
+        raise
+
+
 def content_hash(state: Packed) -> str:
     """Of plain data: the tree and every array."""
     found = hashlib.sha256(plain(state.tree).encode())

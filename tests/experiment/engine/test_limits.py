@@ -1,0 +1,213 @@
+"""Fits that take too long or too much are stopped where they are, and everything is as it was before."""
+
+import resource
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import trying
+from absentia.experiment.engine import Limits
+from absentia.experiment.engine._limits import MEGABYTE, Meter, OutOfTime, limited, measured
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks as Linux has them")
+
+
+def state():
+    """All that limits change."""
+    kinds = (resource.RLIMIT_CPU, resource.RLIMIT_AS)
+    return (
+        *map(resource.getrlimit, kinds),
+        signal.getsignal(signal.SIGPROF),
+        signal.getitimer(signal.ITIMER_PROF),
+    )
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    before = state()
+    yield
+    assert state() == before
+
+
+def spent():
+    meter = Meter()
+    return meter, measured(meter)
+
+
+@pytest.mark.parametrize("own_process", [False, True])
+@pytest.mark.parametrize("do", ["spin", "multiply", "stubborn"])
+def test_a_fit_that_takes_too_long_is_stopped(do, own_process):
+    meter, measuring = spent()
+    with pytest.raises(OutOfTime), measuring, limited(Limits(0.2), own_process):
+        trying.perform({"do": do})
+    swallowed = 1.0 if do == "stubborn" else 0.0  # again after a second
+    assert 0.7 * (0.2 + swallowed) <= meter.cost["cpu"] < 1.2 + swallowed  # timers count in ticks
+
+
+def test_nobody_who_goes_on_after_errors_goes_on_after_this_one():
+    assert not issubclass(OutOfTime, Exception)
+
+
+def test_what_is_quick_enough_is_left_alone():
+    with limited(Limits(5.0, 500 * MEGABYTE), True):
+        found = trying.large({"n": 10})
+        within = state()
+    assert found["sum"] == 10 << 17
+    assert 6 <= within[0][0] - time.process_time() <= 5 * 1.25 + 5 + 1  # the operating system, later
+    assert within[1][0] > 500 * MEGABYTE
+    assert 0 < within[3][0] < 6.0
+
+
+def test_only_in_a_process_of_its_own_may_the_operating_system_end_a_fit():
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    with limited(Limits(5.0), False):
+        assert resource.getrlimit(resource.RLIMIT_CPU) == before
+
+
+def test_a_fit_that_takes_too_much_memory_is_stopped():
+    with pytest.raises(MemoryError), limited(Limits(memory=100 * MEGABYTE), True):
+        trying.large({"n": 300})
+    assert trying.large({"n": 300})["sum"] == 300 << 17
+
+
+def test_memory_that_was_taken_before_is_not_counted():
+    ballast = np.ones(200 << 17)
+    with limited(Limits(memory=150 * MEGABYTE), True):
+        trying.large({"n": 50})
+    assert len(ballast)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OutOfTime])
+def test_whatever_happens_things_are_put_back(error):
+    with pytest.raises(error), limited(Limits(60.0, 500 * MEGABYTE), True):
+        raise error
+
+
+def test_a_limit_that_comes_while_things_are_put_back_is_too_late():
+    with limited(Limits(60.0), True):
+        handler = signal.getsignal(signal.SIGPROF)
+        with pytest.raises(OutOfTime):
+            handler(signal.SIGPROF, None)
+    handler(signal.SIGPROF, None)
+
+
+def test_limits_of_the_operating_system_are_never_raised():
+    kind, before = resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU)
+    own = int(time.process_time()) + 500
+    resource.setrlimit(kind, (own, before[1]))
+    try:
+        with limited(Limits(10_000.0), True):
+            assert resource.getrlimit(kind)[0] == own
+        assert resource.getrlimit(kind) == (own, before[1])
+    finally:
+        resource.setrlimit(kind, before)
+
+
+def test_enormous_limits_are_no_limits():
+    with limited(Limits(1e30, 10**30), True):
+        trying.large({"n": 1})
+
+
+def test_a_timer_of_somebody_else_goes_on():
+    signal.setitimer(signal.ITIMER_PROF, 1000.0, 7.0)
+    try:
+        with limited(Limits(5.0), False):
+            assert signal.getitimer(signal.ITIMER_PROF)[0] < 6.0
+        delay, every = signal.getitimer(signal.ITIMER_PROF)
+        assert (round(delay, -1), every) == (1000.0, 7.0)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def in_thread(function):
+    found = []
+
+    def catch():
+        try:
+            found.append(function())
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=catch)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_in_a_thread_there_are_no_limits():
+    before = state()[:2]
+
+    def inside():
+        with limited(Limits(0.01, MEGABYTE), True):
+            assert state()[:2] == before  # they would be those of all threads
+            return trying.large({"n": 50})
+
+    assert in_thread(inside) == {"sum": float(50 << 17)}
+
+
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf")])
+def test_limits_are_positive_numbers(value):
+    with pytest.raises(ValueError, match=f"time_limit is a positive number or None, not {value!r}"):
+        Limits(value)
+    with pytest.raises(ValueError, match="memory_limit is a positive number or None"):
+        Limits(None, value)
+
+
+# ------------------------------------------------------------------------------------------- measuring
+
+
+def test_cpu_wall_and_peak_memory_are_measured():
+    meter, measuring = spent()
+    with measuring:
+        begun = time.process_time()
+        trying.large({"n": 200})
+        while time.process_time() - begun < 0.2:
+            pass
+        time.sleep(0.3)
+    cost = meter.cost
+    assert 190 <= cost["memory"] <= 230
+    assert 0.2 <= cost["cpu"] <= cost["wall"] - 0.25
+
+
+def test_the_peak_of_one_fit_is_not_that_of_the_next():
+    trying.large({"n": 200})
+    meter, measuring = spent()
+    with measuring:
+        trying.large({"n": 20})
+    assert 15 <= meter.cost["memory"] <= 60
+
+
+def test_costs_are_known_of_fits_that_fail_too():
+    meter, measuring = spent()
+    with pytest.raises(KeyError), measuring:
+        trying.fail({})
+    assert set(meter.cost) == {"cpu", "wall", "memory"}
+
+
+def test_in_a_thread_only_its_own_time_counts():
+    meter, measuring = spent()
+
+    def rest():
+        with measuring:
+            time.sleep(0.4)
+
+    thread = threading.Thread(target=rest)
+    thread.start()
+    while thread.is_alive():
+        pass
+    assert meter.cost["cpu"] < 0.2 < meter.cost["wall"]
+
+
+def test_where_the_peak_cannot_be_had_there_is_none(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise PermissionError
+
+    monkeypatch.setattr("pathlib.Path.write_text", refuse)
+    meter, measuring = spent()
+    with measuring:
+        pass
+    assert meter.cost["memory"] is None
