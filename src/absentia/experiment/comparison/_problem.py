@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, kept, packed, unpacked, warn
+from absentia.core import Array, Packed, kept, packed, unpacked, warn
 from absentia.data import (
     AbsenceWarning,
     KernelViews,
@@ -51,7 +51,10 @@ class Problem:
 
     @cached_property
     def hash(self) -> str:
-        return content_hash(packed(self))
+        """The same for the same content, whichever of its arrays are one in memory."""
+        state = packed(self)
+        contents = {number: content_hash(Packed(None, {"": array})) for number, array in state.arrays.items()}
+        return content_hash(Packed(_resolved(state.tree, contents)))
 
     @cached_property
     def order(self) -> Array:
@@ -85,6 +88,17 @@ class Problem:
 
     def save(self, folder: Path) -> None:
         write_state(folder / FILE, packed(self, "data"), {})
+
+
+def _resolved(tree: Any, contents: Mapping[str, str]) -> Any:
+    """The tree of plain data with arrays by what they hold instead of by number."""
+    if isinstance(tree, list):
+        return [_resolved(one, contents) for one in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if tree.get("is") == "array":
+        return {"is": "array", "holds": contents[tree["number"]]}
+    return {key: _resolved(one, contents) for key, one in tree.items()}
 
 
 def load_problem(folder: Path) -> Problem:
@@ -197,7 +211,7 @@ def _numbers(column: Array, name: str) -> Array:
     try:
         return np.array([np.nan if _unknown(x) else float(x) for x in column])
     except (TypeError, ValueError):
-        other = next(x for x in column if isinstance(x, str) and x)
+        other = next(str(x) for x in column if isinstance(x, str) and x)
         raise ValueError(
             f"label {name!r} has the value {other!r}; of several labels each is 1, 0 or unknown"
         ) from None

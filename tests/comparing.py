@@ -1,0 +1,109 @@
+"""Small problems to compare on, and records of trials that nobody ran."""
+
+from functools import cache
+
+import numpy as np
+
+from absentia import Views, missingness
+from absentia.experiment.comparison._design import Design, Expansion, split
+from absentia.experiment.comparison._maps import maps_of
+from absentia.experiment.comparison._measures import METRICS, prior_scores, scores
+from absentia.experiment.comparison._problem import problem_of
+from absentia.experiment.engine import Record
+
+METHODS = {
+    "classes": ("average", "linear", "mean-svm"),
+    "numbers": ("ridge-zero", "linear-regression", "ridge-mean"),
+    "labels": ("average", "linear", "pma"),
+    "completion": ("mean", "zero", "knn"),
+}
+
+
+def made_views(n=40, seed=0, rate=0.3, widths=(3, 4, 2)):
+    """Views that share two factors, and these."""
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(n, 2))
+    tables = {
+        f"view{v}": factors @ rng.normal(size=(2, width)) + 0.3 * rng.normal(size=(n, width))
+        for v, width in enumerate(widths)
+    }
+    views = Views.from_dict(tables, ids=[f"p{i}" for i in range(n)])
+    keep = missingness.mcar(views, rate, random_state=seed) if rate else views.observed
+    return views.hide(keep), factors
+
+
+def targets(task, factors, seed=0):
+    """Something to predict that the factors tell."""
+    rng = np.random.default_rng(seed + 1)
+    if task == "completion":
+        return None
+    if task == "numbers":
+        return factors[:, 0] + 0.1 * rng.normal(size=len(factors))
+    if task == "labels":
+        Y = (factors + 0.3 * rng.normal(size=factors.shape) > 0).astype(float)
+        Y[rng.random(Y.shape) < 0.15] = np.nan
+        Y[np.isnan(Y).all(axis=1), 0] = 1.0
+        return Y
+    return np.where(factors[:, 0] + 0.3 * rng.normal(size=len(factors)) > 0, "late", "early")
+
+
+@cache
+def made_problem(task, n=40, seed=0, rate=0.3):
+    views, factors = made_views(n, seed, rate)
+    return problem_of(views, targets(task, factors, seed))
+
+
+def made_design(task, **more):
+    return Design(METHODS[task], **{"repeats": 3, "cv": 3, **more})
+
+
+def made_up(problem, trial, rng):
+    """A record of a trial, of predictions by luck."""
+    key = trial.key
+    cost = {"cpu": float(rng.uniform(0.1, 2)), "memory": float(rng.uniform(1, 9))}
+    return Record(dict(key), "done", _result(problem, key, rng), cost=cost, made={"absentia": "1"})
+
+
+def _result(problem, key, rng):
+    if key["kind"] == "complete":
+        found = {metric.name: float(rng.uniform(0.1, 0.9)) for metric in METRICS["completion"]}
+        result = {"scores": found, "by view": {}, "hidden": 5}
+        return result | ({"maps": made_maps(problem)} if key["repeat"] == 0 else {})
+    train, test = split(problem, key["cv"], key["seed"], key["repeat"])[key["fold"]]
+    said, chances = luck(problem, test, rng)
+    result = {"scores": scores(problem.task, problem.y[test], said, chances)}
+    if key["kind"] == "views":
+        result["nothing"] = prior_scores(problem.task, problem.y[test], problem.y[train])
+    if key["kind"] == "predict":
+        result |= {"test": test.tolist(), "predicted": said.tolist()}
+    return result
+
+
+def luck(problem, test, rng):
+    """Predictions and chances that are half right."""
+    y = problem.y[test]
+    if problem.task == "numbers":
+        return y + rng.normal(size=len(y)), None
+    if problem.task == "labels":
+        chances = np.clip(0.3 * np.nan_to_num(y) + 0.7 * rng.random(y.shape), 0, 1)
+        return (chances > 0.5).astype(float), chances
+    chances = rng.random((len(y), len(problem.classes))) + 0.3 * np.eye(len(problem.classes))[y]
+    chances /= chances.sum(axis=1, keepdims=True)
+    return chances.argmax(axis=1), chances
+
+
+@cache
+def made_maps(problem):
+    kernels = problem.kernels
+    part = kernels.hide(missingness.mcar(kernels, 0.2, random_state=0))
+    return maps_of(problem, kernels, part, kernels)
+
+
+def trials_of(problem, design):
+    return Expansion(problem, design).trials()
+
+
+def made_records(problem, design, seed=0):
+    """One for each trial of the design."""
+    rng = np.random.default_rng(seed)
+    return [made_up(problem, trial, rng) for trial in trials_of(problem, design)]

@@ -1,0 +1,140 @@
+"""Slow methods get fewer repeats, by rule."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from comparing import made_problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from absentia.experiment.comparison import _costs
+from absentia.experiment.comparison._costs import (
+    LAWS,
+    LONGEST,
+    Law,
+    Size,
+    expected,
+    expected_seconds,
+    thinned,
+)
+from absentia.experiment.comparison._design import Design, chosen_methods
+from absentia.experiment.comparison._strategies import BASELINES, SIMPLEST, USUAL
+
+TASKS = ["classes", "numbers", "labels", "completion"]
+
+
+def usual(task):
+    problem = made_problem(task)
+    names, left_out, completers = chosen_methods(problem, "auto")
+    return problem, Design(names, left_out=left_out, completers=completers)
+
+
+def sized(monkeypatch, n=300, features=1000, machines=1):
+    """As if problems were of that size."""
+    size = Size(n, 4, features, machines)
+    monkeypatch.setattr(Size, "of", classmethod(lambda cls, problem, share=0.8: size))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_there_is_a_law_for_every_usual_method(task):
+    assert set(USUAL[task]) <= set(LAWS[task])
+    small, large = Size(100, 3, 50, 1), Size(1000, 6, 5000, 4)
+    for method in USUAL[task]:
+        assert 0 < expected_seconds(method, task, small) < expected_seconds(method, task, large)
+
+
+def test_a_law_by_hand():
+    law = Law(0.5, 2.0, wide=0.1, base=0.05, many=0.5, views=1.0)
+    assert law.seconds(Size(600, 8, 2000, 4)) == pytest.approx(
+        0.05 + 0.5 * 4 * 2 * 2 + 0.1 * 2 * 4 * np.sqrt(2)
+    )
+    few, many = (
+        Law(0.0, wide=1.0, base=0.0, binned=True).seconds(Size(300, 4, 1000, 1, bins)) for bins in (2, 255)
+    )
+    assert many == pytest.approx(1.0)
+    assert few < many / 5
+
+
+def test_the_size_of_a_problem():
+    assert Size.of(made_problem("classes")) == Size(32, 3, 9, 1, Size.of(made_problem("classes")).bins)
+    assert Size.of(made_problem("labels")).machines == 2
+    assert Size.of(made_problem("completion")).n == 40
+
+
+def test_a_completer_beside_predictions_has_a_cost():
+    problem = made_problem("classes")
+    assert expected("cvkt", problem) == expected_seconds("cvkt", "completion", Size.of(problem))
+    assert expected("mkl", problem) == expected_seconds("mkl", "classes", Size.of(problem))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_fits_is_not_thinned(task):
+    problem, design = usual(task)
+    assert thinned(problem, design, 1e9) == replace(design, repeats_of={})
+
+
+def total(problem, design):
+    size = Size.of(problem)
+    folds = 1 if problem.task == "completion" else 5
+    return sum(
+        folds * design.repeats_for(m) * expected_seconds(m, problem.task, size) for m in design.methods
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(TASKS), st.lists(st.floats(0.1, 2000), min_size=2, max_size=4))
+def test_more_to_spend_is_never_fewer_repeats(task, budgets):
+    problem, design = usual(task)
+    before = None
+    for budget in sorted(budgets):
+        found = thinned(problem, design, budget)
+        assert found == thinned(problem, design, budget)
+        counts = {method: found.repeats_for(method) for method in found.methods}
+        assert set(counts) == set(design.methods)
+        assert min(counts.values()) >= 1
+        assert counts[SIMPLEST[task]] == design.repeats
+        assert total(problem, found) <= budget or all(
+            count == 1 for method, count in counts.items() if method != SIMPLEST[task]
+        )
+        assert before is None or all(counts[method] >= before[method] for method in counts)
+        before = counts
+
+
+def test_the_dearest_loses_first():
+    problem, design = usual("classes")
+    size = Size.of(problem)
+    cost = {m: expected_seconds(m, "classes", size) for m in design.methods}
+    found = thinned(problem, design, 0.95 * total(problem, design))
+    assert set(found.repeats_of) == {max(cost, key=cost.get)}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_takes_very_long_is_left_out_and_why(task, monkeypatch):
+    sized(monkeypatch, n=40_000, features=20_000)
+    problem, design = usual(task)
+    found = thinned(problem, design)
+    assert SIMPLEST[task] in found.methods
+    assert found.repeats_for(SIMPLEST[task]) == design.repeats
+    size = Size.of(problem)
+    for method in design.methods:
+        cost, patience = expected_seconds(method, task, size), 4 if method in BASELINES[task] else 1
+        assert (method in found.left_out) == (cost > patience * LONGEST and method != SIMPLEST[task]), (
+            method
+        )
+        if method in found.left_out:
+            assert (
+                found.left_out[method]
+                == f"would take about {round(cost)} CPU s a fit on data of this size; ask for it by name"
+            )
+    assert found.repeats_of_views == 1
+    assert set(found.completers) <= {"mean", "zero", "knn", "cvkt"}
+
+
+def test_baselines_are_not_dropped_lightly(monkeypatch):
+    monkeypatch.setitem(_costs.LAWS["classes"], "forest", Law(0.0, base=LONGEST + 1, wide=0.0))
+    monkeypatch.setitem(_costs.LAWS["classes"], "stacking", Law(0.0, base=LONGEST + 1, wide=0.0))
+    problem, design = usual("classes")
+    found = thinned(problem, design)
+    assert "forest" in found.methods
+    assert "stacking" in found.left_out
