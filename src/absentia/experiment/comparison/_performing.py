@@ -25,13 +25,17 @@ class Perform:
         _loaded.clear()
         _loaded[self.hash] = problem
 
-    def __call__(self, key: Mapping[str, Any]) -> dict[str, Any]:
+    def prepare(self, key: Mapping[str, Any]) -> None:
+        """Read the data, unless this process has."""
         if self.hash not in _loaded:
             _loaded.clear()
             problem = load_problem(Path(self.folder))
             if problem.hash != self.hash:
                 raise RuntimeError("the data in the folder have been replaced; give the command again")
             _loaded[self.hash] = problem
+
+    def __call__(self, key: Mapping[str, Any]) -> dict[str, Any]:
+        self.prepare(key)
         return perform(key, _loaded[self.hash])
 
 
