@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import median
 from typing import TYPE_CHECKING
 
 from absentia.app._terminal import err, out
@@ -49,14 +50,18 @@ class Watch:
         self.failed += not record.done
         if method in self.left:
             self.left.remove(method)
-        self.spent.setdefault(method, []).append(record.cost.get("wall") or 0.0)
+        seconds = record.cost.get("wall")
+        if seconds is not None:  # of those that died nobody knows
+            self.spent.setdefault(method, []).append(seconds)
         value = record.result.get("scores", {}).get(self.metric.name) if record.done else None
         if value is not None and record.trial["kind"] in ("predict", "complete"):
             self.scores.setdefault(method, []).append(float(value))
 
     def seconds_left(self) -> float:
         """By what the same methods took, and by their laws before any did."""
-        known = {name: sum(spent) / len(spent) for name, spent in self.spent.items()}
+        known = {
+            name: median(spent) for name, spent in self.spent.items()
+        }  # the first in a process are slow
         pace = 1.0
         if known:
             pace = sum(known.values()) / max(sum(self.guesses.get(name, 1.0) for name in known), 1e-9)

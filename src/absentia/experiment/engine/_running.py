@@ -127,6 +127,7 @@ class Pool:
     def _processes(self) -> Iterator[Executor]:
         from joblib.externals.loky import ProcessPoolExecutor
 
+        _begin_tracker()
         single = {f"{name}_NUM_THREADS": "1" for name in THREADS}
         executor = ProcessPoolExecutor(
             self.jobs, initializer=_end_with, initargs=(os.getpid(),), env=single
@@ -161,6 +162,14 @@ def _end_with(parent: int) -> None:
 
     if os.name == "posix":
         threading.Thread(target=watch, daemon=True).start()
+
+
+def _begin_tracker() -> None:
+    """Of semaphores: a process that comes with the first worker, and where it begins lets interrupts in."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()
 
 
 @contextmanager
