@@ -249,6 +249,17 @@ def test_one_value_changes_the_hash(kind):
     assert problem_of(one).hash == problem_of(one).hash
 
 
+def test_kernels_that_were_fitted_elsewhere_are_the_same_problem():
+    views, factors = made_views()
+    for y in (None, targets("classes", factors)):
+        makes = ViewKernels()
+        problem = problem_of(views, y, makes)
+        before = problem.hash
+        assert problem.kernels.shape == (40, 40)
+        makes.fit(views)
+        assert problem_of(views, y, makes).hash == problem.changed(views).hash == before
+
+
 # ------------------------------------------------------------------------------------------ what it tells
 
 
