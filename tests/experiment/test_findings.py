@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from findings import METRICS as MADE_METRICS
 
 from absentia.experiment import findings as public
 from absentia.experiment._findings import Difference, Findings, MethodRow, Metric, Span, Verdict
+from findings import METRICS as MADE_METRICS
 
 
 def made(**more):
@@ -26,7 +26,10 @@ def test_sizes_and_the_main_metric():
 def test_what_was_not_measured_is_empty():
     found = made()
     assert (found.completion, found.kernels, found.group_metric) == (None, None, None)
-    assert [len(x) for x in (found.patterns, found.views, found.curves, found.confusion, found.warnings, found.facts)] == [0] * 6
+    assert [
+        len(x)
+        for x in (found.patterns, found.views, found.curves, found.confusion, found.warnings, found.facts)
+    ] == [0] * 6
     row = MethodRow("forest", "words", False, left_out="takes features")
     assert (dict(row.scores), row.cpu, row.memory, row.done, row.errors) == ({}, None, None, 0, ())
     one = Difference("forest", 0.1, 0.0, 0.2, 0.01, 0.02, 0.0, 0.1, 0.9)

@@ -1,11 +1,11 @@
 """How it was done, in words."""
 
 import pytest
-from comparing import METHODS, made_design, made_problem, made_records
 
 from absentia.experiment.comparison._design import MECHANISMS
 from absentia.experiment.comparison._facts import HIDDEN, facts
 from absentia.experiment.comparison._summary import Summary
+from comparing import METHODS, made_design, made_problem, made_records
 
 
 def told(task, problem=None, **more):
@@ -29,7 +29,9 @@ def test_what_a_prediction_was_made_of():
 
 def test_what_completion_was_made_of():
     found = told("completion", hide=0.3, mechanism="mcar")
-    assert found["hidden"].startswith("30% of the observed cells, at random, 3 times; kernels are made of all samples")
+    assert found["hidden"].startswith(
+        "30% of the observed cells, at random, 3 times; kernels are made of all samples"
+    )
     assert not {"folds", "fewer repeats", "command"} & set(found)
     assert "McNemar" not in found["statistics"]
     assert set(HIDDEN) == set(MECHANISMS)

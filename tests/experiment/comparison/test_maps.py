@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from comparing import made_maps, made_problem
 
 from absentia import KernelViews, MeanFill, missingness
 from absentia.experiment.comparison._maps import NOTHING, SIDE, block_means, decoded, maps_of, picture_order
+from comparing import made_maps, made_problem
 
 
 @pytest.fixture(scope="module")

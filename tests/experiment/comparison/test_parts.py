@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from comparing import METHODS, made_design, made_problem, made_records, made_views, targets
 
 from absentia.experiment._findings import Metric
 from absentia.experiment.comparison._maps import decoded
@@ -12,6 +11,7 @@ from absentia.experiment.comparison._parts import TOP_PATTERNS, all_parts, folds
 from absentia.experiment.comparison._problem import problem_of
 from absentia.experiment.comparison._summary import Summary
 from absentia.experiment.engine import Record
+from comparing import METHODS, made_design, made_problem, made_records, made_views, targets
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 
@@ -24,8 +24,15 @@ def parts(problem, design, records):
 
 
 def test_folds_are_those_that_were_done_and_measured():
-    done = lambda repeat, fold, value: Record({"repeat": repeat, "fold": fold}, "done", {"scores": {"AUC": value}})
-    records = [done(1, 0, 0.5), done(0, 1, None), done(0, 0, 0.7), Record({"repeat": 2, "fold": 0}, "failed")]
+    done = lambda repeat, fold, value: Record(
+        {"repeat": repeat, "fold": fold}, "done", {"scores": {"AUC": value}}
+    )
+    records = [
+        done(1, 0, 0.5),
+        done(0, 1, None),
+        done(0, 0, 0.7),
+        Record({"repeat": 2, "fold": 0}, "failed"),
+    ]
     assert list(folds_of(records, "AUC").items()) == [((0, 0), 0.7), ((1, 0), 0.5)]
     assert folds_of(records, "accuracy") == {}
 
@@ -35,7 +42,9 @@ def test_spans_stay_where_scores_can_be():
     assert span(np.array([0.9, 1.0, 1.0]), share, 0.5).high == 1.0
     assert span(np.array([0.1, 0.5]), error, 0.5).low == 0.0
     assert span(np.array([0.1, -0.9]), Metric("R2", True, True, ""), 0.5).low < -1
-    assert span(np.array([-0.1, -0.2]), Metric("similarity", True, True, ""), 0.1).value == pytest.approx(-0.15)
+    assert span(np.array([-0.1, -0.2]), Metric("similarity", True, True, ""), 0.1).value == pytest.approx(
+        -0.15
+    )
     one = span(np.array([0.4]), share, 0.5, 0.1)
     assert one.value == pytest.approx(0.5)
     assert np.isnan([one.low, one.high]).all()
@@ -97,7 +106,13 @@ def test_patterns_in_words_and_many_of_them_together():
     for group in groups[:-1]:
         has = [name for name, there in zip(views.names, group.present, strict=True) if there]
         lacks = [name for name in views.names if name not in has]
-        words = "every view" if not lacks else f"only {has[0]}" if len(has) == 1 else "without " + ", ".join(lacks)
+        words = (
+            "every view"
+            if not lacks
+            else f"only {has[0]}"
+            if len(has) == 1
+            else "without " + ", ".join(lacks)
+        )
         assert group.words == words
     counts = [group.count for group in groups[:-1]]
     assert counts == sorted(counts, reverse=True)
@@ -106,7 +121,9 @@ def test_patterns_in_words_and_many_of_them_together():
 # ------------------------------------------------------------------------------------------------- by view
 
 
-@pytest.mark.parametrize(("task", "metric"), [("classes", "accuracy"), ("classes", "log-loss"), ("numbers", "RMSE")])
+@pytest.mark.parametrize(
+    ("task", "metric"), [("classes", "accuracy"), ("classes", "log-loss"), ("numbers", "RMSE")]
+)
 def test_a_view_is_worth_what_is_lost_without_it(task, metric):
     problem, design = made_problem(task), made_design(task, metric=metric)
     sign = 1 if metric == "accuracy" else -1
@@ -186,7 +203,11 @@ def test_confusion_counts_every_sample_once():
     for method in design.methods:
         table = found["confusion"][method]
         np.testing.assert_array_equal(table.sum(axis=1), np.bincount(problem.y))
-        first = [r for r in records if (r.trial["kind"], r.trial["method"], r.trial["repeat"]) == ("predict", method, 0)]
+        first = [
+            r
+            for r in records
+            if (r.trial["kind"], r.trial["method"], r.trial["repeat"]) == ("predict", method, 0)
+        ]
         hits = sum((np.array(r.result["predicted"]) == problem.y[r.result["test"]]).sum() for r in first)
         assert np.trace(table) == hits
     without = [r for r in records if not (r.trial["method"] == "linear" and r.trial["fold"] == 1)]

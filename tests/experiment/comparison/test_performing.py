@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from comparing import METHODS, made_design, made_problem, trials_of
 
 from absentia import KernelViews, missingness
 from absentia.experiment.comparison import _performing as performing
@@ -10,6 +9,7 @@ from absentia.experiment.comparison._design import as_completion, kept_cells, sp
 from absentia.experiment.comparison._measures import METRICS
 from absentia.experiment.comparison._performing import Perform, perform
 from absentia.experiment.comparison._problem import Problem
+from comparing import METHODS, made_design, made_problem, trials_of
 
 # samples that have one view alone have none without it, which the engine, which runs trials, does not repeat
 pytestmark = pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
@@ -17,8 +17,12 @@ PREDICTIONS = ["classes", "numbers", "labels"]
 
 
 def trial(problem, kind, method, **more):
-    design = made_design(problem.task, rates=(0.2,), completers=("mean",) if problem.task != "completion" else ())
-    found = [t.key for t in trials_of(problem, design) if t.key["kind"] == kind and t.key["method"] == method]
+    design = made_design(
+        problem.task, rates=(0.2,), completers=("mean",) if problem.task != "completion" else ()
+    )
+    found = [
+        t.key for t in trials_of(problem, design) if t.key["kind"] == kind and t.key["method"] == method
+    ]
     return next(key for key in found if all(key[name] == value for name, value in more.items()))
 
 
@@ -114,13 +118,15 @@ def test_the_truth_of_hidden_cells_changes_no_completion(method, monkeypatch):
         K[v] *= np.outer(factor, factor)
     other = problem.changed(KernelViews.from_dense(K, ids=problem.data.ids, names=problem.data.names))
     seen = []
-    monkeypatch.setattr(performing, "completion_scores", lambda truth, completed, cells: seen.append(completed) or {"": {}})
+    monkeypatch.setattr(
+        performing, "completion_scores", lambda truth, completed, cells: seen.append(completed) or {"": {}}
+    )
     monkeypatch.setattr(performing, "maps_of", lambda *parts: {})
     key = trial(problem, "complete", "mean", repeat=0) | {"method": method}
     for one in (problem, other):
         perform(key, one)
     np.testing.assert_array_equal(seen[0].to_dense(), seen[1].to_dense())
-    assert (K != problem.data.to_dense()).any()
+    assert (problem.data.to_dense() != K).any()
 
 
 def test_what_is_chosen_is_chosen_inside_the_fold(monkeypatch):
@@ -215,14 +221,16 @@ def test_nothing_to_hide_is_an_error():
     alone = np.zeros((40, 3), bool)
     alone[np.arange(40), np.arange(40) % 3] = True
     views = made_problem("completion", rate=0.0).data.hide(alone)
-    with pytest.raises(ValueError, match="can go|no cell could be hidden"):
+    with pytest.raises(ValueError, match=r"can go|no cell could be hidden"):
         perform(trial(problem, "complete", "mean", repeat=0), problem.changed(views))
 
 
 def test_what_is_no_number_is_an_error(monkeypatch):
     problem, real = made_problem("numbers"), performing.fit
     monkeypatch.setattr(
-        performing, "fit", lambda *given: real(*given)._replace(predict=lambda rows: np.full(len(rows), np.nan))
+        performing,
+        "fit",
+        lambda *given: real(*given)._replace(predict=lambda rows: np.full(len(rows), np.nan)),
     )
     with pytest.raises(ValueError, match="predicted what is no number"):
         perform(trial(problem, "predict", "ridge-zero", repeat=0, fold=0), problem)

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from comparing import made_problem, made_views, targets
 
 from absentia import AbsenceWarning, ViewKernels, Views
 from absentia.core import packed
 from absentia.experiment.comparison._problem import FILE, labelled, load_problem, problem_of
 from absentia.files import FileError, write_state
+from comparing import made_problem, made_views, targets
 
 
 @pytest.fixture(scope="module")

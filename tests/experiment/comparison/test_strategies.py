@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from comparing import METHODS, made_problem
 from sklearn.exceptions import NotFittedError
 
 from absentia import Views
@@ -18,6 +17,7 @@ from absentia.experiment.comparison._strategies import (
     strategy,
 )
 from absentia.methods import catalogue
+from comparing import METHODS, made_problem
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 
@@ -37,7 +37,9 @@ def test_the_usual_methods_are_there(task):
         assert how.baseline == (name in BASELINES[task])
         assert all(isinstance(text, str) for text in how.parameters.values())
         with pytest.raises((NotFittedError, AttributeError, ValueError)):
-            how.estimator.predict(problem.data) if task != "completion" else how.estimator.transform(problem.kernels)
+            how.estimator.predict(problem.data) if task != "completion" else how.estimator.transform(
+                problem.kernels
+            )
 
 
 def test_an_unknown_name_is_refused_with_a_hint():
@@ -64,7 +66,9 @@ def test_kernels_of_the_problem_reach_the_methods():
 
 def test_what_a_method_hangs_on():
     problem = made_problem("classes")
-    modules = {name: strategy(name, problem).modules for name in ("average", "cvkt-svm", "mean-svm", "auto")}
+    modules = {
+        name: strategy(name, problem).modules for name in ("average", "cvkt-svm", "mean-svm", "auto")
+    }
     assert any("cvkt" in module for module in modules["cvkt-svm"])
     assert not any("cvkt" in module for module in modules["mean-svm"])
     assert set(modules["cvkt-svm"]) <= set(modules["auto"])
@@ -105,7 +109,7 @@ def test_what_is_fitted_speaks_of_new_samples(task, kind):
         else:
             chances = np.asarray(found.chances(rows))
             assert chances.shape == (10, 2)
-            assert ((0 <= chances) & (chances <= 1)).all()
+            assert ((chances >= 0) & (chances <= 1)).all()
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -124,6 +128,8 @@ def test_all_samples_give_the_model_to_use(task):
 def test_the_model_to_use_learned_the_labels_that_came():
     rng = np.random.default_rng(0)
     y = np.array([7, 3])[np.arange(40) % 2]
-    views = Views.from_dict({"a": rng.normal(size=(40, 2)) + 5 * (y == 7)[:, None], "b": rng.normal(size=(40, 2))})
+    views = Views.from_dict(
+        {"a": rng.normal(size=(40, 2)) + 5 * (y == 7)[:, None], "b": rng.normal(size=(40, 2))}
+    )
     model = fitted_to_all(problem_of(views, y), "linear")
     assert (model.predict(views) == y).mean() > 0.9

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from comparing import METHODS, made_design, made_problem, made_up
 
 from absentia.experiment.comparison._design import Design
 from absentia.experiment.comparison._problem import FILE
 from absentia.experiment.comparison._study import Outstanding, Study, _settled, open_study
 from absentia.experiment.engine import Limits, Pool, Record
 from absentia.files import FileError
+from comparing import METHODS, made_design, made_problem, made_up
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 
@@ -90,7 +90,9 @@ def test_what_is_run_again(status, before, limits, retry, settled):
 def test_expected_seconds_add_up(tmp_path):
     study = small("classes", tmp_path)
     whole = study.expected_seconds(study.trials)
-    assert whole == pytest.approx(study.expected_seconds(study.trials[:7]) + study.expected_seconds(study.trials[7:]))
+    assert whole == pytest.approx(
+        study.expected_seconds(study.trials[:7]) + study.expected_seconds(study.trials[7:])
+    )
     assert whole > 0
 
 
@@ -173,13 +175,21 @@ def test_the_same_again_has_the_same_records(tmp_path):
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_findings_of_what_is_there(task, share, tmp_path):
     beside = () if task == "completion" else ("mean", "zero")
-    study = small(task, tmp_path, rates=(0.1, 0.2), completers=beside, repeats_of={METHODS[task][1]: 1}, remarks=("note",))
+    study = small(
+        task,
+        tmp_path,
+        rates=(0.1, 0.2),
+        completers=beside,
+        repeats_of={METHODS[task][1]: 1},
+        remarks=("note",),
+    )
     filled(study, share)
     found = study.findings()
     assert (found.done, found.wanted) == (len(study.records.hashes()), len(study.trials))
     assert found.warnings == ("note",)
     assert {row.method: row.wanted for row in found.rows} == {
-        method: (1 if task == "completion" else 3) * (1 if method == METHODS[task][1] else 3) for method in METHODS[task]
+        method: (1 if task == "completion" else 3) * (1 if method == METHODS[task][1] else 3)
+        for method in METHODS[task]
     }
     if beside and share == 1:
         assert {row.method for row in found.completion.rows} == set(beside)
@@ -204,6 +214,8 @@ def test_records_that_are_damaged_are_run_again(tmp_path):
 def test_records_of_other_questions_are_not_counted(tmp_path):
     study = small("completion", tmp_path)
     filled(study)
-    fewer = Study(study.problem, replace(study.design, methods=METHODS["completion"][:2], repeats=2), tmp_path)
+    fewer = Study(
+        study.problem, replace(study.design, methods=METHODS["completion"][:2], repeats=2), tmp_path
+    )
     found = fewer.findings()
     assert (found.done, len(found.rows)) == (4, 2)

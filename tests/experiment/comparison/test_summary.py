@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from comparing import METHODS, made_design, made_problem, made_records, trials_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from absentia.experiment.comparison._measures import METRICS
 from absentia.experiment.comparison._strategies import SIMPLEST
 from absentia.experiment.comparison._summary import Summary
 from absentia.experiment.engine import Record
+from comparing import METHODS, made_design, made_problem, made_records, trials_of
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 
@@ -77,7 +77,13 @@ def test_scores_are_means_of_folds_with_their_interval(task):
 
 @pytest.mark.parametrize(
     ("task", "metric"),
-    [("classes", "accuracy"), ("classes", "log-loss"), ("numbers", "RMSE"), ("completion", "ARE"), ("completion", "similarity")],
+    [
+        ("classes", "accuracy"),
+        ("classes", "log-loss"),
+        ("numbers", "RMSE"),
+        ("completion", "ARE"),
+        ("completion", "similarity"),
+    ],
 )
 def test_differences_are_positive_where_a_method_is_better(task, metric):
     problem, design = made_problem(task), made_design(task, metric=metric)
@@ -87,7 +93,11 @@ def test_differences_are_positive_where_a_method_is_better(task, metric):
     noise = {key: 0.01 * rng.normal() for key in np.ndindex(3, 3, 3)}
 
     def value(method, repeat, fold):
-        level = {simplest: 0.5, good: 0.6, bad: 0.4}[method] if higher else {simplest: 0.5, good: 0.4, bad: 0.6}[method]
+        level = (
+            {simplest: 0.5, good: 0.6, bad: 0.4}[method]
+            if higher
+            else {simplest: 0.5, good: 0.4, bad: 0.6}[method]
+        )
         return level + noise[METHODS[task].index(method), repeat, fold]
 
     found = summed(problem, design, scored(problem, design, value)).findings()
@@ -102,7 +112,9 @@ def test_differences_are_positive_where_a_method_is_better(task, metric):
     for one in found.differences:
         assert one.low <= one.mean <= one.high
         assert one.worse + one.same + one.better == pytest.approx(1)
-    np.testing.assert_allclose([one.adjusted for one in found.differences], statistics.holm([one.p for one in found.differences]))
+    np.testing.assert_allclose(
+        [one.adjusted for one in found.differences], statistics.holm([one.p for one in found.differences])
+    )
     assert (found.verdict.winner, found.verdict.best) == (good, good)
 
 
@@ -134,7 +146,9 @@ def test_a_thinned_method_is_shown_by_the_folds_that_it_shares(task):
 
 def test_folds_that_the_simplest_failed_on_are_nobody_elses_gain():
     problem, design = made_problem("classes"), made_design("classes")
-    value = lambda m, repeat, fold: None if m == "average" and fold == 0 else 0.5 + 0.2 * (fold == 0) + 0.01 * (m == "linear")
+    value = lambda m, repeat, fold: (
+        None if m == "average" and fold == 0 else 0.5 + 0.2 * (fold == 0) + 0.01 * (m == "linear")
+    )
     found = summed(problem, design, scored(problem, design, value)).findings()
     rows = by_method(found)
     scores = {m: rows[m].scores["balanced accuracy"].value for m in rows}
@@ -189,7 +203,9 @@ def with_predictions(problem, design, right):
 
 def test_every_sample_counts_once_in_mcnemar():
     problem, design = made_problem("classes"), made_design("classes")
-    right = lambda m, repeat, i: {"average": i >= 10, "linear": i < 30, "mean-svm": i >= 10 or repeat == 0}[m]
+    right = lambda m, repeat, i: {"average": i >= 10, "linear": i < 30, "mean-svm": i >= 10 or repeat == 0}[
+        m
+    ]
     found = summed(problem, design, with_predictions(problem, design, right)).findings()
     own = {one.method: one for one in found.differences}
     assert (own["linear"].wins, own["linear"].losses) == (10, 10)
@@ -256,7 +272,9 @@ def test_any_part_of_the_records_makes_findings(task, data):
         assert one.adjusted >= one.p
         rows = by_method(found)
         sign = 1 if found.metric.higher else -1
-        gap = rows[one.method].scores[found.metric.name].value - rows[SIMPLEST[task]].scores[found.metric.name].value
+        gap = (
+            rows[one.method].scores[found.metric.name].value
+            - rows[SIMPLEST[task]].scores[found.metric.name].value
+        )
         assert sign * gap == pytest.approx(one.mean, abs=1e-9) or found.metric.higher  # clipped at 1
     assert sum(group.count for group in found.patterns) in (0, len(problem.data))
-

@@ -7,7 +7,6 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from comparing import made_problem
 
 import absentia
 from absentia import ViewKernels, datasets
@@ -16,6 +15,7 @@ from absentia.experiment.comparison._problem import problem_of
 from absentia.experiment.comparison._strategies import FAMILY, USUAL
 from absentia.experiment.comparison._usage import commands, scripts
 from absentia.methods import catalogue
+from comparing import made_problem
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 
@@ -41,9 +41,22 @@ def test_lines_are_few_and_import_what_they_use(task, kind):
         lines = script.splitlines()
         assert len(lines) <= 12, name
         assert max(map(len, lines)) <= 120, name
-        known = {alias.asname or alias.name for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
-        made = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        known = {
+            alias.asname or alias.name
+            for node in tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        made = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        used = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
         assert used <= known | made, name
         assert known - {"pd"} <= used | {"absentia"}, name
         for node in tree.body:
@@ -69,7 +82,9 @@ def test_the_price_is_chosen_for_machines_alone():
     found = all_scripts(made_problem("classes"))
     searched = {name for name, script in found.items() if "GridSearchCV" in script}
     assert searched == {"average", "mkl", "amkl-convex", "amkl-iterative", "amkl-penalized"}
-    assert not any("GridSearchCV" in s for t in ("numbers", "labels") for s in all_scripts(made_problem(t)).values())
+    assert not any(
+        "GridSearchCV" in s for t in ("numbers", "labels") for s in all_scripts(made_problem(t)).values()
+    )
 
 
 def test_a_script_by_heart():
@@ -164,7 +179,12 @@ def cohort_problem(cohort, task, data):
     ("task", "name"),
     [
         pytest.param(task, name, marks=[] if name in quick else pytest.mark.slow)
-        for task, quick in {"classes": ["linear"], "numbers": ["ridge-zero"], "labels": ["linear"], "completion": ["mean"]}.items()
+        for task, quick in {
+            "classes": ["linear"],
+            "numbers": ["ridge-zero"],
+            "labels": ["linear"],
+            "completion": ["mean"],
+        }.items()
         for name in USUAL[task]
     ],
 )
@@ -184,7 +204,12 @@ def test_every_script_runs(task, name, cohort, tmp_path, monkeypatch):
 @pytest.mark.parametrize("task", TASKS)
 def test_scripts_of_kernels_run(task, cohort, tmp_path, monkeypatch):
     problem = cohort_problem(cohort, task, "kernels.npz")
-    names = {"classes": ["average", "cvkt-svm"], "numbers": ["ridge-zero"], "labels": ["average", "pma-cvkt"], "completion": ["cvkt"]}
+    names = {
+        "classes": ["average", "cvkt-svm"],
+        "numbers": ["ridge-zero"],
+        "labels": ["average", "pma-cvkt"],
+        "completion": ["cvkt"],
+    }
     for name, script in scripts(problem, Design(tuple(names[task]))).items():
         assert "precomputed" in script or name in ("average", "cvkt")
         ran(script, cohort, task, "kernels.npz", tmp_path, monkeypatch)

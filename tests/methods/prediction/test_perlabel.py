@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from comparing import made_problem, made_views, targets
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import absentia
 from absentia import AverageKernelSVC, JoinedClassifier, PerLabel, ViewKernels
 from absentia.methods.prediction import _perlabel as perlabel
+from comparing import made_problem, made_views, targets
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +37,15 @@ def test_kernels_and_features_say_the_same(data, name):
     Y = np.nan_to_num(Y)
     makes = ViewKernels()
     kernels = makes.fit_transform(views)
-    of_views, of_kernels = PerLabel(name).fit(views, Y), PerLabel(name, kernel="precomputed").fit(kernels, Y)
+    of_views, of_kernels = (
+        PerLabel(name).fit(views, Y),
+        PerLabel(name, kernel="precomputed").fit(kernels, Y),
+    )
     np.testing.assert_allclose(of_kernels.predict_proba(kernels), of_views.predict_proba(views), atol=1e-3)
     rows = kernels[np.ix_(np.arange(5), np.arange(60))]
-    np.testing.assert_allclose(of_kernels.predict_proba(rows), of_kernels.predict_proba(kernels)[:5], atol=1e-9)
+    np.testing.assert_allclose(
+        of_kernels.predict_proba(rows), of_kernels.predict_proba(kernels)[:5], atol=1e-9
+    )
 
 
 def test_what_is_unknown_teaches_nothing(data):
@@ -53,7 +58,9 @@ def test_what_is_unknown_teaches_nothing(data):
 
 def test_too_few_to_learn_from_is_how_frequent_it_is(data):
     views, Y = data
-    few = np.column_stack([Y[:, 0], np.r_[1.0, 1.0, np.zeros(18), np.full(40, np.nan)], np.full(60, np.nan)])
+    few = np.column_stack(
+        [Y[:, 0], np.r_[1.0, 1.0, np.zeros(18), np.full(40, np.nan)], np.full(60, np.nan)]
+    )
     chances = PerLabel("linear").fit(views, few).predict_proba(views)
     assert set(chances[:, 1]) == {0.1}
     assert set(chances[:, 2]) == {0.5}
@@ -63,7 +70,9 @@ def test_too_few_to_learn_from_is_how_frequent_it_is(data):
 def test_the_price_of_machines_is_chosen_where_labels_are_known(data, monkeypatch):
     views, Y = data
     seen = []
-    monkeypatch.setattr(perlabel, "best_price", lambda machine, K, y, weight: seen.append((len(K), y.sum())) or 30.0)
+    monkeypatch.setattr(
+        perlabel, "best_price", lambda machine, K, y, weight: seen.append((len(K), y.sum())) or 30.0
+    )
     found = PerLabel("average").fit(views, Y)
     assert [one.model.classifier.C for one in found.labels_] == [30.0, 30.0]
     assert seen == [((~np.isnan(column)).sum(), np.nansum(column)) for column in Y.T]
@@ -87,7 +96,9 @@ def test_other_kernels_are_made_if_they_are_given(data):
     found = PerLabel("average", kernel=ViewKernels("linear")).fit(views, Y)
     assert found.labels_[0].model.kernels.kernel == "linear"
     assert PerLabel("mean-svm", kernel="linear")._made(views).kernel == "linear"
-    assert PerLabel("cvkt-linear", kernel="rbf")._made(views).kernel == "linear"  # what makes it this method
+    assert (
+        PerLabel("cvkt-linear", kernel="rbf")._made(views).kernel == "linear"
+    )  # what makes it this method
 
 
 @pytest.mark.parametrize("name", ["average", "linear"])

@@ -54,7 +54,7 @@ class Problem:
     def hash(self) -> str:
         """The same for the same content, whichever of its arrays are one in memory."""
         state = packed(self)
-        contents = {number: content_hash(Packed(None, {"": array})) for number, array in state.arrays.items()}
+        contents = {number: content_hash(Packed(None, {"": one})) for number, one in state.arrays.items()}
         return content_hash(Packed(_resolved(state.tree, contents)))
 
     @cached_property
