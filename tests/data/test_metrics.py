@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from absentia import KernelViews, metrics
-from absentia.data.metrics import are, ca_error, frobenius_error, structural_similarity
+from absentia.data.metrics import are, ca_error, frobenius_error, similarity_of_rows, structural_similarity
 from reference.structural_similarity import structural_similarity as slow_structural_similarity
 
 
@@ -280,3 +280,39 @@ def test_fillings_reproduce_the_published_table(simulated, filling, measure, a):
     completed = fill(truth, observed, np.mean if filling == "mean" else lambda block: 0.0)
     found = MEASURES[measure](truth, completed, observed)
     assert f"{found:.3f}" == f"{TABLE_2[filling][measure][a - 1]:.3f}"
+
+
+# rows
+
+
+def test_all_rows_are_as_similar_as_the_kernel(rng):
+    K, K_hat = rng.random((2, 12, 12))
+    assert similarity_of_rows(K, K_hat) == pytest.approx(structural_similarity(K, K_hat))
+    assert similarity_of_rows(K, K_hat, data_range=5.0) == pytest.approx(
+        structural_similarity(K, K_hat, data_range=5.0)
+    )
+
+
+@pytest.mark.parametrize(("n_rows", "window"), [(3, 3), (4, 3), (5, 5), (6, 5), (7, 7), (9, 7)])
+def test_few_rows_have_a_smaller_window(rng, n_rows, window):
+    K, K_hat = rng.random((2, n_rows, 15))
+    squares = []
+    for i in range(n_rows - window + 1):
+        for j in range(15 - window + 1):
+            a, b = (X[i : i + window, j : j + window] for X in (K, K_hat))
+            cov = np.cov(a.ravel(), b.ravel())
+            luminance = (2 * a.mean() * b.mean() + 4e-4) / (a.mean() ** 2 + b.mean() ** 2 + 4e-4)
+            squares.append(luminance * (2 * cov[0, 1] + 36e-4) / (cov[0, 0] + cov[1, 1] + 36e-4))
+    assert similarity_of_rows(K, K_hat) == pytest.approx(np.mean(squares))
+
+
+@pytest.mark.parametrize("shape", [(2, 9), (9, 2), (0, 9), (1, 1)])
+def test_too_few_rows_or_columns_have_no_similarity(shape):
+    assert np.isnan(similarity_of_rows(np.ones(shape), np.ones(shape)))
+
+
+def test_rows_must_be_the_same():
+    with pytest.raises(ValueError, match="pass the same rows of both"):
+        similarity_of_rows(np.ones((4, 9)), np.ones((5, 9)))
+    with pytest.raises(ValueError, match="pass the same rows of both"):
+        similarity_of_rows(np.ones(9), np.ones(9))

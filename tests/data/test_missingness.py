@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
-from absentia.data.missingness import exclusive, fixed_per_sample, fixed_per_view, mar, mcar, mnar
+from absentia.data.missingness import exclusive, fixed_per_sample, fixed_per_view, mar, mcar, mnar, own
 
 unhurried = settings(deadline=None)
 shapes = array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=7)
@@ -413,3 +413,63 @@ def test_a_constant_score_hides_uniformly():
 def test_scores_are_checked(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# own patterns
+
+
+@unhurried
+@given(masks, rates, seeds, st.booleans())
+def test_own_hides_the_exact_number_of_cells_or_says_how_many_can_go(observed, rate, seed, allow_empty):
+    lacking = ~observed.all(axis=0)
+    wanted = round(rate * observed[:, lacking].sum())
+    keep, said = None, ""
+    try:
+        keep = own(observed, rate, random_state=seed, allow_empty=allow_empty)
+    except ValueError as error:
+        said = str(error)
+    if keep is None:
+        assert f"asked to hide {wanted} observed cells" in said
+        assert "lower rate" in said
+        return
+    assert not (keep & ~observed).any()
+    assert (observed & ~keep).sum() == wanted
+    np.testing.assert_array_equal(keep[:, ~lacking], observed[:, ~lacking])  # what everybody has stays
+    if not allow_empty:
+        assert keep.any(axis=1)[observed.any(axis=1)].all()
+
+
+def test_own_hides_together_what_is_absent_together():
+    observed = np.ones((200, 4), dtype=bool)
+    observed[:60, 2:] = False
+    observed[60:80, 1] = False
+    keep = own(observed, 0.4, random_state=0)
+    assert (keep[:, 2] != keep[:, 3]).sum() <= 1  # but for the last sample
+    assert keep[:, 0].all()
+
+
+def test_own_hides_views_as_often_as_they_are_absent():
+    observed = np.ones((4000, 3), dtype=bool)
+    observed[:1200, 1] = False
+    observed[1200:1600, 2] = False
+    hidden = (observed & ~own(observed, 0.1, random_state=0)).sum(axis=0)
+    assert hidden[0] == 0
+    assert hidden[1] / hidden[2] == pytest.approx(3 * 2800 / 3600, rel=0.25)  # of those that still have it
+
+
+def test_own_is_drawn_by_the_seed():
+    observed = mcar((50, 4), 0.3, random_state=0)
+    one, same, other = (own(observed, 0.2, random_state=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+
+
+def test_own_leaves_the_last_view_unless_it_may_go():
+    observed = np.array([[True, False], [False, True]] * 10)
+    with pytest.raises(ValueError, match=r"asked to hide 10 observed cells .* but only 0 can go"):
+        own(observed, 0.5, random_state=0)
+    assert own(observed, 0.5, random_state=0, allow_empty=True).sum() == 10
+
+
+def test_own_hides_nothing_where_nothing_is_absent():
+    np.testing.assert_array_equal(own((5, 3), 0.5, random_state=0), np.ones((5, 3), bool))

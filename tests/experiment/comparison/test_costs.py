@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from comparing import made_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from absentia.experiment.comparison._costs import (
 )
 from absentia.experiment.comparison._design import Design, chosen_methods
 from absentia.experiment.comparison._strategies import BASELINES, SIMPLEST, USUAL
+from comparing import made_problem
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from comparing import METHODS, made_design, made_problem, made_views, targets, trials_of
 
 from absentia import ViewKernels
 from absentia.experiment.comparison._design import (
@@ -24,6 +23,7 @@ from absentia.experiment.comparison._design import (
 from absentia.experiment.comparison._problem import Problem, problem_of
 from absentia.experiment.comparison._strategies import SIMPLEST, USUAL
 from absentia.files import FileError
+from comparing import METHODS, made_design, made_problem, made_views, targets, trials_of
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 

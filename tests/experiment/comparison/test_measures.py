@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from comparing import made_problem
 from sklearn import metrics as sk
 
 from absentia import MeanFill, missingness
@@ -17,6 +16,7 @@ from absentia.experiment.comparison._measures import (
     prior_scores,
     scores,
 )
+from comparing import made_problem
 
 
 def test_the_main_metric_comes_first():

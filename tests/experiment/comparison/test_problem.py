@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from comparing import made_problem, made_views, targets
 
 from absentia import AbsenceWarning, ViewKernels, Views
 from absentia.core import packed
 from absentia.experiment.comparison._problem import FILE, labelled, load_problem, problem_of
 from absentia.files import FileError, write_state
+from comparing import made_problem, made_views, targets
 
 
 @pytest.fixture(scope="module")
@@ -247,6 +247,17 @@ def test_one_value_changes_the_hash(kind):
         one, other = (ViewKernels("linear").fit_transform(views) for views in (one, other))
     assert problem_of(one).hash != problem_of(other).hash
     assert problem_of(one).hash == problem_of(one).hash
+
+
+def test_kernels_that_were_fitted_elsewhere_are_the_same_problem():
+    views, factors = made_views()
+    for y in (None, targets("classes", factors)):
+        makes = ViewKernels()
+        problem = problem_of(views, y, makes)
+        before = problem.hash
+        assert problem.kernels.shape == (40, 40)
+        makes.fit(views)
+        assert problem_of(views, y, makes).hash == problem.changed(views).hash == before
 
 
 # ------------------------------------------------------------------------------------------ what it tells

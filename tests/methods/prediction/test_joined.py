@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 
 import absentia
 from absentia import JoinedClassifier, JoinedRegressor, Views, datasets, missingness
-from absentia.methods.prediction._joined import places
+from absentia.methods.prediction._joined import bins, places
 
 CLASSIFIERS = {
     "forest": JoinedClassifier(n_trees=10),
@@ -220,3 +220,45 @@ def test_models_from_a_file_say_the_same_in_another_process(data, tmp_path, requ
     subprocess.run(call, check=True, capture_output=True)
     for path, numbers in wanted.items():
         np.testing.assert_array_equal(np.load(path + ".npy"), numbers)
+
+
+# bins
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted"),
+    [
+        (np.zeros((5, 2)), 2),  # scikit-learn takes no fewer
+        (np.array([[0.0], [1.0], [2.0], [1.0]]), 3),
+        (np.array([[0.0, 5.0], [1.0, np.nan], [np.nan, np.nan], [2.0, np.nan]]), 3),
+        (np.full((4, 1), np.nan), 2),
+        (np.arange(300.0)[:, None], 255),
+        (np.zeros((3, 0)), 2),
+    ],
+)
+def test_bins_are_as_many_as_the_values_of_a_column(table, wanted):
+    assert bins(table) == wanted
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_needless_bins_change_nothing(monkeypatch, weighted):
+    from absentia.methods.prediction import _joined
+
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(2.0, (80, 6)).astype(float)
+    counts[rng.random((80, 6)) < 0.2] = np.nan
+    views = Views.from_dict({"counts": np.where(np.isnan(counts).all(axis=1)[:, None], 0, counts)})
+    y = (np.nan_to_num(counts)[:, 0] + rng.normal(size=80) > 2).astype(int)
+    weight = rng.uniform(0.5, 2, 80) if weighted else None
+    fitted = lambda: JoinedClassifier("boosting", n_trees=8).fit(views, y, sample_weight=weight)
+    few = fitted().predict_proba(views)
+    monkeypatch.setattr(_joined, "bins", lambda table: 255)
+    np.testing.assert_allclose(fitted().predict_proba(views), few, atol=1e-12)
+
+
+def test_equal_weights_are_none():
+    """Whatever they are: leaves and their values go by shares of the weight."""
+    views, y = digits(60)
+    fitted = JoinedRegressor("boosting", n_trees=5).fit(views, y)
+    same = JoinedRegressor("boosting", n_trees=5).fit(views, y, sample_weight=np.ones(60))
+    np.testing.assert_array_equal(fitted.predict(views), same.predict(views))

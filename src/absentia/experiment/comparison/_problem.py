@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from absentia.core import Array, Packed, kept, packed, unpacked, warn
 from absentia.data import (
@@ -53,7 +54,7 @@ class Problem:
     def hash(self) -> str:
         """The same for the same content, whichever of its arrays are one in memory."""
         state = packed(self)
-        contents = {number: content_hash(Packed(None, {"": array})) for number, array in state.arrays.items()}
+        contents = {number: content_hash(Packed(None, {"": one})) for number, one in state.arrays.items()}
         return content_hash(Packed(_resolved(state.tree, contents)))
 
     @cached_property
@@ -76,7 +77,7 @@ class Problem:
     @cached_property
     def kernels(self) -> KernelViews:
         """Of all samples."""
-        return self.kernel.fit_transform(self.data) if self.takes_features else self.data
+        return clone(self.kernel).fit_transform(self.data) if self.takes_features else self.data
 
     def part(self, rows: Array, columns: Array) -> Any:
         """Samples `rows`, of kernels against `columns`."""
@@ -134,7 +135,7 @@ def problem_of(data: Any, y: Any = None, kernel: Any = "rbf") -> Problem:
         data = Views.from_dict(data)
     if not isinstance(data, Views | KernelViews):
         raise TypeError(f"Views, KernelViews or a dict of tables is wanted, not {type(data).__name__}")
-    makes = kernel if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+    makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
     seen = data.observed.any(axis=1)
     if y is None:
         return Problem(_among(data, np.flatnonzero(seen)), "completion", None, (), makes)
@@ -150,7 +151,7 @@ def labelled(
     data: Any, values: Array, makes: ViewKernels, names: tuple[str, ...] = (), task: Task | None = None
 ) -> Problem:
     """Samples that all have a view and a label; classes that are too small for folds are left out."""
-    task = task or _task(values)
+    makes, task = clone(makes), task or _task(values)
     if task == "labels":
         names = names or tuple(f"label{j}" for j in range(values.shape[1]))
         Y = np.column_stack([_numbers(column, name) for name, column in zip(names, values.T, strict=True)])

@@ -29,9 +29,9 @@ from absentia.files import FileError
 QUESTION = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
 CHANGED = {
     "data": "the data are others",
+    "seed": "the seed is another",
     "version": "the method is another version",
     "parameters": "the parameters are others",
-    "seed": "the seed is another",
     "split": "the folds are others",
 }
 
@@ -52,7 +52,8 @@ class Outstanding:
         reasons = [
             f"{count} because {why}" if why != "new" else f"{count} new" for why, count in self.why.items()
         ]
-        return words + (f" ({', '.join(reasons)})" if self.reused or set(self.why) - {"new"} else "")
+        told = self.reused or set(self.why) - {"new"}
+        return f"{words} ({', '.join(reasons)})" if reasons and told else words
 
 
 class Study:

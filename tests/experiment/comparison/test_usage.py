@@ -1,0 +1,215 @@
+"""The lines that are shown run as they stand."""
+
+import ast
+import shlex
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import absentia
+from absentia import ViewKernels, datasets
+from absentia.experiment.comparison._design import Design, chosen_methods
+from absentia.experiment.comparison._problem import problem_of
+from absentia.experiment.comparison._strategies import FAMILY, USUAL
+from absentia.experiment.comparison._usage import commands, scripts
+from absentia.methods import catalogue
+from comparing import made_problem
+
+TASKS = ["classes", "numbers", "labels", "completion"]
+
+
+def all_scripts(problem):
+    names, _, _ = chosen_methods(problem, "auto")
+    return scripts(problem, Design(names))
+
+
+# ------------------------------------------------------------------------------------------------- scripts
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("kind", ["features", "kernels", "linear"])
+def test_lines_are_few_and_import_what_they_use(task, kind):
+    problem = made_problem(task)
+    if kind == "kernels":
+        problem = problem.changed(problem.kernels)
+    if kind == "linear":
+        problem = type(problem)(problem.data, task, problem.y, problem.classes, ViewKernels("linear"))
+    for name, script in all_scripts(problem).items():
+        tree = ast.parse(script)
+        lines = script.splitlines()
+        assert len(lines) <= 12, name
+        assert max(map(len, lines)) <= 120, name
+        known = {
+            alias.asname or alias.name
+            for node in tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        made = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        used = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        assert used <= known | made, name
+        assert known - {"pd"} <= used | {"absentia"}, name
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and node.module == "absentia":
+                assert all(hasattr(absentia, alias.name) for alias in node.names)
+        assert ("ViewKernels" in script) == makes_kernels(name, task, kind), name
+
+
+def makes_kernels(name, task, kind):
+    """Whether a script says how kernels are made: where a step makes them, or they are not the usual ones."""
+    if kind == "kernels":
+        return False
+    if task == "completion" or name in ("pma", "pma-cvkt"):
+        return True
+    entry = catalogue.find(name, FAMILY[task])
+    if task != "labels" and entry.takes == "kernels":
+        return True
+    has = task == "labels" or hasattr(entry.make(), "kernel")
+    return kind == "linear" and has
+
+
+def test_the_price_is_chosen_for_machines_alone():
+    found = all_scripts(made_problem("classes"))
+    searched = {name for name, script in found.items() if "GridSearchCV" in script}
+    assert searched == {"average", "mkl", "amkl-convex", "amkl-iterative", "amkl-penalized"}
+    assert not any(
+        "GridSearchCV" in s for t in ("numbers", "labels") for s in all_scripts(made_problem(t)).values()
+    )
+
+
+def test_a_script_by_heart():
+    problem = made_problem("classes")
+    assert scripts(problem, Design(("average",)))["average"].splitlines() == [
+        "import pandas as pd",
+        "import absentia",
+        "from absentia import AverageKernelSVC, ViewKernels",
+        "from sklearn.model_selection import GridSearchCV",
+        "from sklearn.pipeline import make_pipeline",
+        'views = absentia.read("DATA")  # a folder of tables, or a file',
+        'y = pd.read_csv("LABELS.csv", index_col=0)["COLUMN"].dropna()',
+        'views, y = views.align(y, missing="drop")  # by id',
+        "model = make_pipeline(ViewKernels(), AverageKernelSVC())",
+        'model = GridSearchCV(model, {"averagekernelsvc__C": [0.1, 1.0, 10.0, 100.0]}, cv=3)',
+        "model.fit(views, y)",
+        "model.predict(views[:5])",
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ commands
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_commands_name_methods_that_the_verbs_have(task):
+    problem = made_problem(task)
+    names = USUAL[task]
+    found = commands(problem, Design(names))
+    if task == "labels":
+        assert found == {}
+        return
+    for name in names:
+        words = shlex.split(found[name])
+        verb = "complete" if task == "completion" else "fit"
+        assert words[:3] == ["absentia", verb, "DATA"]
+        assert words[words.index("--method") + 1] == name
+        assert name in catalogue.offered(FAMILY[task])
+        assert words[-2] == "-o"
+    mine = commands(problem, Design(names, call="d --labels l.csv:c"))[names[0]]
+    assert "DATA" not in mine
+    assert " d --labels l.csv:c --method " in mine
+
+
+# --------------------------------------------------------------------------------------------- really run
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory):
+    """The example, with a number and several labels for each patient beside the subtype."""
+    folder = tmp_path_factory.mktemp("usage")
+    datasets.write_cohort(folder / "cohort", folder / "new", 0)
+    labels = pd.read_csv(folder / "cohort" / "labels.csv", index_col=0)
+    shutil.move(folder / "cohort" / "labels.csv", folder / "labels.csv")
+    rng = np.random.default_rng(0)
+    codes = labels["subtype"].astype("category").cat.codes
+    labels["score"] = np.where(codes < 0, np.nan, codes + 0.3 * rng.normal(size=len(labels)))
+    labels[["subtype"]].to_csv(folder / "classes.csv")
+    labels[["score"]].to_csv(folder / "numbers.csv")
+    several = pd.get_dummies(labels["subtype"]).astype(float)
+    several[labels["subtype"].isna()] = np.nan
+    several.to_csv(folder / "labels.csv")
+    kernels = ViewKernels().fit_transform(absentia.read(folder / "cohort"))
+    absentia.write(folder / "kernels.npz", kernels)
+    return folder
+
+
+COLUMNS = {"classes": "subtype", "numbers": "score", "labels": "", "completion": ""}
+
+
+def ran(script, cohort, task, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = script.replace("DATA", str(cohort / data)).replace("COLUMN", COLUMNS[task])
+    script = script.replace("LABELS.csv", str(cohort / f"{task}.csv"))
+    lines = script.splitlines()
+    lines[-1] = f"said = {lines[-1]}" if lines[-1].startswith("model.predict") else lines[-1]
+    space = {}
+    exec("\n".join(lines), space)  # our own lines
+    return space
+
+
+def cohort_problem(cohort, task, data):
+    samples = absentia.read(cohort / data)
+    if task == "completion":
+        return problem_of(samples)
+    frame = pd.read_csv(cohort / f"{task}.csv", index_col=0)
+    return problem_of(samples, frame if task == "labels" else frame.iloc[:, 0])
+
+
+@pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        pytest.param(task, name, marks=[] if name in quick else pytest.mark.slow)
+        for task, quick in {
+            "classes": ["linear"],
+            "numbers": ["ridge-zero"],
+            "labels": ["linear"],
+            "completion": ["mean"],
+        }.items()
+        for name in USUAL[task]
+    ],
+)
+def test_every_script_runs(task, name, cohort, tmp_path, monkeypatch):
+    problem = cohort_problem(cohort, task, "cohort")
+    space = ran(scripts(problem, Design((name,)))[name], cohort, task, "cohort", tmp_path, monkeypatch)
+    if task == "completion":
+        assert absentia.read(tmp_path / "completed.npz").observed.all()
+        return
+    assert len(space["said"]) == 5
+    if task == "classes":
+        assert set(space["said"]) <= set(problem.classes)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
+@pytest.mark.parametrize("task", TASKS)
+def test_scripts_of_kernels_run(task, cohort, tmp_path, monkeypatch):
+    problem = cohort_problem(cohort, task, "kernels.npz")
+    names = {
+        "classes": ["average", "cvkt-svm"],
+        "numbers": ["ridge-zero"],
+        "labels": ["average", "pma-cvkt"],
+        "completion": ["cvkt"],
+    }
+    for name, script in scripts(problem, Design(tuple(names[task]))).items():
+        assert "precomputed" in script or name in ("average", "cvkt")
+        ran(script, cohort, task, "kernels.npz", tmp_path, monkeypatch)

@@ -1,0 +1,134 @@
+"""One classifier per label, where some are unknown."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import absentia
+from absentia import AverageKernelSVC, JoinedClassifier, PerLabel, ViewKernels
+from absentia.methods.prediction import _perlabel as perlabel
+from comparing import made_problem, made_views, targets
+
+
+@pytest.fixture(scope="module")
+def data():
+    views, factors = made_views(60)
+    return views, targets("labels", factors)
+
+
+def test_each_label_is_learned_from_those_whose_label_is_known(data):
+    views, Y = data
+    found = PerLabel("linear").fit(views, Y)
+    chances = found.predict_proba(views)
+    assert chances.shape == Y.shape
+    for j, column in enumerate(Y.T):
+        known = np.flatnonzero(~np.isnan(column))
+        alone = JoinedClassifier("logistic").fit(views[known], column[known].astype(int))
+        np.testing.assert_allclose(chances[:, j], alone.predict_proba(views)[:, 1])
+    np.testing.assert_array_equal(found.predict(views), (chances > 0.5).astype(float))
+
+
+@pytest.mark.parametrize("name", ["average", "mkl"])
+def test_kernels_and_features_say_the_same(data, name):
+    """Where all labels are known: the widths of kernels that came are those of all samples."""
+    views, Y = data
+    Y = np.nan_to_num(Y)
+    makes = ViewKernels()
+    kernels = makes.fit_transform(views)
+    of_views, of_kernels = (
+        PerLabel(name).fit(views, Y),
+        PerLabel(name, kernel="precomputed").fit(kernels, Y),
+    )
+    np.testing.assert_allclose(of_kernels.predict_proba(kernels), of_views.predict_proba(views), atol=1e-3)
+    rows = kernels[np.ix_(np.arange(5), np.arange(60))]
+    np.testing.assert_allclose(
+        of_kernels.predict_proba(rows), of_kernels.predict_proba(kernels)[:5], atol=1e-9
+    )
+
+
+def test_what_is_unknown_teaches_nothing(data):
+    views, Y = data
+    unknown = np.isnan(Y[:, 1])
+    found = PerLabel("average").fit(ViewKernels().fit_transform(views), Y)
+    np.testing.assert_array_equal(found.labels_[1].rows, np.flatnonzero(~unknown))
+    assert found.labels_[1].share == pytest.approx(np.nanmean(Y[:, 1]))
+
+
+def test_too_few_to_learn_from_is_how_frequent_it_is(data):
+    views, Y = data
+    few = np.column_stack(
+        [Y[:, 0], np.r_[1.0, 1.0, np.zeros(18), np.full(40, np.nan)], np.full(60, np.nan)]
+    )
+    chances = PerLabel("linear").fit(views, few).predict_proba(views)
+    assert set(chances[:, 1]) == {0.1}
+    assert set(chances[:, 2]) == {0.5}
+    assert len(set(chances[:, 0])) > 5
+
+
+def test_the_price_of_machines_is_chosen_where_labels_are_known(data, monkeypatch):
+    views, Y = data
+    seen = []
+    monkeypatch.setattr(
+        perlabel, "best_price", lambda machine, K, y, weight: seen.append((len(K), y.sum())) or 30.0
+    )
+    found = PerLabel("average").fit(views, Y)
+    assert [one.model.classifier.C for one in found.labels_] == [30.0, 30.0]
+    assert seen == [((~np.isnan(column)).sum(), np.nansum(column)) for column in Y.T]
+    seen.clear()
+    PerLabel("mean-svm").fit(views, Y)  # chooses its own
+    own = AverageKernelSVC(C=5.0, probability=True)
+    assert PerLabel(own).fit(views, Y).labels_[0].model.classifier.C == 5.0
+    assert seen == []
+
+
+def test_the_order_of_samples_changes_nothing(data):
+    views, Y = data
+    rows = np.random.default_rng(0).permutation(60)
+    one, other = PerLabel("average").fit(views, Y), PerLabel("average").fit(views[rows], Y[rows])
+    assert [a.model.classifier.C for a in one.labels_] == [b.model.classifier.C for b in other.labels_]
+    np.testing.assert_allclose(other.predict_proba(views), one.predict_proba(views), atol=1e-3)
+
+
+def test_other_kernels_are_made_if_they_are_given(data):
+    views, Y = data
+    found = PerLabel("average", kernel=ViewKernels("linear")).fit(views, Y)
+    assert found.labels_[0].model.kernels.kernel == "linear"
+    assert PerLabel("mean-svm", kernel="linear")._made(views).kernel == "linear"
+    assert (
+        PerLabel("cvkt-linear", kernel="rbf")._made(views).kernel == "linear"
+    )  # what makes it this method
+
+
+@pytest.mark.parametrize("name", ["average", "linear"])
+def test_it_is_kept_and_comes_back(data, name, tmp_path):
+    views, Y = data
+    found = PerLabel(name).fit(views, Y)
+    back = absentia.load(absentia.save(found, tmp_path / "model.absentia"))
+    np.testing.assert_array_equal(back.predict_proba(views), found.predict_proba(views))
+    assert repr(clone(found)) == repr(found)
+
+
+@pytest.mark.parametrize(
+    "Y", [np.zeros(60), np.zeros((59, 2)), np.full((60, 2), 2.0), np.full((60, 2), 0.5)]
+)
+def test_what_are_no_labels_is_refused(data, Y):
+    with pytest.raises(ValueError, match="1, 0 or NaN, samples x labels"):
+        PerLabel("linear").fit(data[0], Y)
+
+
+def test_labels_of_other_samples_are_refused(data):
+    views, Y = data
+    frame = pd.DataFrame(Y, index=views.ids)
+    assert PerLabel("linear").fit(views, frame).labels_
+    with pytest.raises(ValueError, match=r"take Y = views.align\(Y\)|order"):
+        PerLabel("linear").fit(views, frame.iloc[::-1])
+
+
+def test_unfitted_and_unknown():
+    views = made_problem("labels").data
+    with pytest.raises(NotFittedError):
+        PerLabel().predict(views)
+    with pytest.raises(ValueError, match="average"):
+        PerLabel("averag").fit(views, made_problem("labels").y)
