@@ -41,7 +41,7 @@ class Size(NamedTuple):
 
 
 class Law(NamedTuple):
-    """``base + own machines + each (n/300)^power machines^many (V/4)^views`` and for every thousand features
+    """``base + own machines + each (n/300)^power machines^many (V/4)^views``, and for a thousand features
     ``wide machines (n/300)^.5``, which goes with the bins if a method has any.
     """
 
