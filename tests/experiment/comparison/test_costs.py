@@ -56,6 +56,15 @@ def test_a_law_by_hand():
     assert few < many / 5
 
 
+def test_a_law_for_each_label():
+    law, size = LAWS["classes"]["linear"], Size(200, 3, 50, 1)
+    several = law.per_label(2.0)
+    assert several.seconds(size._replace(machines=3)) == pytest.approx(
+        3 * (2 * (law.base + law.each * (200 / 300) ** 2 * 3 / 4) + law.wide * 0.05 * (2 / 3) ** 0.5)
+    )
+    assert LAWS["labels"]["linear"].seconds(size) == pytest.approx(law.seconds(size))
+
+
 def test_the_size_of_a_problem():
     assert Size.of(made_problem("classes")) == Size(32, 3, 9, 1, Size.of(made_problem("classes")).bins)
     assert Size.of(made_problem("labels")).machines == 2

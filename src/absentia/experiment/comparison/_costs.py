@@ -41,9 +41,8 @@ class Size(NamedTuple):
 
 
 class Law(NamedTuple):
-    """``base + each (n/300)^power machines^many (V/4)^views + wide (features/1000) machines (n/300)^.5``
-
-    where the last part goes with the bins if a method has any.
+    """``base + own machines + each (n/300)^power machines^many (V/4)^views``, and for a thousand features
+    ``wide machines (n/300)^.5``, which goes with the bins if a method has any.
     """
 
     each: float
@@ -53,12 +52,18 @@ class Law(NamedTuple):
     many: float = 0.5
     views: float = 1.0
     binned: bool = False
+    own: float = 0.0
 
     def seconds(self, size: Size) -> float:
         n = size.n / 300
         kernels = self.each * n**self.power * size.machines**self.many * (size.views / 4) ** self.views
         wide = self.wide * (0.15 + 0.85 * size.bins / 255 if self.binned else 1.0)
-        return self.base + kernels + wide * size.features / 1000 * size.machines * n**0.5
+        features = wide * size.features / 1000 * size.machines * n**0.5
+        return self.base + self.own * size.machines + kernels + features
+
+    def per_label(self, times: float) -> "Law":
+        """Of as many fits as there are labels, each `times` as long."""
+        return self._replace(each=times * self.each, base=0.0, own=times * self.base, many=1.0)
 
 
 _CLASSES = {
@@ -83,6 +88,7 @@ _CLASSES = {
     "stacking": Law(0.35, base=1.5, wide=0.04),
     "auto": Law(0.9, base=5.0, wide=0.1, views=1.5),
 }
+_PRICED = ("average", "mkl", "amkl-convex")  # whose C is chosen from more candidates for labels
 LAWS: Mapping[Task, Mapping[str, Law]] = {
     "classes": _CLASSES,
     "numbers": {
@@ -95,7 +101,7 @@ LAWS: Mapping[Task, Mapping[str, Law]] = {
         "ridge": Law(0.15, 2.5),
         "mkl-regression": Law(0.5, 2.5),
     },
-    "labels": {name: law._replace(many=1.0) for name, law in _CLASSES.items()}
+    "labels": {name: law.per_label(2.5 if name in _PRICED else 1.0) for name, law in _CLASSES.items()}
     | {"pma": Law(0.3, 2.5), "pma-cvkt": Law(0.5, 2.5)},
     "completion": {
         "mean": Law(0.01),
