@@ -211,6 +211,16 @@ def test_other_folds_are_other_trials():
     assert not hashes(problem, design) & hashes(problem, replace(design, cv=4))
 
 
+def test_of_two_views_one_left_out_is_the_other_alone():
+    problem = made_problem("classes")
+    two = problem.changed(problem.data.select(problem.data.names[:2]))
+    kinds = [trial.key for trial in trials_of(two, made_design("classes", repeats=1))]
+    asked = [tuple(key["views"]) for key in kinds if key["kind"] == "views" and key["fold"] == 0]
+    assert sorted(asked) == sorted((name,) for name in two.data.names)
+    hashes = [trial.hash for trial in trials_of(two, made_design("classes", repeats=1))]
+    assert len(set(hashes)) == len(hashes)
+
+
 def test_the_trials_of_a_prediction():
     problem = made_problem("classes")
     design = made_design(
@@ -227,7 +237,7 @@ def test_the_trials_of_a_prediction():
         *[tuple(n for n in problem.data.names if n != name) for name in problem.data.names],
     }
     assert len(kinds["rates"]) == 3 * (2 + 2 + 1)
-    assert [key["method"] for key in kinds["complete"]] == ["mean", "zero"]
+    assert [key["method"] for key in kinds["complete"]] == 3 * ["mean", "zero"]
     assert all(key["split"] for kind in ("predict", "views", "rates") for key in kinds[kind])
 
 

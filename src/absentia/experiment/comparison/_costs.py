@@ -14,7 +14,7 @@ from absentia.experiment.comparison._design import Design, n_folds
 from absentia.experiment.comparison._problem import Problem
 from absentia.experiment.comparison._strategies import BASELINES, SIMPLEST
 
-BUDGET = 300.0  # CPU seconds that the usual methods are to take together
+SHARE = 20.0  # CPU seconds that a usual method may take for its repeats
 LONGEST = 60.0  # CPU seconds of a fit beyond which a method is not tried unless it is asked for
 PATIENCE = 4  # times as long, for the baselines that every comparison shows
 
@@ -127,31 +127,25 @@ def expected_seconds(method: str, task: Task, size: Size) -> float:
     return LAWS[task].get(method, OTHERWISE).seconds(size)
 
 
-def thinned(problem: Problem, design: Design, budget: float = BUDGET) -> Design:
-    """The same with fewer repeats of slow methods, for all of it to take about `budget`.
+def thinned(problem: Problem, design: Design, share: float = SHARE) -> Design:
+    """The same with fewer repeats of slow methods: as many as take a `share` of CPU seconds, one at least.
 
-    The dearest method loses a repeat until the sum stays within the budget or each has one left.  What
-    would take very long even so is left out, and why.  The simplest, which all are held against, stays.
+    What would take very long even so is left out, and why.  The simplest, which all are held to, stays.
     """
     simplest, size = SIMPLEST[problem.task], Size.of(problem)
     each = {name: expected_seconds(name, problem.task, size) for name in design.methods}
     slow = {name: _too_slow(cost) for name, cost in each.items() if cost > _patience(name, problem.task)}
     fits = 1 if problem.task == "completion" else n_folds(problem, design)
     costs = {name: fits * cost for name, cost in each.items() if name not in slow}
-    counts = dict.fromkeys(costs, design.repeats)
-    while sum(costs[name] * counts[name] for name in costs) > budget:
-        several = [name for name in costs if counts[name] > 1 and name != simplest]
-        if not several:
-            break
-        counts[max(several, key=lambda name: costs[name] * counts[name])] -= 1
+    counts = {name: max(1, int(share / cost)) for name, cost in costs.items() if name != simplest}
     views = 2 * problem.data.n_views * costs.get(simplest, 0.0)
     return replace(
         design,
         methods=tuple(costs),
         left_out={**design.left_out, **slow},
         repeats_of={name: count for name, count in counts.items() if count < design.repeats},
-        repeats_of_views=design.repeats_of_views if views < budget / 10 else 1,
-        completers=tuple(name for name in design.completers if expected(name, problem) <= LONGEST / 2),
+        repeats_of_views=design.repeats_of_views if views < share else 1,
+        completers=tuple(name for name in design.completers if expected(name, problem) <= share),
     )
 
 
