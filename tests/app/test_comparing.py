@@ -302,3 +302,14 @@ def test_jobs():
     assert jobs_of(3) == 3
     assert jobs_of(None) >= 1
     assert jobs_of(-1) >= 1
+
+
+def test_verbose_tells_what_is_done_and_the_callback_hears_too(monkeypatch):
+    said, heard = [], []
+    monkeypatch.setattr("absentia.app.cli._trials.EVERY", 0.0)
+    monkeypatch.setattr("absentia.app.cli._trials.err.print", lambda line, **_: said.append(line))
+    views, y = samples("classes")
+    quick = {**SMALL, "methods": ["average", "linear"]}
+    found = absentia.compare(views, y, **quick, verbose=True, callback=heard.append)
+    assert len(heard) == found.findings.wanted
+    assert said[0].startswith(f"1 of {len(heard)} done")

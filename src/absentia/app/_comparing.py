@@ -126,12 +126,27 @@ def findings_table(found: findings.Findings) -> pd.DataFrame:
 
 
 def compare(
-    data: Any, y: Any = None, *, methods: str | Iterable[str] = "auto", metric: str | None = None,
-    repeats: int = 5, cv: int = 5, hide: float = 0.2, mechanism: str = "own", rates: Sequence[float] = (),
-    equivalence: float = 0.01, kernel: Any = "rbf", random_state: int = 0, thin: bool = True,
-    time_limit: float | None = None, memory_limit: int | None = None, n_jobs: int | None = None,
-    folder: str | os.PathLike[str] | None = None, callback: Callable[[Any], None] | None = None,
-) -> Comparison:  # fmt: skip
+    data: Any,
+    y: Any = None,
+    *,
+    methods: str | Iterable[str] = "auto",
+    hide: float = 0.2,
+    repeats: int = 5,
+    cv: int = 5,
+    metric: str | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    random_state: int = 0,
+    folder: str | os.PathLike[str] | None = None,
+    memory_limit: int | None = None,
+    kernel: Any = "rbf",
+    mechanism: str = "own",
+    rates: Sequence[float] = (),
+    equivalence: float = 0.01,
+    thin: bool = True,
+    callback: Callable[[Any], None] | None = None,
+    verbose: bool = False,
+) -> Comparison:
     """Try methods on data with absent views, and say what is worth taking.
 
     Without labels, observed cells are hidden and completed.  With labels, samples are held out and
@@ -140,50 +155,91 @@ def compare(
     Parameters
     ----------
     data : Views, KernelViews, or a dict of tables
+        Samples with some views absent.
     y : Series or mapping by id, or array in the order of the samples, optional
         Classes, numbers, or a table of labels (1, 0, NaN for unknown).
-    methods : "auto" or names, as ``absentia fit --list`` and ``absentia complete --list`` have them
-        The simplest one, which all are held against, is always tried.
-    metric : str, by default balanced accuracy, R2, AUC (several labels) or ARE (completion)
+    methods : "auto" or names
+        Names as ``absentia fit --list`` (classes, numbers) or ``absentia complete --list`` have them.  The
+        simplest one, which all are held against, is always tried.
+    hide : float
+        Share of the observed cells to hide, where nothing is predicted.
     repeats, cv : int
         Repeats of the folds (of the hiding), and folds.
-    hide, rates : float, and several of them
-        Share of the observed cells to hide, where nothing is predicted; further shares, for curves.
+    metric : str, optional
+        The main metric; by default balanced accuracy, R2, AUC (several labels) or ARE (completion).
+    n_jobs : int, optional
+        Processes; None is one for each core, 1 this process.
+    time_limit, memory_limit : number, optional
+        CPU seconds and bytes that a fit may take; what takes more is a failure in the table.
+    random_state : int
+        Seed of folds, of what is hidden, and of methods.
+    folder : path, optional
+        Where records are kept, to go on later or to add repeats and methods; temporary by default.
+    kernel : str or ViewKernels
+        Of features.
     mechanism : {"own", "mcar", "per-view", "exclusive"}
         How cells are hidden: by the patterns of the data's own absence, at random, the same share of
         every view, or all but one view of a sample.
+    rates : sequence of float
+        Also as curves over these shares of hidden cells.
     equivalence : float
         Differences up to this are practically nil; of metrics that are no shares, relative.
-    kernel : str or ViewKernels, of features
-    random_state : int, the seed of folds, of what is hidden, and of methods
     thin : bool
         With ``methods="auto"``, try slow methods in fewer repeats, and very slow ones not at all.
-    time_limit, memory_limit : number, optional
-        CPU seconds and bytes that a fit may take; what takes more is a failure in the table.
-    n_jobs : int, optional
-        Processes; None is one for each core, 1 this process.
-    folder : path, optional
-        Where records are kept, to go on later or to add repeats and methods; temporary by default.
-    callback : callable, optional, which gets every :class:`absentia.experiment.engine.Record`
+    callback : callable, optional
+        Gets every :class:`absentia.experiment.engine.Record` when it is there.
+    verbose : bool
+        Show on standard error what is done, what runs, and how long it will take.
+
+    Returns
+    -------
+    Comparison
+        ``.sentence``, ``.table()``, ``.best_estimator()``, ``.report(path)``.
+
+    Examples
+    --------
+    >>> import absentia
+    >>> from absentia import datasets, missingness
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> found = absentia.compare(views, y < 5, methods=["average", "linear"], repeats=1, n_jobs=1)
+    >>> found.best in ("average", "linear"), len(found.table())
+    (True, 2)
     """
     whole = {name: _whole(name, value) for name, value in (("repeats", repeats), ("cv", cv))}
     asked = {"metric": metric, "hide": hide, "mechanism": mechanism, "rates": tuple(rates), **whole}
     limits = {"equivalence": equivalence, "time_limit": time_limit, "memory_limit": memory_limit}
     problem = problem_of(data, y, kernel)
     design = designed(problem, methods, thin, seed=_whole("random_state", random_state), **asked, **limits)
-    return _run(problem, design, folder, Pool(jobs_of(n_jobs)), callback or (lambda record: None))
+    found = _kept_in(folder, problem, design)
+    _run(found.study, Pool(jobs_of(n_jobs)), callback or (lambda record: None), verbose)
+    return found
 
 
-def _run(
-    problem: Problem, design: Design, folder: Any, pool: Pool, tell: Callable[[Any], None]
-) -> Comparison:
+def _kept_in(folder: Any, problem: Problem, design: Design) -> Comparison:
+    """A comparison in that folder, or in one that goes when the comparison does."""
     place = tempfile.mkdtemp(prefix="absentia-") if folder is None else folder
     found = Comparison(Study(problem, design, place))
     if folder is None:
         weakref.finalize(found, shutil.rmtree, place, ignore_errors=True)
     found.study.save()
-    found.study.run(found.study.outstanding().todo, pool, tell)
     return found
+
+
+def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool) -> None:
+    todo = study.outstanding().todo
+    if not verbose:
+        study.run(todo, pool, tell)
+        return
+    from absentia.app.cli._trials import watched
+
+    with watched(study, todo, pool.jobs) as watch:
+
+        def both(record: Any) -> None:
+            watch.tell(record)
+            tell(record)
+
+        study.run(todo, pool, both, watch.begin)
 
 
 def designed(problem: Problem, methods: str | Iterable[str], thin: bool, **given: Any) -> Design:
