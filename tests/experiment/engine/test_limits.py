@@ -190,15 +190,21 @@ def test_costs_are_known_of_fits_that_fail_too():
 
 def test_in_a_thread_only_its_own_time_counts():
     meter, measuring = spent()
+    begun, over = threading.Event(), threading.Event()
 
     def rest():
         with measuring:
-            time.sleep(0.4)
+            begun.set()
+            over.wait()
 
     thread = threading.Thread(target=rest)
     thread.start()
-    while thread.is_alive():
+    begun.wait()
+    now = time.process_time()
+    while time.process_time() - now < 0.4:
         pass
+    over.set()
+    thread.join()
     assert meter.cost["cpu"] < 0.2 < meter.cost["wall"]
 
 
