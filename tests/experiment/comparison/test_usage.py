@@ -78,6 +78,18 @@ def makes_kernels(name, task, kind):
     return kind == "linear" and has
 
 
+def test_kernels_that_came_are_said_to_be_there():
+    for task, names in {
+        "classes": ("cvkt-svm", "fusion"),
+        "numbers": ("ridge-zero",),
+        "labels": ("average", "pma"),
+    }.items():
+        problem = made_problem(task)
+        found = all_scripts(problem.changed(problem.kernels))
+        assert all("kernel='precomputed'" in found[name] for name in names), task
+        assert all("views" not in script for script in found.values())
+
+
 def test_the_price_is_chosen_for_machines_alone():
     found = all_scripts(made_problem("classes"))
     searched = {name for name, script in found.items() if "GridSearchCV" in script}
