@@ -306,8 +306,8 @@ def test_jobs():
 
 def test_verbose_tells_what_is_done_and_the_callback_hears_too(monkeypatch):
     said, heard = [], []
-    monkeypatch.setattr("absentia.app.cli._trials.EVERY", 0.0)
-    monkeypatch.setattr("absentia.app.cli._trials.err.print", lambda line, **_: said.append(line))
+    monkeypatch.setattr("absentia.app._trials.EVERY", 0.0)
+    monkeypatch.setattr("absentia.app._trials.err.print", lambda line, **_: said.append(line))
     views, y = samples("classes")
     quick = {**SMALL, "methods": ["average", "linear"]}
     found = absentia.compare(views, y, **quick, verbose=True, callback=heard.append)

@@ -231,7 +231,7 @@ def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool) -
     if not verbose:
         study.run(todo, pool, tell)
         return
-    from absentia.app.cli._trials import watched
+    from absentia.app._trials import watched
 
     with watched(study, todo, pool.jobs) as watch:
 

@@ -18,11 +18,11 @@ from rich.table import Table
 from absentia.app import _endings as endings
 from absentia.app._checks import check_folder, check_report, check_whole
 from absentia.app._comparing import Comparison, jobs_of
+from absentia.app._trials import watched
 from absentia.app.cli._flags import List, method_groups
 from absentia.app.cli._inspect import JSON
 from absentia.app.cli._question import Question, Reading, asked
 from absentia.app.cli._source import DATA, LABELS
-from absentia.app.cli._trials import watched
 from absentia.experiment.comparison import FAMILY, Study, seconds_words
 from absentia.experiment.engine import Pool
 from absentia.methods.catalogue import offered

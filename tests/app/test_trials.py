@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from absentia.app.cli import _trials as trials
-from absentia.app.cli._trials import Watch, watched
+from absentia.app import _trials as trials
+from absentia.app._trials import Watch, watched
 from absentia.experiment.engine import Record, Trial
 
 GUESSES = {"mean": 1.0, "svt": 10.0, "cvkt": 100.0}
