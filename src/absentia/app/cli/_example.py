@@ -35,6 +35,7 @@ def example(folder: Path, /, *, seed: Whole = 0) -> None:
     say_where(cohort=folder, new_patients=_near(new))
     where = shlex.quote(str(folder))
     say(f"next:  absentia inspect {where} --labels labels.csv:subtype")
+    say(f"       absentia compare {where} --labels labels.csv:subtype -o compared")
     say(f"       absentia fit {where} --labels labels.csv:subtype -o model.absentia")
     say(f"       absentia predict model.absentia {shlex.quote(str(_near(new)))} -o predicted.csv")
 
