@@ -203,7 +203,7 @@ def test_permuted_samples_have_the_same_scores():
         kind = "complete" if task == "completion" else "predict"
         for method in METHODS[task]:
             found, moved = (perform(trial(p, kind, method, repeat=0, fold=0), p) for p in (problem, other))
-            assert moved["scores"] == pytest.approx(found["scores"], rel=1e-6)
+            assert moved["scores"] == pytest.approx(found["scores"], rel=1e-3)
 
 
 # ------------------------------------------------------------------------------------------------- errors

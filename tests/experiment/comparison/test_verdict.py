@@ -296,6 +296,12 @@ def test_nothing_measured():
     assert some.headline == "No verdict: no method has been measured yet."
 
 
+def test_a_tie_is_no_better_mean():
+    said = told(of([row("a", 0.8), row(SIMPLEST, 0.8)], [difference("a", 0.0, 1.0)]))
+    assert (said.best, said.recommended) == ("a", SIMPLEST)
+    assert not any("best mean" in sentence for sentence in said.details)
+
+
 def test_errors_are_better_when_smaller():
     loss = METRICS[1]
     rows = [row("a", 0.4, name="log-loss"), row(SIMPLEST, 0.5, name="log-loss")]
