@@ -5,10 +5,11 @@ from functools import cache
 import numpy as np
 
 from absentia import Views, missingness
-from absentia.experiment.comparison._design import Design, Expansion, split
+from absentia.experiment.comparison._design import Design, Expansion
 from absentia.experiment.comparison._maps import maps_of
 from absentia.experiment.comparison._measures import METRICS, prior_scores, scores
 from absentia.experiment.comparison._problem import problem_of
+from absentia.experiment.comparison._splits import split
 from absentia.experiment.engine import Record
 
 METHODS = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from absentia.experiment.comparison._design import MECHANISMS
 from absentia.experiment.comparison._facts import HIDDEN, facts
+from absentia.experiment.comparison._splits import MECHANISMS
 from absentia.experiment.comparison._summary import Summary
 from comparing import METHODS, made_design, made_problem, made_records
 

@@ -5,10 +5,11 @@ import pytest
 
 from absentia import KernelViews, missingness
 from absentia.experiment.comparison import _performing as performing
-from absentia.experiment.comparison._design import as_completion, kept_cells, split
+from absentia.experiment.comparison._design import as_completion
 from absentia.experiment.comparison._measures import METRICS
 from absentia.experiment.comparison._performing import Perform, perform
 from absentia.experiment.comparison._problem import Problem
+from absentia.experiment.comparison._splits import kept_cells, split
 from comparing import METHODS, made_design, made_problem, trials_of
 
 # samples that have one view alone have none without it, which the engine, which runs trials, does not repeat

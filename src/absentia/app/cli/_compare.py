@@ -77,6 +77,7 @@ def compare(
         say(printable(note))
     if dry_run:
         return _say_how_much(study, jobs_of(jobs), retry)
+    endings.ledger.keeps(lambda: kept_words(study))
     study.save()
     if plan_only:
         return _say_what_to_run(study)
@@ -112,12 +113,13 @@ def run_trials(study: Study, pool: Pool, retry: bool, trials: Sequence[Trial] | 
             left.sentence if wanted is None else f"{left.sentence}; {len(todo)} of them in this shard"
         )
     )
-    for path in study.records.damaged:
-        say(printable(f"{path}: is no whole record and is made again"))
     endings.ledger.keeps(lambda: kept_words(study))
+    own = {trial.hash for trial in todo}
+    for path in study.records.damaged:
+        if path.stem in own:
+            say(printable(f"{path}: is no whole record and is made again"))
     with watched(study, todo, pool.jobs) as watch:
         study.run(todo, pool, watch.tell, watch.begin)
-    endings.ledger.keeps(None)
 
 
 def kept_words(study: Study) -> str:

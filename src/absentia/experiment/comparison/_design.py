@@ -4,29 +4,27 @@ All of it follows from the data, the design and the seed, so that processes that
 come to the same trials, and a design with more repeats or methods contains those of the smaller one.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, generator
-from absentia.data import folds, missingness, ordering
 from absentia.experiment.comparison._measures import metrics_of
 from absentia.experiment.comparison._problem import Problem
+from absentia.experiment.comparison._splits import MECHANISMS, Mechanism, hashed, split
 from absentia.experiment.comparison._strategies import SIMPLEST, USUAL, Strategy, strategy
 from absentia.experiment.engine import Limits, Trial, fingerprint
 from absentia.files import FileError, write_whole
 
 FILE = "design.json"
-Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
-MECHANISMS: tuple[Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
 #: Modules that every answer comes from, and those that hide cells and judge what they are completed to.
-AROUND = ("experiment.comparison._performing", "experiment.comparison._measures")
+AROUND = tuple(
+    f"experiment.comparison.{name}" for name in ("_performing", "_measures", "_splits", "_strategies")
+)
 HIDING = ("data.missingness", "data._order")
 JUDGING = ("experiment._quality", "experiment.comparison._maps")
 REPEATS_OF_CURVES, REPEATS_BESIDE = 2, 3
@@ -112,51 +110,11 @@ def load_design(folder: Path) -> Design:
         ) from None
 
 
-# --------------------------------------------------------------------------------------------- splits
-
-
-def split(problem: Problem, cv: int, seed: int, repeat: int) -> list[tuple[Array, Array]]:
-    """Positions to learn from and to hold out, fold by fold."""
-    y = problem.y
-    assert y is not None
-    if problem.task == "numbers":
-        groups = np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y)
-    elif problem.task == "labels":
-        groups = np.zeros(len(y), dtype=int)
-    else:
-        groups = y
-    return folds(problem.order, groups, cv, [seed, repeat])
-
-
 def n_folds(problem: Problem, design: Design) -> int:
     """As asked, or as many as the smallest class has samples."""
     assert problem.y is not None
     fewest = int(np.bincount(problem.y).min()) if problem.task == "classes" else len(problem.data)
     return max(2, min(design.cv, fewest))
-
-
-def kept_cells(problem: Problem, mechanism: Mechanism, rate: float, seed: int, repeat: int) -> Array:
-    """Which cells stay when that share is hidden; draws go with the data, not with their order."""
-    order = ordering(problem.kernels)
-    drawn = np.ix_(order.samples, order.views)
-    observed = problem.data.observed
-    keep = np.empty_like(observed)
-    rng = generator([seed, repeat, round(1e6 * rate)])
-    keep[drawn] = _hide(observed[drawn], mechanism, rate, rng)
-    return keep
-
-
-def _hide(observed: Array, mechanism: Mechanism, rate: float, rng: np.random.Generator) -> Array:
-    if mechanism == "own" and not observed.all():
-        try:
-            return missingness.own(observed, rate, random_state=rng)
-        except ValueError:  # patterns that there are cannot hide as much
-            return missingness.mcar(observed, rate, random_state=rng)
-    if mechanism == "per-view":
-        return missingness.fixed_per_view(observed, rate, random_state=rng)
-    if mechanism == "exclusive":
-        return missingness.exclusive(observed, rate, random_state=rng)
-    return missingness.mcar(observed, rate, random_state=rng)
 
 
 # --------------------------------------------------------------------------------------------- trials
@@ -257,14 +215,6 @@ def _trial(
 def _around(kind: str) -> tuple[str, ...]:
     hiding = HIDING if kind in ("complete", "rates") else ()
     return (*AROUND, *hiding, *(JUDGING if kind == "complete" else ()))
-
-
-def hashed(*arrays: Array) -> str:
-    found = hashlib.sha256()
-    for array in arrays:
-        found.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
-        found.update(b"|")
-    return found.hexdigest()[:16]
 
 
 # -------------------------------------------------------------------------------- what is tried at all

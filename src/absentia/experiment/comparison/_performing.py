@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.experiment.comparison._design import as_completion, hashed, kept_cells, split
+from absentia.experiment.comparison._design import as_completion
 from absentia.experiment.comparison._maps import maps_of
 from absentia.experiment.comparison._measures import completion_scores, prior_scores, scores
 from absentia.experiment.comparison._problem import Problem, load_problem
+from absentia.experiment.comparison._splits import hashed, kept_cells, split
 from absentia.experiment.comparison._strategies import fit, strategy
 
 DIGITS = 6  # of chances
@@ -26,7 +27,12 @@ class Perform:
         _loaded[self.hash] = problem
 
     def prepare(self, key: Mapping[str, Any]) -> None:
-        """Read the data, unless this process has."""
+        """Read the data and load the method, unless this process has: neither is part of a fit."""
+        self._load()
+        problem = _loaded[self.hash]
+        strategy(key["method"], as_completion(problem) if key["kind"] == "complete" else problem)
+
+    def _load(self) -> None:
         if self.hash not in _loaded:
             _loaded.clear()
             problem = load_problem(Path(self.folder))
@@ -35,7 +41,7 @@ class Perform:
             _loaded[self.hash] = problem
 
     def __call__(self, key: Mapping[str, Any]) -> dict[str, Any]:
-        self.prepare(key)
+        self._load()
         return perform(key, _loaded[self.hash])
 
 

@@ -52,7 +52,7 @@ class Outstanding:
         reasons = [
             f"{count} because {why}" if why != "new" else f"{count} new" for why, count in self.why.items()
         ]
-        told = self.reused or set(self.why) - {"new"}
+        told = reasons and (self.reused or set(self.why) - {"new"})
         return f"{words} ({', '.join(reasons)})" if reasons and told else words
 
 

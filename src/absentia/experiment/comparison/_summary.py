@@ -93,8 +93,8 @@ class Summary:
             how.words,
             how.baseline,
             {metric.name: span for metric in self.metrics if (span := self._score(method, metric))},
-            _mean_cost(done, "cpu"),
-            _mean_cost(done, "memory"),
+            _usual_cost(done, "cpu"),
+            _usual_cost(done, "memory"),
             len(done),
             len(own) - len(done),
             self.wanted[method],
@@ -184,6 +184,6 @@ class Summary:
         )
 
 
-def _mean_cost(records: Sequence[Record], what: str) -> float | None:
+def _usual_cost(records: Sequence[Record], what: str) -> float | None:
     numbers = [cost for record in records if (cost := record.cost.get(what)) is not None]
-    return float(np.mean(numbers)) if numbers else None
+    return float(np.median(numbers)) if numbers else None  # the first fit of a process takes longer
