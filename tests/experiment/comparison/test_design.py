@@ -208,7 +208,7 @@ def test_the_version_of_a_trial_hangs_on_what_its_answer_comes_from():
     assert all(len(found) == 1 for found in versions.values())
     assert versions["predict", "average"] != versions["predict", "linear"]
     assert versions["predict", "average"] == versions["views", "average"]
-    assert versions["predict", "average"] != versions["rates", "average"]  # cells are hidden
+    assert versions["complete", "mean"] != versions["predict", "average"]
 
 
 # ----------------------------------------------------------------------------------- what is tried at all

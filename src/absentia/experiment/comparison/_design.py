@@ -21,11 +21,8 @@ from absentia.experiment.engine import Limits, Trial, fingerprint
 from absentia.files import FileError, write_whole
 
 FILE = "design.json"
-#: Modules that every answer comes from, and those that hide cells and judge what they are completed to.
-AROUND = tuple(
-    f"experiment.comparison.{name}" for name in ("_performing", "_measures", "_splits", "_strategies")
-)
-HIDING = ("data.missingness", "data._order")
+#: Modules that every answer comes from, and those that judge what hidden cells are completed to.
+AROUND = tuple(f"experiment.comparison.{name}" for name in ("_performing", "_measures", "_splits"))
 JUDGING = ("experiment._quality", "experiment.comparison._maps")
 REPEATS_OF_CURVES, REPEATS_BESIDE = 2, 3
 BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")  # completers that are tried beside predictions
@@ -213,8 +210,7 @@ def _trial(
 
 
 def _around(kind: str) -> tuple[str, ...]:
-    hiding = HIDING if kind in ("complete", "rates") else ()
-    return (*AROUND, *hiding, *(JUDGING if kind == "complete" else ()))
+    return (*AROUND, *(JUDGING if kind == "complete" else ()))
 
 
 # -------------------------------------------------------------------------------- what is tried at all
