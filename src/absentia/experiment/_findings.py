@@ -34,8 +34,9 @@ class Metric(NamedTuple):
 class MethodRow:
     """A method in the table, with what could be measured of it.
 
-    `scores` are by metric and empty if every fit failed.  `cpu` (seconds) and `memory` (megabytes beyond
-    what was taken before) are medians of its fits, None if there is none or it cannot be told here.
+    `scores` are by metric and empty if every fit failed.  `cpu` is the median of the seconds that
+    its fits took, `memory` the most megabytes that one took beyond what the process had before; None if
+    there is none or it cannot be told here.
     `errors` are the sentences of fits that failed, each once.  `left_out` says why a method was not tried
     at all.
     """

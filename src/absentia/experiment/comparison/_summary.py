@@ -93,8 +93,8 @@ class Summary:
             how.words,
             how.baseline,
             {metric.name: span for metric in self.metrics if (span := self._score(method, metric))},
-            _usual_cost(done, "cpu"),
-            _usual_cost(done, "memory"),
+            float(np.median(seconds)) if (seconds := costs_of(done, "cpu")) else None,
+            max(costs_of(done, "memory"), default=None),
             len(done),
             len(own) - len(done),
             self.wanted[method],
@@ -184,6 +184,6 @@ class Summary:
         )
 
 
-def _usual_cost(records: Sequence[Record], what: str) -> float | None:
-    numbers = [cost for record in records if (cost := record.cost.get(what)) is not None]
-    return float(np.median(numbers)) if numbers else None  # the first fit of a process takes longer
+def costs_of(records: Sequence[Record], what: str) -> list[float]:
+    """What fits took, of those of which it is known."""
+    return [float(cost) for record in records if (cost := record.cost.get(what)) is not None]

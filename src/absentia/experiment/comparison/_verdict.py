@@ -227,6 +227,8 @@ def seconds_words(seconds: float) -> str:
 
 
 def _size(megabytes: float) -> str:
+    if megabytes < 1:
+        return "less than 1 MB"
     return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1024:.1f} GB"
 
 
