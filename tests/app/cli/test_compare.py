@@ -132,6 +132,30 @@ def test_methods_of_features_are_refused_for_kernels(tmp_path):
     assert "not tried: forest takes features, and the data are kernels" in usual.stdout
 
 
+def test_braces_spaces_and_kernels_by_view_go_through(data, tmp_path):
+    odd = tmp_path / "d{x} y.npz"
+    odd.write_bytes((data / "v.npz").read_bytes())
+    result = run(
+        *("compare", odd, "--labels", "y", "-o", tmp_path / "out", "--kernel", "b=linear"),
+        *("--methods", "average", "--repeats", 1, "--cv", 2, "--jobs", 1),
+    )
+    assert result.returncode == 0, result.stderr
+    assert f"fit '{odd}' --labels y --kernel b=linear --method average" in result.stdout
+    found = open_study(tmp_path / "out")
+    assert all(record.done for record in found.records.of(found.trials).values())
+
+
+def test_one_draw_has_no_interval(data, tmp_path):
+    result = run(
+        *("compare", "v.npz", "-o", tmp_path / "out", "--methods", "mean", "zero"),
+        *("--repeats", 1, "--jobs", 1),
+        cwd=data,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "nan" not in result.stdout
+    refused(run("compare", "v.npz", "--dry-run", "--json", cwd=data), "--json is for results")
+
+
 def test_who_interrupts_is_told_what_is_kept(data, compared, tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt

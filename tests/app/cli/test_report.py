@@ -41,6 +41,14 @@ def test_a_page_of_what_is_there_says_that_it_is_unfinished(folder, tmp_path):
     assert "4 of 8 trials" in " ".join((tmp_path / "part" / "report.html").read_text().split())
 
 
+def test_records_of_another_version_do_not_empty_the_page(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder, tmp_path / "old")
+    before = (tmp_path / "old" / "report.html").read_bytes()
+    monkeypatch.setattr("absentia.experiment.comparison._design.fingerprint", lambda *_: "another")
+    refused(run("report", tmp_path / "old"), "other data, folds or versions", "absentia work")
+    assert (tmp_path / "old" / "report.html").read_bytes() == before
+
+
 def test_a_folder_that_is_none_is_refused(tmp_path):
     refused(run("report", tmp_path), "is no folder of a comparison", "absentia compare")
     (tmp_path / "design.json").write_text('{"methods": 3}')

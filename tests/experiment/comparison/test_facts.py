@@ -30,7 +30,7 @@ def test_what_a_prediction_was_made_of():
 def test_what_completion_was_made_of():
     found = told("completion", hide=0.3, mechanism="mcar")
     assert found["hidden"].startswith(
-        "30% of the observed cells, at random, 3 times; kernels are made of all samples"
+        "30% of the observed cells, at random, 3 times (6.0% of all observed cells); kernels are made of all"
     )
     assert not {"folds", "fewer repeats", "command"} & set(found)
     assert "McNemar" not in found["statistics"]

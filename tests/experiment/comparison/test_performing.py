@@ -10,6 +10,7 @@ from absentia.experiment.comparison._measures import METRICS
 from absentia.experiment.comparison._performing import Perform, perform
 from absentia.experiment.comparison._problem import Problem
 from absentia.experiment.comparison._splits import kept_cells, split
+from absentia.experiment.engine import FolderError
 from comparing import METHODS, made_design, made_problem, trials_of
 
 # samples that have one view alone have none without it, which the engine, which runs trials, does not repeat
@@ -213,7 +214,7 @@ def test_permuted_samples_have_the_same_scores():
 def test_other_folds_than_the_trial_was_made_for_are_refused():
     problem = made_problem("classes")
     key = trial(problem, "predict", "average", repeat=0, fold=0)
-    with pytest.raises(RuntimeError, match="folds are cut otherwise"):
+    with pytest.raises(FolderError, match="folds are cut otherwise"):
         perform(key | {"split": "0" * 16}, problem)
 
 
@@ -255,5 +256,5 @@ def test_data_that_were_replaced_are_refused(tmp_path):
     does = Perform(tmp_path, problem)
     made_problem("classes", seed=3).save(tmp_path)
     performing._loaded.clear()
-    with pytest.raises(RuntimeError, match="have been replaced"):
+    with pytest.raises(FolderError, match="have been replaced"):
         does({})

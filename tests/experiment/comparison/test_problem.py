@@ -289,3 +289,8 @@ def test_parts_of_features_and_of_kernels():
     kernels = problem.changed(problem.kernels)
     assert kernels.part(rows, columns).shape == (2, 3)
     assert not kernels.takes_features
+
+
+def test_nothing_can_be_completed_where_nobody_has_two_views():
+    with pytest.raises(ValueError, match="no sample has two views"):
+        problem_of({"a": np.ones((5, 2))})

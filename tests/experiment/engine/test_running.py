@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import trying
-from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
+from absentia.experiment.engine import FolderError, Limits, Pool, Record, Records, Run, Trial, run
 from absentia.experiment.engine import _running as module
 from absentia.files import FileError
 
@@ -133,11 +133,22 @@ def test_what_is_prepared_is_neither_limited_nor_measured(tmp_path):
     assert record.cost["memory"] < 100
 
 
-def test_what_cannot_be_prepared_is_a_failure(tmp_path):
+def test_what_cannot_be_prepared_is_no_failure_of_the_trial(tmp_path):
     perform = Prepared()
     perform.prepare = lambda key: trying.fail(key)
-    watcher = Watcher(tmp_path, perform).run([trial("count")], Pool())
-    assert watcher.told[0].error == "KeyError: 'no such luck'"
+    with pytest.raises(KeyError, match="no such luck"):
+        Watcher(tmp_path, perform).run([trial("count")], Pool())
+    assert Records(tmp_path).hashes() == set()
+
+
+def _elsewhere(key):
+    raise FolderError("the data are others")
+
+
+def test_a_fault_of_the_folder_stops_all_and_has_no_record(tmp_path):
+    with pytest.raises(FolderError, match="the data are others"):
+        Watcher(tmp_path, _elsewhere).run([trial("count")], Pool())
+    assert Records(tmp_path).hashes() == set()
 
 
 def test_nothing_to_do_starts_nothing(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,6 +71,8 @@ def compare(
         return out.print(method_groups(_offered()))
     if data is None or (output is None and not dry_run):
         raise ValueError("DATA and -o FOLDER are wanted; see absentia compare --help")
+    if json and (dry_run or plan_only):
+        raise ValueError("--json is for results; leave it out with --dry-run and --plan-only")
     _check(output, jobs)
     out.quiet = out.quiet or json
     study, notes = asked(data, labels, reading, question, output)
@@ -192,7 +195,7 @@ def ranking(found: Comparison) -> Table:
         table.add_row(
             printable(row.method),
             words(span.value) if span else "-",
-            f"{words(span.low)} to {words(span.high)}" if span else "-",
+            f"{words(span.low)} to {words(span.high)}" if span and isfinite(span.low) else "-",
             f"{100 * one.mean:+.1f}" if one and told.metric.share else f"{one.mean:+.3g}" if one else "-",
             f"{one.adjusted:.3f}" if one else "-",
             "-" if row.cpu is None else f"{row.cpu:.2f}",

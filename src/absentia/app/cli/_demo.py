@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,14 +80,15 @@ def demo_study(n_samples: int, absent: float, seed: int, folder: Path) -> Study:
     from absentia.experiment.comparison import Design, Study, problem_of
 
     views, y = hidden_digits(n_samples, absent, seed)
+    flags = ("--n-samples", n_samples, "--absent", absent, "--seed", seed)
     design = Design(
         METHODS,
         repeats=REPEATS,
         seed=seed,
         completers=COMPLETERS,
         title=f"Handwritten digits in six views, {absent:.0%} of them hidden",
-        call=f"{folder / DATA} --labels digit",
-        command=f"absentia demo --n-samples {n_samples} --absent {absent:g} --seed {seed}",
+        call=shlex.join([str(folder / DATA), "--labels", "digit"]),
+        command=shlex.join(["absentia", "demo", "-o", str(folder), *map(str, flags)]),
     )
     return Study(problem_of(views, y), design, folder)
 

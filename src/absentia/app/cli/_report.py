@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from absentia.app._terminal import printable
 from absentia.app.cli._compare import PAGE, finish
 from absentia.app.cli._inspect import JSON
+from absentia.app.cli._words import say
 
 # isort: split
 from cyclopts import Parameter
@@ -26,4 +28,13 @@ def report(
     Example: absentia report compared/
     """
     check_report(folder / PAGE)
-    finish(open_study(folder), json)
+    study = open_study(folder)
+    left = study.outstanding()
+    if not left.reused and study.records.hashes():
+        raise ValueError(
+            f"{folder}: its records are all of other data, folds or versions than the design asks for; the "
+            f"page is left as it is: run the trials again with absentia work {folder}"
+        )
+    if left.todo and not json:
+        say(printable(left.sentence))
+    finish(study, json)

@@ -16,6 +16,7 @@ from absentia.experiment.comparison._strategies import BASELINES, SIMPLEST
 
 SHARE = 20.0  # CPU seconds that a usual method may take for its repeats
 LONGEST = 60.0  # CPU seconds of a fit beyond which a method is not tried unless it is asked for
+DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
 PATIENCE = 4  # times as long, for the baselines that every comparison shows
 
 
@@ -128,7 +129,7 @@ def expected_seconds(method: str, task: Task, size: Size) -> float:
 
 
 def thinned(problem: Problem, design: Design, share: float = SHARE) -> Design:
-    """The same with fewer repeats of slow methods: as many as take a `share` of CPU seconds, one at least.
+    """The same with fewer repeats of slow methods: as many as take a `share` of CPU seconds.
 
     What would take very long even so is left out, and why.  The simplest, which all are held to, stays.
     """
@@ -137,7 +138,8 @@ def thinned(problem: Problem, design: Design, share: float = SHARE) -> Design:
     slow = {name: _too_slow(cost) for name, cost in each.items() if cost > _patience(name, problem.task)}
     fits = 1 if problem.task == "completion" else n_folds(problem, design)
     costs = {name: fits * cost for name, cost in each.items() if name not in slow}
-    counts = {name: max(1, int(share / cost)) for name, cost in costs.items() if name != simplest}
+    least = DRAWS if problem.task == "completion" else 1
+    counts = {name: max(least, int(share / cost)) for name, cost in costs.items() if name != simplest}
     views = 2 * problem.data.n_views * costs.get(simplest, 0.0)
     return replace(
         design,

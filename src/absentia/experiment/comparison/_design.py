@@ -25,6 +25,7 @@ FILE = "design.json"
 AROUND = tuple(f"experiment.comparison.{name}" for name in ("_performing", "_measures", "_splits"))
 JUDGING = ("experiment._quality", "experiment.comparison._maps")
 REPEATS_OF_CURVES, REPEATS_BESIDE = 2, 3
+MOST = 10_000  # repeats or folds
 BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")  # completers that are tried beside predictions
 
 
@@ -65,10 +66,11 @@ class Design:
         if self.mechanism not in MECHANISMS:
             raise ValueError(f"mechanism is one of {', '.join(MECHANISMS)}, not {self.mechanism!r}")
         for name, value, least in (("repeats", self.repeats, 1), ("cv", self.cv, 2)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
                 raise ValueError(f"{name} is a whole number of {least} or more, not {value!r}")
         if not all(0 < rate < 1 for rate in self.rates):
             raise ValueError(f"rates are shares between 0 and 1, not {list(self.rates)}")
+        object.__setattr__(self, "rates", tuple(dict.fromkeys(self.rates)))
         _ = self.limits  # refuses what is none
         if not 0 <= self.equivalence < float("inf"):
             raise ValueError(f"equivalence is a number from 0 on, not {self.equivalence!r}")
@@ -96,12 +98,14 @@ def load_design(folder: Path) -> Design:
     try:
         said = json.loads(path.read_bytes())
         lists = {key: tuple(said[key]) for key in ("methods", "rates", "completers", "remarks")}
+        if not all(isinstance(said[key], dict) for key in ("repeats_of", "left_out")):
+            raise ValueError("repeats_of and left_out are by method")
         return Design(**{**said, **lists})
     except FileNotFoundError:
         raise FileError(
             f"{folder}: is no folder of a comparison, as it has no {FILE}; make one with absentia compare"
         ) from None
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise FileError(
             f"{path}: not the design of a comparison ({error}); give the command again"
         ) from None

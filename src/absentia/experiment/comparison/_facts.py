@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from absentia.experiment.comparison._summary import Summary
 
 HIDDEN = {
-    "own": "by the patterns of the data's own absence (at random where nothing is absent)",
+    "own": "in views that some sample lacks, by the patterns of the data's own absence (at random in all "
+    "views where nothing is absent, or the patterns cannot hide as much)",
     "mcar": "at random",
     "per-view": "the same share of every view, at random",
-    "exclusive": "some samples left with one view only",
+    "exclusive": "that share of the samples left with one view only",
 }
 
 
@@ -30,8 +31,8 @@ def facts(found: Summary) -> dict[str, str]:
     if task == "completion":
         made = "kernels are made of all samples before; " if found.problem.takes_features else ""
         told["hidden"] = (
-            f"{design.hide:.0%} of the observed cells, {HIDDEN[design.mechanism]}, {design.repeats} times; "
-            f"{made}scores are of hidden cells only"
+            f"{design.hide:.0%} of the observed cells, {HIDDEN[design.mechanism]}, {design.repeats} times"
+            f"{_truly(found)}; {made}scores are of hidden cells only"
         )
     else:
         told["folds"] = (
@@ -52,6 +53,14 @@ def facts(found: Summary) -> dict[str, str]:
     if design.command:
         told["command"] = design.command
     return told
+
+
+def _truly(found: Summary) -> str:
+    """How much was hidden of all cells, where that is another number."""
+    own = [records[0].result["hidden"] for records in found.main.values() if records and records[0].done]
+    if not own:
+        return ""
+    return f" ({own[0] / found.problem.data.observed.sum():.1%} of all observed cells)"
 
 
 def _versions(found: Summary) -> dict[str, str]:

@@ -13,6 +13,7 @@ from absentia.experiment.comparison._measures import completion_scores, prior_sc
 from absentia.experiment.comparison._problem import Problem, load_problem
 from absentia.experiment.comparison._splits import hashed, kept_cells, split
 from absentia.experiment.comparison._strategies import fit, strategy
+from absentia.experiment.engine import FolderError
 
 DIGITS = 6  # of chances
 _loaded: dict[str, Problem] = {}
@@ -28,21 +29,23 @@ class Perform:
 
     def prepare(self, key: Mapping[str, Any]) -> None:
         """Read the data and load the method, unless this process has: neither is part of a fit."""
-        self._load()
-        problem = _loaded[self.hash]
+        problem = self._problem()
         strategy(key["method"], as_completion(problem) if key["kind"] == "complete" else problem)
 
-    def _load(self) -> None:
-        if self.hash not in _loaded:
-            _loaded.clear()
+    def _problem(self) -> Problem:
+        problem = _loaded.get(self.hash)
+        if problem is None:
             problem = load_problem(Path(self.folder))
             if problem.hash != self.hash:
-                raise RuntimeError("the data in the folder have been replaced; give the command again")
+                raise FolderError(
+                    f"{self.folder}: its data have been replaced by others; give the command again"
+                )
+            _loaded.clear()
             _loaded[self.hash] = problem
+        return problem
 
     def __call__(self, key: Mapping[str, Any]) -> dict[str, Any]:
-        self._load()
-        return perform(key, _loaded[self.hash])
+        return perform(key, self._problem())
 
 
 def perform(key: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
@@ -51,7 +54,9 @@ def perform(key: Mapping[str, Any], problem: Problem) -> dict[str, Any]:
         return _complete(key, problem)
     train, test = split(problem, key["cv"], key["seed"], key["repeat"])[key["fold"]]
     if hashed(train, test) != key["split"]:
-        raise RuntimeError("folds are cut otherwise here than where the trial was made")
+        raise FolderError(
+            "folds are cut otherwise here than where the trial was made: versions of absentia differ"
+        )
     if key["kind"] == "views":
         problem = problem.changed(problem.data.select(key["views"]))
     elif key["kind"] == "rates":

@@ -26,6 +26,7 @@ from absentia.experiment._validation import FEWEST, check_classes
 from absentia.experiment.engine import content_hash
 from absentia.files import FileError, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
+from absentia.methods.prediction import for_views
 
 MOST_CLASSES = 20  # that whole numbers can be; more of them are numbers
 FILE = "data.absentia"
@@ -85,7 +86,7 @@ class Problem:
 
     def changed(self, data: Any) -> "Problem":
         """The same of other data of these samples."""
-        return Problem(data, self.task, self.y, self.classes, self.kernel)
+        return Problem(data, self.task, self.y, self.classes, for_views(self.kernel, data.names))
 
     def save(self, folder: Path) -> None:
         write_state(folder / FILE, packed(self, "data"), {})
@@ -138,6 +139,11 @@ def problem_of(data: Any, y: Any = None, kernel: Any = "rbf") -> Problem:
     makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
     seen = data.observed.any(axis=1)
     if y is None:
+        if data.observed.sum(axis=1).max(initial=0) < 2:
+            raise ValueError(
+                "no sample has two views, so that none can be hidden and completed from another; give "
+                "labels, or more views"
+            )
         return Problem(_among(data, np.flatnonzero(seen)), "completion", None, (), makes)
     values, names = _values(data, y)
     usable = np.flatnonzero(seen & np.array([not _unknown(row) for row in values]))

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -75,7 +75,7 @@ class Study:
     def _data_before(self) -> str:
         """The hash of the data that are in the folder; nothing if that cannot be told."""
         try:
-            return load_design(self.folder).data
+            return load_problem(self.folder).hash
         except FileError:
             return ""
 
@@ -130,7 +130,7 @@ class Study:
             completion=self._beside(beside) if self.design.completers else None,
             done=len(found),
             wanted=len(self.trials),
-            warnings=self.design.remarks,
+            warnings=(*self.design.remarks, *_failed_parts(found.values())),
         )
 
     def _wanted(self, main: str) -> dict[str, int]:
@@ -146,6 +146,14 @@ class Study:
         design = replace(self.design, methods=completers, repeats=repeats, **empty)
         wanted = dict.fromkeys(completers, repeats)
         return Summary(as_completion(self.problem), design, records, wanted).findings()
+
+
+def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
+    """Failures that no row of the table counts."""
+    for kind, words in (("views", "of what views are worth"), ("rates", "of the curves")):
+        failed = [record for record in records if record.trial["kind"] == kind and not record.done]
+        if failed:
+            yield f"{len(failed)} fits {words} failed, e.g. {failed[0].error}"
 
 
 def _settled(record: Record | None, limits: Limits, retry: bool) -> bool:

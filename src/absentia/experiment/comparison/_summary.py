@@ -132,9 +132,13 @@ class Summary:
         # folds that all differ by the same have no spread to judge by, but their sign may be chance
         p = t.p if t.error > 0 else max(t.p, 2.0 ** (1 - len(values)))
         chances = statistics.bayesian_correlated_t(values, self.share, self.equivalence)
-        counts = self._disagreement(method)
         worse, same, better = map(float, chances)
-        return Difference(method, t.mean, t.low, t.high, p, p, worse, same, better, *counts)
+        found = Difference(method, t.mean, t.low, t.high, p, p, worse, same, better)
+        if t.error == 0 and t.mean != 0:  # nothing to judge it by
+            nan = float("nan")
+            found = replace(found, low=nan, high=nan, worse=nan, same=nan, better=nan)
+        wins, losses, p_mcnemar = self._disagreement(method)
+        return replace(found, wins=wins, losses=losses, p_mcnemar=p_mcnemar)
 
     def _disagreement(self, method: str) -> tuple[int | None, int | None, float | None]:
         """Samples that only one of two got right in most of the repeats that both had."""

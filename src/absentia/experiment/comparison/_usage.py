@@ -21,11 +21,10 @@ def commands(problem: Problem, design: Design) -> dict[str, str]:
     if problem.task == "labels":
         return {}
     if problem.task == "completion":
-        form = f"absentia complete {design.call or 'DATA'} --method {{}} -o completed.npz"
+        start, end = f"absentia complete {design.call or 'DATA'}", "-o completed.npz"
     else:
-        call = design.call or "DATA --labels LABELS.csv:COLUMN"
-        form = f"absentia fit {call} --method {{}} -o model.absentia"
-    return {name: form.format(name) for name in design.methods}
+        start, end = f"absentia fit {design.call or 'DATA --labels LABELS.csv:COLUMN'}", "-o model.absentia"
+    return {name: f"{start} --method {name} {end}" for name in design.methods}
 
 
 def scripts(problem: Problem, design: Design) -> dict[str, str]:

@@ -35,16 +35,21 @@ THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
 DIED = "its process was ended from outside: it took more time or memory than there is"
 
 
+class FolderError(ValueError):
+    """Something is wrong with what trials are done on, not with a trial: it has no record and all stop."""
+
+
 def attempt(
     perform: Perform, folder: str, key: Mapping[str, Any], limits: Limits, own_process: bool
 ) -> Record:
     """Do a trial, whatever comes of it, and write its record.
 
-    What ``perform`` needs once in every process it may bring along in a ``prepare(key)``,
-    which is neither limited nor measured.
+    What ``perform`` needs once in every process it may bring along in a ``prepare(key)``, which is
+    neither limited nor measured.  What that raises, and a :class:`FolderError`, is not the trial's fault.
     """
     meter = Meter()
     with at_most(1, 0), warnings.catch_warnings(action="ignore"):
+        getattr(perform, "prepare", _nothing)(key)
         status, result, error = _outcome(perform, key, limits, own_process, meter)
     record = Record(dict(key), status, result, error, {**meter.cost, **_asked(limits)}, made())
     Records(folder).write(record)
@@ -56,11 +61,12 @@ def _outcome(
 ) -> tuple[Status, dict[str, Any], str]:
     """Status and result, or a sentence that says why there is none."""
     try:
-        getattr(perform, "prepare", _nothing)(key)
         with measured(meter), limited(limits, own_process):
             result = dict(perform(key))
         check_plain(result)
         return "done", result, ""
+    except FolderError:
+        raise
     except OutOfTime:
         return "time", {}, f"took more than {limits.seconds:g} CPU seconds"
     except (Exception, SystemExit) as reason:
