@@ -143,7 +143,7 @@ class Pool:
                 warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
                 yield executor
         except BaseException:
-            executor.shutdown(wait=False, kill_workers=True)
+            executor.shutdown(wait=True, kill_workers=True)  # afterwards nobody writes
             raise
         executor.shutdown(wait=True)
 
