@@ -43,3 +43,17 @@ def hard(n, m, seed, C, region):
     tau = np.maximum(observed.mean(axis=1), 1 / m) if region == "simplex" else np.ones(n)
     box = Box.classification(y, C / tau, tau)
     return K, observed, Problem(stack_of(K, observed), (box,), regions(observed)[region])
+
+
+def factors(n=60, m=4, d=6, absent=0.4, seed=0, dtype=np.float64):
+    """Factors of each view's own samples, who has which view, and labels that the first views tell."""
+    rng = np.random.default_rng(seed)
+    observed = rng.random((n, m)) > absent
+    observed[~observed.any(axis=1), 0] = True
+    scores, parts = np.zeros(n), []
+    for p, seen in enumerate(observed.T):
+        Phi = rng.standard_normal((int(seen.sum()), d)) / np.sqrt(np.arange(1, d + 1))
+        Phi /= np.linalg.norm(Phi, axis=1, keepdims=True)
+        scores[seen] += Phi @ rng.standard_normal(d) / (p + 1)
+        parts.append(Phi.astype(dtype))
+    return parts, observed, np.where(scores + 0.3 * rng.standard_normal(n) > 0.1, 1.0, -1.0)

@@ -47,6 +47,6 @@ from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator,
 from absentia.core._parameters import NonNegative, Parameter, Positive, Range, Share, Whole, parameters_of
 from absentia.core._projections import project
 from absentia.core._random import RandomState, generator
-from absentia.core._threads import at_most, suited_to
+from absentia.core._threads import at_most, suited_to, usable_threads
 from absentia.core._warn import is_ours, warn
 from absentia.core._watching import unwatched, watch

@@ -58,6 +58,20 @@ def at_most(number: int | None, n: int) -> Iterator[None]:
         yield
 
 
+def usable_threads(jobs: int) -> int:
+    """How many threads to give some jobs that run beside one another: as many as cores, or as was decided.
+
+    Examples
+    --------
+    >>> usable_threads(1)
+    1
+    """
+    said = [os.environ[name] for name in DECIDED if os.environ.get(name)]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    allowed = int(said[0]) if said and said[0].isdigit() else cores
+    return max(1, min(jobs, allowed, cores))
+
+
 def decided() -> bool:
     """Whether an environment variable sets the number of threads."""
     return any(os.environ.get(name) for name in DECIDED)

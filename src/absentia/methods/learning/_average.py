@@ -36,20 +36,14 @@ from scipy.optimize import nnls
 from absentia.core import Array, Positive, Share, Solution, Status, Stop, inverse_root, method
 from absentia.data import KernelViews
 from absentia.methods.learning._chances import Probability
-from absentia.methods.learning._machines import KernelClassifier, Learned, Training, part_norms
-from absentia.methods.learning.engine import (
-    GAP,
-    Box,
-    KernelStack,
-    Machine,
-    fit_machine,
-    relative_gap,
-    rounding,
-    without_dust,
+from absentia.methods.learning._machines import (
+    KernelClassifier,
+    Learned,
+    Training,
+    part_norms,
+    side_by_side,
 )
-
-CHUNK = 2**22  # numbers held at a time for the inner products of kernels
-
+from absentia.methods.learning.engine import GAP, Box, Machine, Stack, relative_gap, rounding, without_dust
 
 # --------------------------------------------------------------------------------- weights of views
 
@@ -58,47 +52,14 @@ def uniform_weights(m: int) -> Array:
     return np.full(m, 1 / m)
 
 
-def zero_filled(stack: KernelStack, p: int, rows: Array) -> Array:
-    """Rows of ``K^_p``."""
-    place = np.full(stack.n, -1)
-    place[stack.index[p]] = np.arange(len(stack.index[p]))
-    own = place[rows]
-    result = np.zeros((len(rows), stack.n))
-    result[np.ix_(own >= 0, stack.index[p])] = stack.blocks[p][own[own >= 0]]
-    return result
+def alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
+    """``min_{v >= 0} v' M v - 2 a' v`` by non-negative least squares; uniform if nothing aligns.
 
-
-def centred_products(stack: KernelStack, y: Array, counted: Array) -> tuple[Array, Array]:
-    """``M_pq = <H K_p H, H K_q H>`` and ``a_p = y' H K_p H y`` over the samples that count."""
-    m, n = len(stack), len(counted)
-    one = np.zeros(stack.n)
-    one[counted] = 1 / n
-    centred = np.zeros(stack.n)
-    centred[counted] = y[counted] - y[counted].mean()
-    means = np.array([stack_product(stack, p, one) for p in range(m)])
-    a = np.array([centred @ stack_product(stack, p, centred) for p in range(m)])
-    M = np.zeros((m, m))
-    for rows in np.array_split(counted, max(1, m * n * n // CHUNK)):
-        A = np.empty((m, len(rows), n))
-        for p in range(m):
-            A[p] = zero_filled(stack, p, rows)[:, counted]
-            A[p] += means[p] @ one - means[p, rows, None] - means[p, counted]
-        flat = A.reshape(m, -1)
-        M += flat @ flat.T
-    return M, a
-
-
-def stack_product(stack: KernelStack, p: int, z: Array) -> Array:
-    """``K^_p z``."""
-    result = np.zeros(stack.n)
-    index = stack.index[p]
-    result[index] = stack.blocks[p] @ z[index]
-    return result
-
-
-def alignment_weights(stack: KernelStack, y: Array, counted: Array) -> Array:
-    """``min_{v >= 0} v' M v - 2 a' v`` by non-negative least squares; uniform if nothing aligns."""
-    M, a = centred_products(stack, y, counted)
+    Scaled so that the samples are spread as in the average kernel: ``tr H K H`` is the same.  Nearly
+    constant kernels have the largest weights for what they say; scaled to sum one they would leave no room
+    for a margin at any ordinary C.
+    """
+    M, a, spread = stack.alignments(y, counted)
     # v'Mv - 2a'v with M = U diag(d) U' is |diag(d)^1/2 U'v - diag(d)^-1/2 U'a|^2 up to a constant;
     # kernels are brought to the same length first, which changes no minimiser
     root = inverse_root(np.diagonal(M))
@@ -108,36 +69,18 @@ def alignment_weights(stack: KernelStack, y: Array, counted: Array) -> Array:
         return uniform_weights(len(stack))
     B = np.sqrt(d[keep])[:, None] * U[:, keep].T
     v = without_dust(nnls(B, (U[:, keep].T @ (a * root)) / np.sqrt(d[keep]))[0] * root)
-    return as_spread(stack, v, counted) if v.any() else uniform_weights(len(stack))
+    return v * spread.mean() / float(v @ spread) if v.any() else uniform_weights(len(stack))
 
 
-def as_spread(stack: KernelStack, v: Array, counted: Array) -> Array:
-    """`v` scaled so that the samples are spread as in the average kernel: ``tr H K H`` is the same.
-
-    Nearly constant kernels have the largest weights for what they say; scaled to sum one they would leave
-    no room for a margin at any ordinary C.
-    """
-    one, seen = np.zeros(stack.n), np.zeros(stack.n, dtype=bool)
-    one[counted], seen[counted] = 1.0, True
-    spread = np.array(
-        [
-            np.diagonal(block)[seen[index]].sum() - one @ stack_product(stack, p, one) / len(counted)
-            for p, (block, index) in enumerate(zip(stack.blocks, stack.index, strict=True))
-        ]
-    )
-    return v * spread.mean() / float(v @ spread)
-
-
-def margin_weights(stack: KernelStack, y: Array, counted: Array, lam: float, tol: float) -> Array:
+def margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: float) -> Array:
     """EasyMKL: how far apart each kernel holds the nearest points of the two hulls."""
-    K = stack.combined(np.full(len(stack), 1 - lam)).astype(np.float64, copy=False)
-    K[np.diag_indices_from(K)] += lam
     sizes = [float((y[counted] == sign).sum()) for sign in (1, -1)]
     # distance^2 of the hulls is at least lam (1/n+ + 1/n-), so alpha = 2 gamma / distance^2 is at most
     # half of this: the box never binds
     bound = np.zeros(stack.n)
     bound[counted] = 4 / (lam * sum(1 / size for size in sizes))
-    z = fit_machine(K, Box.classification(y, bound), tol=tol).z
+    kernel = stack.weighted(np.full(len(stack), 1 - lam), ridge=lam)
+    z = kernel.fit(Box.classification(y, bound), tol=tol).z
     q = without_dust(np.maximum(stack.products(z)[1], 0.0))
     return q / q.sum() if q.sum() > 0 else uniform_weights(len(stack))
 
@@ -147,18 +90,14 @@ def margin_weights(stack: KernelStack, y: Array, counted: Array, lam: float, tol
 
 def fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> Learned:
     """The machine on ``sum_p eta_p K^_p``, with `rows` divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
-    stack = training.stack
-    K = stack.combined(eta)
-    scale = inverse_root(training.observed @ eta) if rows else np.ones(stack.n)
-    if rows:
-        K = np.ascontiguousarray(K * scale[:, None] * scale)
-    box = Box.classification(y, training.bound)
-    machine = fit_machine(K, box, tol=0.9 * tol)
-    z = machine.z * scale
-    norms = part_norms(eta, stack.products(z)[1])
-    hidden = rounding(box, machine, float(np.diagonal(K).max()))
+    scale = inverse_root(training.observed @ eta) if rows else np.ones(training.stack.n)
+    stack = training.stack.scaled(scale) if rows else training.stack
+    kernel, box = stack.weighted(eta), Box.classification(y, training.bound)
+    machine = kernel.fit(box, tol=0.9 * tol)
+    norms = part_norms(eta, stack.products(machine.z)[1])
+    hidden = rounding(box, machine, kernel.largest)
     gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
-    return Learned(eta, z, machine.bias, norms, gap, ended(machine, gap, tol))
+    return Learned(eta, machine.z * scale, machine.bias, norms, gap, ended(machine, gap, tol))
 
 
 def ended(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
@@ -224,8 +163,10 @@ class AverageKernelSVC(KernelClassifier):
         return 1.0 if self.normalize == "rows" else 0.2
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
-        rows = self.normalize == "rows"
-        return [fixed_machine(training, y, self._weigh(training, y), rows, self.tol) for y in signs]
+        def one(y: Array) -> Learned:
+            return fixed_machine(training, y, self._weigh(training, y), self.normalize == "rows", self.tol)
+
+        return side_by_side(one, signs, training.stack)
 
     def _weigh(self, training: Training, y: Array) -> Array:
         stack, counted = training.stack, np.flatnonzero(training.bound > 0)
@@ -235,8 +176,5 @@ class AverageKernelSVC(KernelClassifier):
             return margin_weights(stack, y, counted, self.lam, self.tol)
         return uniform_weights(len(stack))
 
-    def _view_scores(self, X: KernelViews) -> Array:
-        scores = super()._view_scores(X)
-        if self.normalize is None:
-            return scores
-        return np.asarray(scores * inverse_root(X.observed @ self._weights.T)[:, None, :])
+    def _lengthened(self, X: KernelViews, scores: Array) -> Array:
+        return scores if self.normalize is None else scores * inverse_root(X.observed @ self._weights.T)

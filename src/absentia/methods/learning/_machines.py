@@ -11,19 +11,35 @@ chances, which take many fits, may move by 1e-5.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy as copy
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Iterative, Solution, altered
+from absentia.core import Array, Callback, Iterative, Solution, altered, usable_threads
 from absentia.data import KernelViews, own_order
 from absentia.methods.learning._base import Classifier, Learner
 from absentia.methods.learning._labels import one_against_rest
-from absentia.methods.learning.engine import Box, KernelStack, Problem, Region, State, solve, without_dust
+from absentia.methods.learning.engine import (
+    Box,
+    FactorStack,
+    KernelStack,
+    Problem,
+    Region,
+    Stack,
+    State,
+    factored,
+    solve,
+    without_dust,
+)
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -33,7 +49,7 @@ class Training:
     Samples are in an order of their own, ``order`` their positions in the data that came.
     """
 
-    stack: KernelStack
+    stack: Stack
     observed: Array  # samples x the views of the stack
     bound: Array  # C of every sample
     order: Array
@@ -81,21 +97,37 @@ def learn(
 ) -> list[Learned]:
     """One machine per box, each with weights of its own or all with the same."""
     groups = [tuple(boxes)] if shared else [(box,) for box in boxes]
-    problems = [Problem(training.stack, group, region) for group in groups]
-    return [one for p in problems for one in learned(solve(p, tol=tol, callback=callback))]
+
+    def solved(group: tuple[Box, ...]) -> Solution[State]:
+        own = copy(region) if isinstance(training.stack, FactorStack) else region
+        return solve(Problem(training.stack, group, own), tol=tol, callback=callback)
+
+    found = side_by_side(solved, groups, training.stack if callback is None else None)
+    return [one for solution in found for one in learned(solution)]
+
+
+def side_by_side(make: Callable[[T], S], items: Sequence[T], stack: Stack | None) -> list[S]:
+    """What is made of each item; in threads if kernels are factors, whose loops run beside one another."""
+    n_threads = usable_threads(len(items)) if isinstance(stack, FactorStack) else 1
+    if n_threads == 1:
+        return [make(one) for one in items]
+    with ThreadPoolExecutor(n_threads) as threads:
+        return list(threads.map(make, items))
 
 
 class KernelMachine(Iterative, Learner):
     """Base of what learns weights of kernels and a machine on their sum."""
 
     C: float
+    _dense = False  # whether kernels are wanted as arrays
 
     def _training(self, X: KernelViews, y: Array, weight: Array) -> Training:
         """Everything in an order of its own, without views that nobody has."""
         self._views, order = own_order(X, y, weight)
         seen = X.select([X.names[v] for v in self._views])
         straight = np.array_equal(order, np.arange(len(X)))
-        stack = KernelStack.of(seen, None if straight else order)
+        kind = FactorStack if factored(seen) and not self._dense else KernelStack
+        stack = kind.of(seen, None if straight else order)
         return Training(stack, seen.observed[order], (self.C * weight)[order], order)
 
     def _keep(self, X: KernelViews, found: Sequence[Learned], order: Array) -> None:
@@ -121,17 +153,28 @@ class KernelMachine(Iterative, Learner):
 
     def _raw_scores(self, X: KernelViews) -> Array:
         """``sum_p eta_p sum_i z_i K_p(i, t) + b``, rows x machines."""
-        return np.asarray(self.bias_ + self._view_scores(X).sum(axis=1))
+        scores = np.zeros((len(X), len(self.bias_)))
+        for v in range(X.n_views):
+            self._add_scores(X, v, scores)
+        return np.asarray(self.bias_ + self._lengthened(X, scores))
 
     def _view_scores(self, X: KernelViews) -> Array:
         """``eta_p sum_i z_i K_p(i, t)`` view by view, rows x views x machines; zero where absent."""
         scores = np.zeros((len(X), X.n_views, len(self.bias_)))
-        for v, name in enumerate(X.names):
-            rows, columns = X.observed[:, v], X.column_observed[:, v]
-            if not self._weights[:, v].any() or not rows.any():
-                continue
+        for v in range(X.n_views):
+            self._add_scores(X, v, scores[:, v])
+            scores[:, v] = self._lengthened(X, scores[:, v])
+        return scores
+
+    def _add_scores(self, X: KernelViews, v: int, scores: Array) -> None:
+        """What one view says of the rows, added to their scores, rows x machines."""
+        rows, columns = X.observed[:, v], X.column_observed[:, v]
+        if self._weights[:, v].any() and rows.any():
             coefficients = self._weights[:, v, None] * self.dual_coef_ * self._observed[:, v]
-            scores[rows, v] = X.operator(name) @ np.ascontiguousarray(coefficients[:, columns].T)
+            scores[rows] += X.operator(X.names[v]) @ np.ascontiguousarray(coefficients[:, columns].T)
+
+    def _lengthened(self, X: KernelViews, scores: Array) -> Array:
+        """Scores of rows that were brought to another length in training, rows x machines."""
         return scores
 
     def carried(self) -> Array:

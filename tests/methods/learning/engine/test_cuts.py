@@ -34,7 +34,7 @@ def test_the_weights_that_suit_given_coefficients_have_the_least_primal_value(bo
         Polytope.of_rows(observed),
     )
     at = evaluate(problem, problem.region.middle(), 1e-2)
-    primal = lambda eta: _point(problem, eta, at.K, at.machines).primal
+    primal = lambda eta: _point(problem, eta, at.kernel, at.machines).primal
     best = fitting_weights(problem, problem.region, at.coefficients)
     least, rng = primal(best), np.random.default_rng(0)
     assert least < primal(at.eta) * (1 - 1e-3)

@@ -66,7 +66,7 @@ from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn
 from absentia.methods.learning.amkl._paper import Complete, paper_convex, paper_penalized
 from absentia.methods.learning.amkl._shares import iterative, observed_share, penalized, two_steps
-from absentia.methods.learning.engine import Box, Polytope
+from absentia.methods.learning.engine import Box, KernelStack, Polytope
 
 
 def convex(rows: Array, constraint: str) -> Polytope:
@@ -166,6 +166,10 @@ class AbsentMKLClassifier(KernelClassifier):
     _own_margins = True
 
     @property
+    def _dense(self) -> bool:  # type: ignore[override]
+        return self.paper_form
+
+    @property
     def _announced(self) -> int | None:  # of rounds; the solver has no `max_iter`
         rounds = self.formulation == "iterative" or self.two_step or self.paper_form
         return self.max_iter if rounds else None
@@ -259,6 +263,7 @@ class AbsentMKLClassifier(KernelClassifier):
     def _learn_paper(self, training: Training, y: Array) -> Learned:
         assert self._mask is not None
         mask = self._mask[np.ix_(training.order, self._views)]
+        assert isinstance(training.stack, KernelStack)
         complete = Complete(training.stack, mask, y, training.bound)
         if self.formulation == "convex":
             region = convex(mask[training.bound > 0], self.constraint)

@@ -16,10 +16,13 @@ FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
 def compiled(function: Callable[..., Any] | None = None, *, fast: bool = False) -> Any:
-    """Mark a function to be compiled at its first call; with `fast`, sums may be reordered."""
+    """Mark a function to be compiled at its first call; with `fast`, sums may be reordered.
+
+    Other threads run beside it.
+    """
     if function is None:
         return lambda f: compiled(f, fast=fast)
-    options: dict[str, Any] = {"fastmath": FAST} if fast else {}
+    options: dict[str, Any] = {"nogil": True} | ({"fastmath": FAST} if fast else {})
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # "cannot cache function ...: no locator available"

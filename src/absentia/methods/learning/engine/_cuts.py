@@ -25,6 +25,8 @@ from absentia.methods.learning.engine._problem import (
 )
 from absentia.methods.learning.engine._state import State, aim, moved
 
+MOST_ROWS = 20_000  # of a linear program
+
 
 def lowest_model(
     region: Polytope, cuts: Sequence[Cut], centre: Array | None = None, radius: float = np.inf
@@ -73,7 +75,12 @@ def pairing_step(problem: Problem, region: Polytope, state: State, tol: float) -
 
 
 def paired(problem: Problem, region: Polytope, z: list[Array], exact: float) -> list[Point]:
-    """Coefficients `z` with the weights that suit them best, and the machines at these weights."""
+    """Coefficients `z` with the weights that suit them best, and the machines at these weights.
+
+    None if samples are too many for a linear program with a row for each.
+    """
+    if problem.stack.n > MOST_ROWS:
+        return []
     eta = region.boundary(without_dust(fitting_weights(problem, region, z)))
     if not eta.any():
         return []

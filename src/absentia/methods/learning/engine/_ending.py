@@ -27,9 +27,9 @@ from absentia.methods.learning.engine._problem import (
     with_coefficients,
     without_dust,
 )
-from absentia.methods.learning.engine._stack import KernelStack
+from absentia.methods.learning.engine._stack import Stack
 from absentia.methods.learning.engine._state import Candidate, State
-from absentia.methods.learning.engine._svm import Box, fit_machine
+from absentia.methods.learning.engine._svm import Box
 
 MOST_REFUSED = 12
 WAIT = 4  # steps from one attempt to end to the next
@@ -122,7 +122,7 @@ class Loose(NamedTuple):
     With d on those samples alone ``q_p(z + d) = q_p(z) + 2 r_p'd + d' K_p d``, ``r_p = K_p z``.
     """
 
-    stack: KernelStack  # over the loose samples
+    stack: Stack  # over the loose samples
     box: Box
     z: Array
     loose: Array
@@ -131,7 +131,7 @@ class Loose(NamedTuple):
     q: Array  # at z
 
     @classmethod
-    def of(cls, stack: KernelStack, box: Box, z: Array, loose: Array) -> Loose:
+    def of(cls, stack: Stack, box: Box, z: Array, loose: Array) -> Loose:
         """What can move: those with room, and with `eps` only on their side of zero."""
         own = loose[(box.hi[loose] > box.lo[loose]) & ((box.eps == 0) | (z[loose] != 0))]
         lo, hi = box.lo[own], box.hi[own]
@@ -150,7 +150,7 @@ class Loose(NamedTuple):
         if not self.movable:
             return self.box_of_all.linear(self.z), self.q, self.z
         box = self.box._replace(t=self.box.t - self.r @ c)
-        d = fit_machine(self.stack.combined(c), box, tol=1e-3, max_steps=20_000).z
+        d = self.stack.weighted(c).fit(box, tol=1e-3).z
         z = self.z.copy()
         lo, hi = self.box_of_all.lo[self.loose], self.box_of_all.hi[self.loose]
         z[self.loose] = np.clip(z[self.loose] + d, lo, hi)

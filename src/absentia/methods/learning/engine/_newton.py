@@ -1,22 +1,20 @@
 """Newton's method for the weights in a polytope.
 
-While the same coefficients F stay free, the gradient of V is differentiable too: ``H = R' B R``,
-``R = [K_p z]_F``, ``B = A - A 1 1' A / (1' A 1)``, ``A = K_FF^-1``.  So a step is a quadratic program in
-the few weights, whose minimum also says where the free coefficients go (``dz_F = -B R deta``), which leaves
-the machine at the new weights little to do.  Without curvature it goes towards the best vertex (Frank &
-Wolfe 1956).
+The gradient of V is differentiable almost everywhere (``_sums``).  So a step is a quadratic program in the
+few weights, whose minimum may also say where free coefficients go, which leaves the machine at the new
+weights little to do.  Without curvature it goes towards the best vertex (Frank & Wolfe 1956).
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from absentia.core import Array
 from absentia.methods.learning.engine._polytope import Polytope
 from absentia.methods.learning.engine._problem import Point, Problem, evaluate
 from absentia.methods.learning.engine._state import State, aim, moved
+from absentia.methods.learning.engine._sums import Response
 
 
 def newton_step(problem: Problem, region: Polytope, state: State, tol: float) -> State:
@@ -79,49 +77,18 @@ class Curvature(NamedTuple):
     """The Hessian of V in the weights, and how each machine's coefficients follow the weights."""
 
     H: Array
-    responses: tuple[tuple[Array, Array], ...]  # positions F and B R
+    responses: tuple[Response, ...]
 
     def follow(self, point: Point, d: Array) -> list[Array]:
         """Where the coefficients go when the weights move by `d`."""
         followed = [machine.z.copy() for machine in point.machines]
-        for z, (free, BR) in zip(followed, self.responses, strict=True):
-            z[free] -= BR @ d
+        for z, part in zip(followed, self.responses, strict=True):
+            z[part.free] -= part.follow @ d
         return followed
 
 
 def curvature(problem: Problem, point: Point, jitter: float) -> Curvature:
     """Curvature of V at a point."""
-    parts = [
-        _response(point.K, box.free(machine.z), R, jitter)
-        for box, machine, R in zip(problem.boxes, point.machines, point.R, strict=True)
-    ]
-    return Curvature(np.sum([H for H, _, _ in parts], axis=0), tuple((F, BR) for _, F, BR in parts))
-
-
-def _response(K: Array, free: Array, R: Array, jitter: float) -> tuple[Array, Array, Array]:
-    """One machine's share of the Hessian, its free coefficients F, and ``B R``."""
-    diagonal, m = np.diagonal(K), R.shape[1]
-    free = free[diagonal[free] > 1e-8 * diagonal.max()]  # others are free only because no kernel holds them
-    if len(free) < 2:
-        return np.zeros((m, m)), free[:0], np.zeros((0, m))
-    L = lifted_cholesky(K[np.ix_(free, free)].astype(np.float64, copy=False), jitter)
-    # with Y = L^-1 R made orthogonal to L^-1 1: H = Y'Y, which rounding cannot make indefinite
-    sides = np.column_stack([R[free], np.ones(len(free))])
-    Y = scipy.linalg.solve_triangular(L, sides, lower=True, check_finite=False)
-    Y, one = Y[:, :-1], Y[:, -1]
-    Y = Y - np.outer(one, one @ Y) / (one @ one)
-    return Y.T @ Y, free, scipy.linalg.solve_triangular(L, Y, lower=True, trans=1, check_finite=False)
-
-
-def lifted_cholesky(K: Array, jitter: float) -> Array:
-    """The factor of `K` with `jitter`, or as much more as it takes, of its mean diagonal added to it."""
-    level = float(np.diagonal(K).mean())
-    while True:
-        lifted = K.copy()
-        lifted[np.diag_indices_from(lifted)] += jitter * level
-        try:
-            return np.asarray(
-                scipy.linalg.cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
-            )
-        except np.linalg.LinAlgError:
-            jitter *= 100
+    machines = zip(problem.boxes, point.machines, point.R, strict=True)
+    parts = tuple(point.kernel.response(box, machine, R, jitter) for box, machine, R in machines)
+    return Curvature(np.sum([part.H for part in parts], axis=0), parts)

@@ -15,8 +15,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from absentia.core import Array
-from absentia.methods.learning.engine._stack import KernelStack
-from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, judged, rounding
+from absentia.methods.learning.engine._stack import Stack
+from absentia.methods.learning.engine._sums import Sum
+from absentia.methods.learning.engine._svm import Box, Machine, judged, rounding
 
 GAP = "the relative duality gap"
 DUST = 1e-6  # weights below this part of the largest are zero
@@ -39,7 +40,7 @@ class Problem:
     With several boxes V is the sum over their machines, one for each class, say.
     """
 
-    stack: KernelStack
+    stack: Stack
     boxes: tuple[Box, ...]
     region: Region
 
@@ -61,7 +62,7 @@ class Point:
 
     eta: Array
     machines: tuple[Machine, ...]
-    K: Array
+    kernel: Sum  # at these weights
     R: tuple[Array, ...]  # K_p z, one column per view
     q: Array
     kappa: float  # the most that c.q is in the region
@@ -115,13 +116,13 @@ class Point:
 
 def evaluate(problem: Problem, eta: Array, tol: float, starts: Starts = None) -> Point:
     """The machines at `eta` to a relative gap of `tol`, and the lower bound that they give."""
-    K = problem.stack.combined(eta)
+    kernel = problem.stack.weighted(eta)
     given = starts if starts is not None else [None] * len(problem.boxes)
-    machines = [fit_machine(K, b, tol=tol, start=z) for b, z in zip(problem.boxes, given, strict=True)]
-    return _point(problem, eta, K, machines)
+    machines = [kernel.fit(b, tol=tol, start=z) for b, z in zip(problem.boxes, given, strict=True)]
+    return _point(problem, eta, kernel, machines)
 
 
-def _point(problem: Problem, eta: Array, K: Array, machines: Sequence[Machine]) -> Point:
+def _point(problem: Problem, eta: Array, kernel: Sum, machines: Sequence[Machine]) -> Point:
     """What `machines` at `eta` say, their ``K z`` computed from the kernels of the views."""
     products = [problem.stack.products(machine.z) for machine in machines]
     R = tuple(columns for columns, _ in products)
@@ -135,7 +136,7 @@ def _point(problem: Problem, eta: Array, K: Array, machines: Sequence[Machine]) 
     lower = scale * linear - scale**2 * kappa / 2
     largest = float(problem.stack.largest() @ eta)
     slack = sum(rounding(box, one, largest) for box, one in zip(problem.boxes, machines, strict=True))
-    return Point(eta, tuple(machines), K, R, q, kappa, vertex, price, linear, lower, slack)
+    return Point(eta, tuple(machines), kernel, R, q, kappa, vertex, price, linear, lower, slack)
 
 
 def with_coefficients(problem: Problem, point: Point, z: Starts = None) -> Point:
@@ -145,7 +146,7 @@ def with_coefficients(problem: Problem, point: Point, z: Starts = None) -> Point
     if all(np.array_equal(a, b) for a, b in zip(clean, point.coefficients, strict=True)):
         return point
     machines = [one._replace(z=z) for one, z in zip(point.machines, clean, strict=True)]
-    return _point(problem, point.eta, point.K, machines)
+    return _point(problem, point.eta, point.kernel, machines)
 
 
 def relative_gap(upper: float, lower: float) -> float:

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews
 from absentia.methods.learning.engine._compiled import compiled
+from absentia.methods.learning.engine._sums import Alignments, DenseSum, Sum
 
 TILE = 64
+CHUNK = 2**22  # numbers held at a time for the inner products of kernels
+
+
+class Stack(Protocol):
+    """Several kernels over the same n samples, zero wherever a sample lacks the view."""
+
+    n: int
+
+    def __len__(self) -> int: ...
+    def weighted(self, eta: Array, ridge: float = 0.0) -> Sum: ...
+    def products(self, z: Array) -> tuple[Array, Array]: ...
+    def restricted(self, samples: Array) -> Stack: ...
+    def scaled(self, scale: Array) -> Stack: ...
+    def alignments(self, y: Array, counted: Array) -> Alignments: ...
+    def reached(self, views: Array) -> Array: ...
+    def largest(self) -> Array: ...
 
 
 class KernelStack:
@@ -53,6 +71,14 @@ class KernelStack:
         _mirror(total, TILE)
         return total
 
+    def weighted(self, eta: Array, ridge: float = 0.0) -> DenseSum:
+        """``sum_p eta_p K_p + ridge I``, for machines to be learned on."""
+        K = self.combined(eta)
+        if ridge:
+            K = K.astype(np.float64, copy=False)
+            K[np.diag_indices_from(K)] += ridge
+        return DenseSum(K)
+
     def products(self, z: Array) -> tuple[Array, Array]:
         """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
         R = np.zeros((len(self), self.n))
@@ -67,6 +93,40 @@ class KernelStack:
         blocks = [block[np.ix_(k, k)] for block, k in zip(self.blocks, kept, strict=True)]
         index = [np.searchsorted(samples, own[k]) for own, k in zip(self.index, kept, strict=True)]
         return KernelStack(blocks, index, len(samples))
+
+    def scaled(self, scale: Array) -> KernelStack:
+        """The same with every kernel's rows and columns multiplied by `scale`."""
+        pairs = zip(self.blocks, self.index, strict=True)
+        blocks = [block * scale[own][:, None] * scale[own] for block, own in pairs]
+        return KernelStack(blocks, self.index, self.n)
+
+    def alignments(self, y: Array, counted: Array) -> Alignments:
+        """Inner products of the centred kernels, over the samples that count."""
+        m, n = len(self), len(counted)
+        one, centred = np.zeros((2, self.n))
+        one[counted], centred[counted] = 1 / n, y[counted] - y[counted].mean()
+        means = self.products(one)[0].T
+        M = np.zeros((m, m))
+        for rows in np.array_split(counted, max(1, m * n * n // CHUNK)):
+            A = np.empty((m, len(rows), n))
+            for p in range(m):
+                A[p] = self._zero_filled(p, rows)[:, counted]
+                A[p] += means[p] @ one - means[p, rows, None] - means[p, counted]
+            flat = A.reshape(m, -1)
+            M += flat @ flat.T
+        seen = one > 0
+        own = zip(self.blocks, self.index, means, strict=True)
+        spread = [np.diagonal(block)[seen[i]].sum() - n * (mean @ one) for block, i, mean in own]
+        return Alignments(M, self.products(centred)[1], np.array(spread, dtype=np.float64))
+
+    def _zero_filled(self, p: int, rows: Array) -> Array:
+        """Rows of a kernel, zero where the view is absent."""
+        place = np.full(self.n, -1)
+        place[self.index[p]] = np.arange(len(self.index[p]))
+        own = place[rows]
+        result = np.zeros((len(rows), self.n))
+        result[np.ix_(own >= 0, self.index[p])] = self.blocks[p][own[own >= 0]]
+        return result
 
     def reached(self, views: Array) -> Array:
         """Samples that have one of the `views` (True = this one)."""

@@ -13,7 +13,8 @@ from absentia.methods.learning.engine._problem import Cut, Point, Problem, Start
 
 JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where eta sits at a vertex
 MOST_JITTER = 1e-3
-N_CUTS = 100  # cutting planes kept
+N_CUTS = 100  # cutting planes kept, with coefficients of
+KEPT = 5_000_000  # samples in all, but of a few planes at least
 
 
 class Candidate(NamedTuple):
@@ -68,6 +69,11 @@ def start(problem: Problem, eta: Array | None = None, z: Starts = None) -> State
     return State(point, point.lower, shy, (point.cut,), Candidate.of(point))
 
 
+def n_cuts(n: int) -> int:
+    """How many cutting planes to keep."""
+    return min(N_CUTS, max(KEPT // n, 5))
+
+
 def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any) -> State:
     """`state` after `trials`, the last of which is kept if it is better; careful if that was too little."""
     before, last = state.point.primal, trials[-1]
@@ -76,7 +82,7 @@ def moved(state: State, trials: Sequence[Point], promised: float, **changes: Any
         state,
         point=point,
         lower=max(state.lower, *(trial.lower for trial in trials)),
-        cuts=(*state.cuts, *(trial.cut for trial in trials))[-N_CUTS:],
+        cuts=(*state.cuts, *(trial.cut for trial in trials))[-n_cuts(len(last.machines[0].z)) :],
         surest=min(state.surest, *map(Candidate.of, trials), key=lambda one: one.gap),
         n_machines=state.n_machines + len(trials),
         **changes,

@@ -182,7 +182,7 @@ def fit_machine(
         violation, steps = _smo(K, diagonal, flat, box.t, box.lo, box.hi, box.eps, z, scores, aim, left)
         # what rounding leaves of a gradient
         floor = 1e-15 * float(np.abs(box.t).max() + largest * np.abs(z).sum())
-        machine = _stretched(box, z, product(K, z), floor, violation, machine.n_steps + steps)
+        machine = stretched(box, z, product(K, z), floor, violation, machine.n_steps + steps)
         z, wanted = machine.z, tol * abs(machine.primal)
         if machine.gap <= wanted or aim <= floor or machine.n_steps >= most:
             return machine
@@ -197,7 +197,7 @@ def _first_aim(box: Box, machine: Machine, tol: float) -> float:
     return min(2 * tol * abs(machine.primal) / weight, largest) if weight > 0 else largest
 
 
-def _stretched(box: Box, z: Array, scores: Array, floor: float, violation: float, steps: int) -> Machine:
+def stretched(box: Box, z: Array, scores: Array, floor: float, violation: float, steps: int) -> Machine:
     """The machine at `z`, or at a multiple of it where that has the smaller gap."""
     machine = judged(box, z, scores, violation, steps)
     factor = box.stretch(z, scores, 8 * floor)

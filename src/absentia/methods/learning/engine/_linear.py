@@ -1,0 +1,213 @@
+"""The machine of ``_svm`` on a weighted sum of kernels given by factors: dual coordinate descent.
+
+With ``K = sum_p eta_p Phi_p Phi_p'`` the scores are ``f_i = sum_p <Phi_p(i), w_p> + b``, where
+``w_p = eta_p Phi_p' z``, so one coefficient is brought to its best value in time linear in the factors
+(Hsieh, Chang, Lin, Keerthi & Sundararajan, ICML 2008):
+
+    z_i  <-  clip(soft(z_i + (t_i - f_i) / h_i, eps / h_i), lo_i, hi_i),    h_i = K_ii + s.
+
+The bias is not regularised, so ``sum z = 0``, which no single coefficient can keep.  Instead of moving
+pairs, the multiplier of that constraint, which is the bias, is found by the method of multipliers (Hestenes
+1969): coefficients are moved with ``b = b_k + s sum z``, and after every pass over the samples ``b_k``
+becomes ``b``.  `s` is small beside the kernel's diagonal, and steps are hardly shorter for it.
+
+Samples are visited in random order, blocks of neighbours together, which reads memory in runs.  Whoever did
+not move when last visited, being at a bound, is left alone for some passes: one, two, ... up to
+:data:`REST`.
+
+Where the gap falls so slowly that it would take very many passes (prices of errors that are high for what
+factors can tell apart), Newton's method goes on (``_smoothed``).
+
+What is handed over is judged as the dense machine is: coefficients made feasible, scores computed from them
+anew, primal value with the best bias minus dual value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import carray, types
+from numba.extending import intrinsic
+
+from absentia.core import Array
+from absentia.methods.learning.engine._compiled import compiled
+from absentia.methods.learning.engine._smoothed import fit_smoothed
+from absentia.methods.learning.engine._svm import Box, Machine, stretched
+
+if TYPE_CHECKING:
+    from absentia.methods.learning.engine._factors import FactorStack
+
+BLOCK = 64  # neighbours visited together
+REST = 5  # passes that a coefficient at its bound is left alone for, at most
+SOFT = 0.01  # s, relative to the kernel's mean diagonal
+PASSES = 5  # between one look at the gap and the next
+MOST_PASSES = 1000
+PATIENCE = 100  # more passes to come than this are too many: Newton's method is called in
+MOST_FACTORS = 4000  # unless there are more factors than that
+
+
+def fit_linear(
+    stack: FactorStack,
+    eta: Array,
+    box: Box,
+    *,
+    tol: float,
+    start: Array | None = None,
+    ridge: float = 0.0,
+    max_passes: int = MOST_PASSES,
+) -> Machine:
+    """Solve the dual until primal and dual differ by at most `tol` times the primal.
+
+    Parameters
+    ----------
+    eta : array of shape (views,)
+        Weights of the kernels.
+    start : array of shape (n,), optional
+        Coefficients to start from; they are made feasible first.
+    ridge : float
+        Added to the kernel's diagonal.
+    max_passes : int
+        Passes over the samples at most.
+    """
+    z = box.feasible(start) if start is not None else np.zeros(stack.n)
+    best = _judged(stack, eta, box, z, ridge)
+    descent, gaps = _Descent(stack, eta, box, best, ridge), [best.gap]
+    wide = sum(Phi.shape[1] for Phi in stack.factors) > MOST_FACTORS
+    while best.gap > tol * abs(best.primal) and descent.passes < max_passes:
+        if not wide and _passes_left(gaps, tol * abs(best.primal)) > PATIENCE:
+            return fit_smoothed(stack, eta, box, best, ridge, tol)._replace(n_steps=descent.passes)
+        descent.go(PASSES)
+        looked = _judged(stack, eta, box, box.feasible(descent.z), ridge)
+        descent.bias = looked.bias
+        best = min(best, looked, key=lambda one: one.gap)
+        gaps.append(best.gap)
+    return best._replace(n_steps=descent.passes)
+
+
+def _passes_left(gaps: list[float], wanted: float) -> float:
+    """How many more passes it may take to a gap of `wanted`, by the last four looks at it."""
+    if len(gaps) < 5:
+        return 0.0
+    fall = np.log(gaps[-5] / gaps[-1]) / (4 * PASSES)
+    return float(np.log(gaps[-1] / wanted) / fall) if fall > 0 else np.inf
+
+
+def _judged(stack: FactorStack, eta: Array, box: Box, z: Array, ridge: float) -> Machine:
+    """The machine with coefficients `z`, or a multiple of them, its scores computed anew."""
+    scores = stack.scores(eta, z) + ridge * z
+    largest = float((stack.squares @ eta).max(initial=0.0)) + ridge
+    floor = 1e-15 * float(np.abs(box.t).max(initial=0.0) + largest * np.abs(z).sum())
+    return stretched(box, z, scores, floor, np.inf, 0)
+
+
+class _Descent:
+    """Coefficients on their way, what they add up to, and who rests."""
+
+    def __init__(self, stack: FactorStack, eta: Array, box: Box, start: Machine, ridge: float) -> None:
+        used = np.flatnonzero(eta > 0)
+        self.box, self.z, self.bias, self.passes = box, start.z.copy(), start.bias, 0
+        self.eta = np.ascontiguousarray(eta[used])
+        self.place = np.ascontiguousarray(stack.place[:, used])
+        self.factors = [stack.factors[v] for v in used]
+        self.scale, self.ridge = stack.scale, ridge
+        self.squares = stack.squares @ eta + ridge
+        self.soft = SOFT * float(self.squares[self.squares > 0].mean()) if self.squares.any() else 1.0
+        normals = stack.normals(start.z)
+        self.w = np.concatenate([eta[v] * normals[v] for v in used] + [np.zeros(0)])
+        self.addresses = np.array([one.ctypes.data for one in self.factors], dtype=np.intp)
+        self.widths = np.array([one.shape[1] for one in self.factors], dtype=np.int64)
+        self.like = np.zeros(1, dtype=stack.dtype)
+        self.rest = np.zeros((2, stack.n), dtype=np.int8)  # passes left to rest, and how many next time
+        self.rng = np.random.default_rng(0)
+
+    def go(self, passes: int) -> None:
+        """Some passes over the samples."""
+        box = self.box
+        for _ in range(passes):
+            self.bias = _pass(
+                self.like, self.addresses, self.widths, self.place, self.scale, self.eta, self.squares,
+                self.ridge, self.soft, box.t, box.lo, box.hi, box.eps, self.z, self.w, self.bias,
+                *self.rest, self._order(),
+            )  # fmt: skip
+        self.passes += passes
+
+    def _order(self) -> Array:
+        """Blocks of neighbours in random order, and random within."""
+        n, width = len(self.z), min(BLOCK, max(1, len(self.z) // 64))
+        inside = self.rng.permutation(width)
+        order = (width * self.rng.permutation(-(-n // width))[:, None] + inside).ravel()
+        return np.asarray(order[order < n])
+
+
+# ------------------------------------------------------------------------------------ compiled loops
+
+
+def _typed(_context, _address):  # type: ignore[no-untyped-def]
+    """An address as a pointer: how many views there are is not known when loops are compiled."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.voidptr(types.intp), generate
+
+
+_pointer: Any = intrinsic(_typed)
+
+
+@compiled(fast=True)
+def _dot(row, w):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(len(row)):
+        total += row[k] * w[k]
+    return total
+
+
+@compiled(fast=True)
+def _add(w, weight, row):  # type: ignore[no-untyped-def]
+    for k in range(len(row)):
+        w[k] += weight * row[k]
+
+
+@compiled
+def _pass(  # type: ignore[no-untyped-def]
+    like, addresses, widths, place, scale, eta, squares, ridge, soft, t, lo, hi, eps, z, w, bias, rest,
+    streak, order,
+):  # fmt: skip
+    """One coefficient after the other in `order`; `z`, `w` and who rests change in place.  The bias."""
+    total, views = z.sum(), len(eta)
+    for i in order:
+        if rest[i] > 0:
+            rest[i] -= 1
+            continue
+        if lo[i] == hi[i]:
+            continue
+        f, first = 0.0, 0
+        for v in range(views):
+            r, d = place[i, v], widths[v]
+            if r >= 0:
+                row = carray(_pointer(addresses[v] + r * d * like.itemsize), d, like.dtype)
+                f += _dot(row, w[first : first + d])
+            first += d
+        f = scale[i] * f + ridge * z[i] + soft * total + bias
+        h = squares[i] + soft
+        u = z[i] + (t[i] - f) / h
+        if eps > 0:
+            u = max(u - eps / h, 0.0) if u > 0 else min(u + eps / h, 0.0)
+        u = min(max(u, lo[i]), hi[i])
+        delta = u - z[i]
+        if delta == 0.0:
+            streak[i] = min(streak[i] + 1, REST)
+            rest[i] = streak[i]
+            continue
+        streak[i] = 0
+        z[i] = u
+        total += delta
+        first = 0
+        for v in range(views):
+            r, d = place[i, v], widths[v]
+            if r >= 0:
+                row = carray(_pointer(addresses[v] + r * d * like.itemsize), d, like.dtype)
+                _add(w[first : first + d], eta[v] * scale[i] * delta, row)
+            first += d
+    return bias + soft * total
