@@ -16,6 +16,7 @@ from absentia.core._descent import (
     plus,
     quasi_newton,
 )
+from absentia.core._factoring import Factors, factors_of, has_factors
 from absentia.core._gaussian import Conditional
 from absentia.core._index import by_pattern, inverse
 from absentia.core._keeping import Packed, altered, kept, kept_types, packed, unpacked

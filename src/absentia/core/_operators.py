@@ -178,6 +178,8 @@ class Gram:
         return np.asarray(self.left[rows] @ self.right[cols].T)
 
     def select(self, rows: Array, cols: Array) -> Gram:
+        if self.right is self.left and np.array_equal(rows, cols):
+            return Gram(self.left[rows])
         return Gram(self.left[rows], self.right[cols])
 
     def astype(self, dtype: Any) -> Gram:

@@ -16,7 +16,9 @@ def twins(n=60, dtype=np.float64, seed=0):
     Phi, observed, y = factors(n, seed=seed, dtype=dtype)
     index = [np.flatnonzero(s) for s in observed.T]
     dense = [P.astype(np.float64) @ P.T.astype(np.float64) for P in Phi]
-    return FactorStack(Phi, index, n), KernelStack(dense, index, n), y
+    own = np.random.default_rng(seed).random((n, 4)) * (np.arange(n)[:, None] % 3 > 0) * observed
+    dense = [K + np.diag(own[i, p]) for p, (K, i) in enumerate(zip(dense, index, strict=True))]
+    return FactorStack(Phi, index, n, own), KernelStack(dense, index, n), y
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -38,9 +40,8 @@ def test_scaled_samples_are_scaled_rows_and_columns(rng):
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(one.scores(ETA, z), other.combined(ETA) @ z, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(one.squares @ ETA, other.combined(ETA).diagonal(), rtol=1e-11)
-    np.testing.assert_allclose(
-        one.rows(np.arange(60)) ** 2 @ np.repeat(ETA, 6), one.squares @ ETA, rtol=1e-11
-    )
+    own = one.squares - one.own
+    np.testing.assert_allclose(one.rows(np.arange(60)) ** 2 @ np.repeat(ETA, 6), own @ ETA, rtol=1e-11)
     some = np.arange(0, 60, 3)
     part, whole = one.restricted(some), other.combined(ETA)[np.ix_(some, some)]
     np.testing.assert_allclose(part.scores(ETA, z[some]), whole @ z[some], rtol=1e-11, atol=1e-11)

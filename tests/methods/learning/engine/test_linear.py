@@ -14,7 +14,7 @@ ETA = np.array([0.5, 0.0, 1.0, 0.2])
 
 def thin(n=80, seed=0, dtype=np.float64, scale=None):
     Phi, observed, y = factors(n, seed=seed, dtype=dtype)
-    stack = FactorStack(Phi, [np.flatnonzero(s) for s in observed.T], n, scale)
+    stack = FactorStack(Phi, [np.flatnonzero(s) for s in observed.T], n, scale=scale)
     rows = stack.rows(np.arange(n)) * np.sqrt(np.repeat(ETA, 6))
     return stack, rows @ rows.T, y
 
@@ -69,6 +69,18 @@ def test_scaled_samples_and_a_ridge_are_the_dense_kernels(rng):
     fast = fit_linear(stack, ETA, box, tol=1e-5, ridge=0.3)
     assert fast.primal == pytest.approx(fit_machine(K + 0.3 * np.eye(80), box, tol=1e-9).primal, rel=1e-5)
     np.testing.assert_allclose(fast.scores, (K + 0.3 * np.eye(80)) @ fast.z, rtol=1e-9, atol=1e-9)
+
+
+def test_what_the_diagonal_has_of_its_own_counts(rng):
+    plain, K, y = thin()
+    own, scale = rng.random((80, 4)) * (rng.random((80, 4)) > 0.5), rng.random(80) + 0.5
+    stack = FactorStack(plain.factors, plain.index, 80, own, scale)
+    K = (K + np.diag(own @ ETA)) * np.outer(scale, scale)
+    for C in (1.0, 300.0):  # the second by Newton's method
+        box = Box.classification(y, np.full(80, C))
+        fast = fit_linear(stack, ETA, box, tol=1e-4)
+        assert fast.primal == pytest.approx(fit_machine(K, box, tol=1e-9).primal, rel=1e-4)
+        np.testing.assert_allclose(fast.scores, K @ fast.z, rtol=1e-8, atol=1e-8)
 
 
 def test_single_precision_has_the_optimum_of_its_own_values():

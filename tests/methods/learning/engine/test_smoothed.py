@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia.methods.learning.engine import Box, FactorStack, fit_machine
-from absentia.methods.learning.engine._smoothed import _newton, _normal, _Problem, _scores, fit_smoothed
+from absentia.methods.learning.engine._smoothed import Posed, _newton, _normal, _scores, fit_smoothed
 from absentia.methods.learning.engine._svm import judged
 from stacks import factors
 
@@ -21,7 +21,7 @@ def problem(n=90, ridge=0.0, regression=False, C=3.0):
         else Box.classification(y, bound)
     )
     rows = stack.rows(np.arange(n)) * np.sqrt(np.repeat(ETA, 6))
-    return _Problem(stack, ETA, box, ridge), rows @ rows.T + ridge * np.eye(n)
+    return Posed(stack, ETA, box, ridge), rows @ rows.T + ridge * np.eye(n)
 
 
 @pytest.mark.parametrize("regression", [False, True])
@@ -29,7 +29,7 @@ def problem(n=90, ridge=0.0, regression=False, C=3.0):
 def test_it_comes_from_nothing_to_the_dense_optimum(regression, ridge):
     given, K = problem(ridge=ridge, regression=regression)
     nothing = judged(given.box, np.zeros(90), np.zeros(90))
-    found = fit_smoothed(given.stack, ETA, given.box, nothing, ridge, 1e-5)
+    found = fit_smoothed(given, nothing, 1e-5)
     assert found.gap <= 1e-5 * found.primal
     assert found.primal == pytest.approx(fit_machine(K, given.box, tol=1e-9).primal, rel=1e-5)
     np.testing.assert_allclose(found.scores, K @ found.z, rtol=1e-9, atol=1e-9)

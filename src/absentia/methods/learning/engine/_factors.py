@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from absentia.core import Array, Gram, Scaled
+from absentia.core import Array, factors_of, has_factors
 from absentia.data import KernelViews
 from absentia.methods.learning.engine._compiled import compiled
 from absentia.methods.learning.engine._sums import Alignments, FactorSum
@@ -24,7 +24,7 @@ CHUNK = 4096
 
 def factored(kernels: KernelViews) -> bool:
     """Whether kernels are to be learned from by their factors: all have some, and samples are many."""
-    return len(kernels) > DENSE and all(_is_gram(kernels.operator(name)) for name in kernels.names)
+    return len(kernels) > DENSE and all(has_factors(kernels.operator(name)) for name in kernels.names)
 
 
 class FactorStack:
@@ -38,18 +38,26 @@ class FactorStack:
         The samples of each view's rows.
     n : int
         Number of samples.
+    own : ndarray of shape (n, views), optional
+        What is added to the diagonal of each kernel.
     scale : ndarray of shape (n,), optional
-        What each sample's factors are to be multiplied by; they stay as they are.
+        What each sample's rows and columns are to be multiplied by; factors stay as they are.
     """
 
     def __init__(
-        self, factors: Sequence[Array], index: Sequence[Array], n: int, scale: Array | None = None
+        self,
+        factors: Sequence[Array],
+        index: Sequence[Array],
+        n: int,
+        own: Array | None = None,
+        scale: Array | None = None,
     ) -> None:
         dtype = np.result_type(np.float32, *(one.dtype for one in factors))
         self.factors = [np.ascontiguousarray(one, dtype=dtype) for one in factors]
         self.index = [np.ascontiguousarray(i, dtype=np.int64) for i in index]
         self.n, self.dtype = n, dtype
         self.scale = np.ones(n) if scale is None else scale
+        self._own = np.zeros((n, len(self.factors))) if own is None else own
 
     @classmethod
     def of(cls, kernels: KernelViews, order: Array | None = None) -> FactorStack:
@@ -58,7 +66,11 @@ class FactorStack:
         if order is not None:
             rank = np.argsort(order)
             index = [rank[own] for own in index]
-        return cls([_factors(kernels.operator(name)) for name in kernels.names], index, len(kernels))
+        parts = [factors_of(kernels.operator(name)) for name in kernels.names]
+        own = np.zeros(kernels.observed.shape)
+        for v, part in enumerate(parts):
+            own[index[v], v] = 0.0 if part.own is None else part.own
+        return cls([part.Phi for part in parts], index, len(kernels), own)
 
     def __len__(self) -> int:
         return len(self.factors)
@@ -72,12 +84,17 @@ class FactorStack:
         return place
 
     @cached_property
+    def own(self) -> Array:
+        """What is added to the diagonal of each kernel, samples x views."""
+        return np.asarray(self._own * self.scale[:, None] ** 2)
+
+    @cached_property
     def squares(self) -> Array:
         """``k_p(i, i)``, samples x views."""
         squares = np.zeros((self.n, len(self)))
         for v, (Phi, own) in enumerate(zip(self.factors, self.index, strict=True)):
             squares[own, v] = _squares(Phi)
-        return squares * self.scale[:, None] ** 2
+        return squares * self.scale[:, None] ** 2 + self.own
 
     def largest(self) -> Array:
         """Every kernel's largest value, which lies on its diagonal."""
@@ -100,16 +117,16 @@ class FactorStack:
         R = np.zeros((len(self), self.n))
         for row, Phi, own, u in zip(R, self.factors, self.index, normals, strict=True):
             _add_scores(row, Phi, own, u)
-        R *= self.scale
-        return R.T, np.array([float(u @ u) for u in normals])
+        R = R.T * self.scale[:, None] + self.own * z[:, None]
+        return R, np.array([float(u @ u) for u in normals]) + z**2 @ self.own
 
     def scores(self, eta: Array, z: Array) -> Array:
         """``sum_p eta_p K_p z``."""
-        scores, z = np.zeros(self.n), z * self.scale
+        scores, scaled = np.zeros(self.n), z * self.scale
         for weight, Phi, own in zip(eta, self.factors, self.index, strict=True):
             if weight > 0:
-                _add_scores(scores, Phi, own, weight * _gathered(Phi, own, z))
-        return scores * self.scale
+                _add_scores(scores, Phi, own, weight * _gathered(Phi, own, scaled))
+        return scores * self.scale + (self.own @ eta) * z
 
     def through(self, w: Array) -> Array:
         """``sum_p Phi_p w_p``, where `w` has one number for every factor of all views."""
@@ -118,6 +135,10 @@ class FactorStack:
             if w[a:b].any():
                 _add_scores(scores, Phi, own, w[a:b])
         return scores * self.scale
+
+    def roots(self, eta: Array) -> Array:
+        """``sqrt(eta)`` of every factor of all views."""
+        return np.asarray(np.sqrt(np.repeat(eta, [Phi.shape[1] for Phi in self.factors])))
 
     def rows(self, samples: Array) -> Array:
         """The factors of some samples side by side, zero where a view is absent; in double precision."""
@@ -134,45 +155,36 @@ class FactorStack:
         kept = [np.isin(own, samples, assume_unique=True) for own in self.index]
         factors = [Phi[k] for Phi, k in zip(self.factors, kept, strict=True)]
         index = [np.searchsorted(samples, own[k]) for own, k in zip(self.index, kept, strict=True)]
-        return FactorStack(factors, index, len(samples), self.scale[samples])
+        return FactorStack(factors, index, len(samples), self._own[samples], self.scale[samples])
 
     def scaled(self, scale: Array) -> FactorStack:
         """The same with every sample's factors multiplied by `scale`."""
-        return FactorStack(self.factors, self.index, self.n, self.scale * scale)
+        return FactorStack(self.factors, self.index, self.n, self._own, self.scale * scale)
 
     def alignments(self, y: Array, counted: Array) -> Alignments:
         """Inner products of the centred kernels, over the samples that count."""
-        widths = [Phi.shape[1] for Phi in self.factors]
-        T, total, along = np.zeros((sum(widths), sum(widths))), np.zeros(sum(widths)), np.zeros(sum(widths))
-        centred = y[counted] - y[counted].mean()
-        for a in range(0, len(counted), CHUNK):
-            rows = self.rows(counted[a : a + CHUNK])
+        ends = np.cumsum([0, *(Phi.shape[1] for Phi in self.factors)])
+        parts, n = [slice(a, b) for a, b in pairwise(ends)], len(counted)
+        centred, own = y[counted] - y[counted].mean(), self.own[counted]
+        mean, T, along = np.zeros(ends[-1]), np.zeros((ends[-1], ends[-1])), np.zeros(ends[-1])
+        pieces = [slice(a, a + CHUNK) for a in range(0, n, CHUNK)]
+        for piece in pieces:
+            mean += self.rows(counted[piece]).sum(axis=0) / n
+        beside = np.zeros((len(parts), len(parts)))  # of factors and diagonals
+        for piece in pieces:
+            rows = self.rows(counted[piece]) - mean
             T += rows.T @ rows
-            total += rows.sum(axis=0)
-            along += centred[a : a + CHUNK] @ rows
-        T -= np.outer(total, total) / len(counted)
-        ends = np.cumsum([0, *widths])
-        parts = [slice(a, b) for a, b in pairwise(ends)]
-        M = np.array([[float((T[p, q] ** 2).sum()) for q in parts] for p in parts])
-        with_labels = np.array([float(along[p] @ along[p]) for p in parts])
-        return Alignments(M, with_labels, np.array([float(np.trace(T[p, p])) for p in parts]))
+            along += centred[piece] @ rows
+            beside += np.array([(rows[:, p] ** 2).sum(axis=1) for p in parts]) @ own[piece]
+        M = np.array([[float((T[p, q] ** 2).sum()) for q in parts] for p in parts]) + beside + beside.T
+        M += (1 - 2 / n) * own.T @ own + np.outer(own.sum(axis=0), own.sum(axis=0)) / n**2
+        a = np.array([float(along[p] @ along[p]) for p in parts]) + centred**2 @ own
+        spread = np.array([float(np.trace(T[p, p])) for p in parts]) + (1 - 1 / n) * own.sum(axis=0)
+        return Alignments(M, a, spread)
 
     def reached(self, views: Array) -> Array:
         """Samples that have one of the `views` (True = this one)."""
         return np.flatnonzero((self.place[:, views] >= 0).any(axis=1))
-
-
-def _is_gram(operator: object) -> bool:
-    return isinstance(operator.operator if isinstance(operator, Scaled) else operator, Gram)
-
-
-def _factors(operator: object) -> Array:
-    """``Phi`` of an operator ``Phi Phi'``."""
-    if isinstance(operator, Scaled):
-        inner = _factors(operator.operator)
-        return np.asarray(inner * inner.dtype.type(np.sqrt(operator.factor)))
-    assert isinstance(operator, Gram)
-    return operator.left
 
 
 @compiled(fast=True)

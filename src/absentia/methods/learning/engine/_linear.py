@@ -32,8 +32,8 @@ from numba.extending import intrinsic
 
 from absentia.core import Array
 from absentia.methods.learning.engine._compiled import compiled
-from absentia.methods.learning.engine._smoothed import fit_smoothed
-from absentia.methods.learning.engine._svm import Box, Machine, stretched
+from absentia.methods.learning.engine._smoothed import Posed, fit_smoothed
+from absentia.methods.learning.engine._svm import Box, Machine
 
 if TYPE_CHECKING:
     from absentia.methods.learning.engine._factors import FactorStack
@@ -71,14 +71,15 @@ def fit_linear(
         Passes over the samples at most.
     """
     z = box.feasible(start) if start is not None else np.zeros(stack.n)
-    best = _judged(stack, eta, box, z, ridge)
-    descent, gaps = _Descent(stack, eta, box, best, ridge), [best.gap]
+    problem = Posed(stack, eta, box, ridge)
+    best = problem.judged(z)
+    descent, gaps = _Descent(problem, best), [best.gap]
     wide = sum(Phi.shape[1] for Phi in stack.factors) > MOST_FACTORS
     while best.gap > tol * abs(best.primal) and descent.passes < max_passes:
         if not wide and _passes_left(gaps, tol * abs(best.primal)) > PATIENCE:
-            return fit_smoothed(stack, eta, box, best, ridge, tol)._replace(n_steps=descent.passes)
+            return fit_smoothed(problem, best, tol)._replace(n_steps=descent.passes)
         descent.go(PASSES)
-        looked = _judged(stack, eta, box, box.feasible(descent.z), ridge)
+        looked = problem.judged(box.feasible(descent.z))
         descent.bias = looked.bias
         best = min(best, looked, key=lambda one: one.gap)
         gaps.append(best.gap)
@@ -93,25 +94,18 @@ def _passes_left(gaps: list[float], wanted: float) -> float:
     return float(np.log(gaps[-1] / wanted) / fall) if fall > 0 else np.inf
 
 
-def _judged(stack: FactorStack, eta: Array, box: Box, z: Array, ridge: float) -> Machine:
-    """The machine with coefficients `z`, or a multiple of them, its scores computed anew."""
-    scores = stack.scores(eta, z) + ridge * z
-    largest = float((stack.squares @ eta).max(initial=0.0)) + ridge
-    floor = 1e-15 * float(np.abs(box.t).max(initial=0.0) + largest * np.abs(z).sum())
-    return stretched(box, z, scores, floor, np.inf, 0)
-
-
 class _Descent:
     """Coefficients on their way, what they add up to, and who rests."""
 
-    def __init__(self, stack: FactorStack, eta: Array, box: Box, start: Machine, ridge: float) -> None:
+    def __init__(self, problem: Posed, start: Machine) -> None:
+        stack, eta = problem.stack, problem.eta
         used = np.flatnonzero(eta > 0)
-        self.box, self.z, self.bias, self.passes = box, start.z.copy(), start.bias, 0
+        self.box, self.z, self.bias, self.passes = problem.box, start.z.copy(), start.bias, 0
         self.eta = np.ascontiguousarray(eta[used])
         self.place = np.ascontiguousarray(stack.place[:, used])
         self.factors = [stack.factors[v] for v in used]
-        self.scale, self.ridge = stack.scale, ridge
-        self.squares = stack.squares @ eta + ridge
+        self.scale, self.own = stack.scale, problem.own
+        self.squares = stack.squares @ eta + problem.ridge
         self.soft = SOFT * float(self.squares[self.squares > 0].mean()) if self.squares.any() else 1.0
         normals = stack.normals(start.z)
         self.w = np.concatenate([eta[v] * normals[v] for v in used] + [np.zeros(0)])
@@ -127,7 +121,7 @@ class _Descent:
         for _ in range(passes):
             self.bias = _pass(
                 self.like, self.addresses, self.widths, self.place, self.scale, self.eta, self.squares,
-                self.ridge, self.soft, box.t, box.lo, box.hi, box.eps, self.z, self.w, self.bias,
+                self.own, self.soft, box.t, box.lo, box.hi, box.eps, self.z, self.w, self.bias,
                 *self.rest, self._order(),
             )  # fmt: skip
         self.passes += passes
@@ -171,7 +165,7 @@ def _add(w, weight, row):  # type: ignore[no-untyped-def]
 
 @compiled
 def _pass(  # type: ignore[no-untyped-def]
-    like, addresses, widths, place, scale, eta, squares, ridge, soft, t, lo, hi, eps, z, w, bias, rest,
+    like, addresses, widths, place, scale, eta, squares, own, soft, t, lo, hi, eps, z, w, bias, rest,
     streak, order,
 ):  # fmt: skip
     """One coefficient after the other in `order`; `z`, `w` and who rests change in place.  The bias."""
@@ -189,7 +183,7 @@ def _pass(  # type: ignore[no-untyped-def]
                 row = carray(_pointer(addresses[v] + r * d * like.itemsize), d, like.dtype)
                 f += _dot(row, w[first : first + d])
             first += d
-        f = scale[i] * f + ridge * z[i] + soft * total + bias
+        f = scale[i] * f + own[i] * z[i] + soft * total + bias
         h = squares[i] + soft
         u = z[i] + (t[i] - f) / h
         if eps > 0:

@@ -34,7 +34,9 @@ STEPS = 30  # of Newton's method in a round
 CHUNK = 8192
 
 
-class _Problem(NamedTuple):
+class Posed(NamedTuple):
+    """A machine to be found: on the weighted sum of kernels by factors, in a box."""
+
     stack: FactorStack
     eta: Array
     box: Box
@@ -43,7 +45,12 @@ class _Problem(NamedTuple):
     @property
     def root(self) -> Array:
         """``sqrt(eta)`` of every factor."""
-        return np.sqrt(np.repeat(self.eta, [Phi.shape[1] for Phi in self.stack.factors]))
+        return self.stack.roots(self.eta)
+
+    @property
+    def own(self) -> Array:
+        """What the kernel's diagonal has beside factors."""
+        return np.asarray(self.stack.own @ self.eta + self.ridge)
 
     def judged(self, z: Array) -> Machine:
         """The machine with coefficients `z`, or a multiple of them, its scores computed anew."""
@@ -55,7 +62,7 @@ class _Problem(NamedTuple):
     def rounding(self, reach: float) -> Array:
         """``J`` that rounds kinks over residuals of width twice `reach`."""
         width = self.box.hi - self.box.lo
-        return np.where(width > 0, 2 * reach / np.where(width > 0, width, 1.0), 1.0) + self.ridge
+        return np.where(width > 0, 2 * reach / np.where(width > 0, width, 1.0), 1.0) + self.own
 
     def reach(self, machine: Machine, gap: float) -> float:
         """How wide kinks may be rounded for about this `gap`, by where the samples of a machine lie."""
@@ -76,11 +83,9 @@ class _Problem(NamedTuple):
         return -float(self.coefficients(rest - a * along, J) @ along)
 
 
-def fit_smoothed(
-    stack: FactorStack, eta: Array, box: Box, start: Machine, ridge: float, tol: float
-) -> Machine:
+def fit_smoothed(problem: Posed, start: Machine, tol: float) -> Machine:
     """The machine to a relative gap of `tol`, from coefficients near it."""
-    problem = _Problem(stack, eta, box, ridge)
+    box = problem.box
     v, b, best = _normal(problem, start.z), start.bias, start
     reach = np.inf
     for _ in range(ROUNDS):
@@ -95,7 +100,7 @@ def fit_smoothed(
     return best
 
 
-def _newton(problem: _Problem, v: Array, b: float, J: Array) -> tuple[Array, float, Array]:
+def _newton(problem: Posed, v: Array, b: float, J: Array) -> tuple[Array, float, Array]:
     """The least smoothed primal from `v` and `b`, and the coefficients there."""
     _stack, box = problem.stack, problem.box
     scores = _scores(problem, v)
@@ -119,7 +124,7 @@ def _newton(problem: _Problem, v: Array, b: float, J: Array) -> tuple[Array, flo
 
 
 def _slope(
-    problem: _Problem, J: Array, rest: Array, along: Array, first: float, second: float, a: float
+    problem: Posed, J: Array, rest: Array, along: Array, first: float, second: float, a: float
 ) -> float:
     """Of the smoothed primal after a step `a`, whose norm has these derivatives."""
     return first + a * second + problem.slope(rest, along, J, a)
@@ -133,17 +138,17 @@ def _least(slope: Callable[[float], float]) -> float:
     return float(scipy.optimize.brentq(slope, 0.0, high, rtol=1e-10)) if slope(high) > 0 else high
 
 
-def _normal(problem: _Problem, z: Array) -> Array:
+def _normal(problem: Posed, z: Array) -> Array:
     """``G' z``."""
     return problem.root * np.concatenate(problem.stack.normals(z))
 
 
-def _scores(problem: _Problem, v: Array) -> Array:
+def _scores(problem: Posed, v: Array) -> Array:
     """``G v``."""
     return problem.stack.through(problem.root * v)
 
 
-def _solved(problem: _Problem, free: Array, J: Array, gradient: Array, held: float) -> Array:
+def _solved(problem: Posed, free: Array, J: Array, gradient: Array, held: float) -> Array:
     """The Hessian's inverse times `gradient`; the bias bends the primal by `held` at least."""
     d, root = len(gradient) - 1, problem.root
     H = np.zeros((d + 1, d + 1))

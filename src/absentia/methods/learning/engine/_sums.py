@@ -103,19 +103,14 @@ class FactorSum:
         near, give = self._near(box, machine)
         if len(near) < 2:
             return Response.none(m)
-        Phi, normals = self.stack.rows(near), self.stack.normals(machine.z)
-        widths = [len(u) for u in normals]
-        U = scipy.linalg.block_diag(*(u[:, None] for u in normals))
-        root = np.sqrt(np.repeat(self.eta, widths))
+        Phi, root = self.stack.rows(near), self.stack.roots(self.eta)
         bent = Phi / give[:, None]
-        T = bent.T @ Phi
-        # products of A with the columns of R = Phi U and with 1, by Woodbury's identity
-        sides = np.column_stack([T @ U, bent.sum(axis=0)])
-        plain = np.block([[U.T @ sides], [sides[:, -1] @ U, (1 / give).sum()]])
-        inner = np.eye(len(root)) + root[:, None] * T * root
-        Y = scipy.linalg.solve_triangular(
-            scipy.linalg.cholesky(inner, lower=True), root[:, None] * sides, lower=True
-        )
+        # products of A with the columns of R and with 1, by Woodbury's identity
+        sides = np.column_stack([R[near], np.ones(len(near))])
+        inner = np.eye(len(root)) + root[:, None] * (bent.T @ Phi) * root
+        L = scipy.linalg.cholesky(inner, lower=True)
+        Y = scipy.linalg.solve_triangular(L, root[:, None] * (bent.T @ sides), lower=True)
+        plain = (sides / give[:, None]).T @ sides
         A = plain - Y.T @ Y
         H = A[:-1, :-1] - np.outer(A[-1, :-1], A[-1, :-1]) / A[-1, -1] if A[-1, -1] > 0 else A[:-1, :-1]
         values, vectors = np.linalg.eigh((H + H.T) / 2)
@@ -136,6 +131,7 @@ class FactorSum:
         some = near[:: -(-len(near) // MOST_NEAR)]
         floor = 1e-12 * float(np.abs(box.t).max())
         give = 2 * max(reach, floor) / (box.hi[some] - box.lo[some])
+        give += self.stack.own[some] @ self.eta + self.ridge
         return some, give * (len(some) / len(near))
 
 
