@@ -626,7 +626,7 @@ def test_every_name_that_can_be_fitted_predicts_the_same_in_another_process(tmp_
     wanted = {}
     for family, target in targets.items():
         for name, entry in offered(family).items():
-            if name == "complete-cases":  # of which there are none here
+            if name in ("complete-cases", "complete-regression"):  # there are no complete cases here
                 continue
             fitted = entry.make()
             kernels = None

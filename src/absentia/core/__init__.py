@@ -16,6 +16,7 @@ from absentia.core._descent import (
     plus,
     quasi_newton,
 )
+from absentia.core._describing import in_bytes
 from absentia.core._factoring import Factors, factors_of, has_factors
 from absentia.core._gaussian import Conditional
 from absentia.core._index import by_pattern, inverse
@@ -43,6 +44,7 @@ from absentia.core._linalg import (
     thin_gram,
 )
 from absentia.core._loop import Callback, Progress, Solution, Status, Stop, iterate
+from absentia.core._memory import available_memory, parse_bytes
 from absentia.core._method import Iterative, Method, method
 from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
 from absentia.core._parameters import NonNegative, Parameter, Positive, Range, Share, Whole, parameters_of

@@ -8,12 +8,10 @@ sets another ceiling.
 
 import math
 import os
-import re
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from absentia import core
+from absentia.core import available_memory
 from absentia.files._errors import FileError
 
 MAX_BYTES = "ABSENTIA_MAX_BYTES"
@@ -30,48 +28,10 @@ def ceiling() -> int:
 
 def parse_bytes(text: str, what: str) -> int:
     """``8e9`` or ``8G`` as a number; `what` it is of is named in errors."""
-    found = re.fullmatch(
-        r"(\d{1,15}(?:\.\d{1,15})?(?:e\d{1,2})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower()
-    )
-    if found is None:
-        raise FileError(f"{what} is {text!r}; a number of bytes is wanted, as 8G")
-    return int(float(found[1]) * 1024.0 ** " kmgt".index(found[2] or " "))
-
-
-def available_memory() -> int:
-    """Bytes that this process may still take: of the machine, of its container, by its own limit."""
-    return max(0, min([*_machine_memory(), *_container_memory(), *_own_limit()], default=4 << 30))
-
-
-def _machine_memory() -> Iterator[int]:
-    with suppress(OSError):
-        found = re.search(r"MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text())
-        if found:
-            yield int(found[1]) * 1024
-            return
-    with suppress(OSError, ValueError, AttributeError):  # no such names everywhere
-        yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-
-
-def _container_memory(root: Path = Path("/sys/fs/cgroup")) -> Iterator[int]:
-    """What a control group (version 2 or 1) leaves; files that it caches can be given back."""
-    versions = [(root, "max", "current"), (root / "memory", "limit_in_bytes", "usage_in_bytes")]
-    for folder, limit, usage in versions:
-        with suppress(OSError, ValueError):  # "max" is no number: no limit
-            most, used, statistics = ((folder / f"memory.{x}").read_text() for x in (limit, usage, "stat"))
-            free = int(most) - int(used)
-            cached = re.search(r"^(?:total_)?inactive_file (\d+)", statistics, re.M)
-            yield free + (int(cached[1]) if cached else 0)
-
-
-def _own_limit() -> Iterator[int]:
-    with suppress(ImportError, OSError, ValueError):
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit != resource.RLIM_INFINITY:
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            yield limit - used
+    try:
+        return core.parse_bytes(text, what)
+    except ValueError as error:
+        raise FileError(str(error)) from None
 
 
 @dataclass

@@ -33,6 +33,7 @@ from absentia.core import (
 )
 from absentia.data import AbsenceWarning, Coding, KernelViews, Presence, Views, check_kernel, refusal, shown
 from absentia.kernels._fitting import ColumnKernel, FactorMap, FeatureKernel, Finish, Options, squared_norms
+from absentia.kernels._sizing import decided
 
 
 @method
@@ -66,10 +67,11 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
         NaN inside an observed row: the feature's mean over observed training rows, or an error.
     degree, coef0 : float
         Of the polynomial kernel ``(<x, y> / n_features + coef0) ** degree``.
-    approx : {"nystrom", "rff", None}, default None
+    approx : {"auto", "nystrom", "rff", None}, default "auto"
         Give each kernel as factors, ``Phi Phi'``, and never form it: linear in the number of samples.
-        ``"nystrom"`` works with any kernel, ``"rff"`` (random Fourier features) with rbf.  Factors of
-        float32 views are float32.
+        ``"nystrom"`` works with any kernel, ``"rff"`` (random Fourier features) with rbf; None makes whole
+        kernels.  ``"auto"``: whole kernels of up to 5000 samples if memory allows, else ``"nystrom"``,
+        and a warning that says so.  Factors of float32 views are float32.
     n_landmarks : int, default 200
         Number of Nystrom landmarks, or of random features.
     random_state : int, Generator, RandomState or None
@@ -82,6 +84,8 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
     ids_ : ndarray
     gamma_ : dict
         Width used, by view (None where the kernel has none).
+    approx_ : str or None
+        What was decided, of views that ``per_view`` says nothing else of.
 
     Examples
     --------
@@ -102,7 +106,7 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
     missing_values: Literal["mean", "error"] = "mean"
     degree: float = 3
     coef0: float = 1.0
-    approx: Literal["nystrom", "rff"] | None = None
+    approx: Literal["auto", "nystrom", "rff"] | None = "auto"
     n_landmarks: Whole = 200
     random_state: RandomState = None
 
@@ -221,8 +225,11 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
         _check_input(X, self.kernel)
         X.demand_order(y)
         _check_somebody(X)
-        options = self._options_by_view(X.names)
         X.warn_of_absence()
+        self.approx_ = None
+        if isinstance(X, Views) and self.kernel != "precomputed":
+            self.approx_ = decided(self.approx, X.observed, self.n_landmarks)
+        options = self._options_by_view(X.names)
         self._raw: dict[str, FeatureKernel | ColumnKernel] = {}
         self._maps: dict[str, FactorMap] = {}
         self._finish: dict[str, Finish] = {}
@@ -241,6 +248,7 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
                 view = self._raw[name] = self._fitted(X, name, ids, options[name])
                 if options[name].approx and isinstance(view, FeatureKernel):
                     self._maps[name] = FactorMap(view, X.block(name).dtype, seed)
+                    self._raw[name] = view.emptied()
                     continue
                 raw = view.train()
                 check_kernel(name, Dense(raw[0]), ids)
@@ -271,7 +279,9 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
                 parameter.check(getattr(options, option), f"view {name!r}")
 
     def _options_by_view(self, names: Sequence[str]) -> dict[str, Options]:
-        common = Options(**{f.name: getattr(self, f.name) for f in fields(Options)})
+        common = Options(
+            **{f.name: getattr(self, f.name) for f in fields(Options)} | {"approx": self.approx_}
+        )
         given = {name: _as_options(spec) for name, spec in (self.per_view or {}).items()}
         unknown = [name for name in given if name not in names]
         if unknown:

@@ -136,7 +136,11 @@ class FeatureKernel:
 
     def restricted(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
-        return altered(self, X=self.X[rows])
+        return altered(self, X=self.X[rows]) if self.X.shape[0] else self
+
+    def emptied(self) -> Any:
+        """The same without the features of training samples, which factors do without."""
+        return altered(self, X=self.X[:0])
 
     def train(self) -> tuple[Array, Array]:
         K = self.values(self.X, self.X)
@@ -311,18 +315,17 @@ class FactorMap:
     """
 
     def __init__(self, kernel: FeatureKernel, dtype: Any, seed: int) -> None:
-        self.kernel, self.dtype, options = kernel, dtype, kernel.options
-        count = min(options.n_landmarks, kernel.X.shape[0])
+        X, self.kernel, self.dtype = kernel.X, kernel.emptied(), dtype
+        options, count = kernel.options, min(kernel.options.n_landmarks, X.shape[0])
         if options.approx == "rff":
             if options.kernel != "rbf":
                 raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
             sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
-            self._map: Any = _Fourier(sampler.fit(kernel.X)) if count else _NoFeatures()
+            self._map: Any = _Fourier(sampler.fit(X)) if count else _NoFeatures()
         else:
-            drawn = generator(seed).choice(kernel.X.shape[0], count, replace=False)
-            landmarks = kernel.X[_by_length(kernel.X)[np.sort(drawn)]]
-            self._map = _Nystrom(kernel, landmarks)
-        raw = self._raw(kernel.X)
+            drawn = generator(seed).choice(X.shape[0], count, replace=False)
+            self._map = _Nystrom(self.kernel, X[_by_length(X)[np.sort(drawn)]])
+        raw = self._raw(X)
         self.mean = raw.mean(axis=0) if options.center and len(raw) else np.zeros(raw.shape[1])
         norms = squared_norms(raw - self.mean) if len(raw) else np.ones(1)
         self.scale = np.sqrt(norms.mean()) if options.normalize == "trace" and norms.mean() > 0 else 1.0

@@ -1,0 +1,73 @@
+"""Whole kernels or factors, by how many samples there are and how much memory."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.pipeline import Pipeline
+
+from absentia import AverageKernelSVC, ViewKernels, Views
+from absentia.core import Dense, Gram
+from absentia.kernels import _sizing
+from absentia.kernels._sizing import decided
+
+
+def observed(n, views=3):
+    return np.ones((n, views), dtype=bool)
+
+
+def test_few_samples_have_whole_kernels_without_a_word():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert decided("auto", observed(_sizing.WHOLE), 200) is None
+        assert decided(None, observed(100), 200) is None
+        assert decided("rff", observed(10**5), 50) == "rff"
+
+
+def test_many_samples_have_factors_and_the_user_hears_why_and_how_else():
+    with pytest.warns(
+        UserWarning, match=r"5001 samples: whole kernels of 3 view.* 200 Nystrom factors.*approx=None"
+    ):
+        assert decided("auto", observed(_sizing.WHOLE + 1), 200) == "nystrom"
+
+
+def test_little_memory_has_factors_too_and_what_does_not_fit_is_refused(monkeypatch):
+    monkeypatch.setenv("ABSENTIA_MEMORY", "100M")
+    with pytest.warns(
+        UserWarning, match=r"2000 samples: whole kernels of 3 view.* would take about 288 MB,"
+    ):
+        assert decided("auto", observed(2000), 50) == "nystrom"
+    with pytest.raises(
+        ValueError, match=r"288 MB with what is made of them, and 105 MB are free.*ABSENTIA_MEMORY"
+    ):
+        decided(None, observed(2000), 50)
+    with pytest.raises(ValueError, match=r"5000 factors of 2000 samples.*use fewer"):
+        decided("nystrom", observed(2000), 5000)
+    monkeypatch.setenv("ABSENTIA_MEMORY", "1G")
+    assert decided(None, observed(2000), 50) is None
+
+
+def test_views_become_factors_beyond_the_limit_and_predictions_follow(monkeypatch, rng):
+    monkeypatch.setattr(_sizing, "WHOLE", 50)
+    X = rng.standard_normal((120, 4))
+    views, y = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]}), X[:, 0] > 0
+    makes = ViewKernels(n_landmarks=20, per_view={"b": {"approx": None}})
+    with pytest.warns(UserWarning, match="120 samples"):
+        kernels = makes.fit_transform(views)
+    assert makes.approx_ == "nystrom"
+    assert isinstance(kernels.operator("a"), Gram)
+    assert isinstance(kernels.operator("b"), Dense)  # as it was asked for
+    assert ViewKernels().fit(views[:50]).approx_ is None
+    with pytest.warns(UserWarning, match="120 samples"):
+        model = Pipeline([("k", ViewKernels(n_landmarks=20)), ("svm", AverageKernelSVC())]).fit(views, y)
+    assert model.score(views, y) > 0.9
+
+
+def test_factors_do_without_the_features_of_training_samples(rng):
+    X = rng.standard_normal((300, 40))
+    makes = ViewKernels(approx="nystrom", n_landmarks=10).fit(Views.from_dict({"a": X}))
+    assert not len(makes._raw["a"].X)
+    assert not len(makes._maps["a"].kernel.X)
+    part = makes.restricted(np.arange(5), np.ones((5, 1), dtype=bool))
+    new = Views.from_dict({"a": X[:7]})
+    np.testing.assert_allclose(part.transform(new).block("a"), makes.transform(new).block("a")[:, :5])
