@@ -260,10 +260,19 @@ class Addition:
         try:
             c, V = scipy.linalg.eigh(self.C, self.N, check_finite=False)
         except np.linalg.LinAlgError as error:
-            raise NotPositiveDefiniteError(
-                f"column kernel ({len(self.N)}x{len(self.N)}) is not positive definite; add a nugget"
-            ) from error
+            raise self._singular() from error
         return np.maximum(c, 0.0), V
+
+    def check(self) -> None:
+        """Refuse a column kernel N that is not positive definite."""
+        try:
+            scipy.linalg.cholesky(self.N, check_finite=False)
+        except np.linalg.LinAlgError as error:
+            raise self._singular() from error
+
+    def _singular(self) -> NotPositiveDefiniteError:
+        size = f"{len(self.N)}x{len(self.N)}"
+        return NotPositiveDefiniteError(f"column kernel ({size}) is not positive definite; add a nugget")
 
     @property
     def c(self) -> Array:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, NotPositiveDefiniteError, cholesky, cholesky_inverse
+from absentia.core import Array, cholesky, cholesky_inverse
 from absentia.methods.matrix._mean import column_units, conjugate_gradients
 from absentia.methods.matrix._model import THIN, Addition, GivenRows, RowKernel
 
@@ -44,21 +44,24 @@ def observed_mean(model: Addition, X: Array, observed: Array, *, tol: float = 1e
     """
     if observed.all():
         return X.copy()
+    model.check()
     unit = column_units(model)
     known = np.where(observed, X / unit, 0.0)[:, None, :]
     white, seen = model.stretched(1 / unit), observed[:, None, :]
-    try:
-        inverse = Caught.of(white, observed)
-    except NotPositiveDefiniteError:
-        return None
-    found = conjugate_gradients(
-        lambda Z: np.where(seen, white.matvec(Z), 0.0),
-        known,
-        inverse.solve,
-        np.zeros_like(known),
-        tol=tol,
-        max_iter=int(STEPS * len(X)),
-    )
+    # kernels that are singular to rounding send conjugate gradients astray, which is noticed below
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            inverse = Caught.of(white, observed)
+        except np.linalg.LinAlgError:
+            return None
+        found = conjugate_gradients(
+            lambda Z: np.where(seen, white.matvec(Z), 0.0),
+            known,
+            inverse.solve,
+            np.zeros_like(known),
+            tol=tol,
+            max_iter=int(STEPS * len(X)),
+        )
     if not found.converged and known.any():
         return None
     # what conjugate gradients believe of their residual is not what it is: rounding adds up
@@ -92,13 +95,12 @@ class Caught:
         R = Q * np.sqrt(np.maximum(c, 0.0))
         blocks = block_inverses(model.N + rest * model.C, observed)
         inner, r = R.T @ blocks @ R, L.shape[1]
-        middle = np.empty((m, r, m, r))
+        pairs = np.empty((m, r, m, r))
         for a in range(m):
             for b in range(a + 1):
-                middle[a, :, b] = L.T @ (L * inner[:, a, b, None])
-                middle[b, :, a] = middle[a, :, b].T
-        middle = middle.reshape(m * r, m * r)
-        middle[np.diag_indices(m * r)] += 1.0
+                pairs[a, :, b] = L.T @ (L * inner[:, a, b, None])
+                pairs[b, :, a] = pairs[a, :, b].T
+        middle = np.eye(m * r) + pairs.reshape(m * r, m * r)
         return cls(L, R, blocks, cholesky_inverse(cholesky(middle)))
 
     def solve(self, X: Array) -> Array:
@@ -113,7 +115,7 @@ class Caught:
 
 
 def caught(rows: RowKernel, r: int) -> tuple[Array, float]:
-    """L (n, r) with ``LL'`` below K and near it where it is large, and the mean diagonal of what is left."""
+    """L (n, r) with ``LL'`` below K and near it where K is large, and the mean diagonal of the rest."""
     start = np.random.default_rng(0).standard_normal((rows.n, r))
     Q = scipy.linalg.qr(rows.times(start), mode="economic", check_finite=False)[0]
     KQ = rows.times(Q)
