@@ -290,9 +290,9 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         kernel = RowKernel(np.eye(n), np.ones(n)) if free else RowKernel.none(n)
         amplitude = self._amplitude() if K1 is not None else None
         if K1 is not None:
-            K1 = K1[np.ix_(problem.rows, problem.rows)]
+            given = GivenRows(K1).permuted(problem.rows)
             # where nothing is estimated, eigenvectors may not be needed at all
-            kernel = RowKernel.dense(K1) if K2 is None or amplitude is None else GivenRows(K1)
+            kernel = RowKernel.dense(given.to_dense()) if K2 is None or amplitude is None else given
         if K1 is None and K2 is not None and not isinstance(self.amplitude, str):
             K2 = K2 * self.amplitude
         scaled = K1 is not None and amplitude is None

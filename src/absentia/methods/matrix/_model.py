@@ -170,7 +170,9 @@ class GivenRows(RowKernel):
         return f"GivenRows({self.n} x {self.n})"
 
     def permuted(self, order: Array) -> RowKernel:
-        return super().permuted(order) if self.decomposed else GivenRows(self.K[np.ix_(order, order)])
+        if self.decomposed:
+            return super().permuted(order)
+        return GivenRows(self.K.take(order, axis=0).take(order, axis=1))
 
     def to_dense(self) -> Array:
         return self.K.copy()
