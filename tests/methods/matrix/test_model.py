@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from absentia.core._linalg import NotPositiveDefiniteError
-from absentia.methods.matrix._model import Addition, RowKernel, nystrom_factor
+from absentia.methods.matrix._model import FEW, Addition, GivenRows, RowKernel, nystrom_factor
 from matrices import every_kind, every_seed, positive, problem, tight
 from reference import pma as reference
 
@@ -48,6 +48,34 @@ def test_nystrom_on_all_landmarks_is_the_kernel_itself(rng):
     np.testing.assert_allclose(some[:5, :5], K[:5, :5], **tight)
     np.testing.assert_allclose(RowKernel.dense(K, 12).to_dense(), K, **tight)
     assert RowKernel.dense(K, 4).U.shape == (12, 4)
+
+
+def test_a_kernel_that_is_given_is_its_eigenvectors_once_they_are_asked_for(rng):
+    K, X = positive(30, rng), rng.standard_normal((30, 4))
+    rows, eager = GivenRows(K), RowKernel.dense(K)
+    many = np.stack([X, 2 * X], axis=1)
+    np.testing.assert_allclose(rows.times(X), K @ X, **tight)
+    np.testing.assert_allclose(rows.times(many)[:, 1], 2 * K @ X, **tight)
+    np.testing.assert_allclose(eager.times(many)[:, 1], 2 * K @ X, **tight)
+    wide = rng.standard_normal((30, 20))
+    np.testing.assert_allclose(rows.times(wide), K @ wide, **tight)
+    np.testing.assert_allclose(rows.diagonal(), eager.diagonal(), **tight)
+    order = rng.permutation(30)
+    np.testing.assert_array_equal(rows.permuted(order).to_dense(), K[np.ix_(order, order)])
+    assert rows.full
+    assert repr(rows) == "GivenRows(30 x 30)"
+    assert not rows.decomposed
+    np.testing.assert_array_equal(rows.U, eager.U)
+    np.testing.assert_array_equal(rows.l, eager.l)
+    np.testing.assert_array_equal(rows.permuted(order).U, eager.U[order])
+    np.testing.assert_array_equal(rows.scaled(2.0).l, 2 * eager.l)
+    assert rows.decomposed
+
+
+def test_products_in_parts_are_whole_products(rng):
+    n = int(FEW**0.5 / 2) + 1  # so that one part does not hold all rows
+    K, X = rng.standard_normal((n, n)), rng.standard_normal((n, 7))
+    np.testing.assert_allclose(GivenRows(K).times(X), K @ X, rtol=1e-10, atol=1e-10)
 
 
 def test_indefinite_kernels_are_refused_by_name(rng):

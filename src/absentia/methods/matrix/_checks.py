@@ -107,6 +107,19 @@ def _check_alike(name: str, K: Any) -> None:
 
 def check_kernel(K: Array, name: str) -> Array:
     """K (square, finite) made exactly symmetric; refused if it is no kernel, to more than rounding."""
+    if not np.array_equal(K, K.T):
+        _check_symmetry(K, name)
+        K = symmetrize(K)
+    found = indefinite(K)
+    if found is not None:
+        raise NotPositiveDefiniteError(
+            f"{name}: not positive semidefinite, its lowest eigenvalue is {found[0]:.4g} (largest "
+            f"{found[1]:.4g}); clip its eigenvalues first, or check how it was computed"
+        )
+    return K
+
+
+def _check_symmetry(K: Array, name: str) -> None:
     gap, size = np.abs(K - K.T), float(np.abs(K).max())
     if gap.max() > PSD_TOL * size:
         i, j = np.unravel_index(int(gap.argmax()), K.shape)
@@ -115,11 +128,3 @@ def check_kernel(K: Array, name: str) -> Array:
             f"entry ({j}, {i}) is {K[j, i]:.6g}; "
             "a covariance has K[i, j] == K[j, i]"
         )
-    K = symmetrize(K)
-    found = indefinite(K)
-    if found is not None:
-        raise NotPositiveDefiniteError(
-            f"{name}: not positive semidefinite, its lowest eigenvalue is {found[0]:.4g} (largest "
-            f"{found[1]:.4g}); clip its eigenvalues first, or check how it was computed"
-        )
-    return K

@@ -33,7 +33,7 @@ from absentia.methods.matrix._inference import infer
 from absentia.methods.matrix._likelihood import log_marginal
 from absentia.methods.matrix._mean import few
 from absentia.methods.matrix._mode import conditionals, missing_given_rows
-from absentia.methods.matrix._model import MANY, Addition, RowKernel
+from absentia.methods.matrix._model import MANY, Addition, GivenRows, RowKernel
 from absentia.methods.matrix._spread import draws, variance
 
 
@@ -288,9 +288,11 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         X, seen, n = problem.X, problem.seen, len(problem.X)
         free = self.row_kernel_ == "estimate"
         kernel = RowKernel(np.eye(n), np.ones(n)) if free else RowKernel.none(n)
-        if K1 is not None:
-            kernel = RowKernel.dense(K1[np.ix_(problem.rows, problem.rows)])
         amplitude = self._amplitude() if K1 is not None else None
+        if K1 is not None:
+            given = GivenRows(K1).permuted(problem.rows)
+            # where nothing is estimated, eigenvectors may not be needed at all
+            kernel = RowKernel.dense(given.to_dense()) if K2 is None or amplitude is None else given
         if K1 is None and K2 is not None and not isinstance(self.amplitude, str):
             K2 = K2 * self.amplitude
         scaled = K1 is not None and amplitude is None

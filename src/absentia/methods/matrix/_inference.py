@@ -18,6 +18,8 @@ from absentia.methods.matrix._gibbs import Chains, effective_sample_size, gibbs,
 from absentia.methods.matrix._mean import complete, posterior_mean, residual
 from absentia.methods.matrix._mode import mode
 from absentia.methods.matrix._model import Addition, RowKernel
+from absentia.methods.matrix._observed import observed_mean, spares_eigenvectors
+from absentia.methods.matrix._refined import refined
 
 #: The ways there are.
 Inference = Literal["exact", "map", "gibbs"]
@@ -29,6 +31,16 @@ def infer(
     model: Addition, X: Array, observed: Array, how: Inference, n_samples: int, rng: np.random.Generator
 ) -> tuple[Array, dict[str, float]]:
     """X completed by "exact", "map" or "gibbs" inference, and what there is to say of it."""
+    if how == "exact" and spares_eigenvectors(model):
+        found = observed_mean(model, X, observed)
+        if found is not None:
+            return found, {}
+    if how == "exact" and X.size > LARGE and model.rows.full:
+        full, rest = refined(model, X, observed)
+        if rest > 1e-4:
+            full = complete(model, X, observed, start=full, tol=1e-4)
+            _warn_of_residual(residual(model, X, full, observed), 1e-3)
+        return full, {}
     if how == "exact" and X.size > LARGE:
         single = replace(model, rows=RowKernel(model.rows.U.astype(np.float32), model.rows.l))
         full = complete(single, X, observed, tol=1e-4)

@@ -88,10 +88,15 @@ def conjugate_gradients(
     tol: float = 1e-8,
     max_iter: int = 500,
 ) -> Solution[_Descent]:
-    """Solve ``A x = b`` for each of the k matrices in B (n, k, m), to residuals below ``tol |b|``."""
+    """Solve ``A x = b`` for each of the k matrices in B (n, k, m), to residuals below ``tol |b|``.
+
+    In the precision of B; sums are in double precision.
+    """
 
     def inner(X: Array, Y: Array) -> Array:
-        return np.asarray(np.einsum("ikj,ikj->k", X, Y))
+        if X.dtype == np.float64:
+            return np.asarray(np.einsum("ikj,ikj->k", X, Y))
+        return np.asarray(np.einsum("ikj,ikj->ik", X, Y).sum(axis=0, dtype=float))
 
     scale = np.sqrt(inner(B, B))
     scale[scale == 0] = 1.0
@@ -100,11 +105,12 @@ def conjugate_gradients(
         Ad = A(state.direction)
         curvature = inner(state.direction, Ad)
         length = np.where(curvature > 0, state.power / np.where(curvature > 0, curvature, 1), 0.0)
+        length = length.astype(B.dtype)
         x = state.x + length[:, None] * state.direction
         residual = state.residual - length[:, None] * Ad
         Mr = precondition(residual)
         power = inner(residual, Mr)
-        ratio = power / np.where(state.power > 0, state.power, 1.0)
+        ratio = (power / np.where(state.power > 0, state.power, 1.0)).astype(B.dtype)
         return _Descent(x, residual, Mr + ratio[:, None] * state.direction, power)
 
     def worst(state: _Descent) -> float:
@@ -147,6 +153,11 @@ def complete(
         max_iter=max_iter,
     )
     return (known + found.state.x).reshape(X.shape)
+
+
+def column_units(model: Addition) -> Array:
+    """Standard deviations of the columns, of an average row (m,)."""
+    return np.sqrt(float(model.rows.diagonal().mean()) * np.diagonal(model.C) + np.diagonal(model.N))
 
 
 def few(observed: Array) -> bool:

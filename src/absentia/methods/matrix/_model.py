@@ -37,6 +37,8 @@ from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, kept, symmet
 MANY = 4000
 #: Up to so many columns a matrix is thin.
 THIN = 16
+#: A product of so few multiplications is made as it stands, with no copy of its factors into blocks (BLAS).
+FEW = 500_000
 #: Eigenvalues of a row kernel far below this share of the largest are rounding.  Nothing is cut there: what
 #: is counted (:attr:`RowKernel.rank`) or divided by (:func:`nystrom_factor`) fades over a few powers of
 #: ten.
@@ -116,6 +118,78 @@ class RowKernel:
     def diagonal(self) -> Array:
         return np.asarray(self.squares @ self.l)
 
+    def times(self, X: Array) -> Array:
+        """``K X`` for X (n, m) or (n, k, m)."""
+        return apply_rows(self.U, across(self.l[:, None], X) * apply_rows(self.U.T, X))
+
+
+@kept
+class GivenRows(RowKernel):
+    """A row kernel as the matrix that was given: eigenvectors only once somebody asks for them.
+
+    Examples
+    --------
+    >>> rows = GivenRows(np.diag([1.0, 2.0]))
+    >>> rows.times(np.ones((2, 1))).ravel(), rows.decomposed
+    (array([1., 2.]), False)
+    >>> rows.l, rows.decomposed
+    (array([1., 2.]), True)
+    """
+
+    K: Array
+
+    def __init__(self, K: Array) -> None:
+        object.__setattr__(self, "K", K)
+
+    @cached_property
+    def _pairs(self) -> RowKernel:
+        return RowKernel.dense(self.K)
+
+    @property
+    def decomposed(self) -> bool:
+        """Whether the eigenvectors are there already."""
+        return "_pairs" in self.__dict__
+
+    @property
+    def U(self) -> Array:
+        return self._pairs.U
+
+    @property
+    def l(self) -> Array:  # noqa: E743
+        return self._pairs.l
+
+    @property
+    def n(self) -> int:
+        return len(self.K)
+
+    @property
+    def full(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"GivenRows({self.n} x {self.n})"
+
+    def permuted(self, order: Array) -> RowKernel:
+        if self.decomposed:
+            return super().permuted(order)
+        return GivenRows(self.K.take(order, axis=0).take(order, axis=1))
+
+    def to_dense(self) -> Array:
+        return self.K.copy()
+
+    def diagonal(self) -> Array:
+        return np.diagonal(self.K).copy()
+
+    def times(self, X: Array) -> Array:
+        flat = X.reshape(self.n, -1)
+        if flat.shape[1] > THIN:
+            return apply_rows(self.K, X)
+        out, some = np.empty_like(flat), max(1, FEW // max(flat.size, 1))
+        for first in range(0, self.n, some):
+            part = slice(first, first + some)
+            np.matmul(self.K[part], flat, out=out[part])
+        return out.reshape(X.shape)
+
 
 def nystrom_factor(K_nm: Array, K_mm: Array) -> Array:
     """``Phi`` with ``Phi Phi' = K_nm K_mm^+ K_mn``, the Nystrom approximation on landmarks."""
@@ -188,10 +262,19 @@ class Addition:
         try:
             c, V = scipy.linalg.eigh(self.C, self.N, check_finite=False)
         except np.linalg.LinAlgError as error:
-            raise NotPositiveDefiniteError(
-                f"column kernel ({len(self.N)}x{len(self.N)}) is not positive definite; add a nugget"
-            ) from error
+            raise self._singular() from error
         return np.maximum(c, 0.0), V
+
+    def check(self) -> None:
+        """Refuse a column kernel N that is not positive definite."""
+        try:
+            scipy.linalg.cholesky(self.N, check_finite=False)
+        except np.linalg.LinAlgError as error:
+            raise self._singular() from error
+
+    def _singular(self) -> NotPositiveDefiniteError:
+        size = f"{len(self.N)}x{len(self.N)}"
+        return NotPositiveDefiniteError(f"column kernel ({size}) is not positive definite; add a nugget")
 
     @property
     def c(self) -> Array:
@@ -233,8 +316,7 @@ class Addition:
 
     def matvec(self, X: Array) -> Array:
         """``K X C + X N``: the covariance times vec X."""
-        U, lam = self.rows.U, across(self.rows.l[:, None], X)
-        return apply_rows(U, lam * apply_rows(U.T, X @ self.C)) + X @ self.N
+        return self.rows.times(apply_columns(X, self.C)) + apply_columns(X, self.N)
 
     def solve(self, X: Array) -> Array:
         """``P`` with ``K P C + P N = X``: the precision times vec X."""
