@@ -184,7 +184,8 @@ def _numbers(ids: Sequence[Any]) -> bool:
 
 def _counterparts(own: Sequence[Any], values: Mapping[Hashable, Any]) -> list[Any]:
     """For each id the key of `values` that means it: itself, the only one of its text, else some object."""
-    spare = [key for key in values if key not in set(own)]
+    named = set(own)
+    spare = [key for key in values if key not in named]
     counts = Counter(_text(key) for key in spare)
     texts = {_text(key): key for key in spare if counts[_text(key)] == 1}
     return [x if x in values else texts.get(_text(x), object()) for x in own]

@@ -9,7 +9,10 @@ With ``K = sum_p eta_p Phi_p Phi_p'`` the scores are ``f_i = sum_p <Phi_p(i), w_
 The bias is not regularised, so ``sum z = 0``, which no single coefficient can keep.  Instead of moving
 pairs, the multiplier of that constraint, which is the bias, is found by the method of multipliers (Hestenes
 1969): coefficients are moved with ``b = b_k + s sum z``, and after every pass over the samples ``b_k``
-becomes ``b``.  `s` is small beside the kernel's diagonal, and steps are hardly shorter for it.
+becomes ``b``.  `s` is small beside the kernel's diagonal, and steps are hardly shorter for it.  So that the
+bias and what all samples have in common do not work against one another, factors are taken from their mean
+``m``: where ``sum z = 0`` that changes the bias alone.  Nothing is subtracted for it: with ``c_i = <x_i, m>``
+of all samples computed beforehand, ``<x_i - m, w - (sum z) m>`` costs three numbers more.
 
 Samples are visited in random order, blocks of neighbours together, which reads memory in runs.  Whoever did
 not move when last visited, being at a bound, is left alone for some passes: one, two, ... up to
@@ -43,7 +46,7 @@ REST = 5  # passes that a coefficient at its bound is left alone for, at most
 SOFT = 0.01  # s, relative to the kernel's mean diagonal
 PASSES = 5  # between one look at the gap and the next
 MOST_PASSES = 1000
-PATIENCE = 100  # more passes to come than this are too many: Newton's method is called in
+PATIENCE = 150  # more passes to come than this are too many: Newton's method is called in
 MOST_FACTORS = 4000  # unless there are more factors than that
 
 
@@ -74,13 +77,14 @@ def fit_linear(
     problem = Posed(stack, eta, box, ridge)
     best = problem.judged(z)
     descent, gaps = _Descent(problem, best), [best.gap]
-    wide = sum(Phi.shape[1] for Phi in stack.factors) > MOST_FACTORS
+    width = sum(Phi.shape[1] for Phi in stack.factors)
+    # a step of Newton's method costs as much as so many passes
+    patience = PATIENCE + 5 * width**2 / stack.n if width <= MOST_FACTORS else np.inf
     while best.gap > tol * abs(best.primal) and descent.passes < max_passes:
-        if not wide and _passes_left(gaps, tol * abs(best.primal)) > PATIENCE:
+        if _passes_left(gaps, tol * abs(best.primal)) > patience:
             return fit_smoothed(problem, best, tol)._replace(n_steps=descent.passes)
         descent.go(PASSES)
         looked = problem.judged(box.feasible(descent.z))
-        descent.bias = looked.bias
         best = min(best, looked, key=lambda one: one.gap)
         gaps.append(best.gap)
     return best._replace(n_steps=descent.passes)
@@ -105,7 +109,12 @@ class _Descent:
         self.place = np.ascontiguousarray(stack.place[:, used])
         self.factors = [stack.factors[v] for v in used]
         self.scale, self.own = stack.scale, problem.own
-        self.squares = stack.squares @ eta + problem.ridge
+        counted = (problem.box.hi > problem.box.lo).astype(np.float64)
+        counted /= max(float(counted.sum()), 1.0)
+        self.middle = stack.scores(eta, counted) - (stack.own @ eta) * counted
+        self.length = float(self.middle @ counted)
+        self.bias += float(self.middle @ self.z)
+        self.squares = stack.squares @ eta + problem.ridge - 2 * self.middle + self.length
         self.soft = SOFT * float(self.squares[self.squares > 0].mean()) if self.squares.any() else 1.0
         normals = stack.normals(start.z)
         self.w = np.concatenate([eta[v] * normals[v] for v in used] + [np.zeros(0)])
@@ -121,8 +130,8 @@ class _Descent:
         for _ in range(passes):
             self.bias = _pass(
                 self.like, self.addresses, self.widths, self.place, self.scale, self.eta, self.squares,
-                self.own, self.soft, box.t, box.lo, box.hi, box.eps, self.z, self.w, self.bias,
-                *self.rest, self._order(),
+                self.middle, self.length, self.own, self.soft, box.t, box.lo, box.hi, box.eps, self.z,
+                self.w, self.bias, *self.rest, self._order(),
             )  # fmt: skip
         self.passes += passes
 
@@ -165,11 +174,11 @@ def _add(w, weight, row):  # type: ignore[no-untyped-def]
 
 @compiled
 def _pass(  # type: ignore[no-untyped-def]
-    like, addresses, widths, place, scale, eta, squares, own, soft, t, lo, hi, eps, z, w, bias, rest,
-    streak, order,
+    like, addresses, widths, place, scale, eta, squares, middle, length, own, soft, t, lo, hi, eps, z, w,
+    bias, rest, streak, order,
 ):  # fmt: skip
     """One coefficient after the other in `order`; `z`, `w` and who rests change in place.  The bias."""
-    total, views = z.sum(), len(eta)
+    total, shift, views = z.sum(), middle @ z, len(eta)
     for i in order:
         if rest[i] > 0:
             rest[i] -= 1
@@ -183,7 +192,7 @@ def _pass(  # type: ignore[no-untyped-def]
                 row = carray(_pointer(addresses[v] + r * d * like.itemsize), d, like.dtype)
                 f += _dot(row, w[first : first + d])
             first += d
-        f = scale[i] * f + own[i] * z[i] + soft * total + bias
+        f = scale[i] * f + own[i] * z[i] - shift + total * (length - middle[i] + soft) + bias
         h = squares[i] + soft
         u = z[i] + (t[i] - f) / h
         if eps > 0:
@@ -197,6 +206,7 @@ def _pass(  # type: ignore[no-untyped-def]
         streak[i] = 0
         z[i] = u
         total += delta
+        shift += delta * middle[i]
         first = 0
         for v in range(views):
             r, d = place[i, v], widths[v]
