@@ -10,8 +10,8 @@ The bias is not regularised, so ``sum z = 0``, which no single coefficient can k
 pairs, the multiplier of that constraint, which is the bias, is found by the method of multipliers (Hestenes
 1969): coefficients are moved with ``b = b_k + s sum z``, and after every pass over the samples ``b_k``
 becomes ``b``.  `s` is small beside the kernel's diagonal, and steps are hardly shorter for it.  So that the
-bias and what all samples have in common do not work against one another, factors are taken from their mean
-``m``: where ``sum z = 0`` that changes the bias alone.  Nothing is subtracted for it: with ``c_i = <x_i, m>``
+bias and what all samples share do not work against one another, factors are taken from their mean
+``m``: where ``sum z = 0`` that changes the bias alone.  Nothing is subtracted for it: with the ``<x_i, m>``
 of all samples computed beforehand, ``<x_i - m, w - (sum z) m>`` costs three numbers more.
 
 Samples are visited in random order, blocks of neighbours together, which reads memory in runs.  Whoever did
