@@ -14,9 +14,8 @@ G being the cross moment of samples and factors, E the second moment of the fact
     logdet M_vv = logdet C + sum log d,   trace(M_vv^-1 Q) = sum(diag Q / d) - trace(C^-1 F' Q F).
 
 An EM step would regress each sample on the factors, over the views that see it: ``W_i = num_i A^-1``
-with ``num_i`` and ``A`` the sums of G's rows and of E over those views, one q x q factorisation per
-pattern of visibility.  The prior enters as a pseudo-view Q = I seen by all.  The same sums give the
-gradient,
+with ``num_i`` and ``A`` the sums of G's rows and of E over those views (``_patterns``).  The prior
+enters as a pseudo-view Q = I seen by all.  The same sums give the gradient,
 
     dL/dW_i = (W_i A - num_i) / d_i,   dL/dlog d_i = 1/2 [c_i - (tr_i - 2 W_i num_i' + W_i A W_i') / d_i],
 
@@ -28,10 +27,9 @@ needs about half as many evaluations as squared extrapolation (SQUAREM) of param
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,7 +47,6 @@ from absentia.core import (
     Sloped,
     Solution,
     Stop,
-    by_pattern,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
@@ -63,6 +60,7 @@ from absentia.methods.completion.mkmc._covariance import (
     NOISE_FLOOR,
     NOISE_FLOOR_SINGLE,
 )
+from absentia.methods.completion.mkmc._patterns import Patterns
 
 #: So many accelerated steps in a row must change the objective by less than tol.
 PATIENCE = 3
@@ -94,13 +92,11 @@ class Seen:
 class Problem:
     """Observed kernels over samples sorted by which views see them.
 
-    Everything within is in that order, `order` leads back: the samples of a pattern are then one slice.
+    Everything within is in that order, `order` leads back.
     """
 
     views: Sequence[Seen]
-    order: Array
-    patterns: Array  # of visibility, patterns x views
-    rows: Sequence[slice]  # the samples of each pattern
+    patterns: Patterns  # of visibility
     eps: float
     dtype: np.dtype[Any]
     total_diagonal: Array  # sum of the diagonals over the views that see a sample, and eps
@@ -111,16 +107,18 @@ class Problem:
         sees = np.zeros((size, len(views)), dtype=bool)
         for k, view in enumerate(views):
             sees[view.v, k] = True
-        patterns, groups = zip(*by_pattern(sees), strict=True)
-        order, bounds = np.concatenate(groups), np.cumsum([0, *map(len, groups)])
-        place = inverse(order)
+        patterns = Patterns.of(sees)
+        place = inverse(patterns.order)
         views = [Seen(view.Q, place[view.v], view.weight) for view in views]
         total_diagonal, weight = np.full(size, eps), np.full(size, eps)
         for view in views:
             total_diagonal[view.v] += view.Q.diagonal()
             weight[view.v] += view.weight
-        rows = [slice(a, b) for a, b in pairwise(bounds.tolist())]
-        return cls(views, order, np.stack(patterns), rows, eps, np.dtype(dtype), total_diagonal, weight)
+        return cls(views, patterns, eps, np.dtype(dtype), total_diagonal, weight)
+
+    @property
+    def order(self) -> Array:
+        return self.patterns.order
 
     @property
     def size(self) -> int:
@@ -205,29 +203,23 @@ def evaluate(problem: Problem, noise: Noise, point: Point) -> Sloped:
     d = np.broadcast_to(np.exp(log_d), problem.size)
     q, eps = W.shape[1], problem.eps
     F = W / d[:, None].astype(W.dtype)
-    # W' F over the samples of each pattern; a view's C adds up those of the patterns it sees
-    parts = np.stack([thin_gram(W[rows], F[rows]) for rows in problem.rows])
     I = np.eye(q)  # noqa: E741
-    num = np.zeros_like(W)
-    A = np.zeros_like(parts)
-    E_total = np.zeros((q, q))
-    value = 0.0
+    grams, total = problem.patterns.grams(W, F)
+    num, E, value = np.zeros_like(W), np.empty_like(grams), 0.0
     for k, view in enumerate(problem.views):
-        sees = problem.patterns[:, k]
         seen = project(view.Q, F, view.v)
-        found = moments(I + parts[sees].sum(axis=0), seen.inner, view.weight)
+        found = moments(I + grams[k], seen.inner, view.weight)
         seen.add(num, view.v, found.C_inverse)  # G = Q F C^-1
-        A[sees] += found.E
-        E_total += found.E
+        E[k] = found.E
         value += found.value
-    prior = moments(I + parts.sum(axis=0), thin_gram(F, F))
-    A += eps * prior.E
+    prior = moments(I + total, thin_gram(F, F))
     value += eps * prior.value
     value += float((problem.weight * log_d).sum() + (problem.total_diagonal / d).sum())
-    gradient = _gradient(problem, noise, W, d, F, num, A, eps * prior.C_inverse)
+    extra = eps * prior.E
+    gradient = _gradient(problem, noise, W, d, F, num, (E, extra), eps * prior.C_inverse)
     if problem.dtype == np.float32:
-        A = A + DAMPING_SINGLE * E_total
-    precondition = partial(_em_step, problem, noise, d, np.linalg.inv(A))
+        extra = extra + DAMPING_SINGLE * E.sum(axis=0)
+    precondition = partial(_em_step, problem, noise, d, problem.patterns.solver(E, extra))
     return Sloped((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
 
 
@@ -257,27 +249,32 @@ def _tangent(problem: Problem, point: Point, gradient: Point) -> Point:
 
 
 def _gradient(
-    problem: Problem, noise: Noise, W: Array, d: Array, F: Array, num: Array, A: Array, prior: Array
+    problem: Problem,
+    noise: Noise,
+    W: Array,
+    d: Array,
+    F: Array,
+    num: Array,
+    A: tuple[Array, Array],
+    prior: Array,
 ) -> Point:
     """Derivatives by W, ``D^-1 (W A - num)``, and by log d; the first overwrites `num`."""
     residual = problem.total_diagonal.copy()
-    for rows, A_pattern in zip(problem.rows, A, strict=True):
+    for rows, WA in problem.patterns.products(*A, W):
         N = num[rows]
         N += F[rows] @ prior.astype(W.dtype)
-        WA = W[rows] @ A_pattern.astype(W.dtype)
         WA -= N
         residual[rows] += np.einsum("ij,ij->i", W[rows], WA - N)
         np.divide(WA, d[rows, None].astype(W.dtype), out=N)
     return num, noise.gather((problem.weight - residual / d) / 2)
 
 
-def _em_step(problem: Problem, noise: Noise, d: Array, A_inverse: Array, v: Point) -> Point:
+def _em_step(
+    problem: Problem, noise: Noise, d: Array, solve: Callable[[Array], Array], v: Point
+) -> Point:
     """What the M-step makes of a gradient: ``D V A^-1``, the regression of samples on factors."""
-    V = v[0]
-    result = np.empty_like(V)
-    for rows, own in zip(problem.rows, A_inverse, strict=True):
-        np.matmul(V[rows], own.astype(V.dtype), out=result[rows])
-    result *= d[:, None].astype(V.dtype)
+    result = solve(v[0])
+    result *= d[:, None].astype(result.dtype)
     return result, v[1] / noise.gather(problem.weight / 2)
 
 
