@@ -28,7 +28,9 @@ def evaluate(problem: Problem, noise: Noise, point: Point) -> Evaluated:
         seen.add(num, view.v, found.C_inverse)
         E[k], value = found.E, value + found.value
     value += float((problem.weight * log_d).sum() + (problem.total_diagonal / d).sum())
-    values, vectors = np.linalg.eigh((E.sum(axis=0) + problem.eps * prior.E) / (problem.n_views + problem.eps))
+    values, vectors = np.linalg.eigh(
+        (E.sum(axis=0) + problem.eps * prior.E) / (problem.n_views + problem.eps)
+    )
     root = (vectors * np.sqrt(values)) @ vectors.T
     W = problem.patterns.solver(E, problem.eps * prior.E)(num)
     residual = problem.total_diagonal - np.einsum("ij,ij->i", W, num)

@@ -32,4 +32,6 @@ def products(sees, E, extra, W):
 
 def solutions(sees, E, extra, V):
     """``V_i A_i^-1`` of every sample."""
-    return np.array([v @ np.linalg.inv(own_matrix(seen, E, extra)) for seen, v in zip(sees, V, strict=True)])
+    return np.array(
+        [v @ np.linalg.inv(own_matrix(seen, E, extra)) for seen, v in zip(sees, V, strict=True)]
+    )

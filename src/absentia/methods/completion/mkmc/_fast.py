@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -269,26 +269,31 @@ def _gradient(
     return num, noise.gather((problem.weight - residual / d) / 2)
 
 
-def _em_step(
-    problem: Problem, noise: Noise, d: Array, solve: Callable[[Array], Array], v: Point
-) -> Point:
+def _em_step(problem: Problem, noise: Noise, d: Array, solve: Callable[[Array], Array], v: Point) -> Point:
     """What the M-step makes of a gradient: ``D V A^-1``, the regression of samples on factors."""
     result = solve(v[0])
     result *= d[:, None].astype(result.dtype)
     return result, v[1] / noise.gather(problem.weight / 2)
 
 
-def start(
+class Leading(NamedTuple):
+    """Leading eigenpairs of the mean kernel, lowest first, and how many views each sample counts for."""
+
+    values: Array
+    vectors: Array
+    counts: Array
+
+
+def leading(
     problem: Problem,
-    noise: Noise,
     q: int,
     rng: np.random.Generator,
     *,
     passes: int = 12,
     rescale: bool = True,
     numbers: Array | None = None,
-) -> Point:
-    """Probabilistic principal components of the mean kernel.
+) -> Leading:
+    """The `q` leading eigenpairs of the mean kernel.
 
     The mean is over the views that see both samples as far as a product can tell:
     ``D^-1/2 (sum_k Q_k / K) D^-1/2`` with D the share of views that see a sample.  Without `rescale` it
@@ -301,18 +306,27 @@ def start(
     )
     root = np.sqrt(count / problem.n_views).astype(problem.dtype)[:, None]
     if problem.size <= EXACT and problem.in_memory:
-        values, vectors = _leading(problem, root, q)
-    else:
-        block = min(q + 10, problem.size)
-        X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
-        X = X if numbers is None else X[numbers[problem.order]]
-        values, vectors = _leading_by_iteration(problem, root, q, X, passes)
-    trace = float(((problem.total_diagonal - problem.eps) / count).sum())
+        return Leading(*_leading(problem, root, q), count)
+    block = min(q + 10, problem.size)
+    X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
+    X = X if numbers is None else X[numbers[problem.order]]
+    return Leading(*_leading_by_iteration(problem, root, q, X, passes), count)
+
+
+def from_leading(problem: Problem, noise: Noise, found: Leading, q: int) -> Point:
+    """Probabilistic principal components of the mean kernel, of `q` of its leading eigenpairs."""
+    values, vectors = found.values[-q:], found.vectors[:, -q:]
+    trace = float(((problem.total_diagonal - problem.eps) / found.counts).sum())
     sigma2 = max((trace - float(values.sum())) / max(problem.size - q, 1), 1e-3 * trace / problem.size)
     scale = np.sqrt(np.maximum(values - sigma2, 1e-3 * sigma2))
     W = (vectors * scale).astype(problem.dtype)
     ones = np.ones(problem.size)
     return W, np.log(np.maximum(noise.gather(sigma2 * ones) / noise.gather(ones), problem.floor))
+
+
+def start(problem: Problem, noise: Noise, q: int, rng: np.random.Generator, **options: Any) -> Point:
+    """The first point of a descent; `options` are those of :func:`leading`."""
+    return from_leading(problem, noise, leading(problem, q, rng, **options), q)
 
 
 def _leading(problem: Problem, root: Array, q: int) -> tuple[Array, Array]:
@@ -340,20 +354,12 @@ def _leading_by_iteration(
     return values[-q:], basis @ vectors[:, -q:].astype(problem.dtype)
 
 
-def widened(
-    problem: Problem,
-    noise: Noise,
-    point: Point | None,
-    q: int,
-    rng: np.random.Generator,
-    numbers: Array | None = None,
-) -> Point:
-    """A start of rank `q` from a solution of lower rank: its factors, and new ones from the start."""
-    first = start(problem, noise, q, rng, numbers=numbers)
+def widened(first: Point, point: Point | None) -> Point:
+    """A start from a solution of lower rank: its factors, and new ones from the start `first`."""
+    fresh, q = first[0], first[0].shape[1]
     if point is None or point[0].shape[1] >= q:
         return first
     W, log_d = point
-    fresh = first[0]
     basis = orthonormal(W)
     fresh = fresh - basis @ (basis.T @ fresh)
     U, _, _ = scipy.linalg.svd(thin_gram(fresh, fresh))
@@ -364,7 +370,7 @@ def widened(
 def _mean_product(problem: Problem, X: Array) -> Array:
     result = np.zeros_like(X)
     for view in problem.views:
-        result[view.v] += view.Q @ X[view.v]
+        project(view.Q, X, view.v).add(result, view.v, np.eye(X.shape[1]))
     return result / problem.n_views
 
 

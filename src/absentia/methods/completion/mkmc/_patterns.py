@@ -4,8 +4,8 @@ Each sample i has the matrix ``A_i = extra + sum of E_k over the views k that se
 of visibility.  A few views make a few patterns of many samples each: one product and one inverse a pattern.
 Of many views nearly every sample has a pattern of its own.  Samples of such rare patterns are taken in
 blocks: their matrices are one product of who sees them (samples x views) with the E_k, and LAPACK goes
-through the block.  Per sample that is O(V q^2 + q^3), linear in the number V of views.  No more than a block
-of them is ever kept; of common patterns, which are at most one in :data:`COMMON` samples, the inverses are.
+through the block.  Per sample that is O(V q^2 + q^3), linear in the number V of views.  No more than a
+block of them is ever kept; of common patterns, at most one for :data:`COMMON` samples, the inverses are.
 """
 
 from __future__ import annotations
