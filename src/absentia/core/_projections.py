@@ -43,7 +43,8 @@ def symmetric_product(A: Array, F: Array) -> Array:
     if not n or not A.flags.c_contiguous or A.dtype != F.dtype or not (multiplies_small() and single()):
         return np.asarray((F.T @ A).T)
     result = np.empty_like(F, order="C")
-    np.matmul(A[:n].reshape(-1, rows, A.shape[1]), F, out=result[:n].reshape(-1, rows, F.shape[1]))
+    groups = n // rows, rows
+    np.matmul(A[:n].reshape(*groups, A.shape[1]), F, out=result[:n].reshape(*groups, F.shape[1]))
     np.matmul(A[n:], F, out=result[n:])
     return result
 
