@@ -1,7 +1,8 @@
 """Which form a model gets: about the means of the views or not, and how many components; both by hiding.
 
 A tenth of each view's observed samples is hidden (``_hiding``) and completed by short runs, along a path of
-ranks on which each starts from the one before.
+ranks on which each starts from the one before.  Where the mean is subtracted, ranks are tried around the
+one that was best without.
 """
 
 from collections.abc import Sequence
