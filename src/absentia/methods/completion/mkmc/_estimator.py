@@ -113,10 +113,11 @@ class MKMC(Choosing):
         counts those too and the completed rows can be far worse than the mean.  To find out, up to 5000
         samples in memory, a tenth of each view's observed samples (of 1000 drawn at random, or ten for
         each component) is hidden once and completed by a short run with as many components; if mean
-        fill does better a warning says so, and ``"heldout"`` is the better choice.  Beyond 4000 samples a random 4000 of them are counted on.
+        fill does better a warning says so, and ``"heldout"`` is the better choice.  Beyond 4000 samples
+        a random 4000 of them are counted on.
         ``"heldout"`` hides a tenth of each view's samples, makes short runs along a finer path of ranks,
-        left in the same way, and takes the one that completes the hidden rows best (relative Frobenius error; kept in ``heldout_curve_``); of
-        ranks within rounding the lowest.
+        left in the same way, and takes the one that completes the hidden rows best (relative Frobenius
+        error; kept in ``heldout_curve_``); of ranks within rounding the lowest.
     center : bool or "auto", default "auto"
         Take each kernel about the mean of the samples that have the view, complete it there, and put the
         mean back: absent samples of which nothing is known then lie at the mean and not at the origin.
