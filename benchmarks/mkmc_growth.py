@@ -39,7 +39,8 @@ def evaluation(kernels: KernelViews, dtype: str, q: int) -> tuple[float, int]:
     """Median CPU seconds of an evaluation, and the number of visibility patterns."""
     problem, noise = common.problem(kernels, dtype), mkmc_fast.EqualNoise()
     point = mkmc_fast.start(problem, noise, q, np.random.default_rng(0), passes=1)
-    return common.enough(lambda: mkmc_fast.evaluate(problem, noise, point)), len(problem.rows)
+    patterns = len(np.unique(problem.patterns.rare, axis=0)) + len(problem.patterns.rows)
+    return common.enough(lambda: mkmc_fast.evaluate(problem, noise, point)), patterns
 
 
 def slope(x: list[float], y: list[float]) -> float:

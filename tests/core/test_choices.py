@@ -27,3 +27,9 @@ def test_a_name_that_is_unknown_is_told_what_it_may_have_meant():
     check_name("method", "mean", ["mean", "zero"])
     with pytest.raises(ValueError, match="no method 'mena'; did you mean mean"):
         check_name("method", "mena", ["mean", "zero"])
+
+
+def test_a_path_is_left_at_once_where_it_is_hopeless():
+    errors = {1: 3.0, 2: 1.0, 4: 1.3, 8: 0.5}
+    assert list(along_path(errors, errors.__getitem__, 3, hopeless=1.25)) == [1, 2, 4]
+    assert list(along_path(errors, errors.__getitem__, 3, hopeless=1.35)) == [1, 2, 4, 8]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -116,3 +117,17 @@ def test_matrix_models_too(monkeypatch):
     with threadpoolctl.threadpool_limits(2):
         PMAImputer().fit(X)
     assert seen == [{1}]
+
+
+@pytest.mark.parametrize(
+    ("architectures", "wanted"),
+    [(["SkylakeX", "Cooperlake"], True), (["SkylakeX", "Haswell"], False), ([None], False), ([], False)],
+)
+def test_all_libraries_must_multiply_small_matrices_as_they_are(architectures, wanted, monkeypatch):
+    libraries = [SimpleNamespace() if a is None else SimpleNamespace(architecture=a) for a in architectures]
+    monkeypatch.setattr(threads, "_libraries", lambda: SimpleNamespace(lib_controllers=libraries))
+    threads.multiplies_small.cache_clear()
+    try:
+        assert threads.multiplies_small() is wanted
+    finally:
+        threads.multiplies_small.cache_clear()

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import TypeVar
 
+import numpy as np
+
 from absentia.core._linalg import Array
 
 #: Values that differ by less than this, relative, are tied.
@@ -48,12 +50,17 @@ def clear_cut(values: Array, most: int) -> int:
     return kept
 
 
-def along_path(path: Iterable[Key], error: Callable[[Key], float], patience: int = 2) -> dict[Key, float]:
-    """Errors along a path of values, left once `patience` values in a row were worse than the best."""
+def along_path(
+    path: Iterable[Key], error: Callable[[Key], float], patience: int = 2, hopeless: float = np.inf
+) -> dict[Key, float]:
+    """Errors along a path of values, left once `patience` values in a row were worse than the best.
+
+    It is left at once where the error is more than `hopeless` times the best.
+    """
     curve: dict[Key, float] = {}
     for value in path:
         curve[value] = error(value)
-        tried = list(curve)
-        if len(tried) - 1 - tried.index(least(curve)) >= patience:
+        tried, best = list(curve), least(curve)
+        if len(tried) - 1 - tried.index(best) >= patience or curve[value] > hopeless * curve[best]:
             break
     return curve

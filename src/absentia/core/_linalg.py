@@ -134,7 +134,7 @@ def indefinite(A: Array, tol: float = PSD_TOL) -> tuple[float, float] | None:
         return None
     # at unit scale, where nothing under- or overflows; a constant whose diagonal is zero is left as it is
     unit = float(np.abs(np.diagonal(A)).max())
-    if unit > 0:
+    if unit > 0 and unit != 1.0:
         A = A / A.dtype.type(unit)
     lift = tol * _large_eigenvalue(A)
     single = lift > 100 * np.finfo(np.float32).eps * float(np.abs(np.diagonal(A)).max())

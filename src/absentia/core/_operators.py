@@ -35,7 +35,14 @@ from absentia.core._linalg import (
     frozen,
     thin_gram,
 )
-from absentia.core._projections import FactoredProjection, ScaledProjection, chunks, project
+from absentia.core._projections import (
+    DirectProjection,
+    FactoredProjection,
+    ScaledProjection,
+    chunks,
+    project,
+    symmetric_product,
+)
 
 
 @runtime_checkable
@@ -99,6 +106,11 @@ class Dense:
 
     def __matmul__(self, X: Array) -> Array:
         return np.asarray(self.A @ X)
+
+    def project(self, F: Array, v: Array) -> DirectProjection:
+        """As :func:`project`."""
+        F_v = F[v]
+        return DirectProjection(F_v, symmetric_product(self.A, F_v))
 
     def diagonal(self) -> Array:
         return self.A.diagonal()

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from absentia.core._linalg import Array, thin_gram
+from absentia.core._threads import multiplies_small, single
 
 if TYPE_CHECKING:  # operators make projections
     from absentia.core._operators import Operator
 
 CHUNK = 4096
+#: Products of at most so many multiplications are small to BLAS.
+SMALL = 1_000_000
 
 
 def chunks(n: int) -> Iterator[slice]:
@@ -26,6 +29,24 @@ class Projection(Protocol):
     @property
     def inner(self) -> Array: ...
     def add(self, total: Array, v: Array, T: Array) -> None: ...
+
+
+def symmetric_product(A: Array, F: Array) -> Array:
+    """``A F`` of symmetric `A` and thin `F`.
+
+    BLAS copies the large matrix into an order of its own, and for few columns that takes longer than
+    multiplying.  Some multiply small matrices as they are: they get a few rows of `A` at a time (half the
+    time at 3000 x 3000 and 20 columns).  Others are faster at ``(F' A)'``, which is the same.
+    """
+    rows = next((b for b in (32, 16, 8) if b * F.size <= SMALL), 0)
+    n = len(A) - len(A) % rows if rows else 0
+    if not n or not A.flags.c_contiguous or A.dtype != F.dtype or not (multiplies_small() and single()):
+        return np.asarray((F.T @ A).T)
+    result = np.empty_like(F, order="C")
+    groups = n // rows, rows
+    np.matmul(A[:n].reshape(*groups, A.shape[1]), F, out=result[:n].reshape(*groups, F.shape[1]))
+    np.matmul(A[n:], F, out=result[n:])
+    return result
 
 
 class DirectProjection:

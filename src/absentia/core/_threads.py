@@ -25,6 +25,10 @@ DECIDED = (
 )
 
 
+#: Of OpenBLAS: processors for which it multiplies small matrices without copying them.
+SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
+
+
 @contextmanager
 def suited_to(n: int) -> Iterator[None]:
     """Inside, BLAS has one thread if matrices of `n` rows are small: at most :data:`SMALL`.
@@ -80,6 +84,13 @@ def decided() -> bool:
 def single() -> bool:
     """Whether every BLAS library has one thread already."""
     return all(library.num_threads == 1 for library in _libraries().lib_controllers)
+
+
+@cache
+def multiplies_small() -> bool:
+    """Whether every BLAS library multiplies small matrices as they are, without copying them first."""
+    libraries = _libraries().lib_controllers
+    return bool(libraries) and all(getattr(x, "architecture", "") in SMALL_KERNELS for x in libraries)
 
 
 @cache

@@ -54,10 +54,14 @@ class Trial:
         return view_errors(self.whole, completed, self.part.observed)
 
     def curve(
-        self, path: Iterable[Key], complete: Callable[[Key], KernelViews], patience: int = 2
+        self,
+        path: Iterable[Key],
+        complete: Callable[[Key], KernelViews],
+        patience: int = 2,
+        hopeless: float = np.inf,
     ) -> dict[Key, float]:
-        """Errors along a path of values, left once `patience` values in a row were worse than the best."""
-        return along_path(path, lambda value: self.error(complete(value)), patience)
+        """Errors along a path of values, left as :func:`absentia.core.along_path` says."""
+        return along_path(path, lambda value: self.error(complete(value)), patience, hopeless)
 
 
 def relative_error(truth: KernelViews, completed: KernelViews, before: Array) -> float:

@@ -1,10 +1,14 @@
 """Which form a model gets."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews, MeanFill, datasets, metrics, missingness
 from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion.mkmc import _choosing
 from conftest import random_problem
 
 
@@ -57,3 +61,53 @@ def test_an_unrestricted_model_is_not_centred():
     with pytest.raises(ValueError, match=r"center=True with covariance='full'"):
         MKMC("full", center=True).fit(random_problem())
     assert not MKMC("full", max_iter=2, tol=0).fit(random_problem()).center_
+
+
+def test_the_second_form_is_tried_around_the_rank_of_the_first(monkeypatch):
+    curves, chosen = [], Trial.curve
+
+    def curve(self, path, *options):
+        curves.append((list(path), found := chosen(self, path, *options)))
+        return found
+
+    monkeypatch.setattr(Trial, "curve", curve)
+    MKMC(tol=1e-3).fit(random_problem(60, 4, 0.3))
+    (path, found), (second, _) = curves
+    best = min(found, key=found.get)
+    assert 2 <= len(second) < len(path)
+    assert best in second
+    assert all(best <= 2 * q <= 4 * best for q in second)
+
+
+@pytest.mark.parametrize("near", [None, 4, 40])
+def test_ranks_around_a_large_one_take_in_the_number_that_is_counted(near, monkeypatch):
+    monkeypatch.setattr(_choosing.Choosing, "_counted", lambda *_: 50)
+    wanted = {None: [2, 4, 8, 16, 32, 50, 64, 100], 4: [2, 4, 8], 40: [32, 40, 50, 64]}
+    assert MKMC()._path([], 300, near) == wanted[near]
+
+
+def excess(kernels, **options):
+    """How large a relative error the check warns of; None without a warning."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        MKMC(max_iter=3, tol=0, **options).fit(kernels)
+    told = [
+        re.search(r"(\d+) observed cells, hidden .*error ([\d.e+-]+)", str(one.message)) for one in found
+    ]
+    return next(((int(m[1]), float(m[2])) for m in told if m), None)
+
+
+def test_the_check_for_too_many_components_goes_by_some_of_many_samples(monkeypatch):
+    data = datasets.make_multiview(
+        90, 3, n_shared=1, n_private=8, private_scale=2.0, noise=0.5, random_state=0
+    )
+    kernels = data.kernels.hide(missingness.mcar(data.kernels, 0.2, random_state=0))
+    whole = excess(kernels, n_components=6)
+    monkeypatch.setattr(_choosing, "CHECKED_ON", 45)
+    monkeypatch.setattr(_choosing, "CHECKED_TIMES", 1)
+    part = excess(kernels, n_components=6)
+    assert 0.4 * whole[0] < part[0] < 0.6 * whole[0]
+    order = np.random.default_rng(0).permutation(90)
+    assert excess(kernels[np.ix_(order, order)], n_components=6) == part
+    monkeypatch.setattr(_choosing, "CHECKED_TIMES", 15)
+    assert excess(kernels, n_components=6) == whole

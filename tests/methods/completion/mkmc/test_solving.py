@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, ViewKernels, metrics, missingness
+from absentia.methods.completion.mkmc import _fast, _solving
+from absentia.methods.completion.mkmc._solving import Solver
 from conftest import random_problem
-from mkmc_problems import MODELS
+from mkmc_problems import MODELS, NOISE, problem_of
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
@@ -46,3 +48,33 @@ def test_quality_on_mfeat_is_that_of_the_papers_algorithm(mfeat):
     keep = missingness.mcar(truth, 0.5, random_state=0)
     done = MKMC("pca", tol=1e-5).fit_transform(truth.hide(keep))
     assert metrics.ca_error(truth, done) <= 0.026
+
+
+def solver_of(model, size):
+    return Solver(model, "fast", 1e-3, "float64", 1e-6, 500, 0, np.arange(size), None)
+
+
+@pytest.mark.parametrize("model", ["pca", "fa"])
+def test_short_runs_at_growing_ranks_are_runs_from_starts_of_their_own(model, monkeypatch):
+    """One set of leading vectors serves several ranks; slowly, one is found for each."""
+    monkeypatch.setattr(_solving, "REACH", 3)  # ranks 1 to 3 at once, 5 anew
+    problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of(model, 40)
+    runs, point = solver.short_runs(problem, 8, tol=1e-4, max_iter=10), None
+    for q in (1, 2, 3, 5):
+        first = _fast.start(problem, NOISE[model], q, np.random.default_rng(0))
+        first = _fast.widened(first, point)
+        point = _fast.solve_fast(problem, NOISE[model], first, tol=1e-4, max_iter=10).state.at.point
+        found = runs(q)
+        assert found[0].shape == (40, q)
+        np.testing.assert_allclose(found[0] @ found[0].T, point[0] @ point[0].T, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(found[1], point[1], rtol=1e-6, atol=1e-8)
+
+
+def test_short_runs_of_large_problems_are_in_single_precision(monkeypatch):
+    problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of("pca", 40)
+    options = {"tol": 1e-4, "max_iter": 10}
+    assert solver.short_runs(problem, 3, **options).problem.dtype == np.float64
+    monkeypatch.setattr(_solving, "LARGE", 40)
+    single = solver.short_runs(problem, 3, **options)
+    assert single.problem.dtype == np.float32
+    assert single(3)[0].dtype == np.float32

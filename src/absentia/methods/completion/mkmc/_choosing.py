@@ -1,10 +1,12 @@
 """Which form a model gets: about the means of the views or not, and how many components; both by hiding.
 
 A tenth of each view's observed samples is hidden (``_hiding``) and completed by short runs, along a path of
-ranks on which each starts from the one before.
+ranks on which each starts from the one before.  Where the mean is subtracted, ranks are tried around the
+one that was best without.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +28,19 @@ from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._placement import Frame, Place, Placing
 from absentia.methods.completion.mkmc import _centring, _fast, _foldin, _rank
 from absentia.methods.completion.mkmc._fast import Problem, Seen
-from absentia.methods.completion.mkmc._solving import Solver
+from absentia.methods.completion.mkmc._solving import ShortRuns, Solver
 from absentia.methods.completion.mkmc._views import in_memory, seen_by, view_scales
 
-#: Up to so many samples it is checked whether the components are too many, with so many steps at most.
-CHECKED, CHECK_STEPS = 5000, 30
-#: So many ranks in a row that bring nothing end the search for one.
-PATIENCE = 3
+#: Runs on what was not hidden are short: they end at this change of the objective, or after so many steps.
+SHORT_TOL, SHORT_STEPS = 1e-4, 30
+#: So many ranks in a row that bring nothing end the search for one, and at once one whose error is so many
+#: times the least.
+PATIENCE, HOPELESS = 3, 1.25
+#: Eigenvalues are not counted for ranks around one below this.
+COUNTED = 32
+#: Up to so many samples it is checked whether the components are too many, on so many of them, or so many
+#: times the components.
+CHECKED, CHECKED_ON, CHECKED_TIMES = 5000, 1000, 10
 
 
 class Choosing(Iterative, Placing):
@@ -53,6 +61,7 @@ class Choosing(Iterative, Placing):
     def _choose_form(self, X: KernelViews, seen: Array) -> None:
         """Whether kernels are taken about their means, their scales, and the number of components."""
         found: dict[bool, tuple[Array, int | None, dict[int, float]]] = {}
+        rank: int | None = None  # of the other form, beside which that of this one will be
         forms = self._forms(X, len(seen))
         for self.center_ in forms:
             self.view_scales_ = view_scales(self._shifted(X), rescale=bool(self.rescale))
@@ -60,7 +69,7 @@ class Choosing(Iterative, Placing):
                 found[self.center_] = self.view_scales_, None, {}
                 continue
             views = [view for view in self._seen(X, seen) if len(view.v)]
-            rank = self._rank(views, len(seen))
+            rank = self._rank(views, len(seen), rank)
             found[self.center_] = self.view_scales_, rank, getattr(self, "heldout_curve_", {})
         # where nothing could be hidden, falling back on the mean is safer than falling back on zero
         errors = {form: min(curve.values(), default=-float(form)) for form, (_, _, curve) in found.items()}
@@ -82,12 +91,12 @@ class Choosing(Iterative, Placing):
         quick = self.algorithm == "fast" and in_memory(X) and 2 <= size <= CHECKED
         return self.n_components == "auto" and self.covariance != "full" and quick
 
-    def _rank(self, views: list[Seen], size: int) -> int:
+    def _rank(self, views: list[Seen], size: int, near: int | None = None) -> int:
         q = self.n_components
         if size < 2:
             raise ValueError(f"{size} sample(s) with a view; a low-rank model needs at least 2")
         if q == "heldout" or (q == "auto" and self._judges(self._train, size)):
-            return self._rank_by_hiding(views, size)
+            return self._rank_by_hiding(views, size, near)
         if q == "auto":
             return self._counted(views, size, "gk")
         if isinstance(q, str):
@@ -99,10 +108,10 @@ class Choosing(Iterative, Placing):
     def _counted(self, views: list[Seen], size: int, rule: str) -> int:
         return _rank.by_rule(views, size, rule, generator(self.random_state), inverse(self._numbers))
 
-    def _rank_by_hiding(self, views: list[Seen], size: int) -> int:
-        """The rank that best completes what is hidden for the purpose."""
+    def _rank_by_hiding(self, views: list[Seen], size: int, near: int | None) -> int:
+        """The rank that best completes what is hidden; with a `near`, of those from half to twice it."""
         trial, self.heldout_curve_ = Trial.of(self._train, self.random_state), {}
-        counted, short = self._counted(views, size, "gk"), self.n_components == "auto"
+        short = self.n_components == "auto"
         if not trial.n_hidden:
             if not short:
                 warn(
@@ -110,27 +119,34 @@ class Choosing(Iterative, Placing):
                     "to choose by; n_components='gk' is used instead",
                     AbsenceWarning,
                 )
-            return counted
-        problem, solver, point = self._part_problem(trial.part), self._solver(), None
-        tol, steps = (1e-4, CHECK_STEPS) if short else (1e-5, int(self.max_iter))
+            return self._counted(views, size, "gk")
+        path = self._path(views, size, near) if short else _rank.path(size)
+        runs = self._short_runs(trial.part, self._numbers, max(path))
 
         def complete(q: int) -> KernelViews:
-            nonlocal point
-            point = solver.widened(problem, point, q, tol=max(self.tol, tol), max_iter=steps)
-            return self._completed_part(trial.part, problem, point)
+            return self._completed_part(trial.part, runs.problem, runs(q))
 
-        path = _rank.short_path(size, counted) if short else _rank.path(size)
-        self.heldout_curve_ = trial.curve(path, complete, len(path) if short else PATIENCE)
+        self.heldout_curve_ = trial.curve(path, complete, PATIENCE, HOPELESS)
         return int(least(self.heldout_curve_))
+
+    def _path(self, views: list[Seen], size: int, near: int | None) -> list[int]:
+        """The short path, or what of it is near; what is counted is hardly ever near a small number."""
+        if near is not None and near < COUNTED:
+            return [q for q in _rank.short_path(size, near) if near <= 2 * q <= 4 * near]
+        path = _rank.short_path(size, self._counted(views, size, "gk"))
+        return path if near is None else [q for q in sorted({*path, near}) if near <= 2 * q <= 4 * near]
 
     def _warn_of_excess(self, X: KernelViews) -> None:
         """Warn if observed cells, hidden for once, are completed worse than by their mean."""
-        trial, q = Trial.of(X, self.random_state), self.n_components_
-        if not trial.n_hidden or q is None:
+        q = self.n_components_
+        if q is None:
             return
-        problem = self._part_problem(trial.part)
-        point = self._solver().widened(problem, None, q, tol=max(self.tol, 1e-4), max_iter=CHECK_STEPS)
-        error = trial.error(self._completed_part(trial.part, problem, point))
+        X, numbers = self._some(X, max(CHECKED_ON, CHECKED_TIMES * q))
+        trial = Trial.of(X, self.random_state)
+        if not trial.n_hidden:
+            return
+        runs = self._short_runs(trial.part, numbers, q)
+        error = trial.error(self._completed_part(trial.part, runs.problem, runs(q)))
         mean = trial.error(MeanFill("blocks").fit_transform(trial.part))
         if error > mean:
             warn(
@@ -139,14 +155,26 @@ class Choosing(Iterative, Placing):
                 "views do not share; try n_components='heldout', or fewer"
             )
 
-    def _part_problem(self, part: KernelViews) -> Problem:
-        seen = np.flatnonzero(self.groups_ >= 0)
+    def _some(self, X: KernelViews, most: int) -> tuple[KernelViews, Array]:
+        """At most so many of the samples with a view, and their numbers in the order of draws."""
+        seen = np.flatnonzero(X.observed.any(axis=1))
+        if len(seen) <= most:
+            return X, self._numbers
+        drawn = generator(self.random_state).choice(len(seen), most, replace=False)
+        some = np.sort(inverse(self._numbers)[drawn])
+        return X[np.ix_(seen[some], seen[some])], inverse(np.argsort(self._numbers[some], kind="stable"))
+
+    def _short_runs(self, part: KernelViews, numbers: Array, most: int) -> ShortRuns:
+        """Short runs on kernels of which some cells are hidden."""
+        seen = np.flatnonzero(part.observed.any(axis=1))
         views = [view for view in self._seen(part, seen) if len(view.v)]
-        return Problem.of(views, len(seen), float(self.prior), self.dtype)
+        problem = Problem.of(views, len(seen), float(self.prior), self.dtype)
+        solver = replace(self._solver(), numbers=numbers)
+        return solver.short_runs(problem, most, tol=max(self.tol, SHORT_TOL), max_iter=SHORT_STEPS)
 
     def _completed_part(self, part: KernelViews, problem: Problem, point: Point) -> KernelViews:
         """Kernels of which some cells are hidden, completed under the model of a point."""
-        model = _fast.as_operator(problem, point).pad(np.flatnonzero(self.groups_ >= 0), len(part))
+        model = _fast.as_operator(problem, point).pad(np.flatnonzero(part.observed.any(axis=1)), len(part))
         frames, places = self._placed(part, model, self._latents_of(part, model))
         return part.completed(self._assembled(part, frames, places))
 

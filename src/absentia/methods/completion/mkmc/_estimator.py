@@ -100,7 +100,8 @@ class MKMC(Choosing):
     n_components : int, "auto", "gk", "kaiser" or "heldout", default "auto"
         Rank of the low-rank part (pca and fa).  ``"auto"`` hides a tenth of each view's observed samples
         and takes, of 2, 4, 8, ... and the number that ``"gk"`` counts, the one with which a short run
-        completes them best (errors are kept in ``heldout_curve_``); what only one view has is then not
+        completes them best (errors are kept in ``heldout_curve_``; larger ones are not tried after three
+        in a row that are worse, or one that is worse by a quarter); what only one view has is then not
         counted.  With the papers' algorithm, beyond 5000 samples and out of memory it is ``"gk"``.
         ``"gk"`` (Guttman-Kaiser) counts the eigenvalues above
         their mean, ``"kaiser"`` those above one (by more than 1e-6 of it, either way), once, before the
@@ -110,12 +111,13 @@ class MKMC(Choosing):
         brought to unit mean diagonal before, so that neither rule depends on their scale; with
         ``rescale=False`` Kaiser's does.  Where views have strong factors of their own, either rule
         counts those too and the completed rows can be far worse than the mean.  To find out, up to 5000
-        samples in memory, a tenth of each view's observed samples is hidden once and completed by a
-        short run with as many components; if mean fill does better a warning says so, and ``"heldout"``
-        is the better choice.  Beyond 4000 samples a random 4000 of them are counted on.
-        ``"heldout"`` hides a tenth of each view's samples, fits along a path of ranks and takes the one
-        that completes the hidden rows best (relative Frobenius error; kept in ``heldout_curve_``); of
-        ranks within rounding the lowest.
+        samples in memory, a tenth of each view's observed samples (of 1000 drawn at random, or ten for
+        each component) is hidden once and completed by a short run with as many components; if mean
+        fill does better a warning says so, and ``"heldout"`` is the better choice.  Beyond 4000 samples
+        a random 4000 of them are counted on.
+        ``"heldout"`` hides a tenth of each view's samples, makes short runs along a finer path of ranks,
+        left in the same way, and takes the one that completes the hidden rows best (relative Frobenius
+        error; kept in ``heldout_curve_``); of ranks within rounding the lowest.
     center : bool or "auto", default "auto"
         Take each kernel about the mean of the samples that have the view, complete it there, and put the
         mean back: absent samples of which nothing is known then lie at the mean and not at the origin.

@@ -14,9 +14,8 @@ G being the cross moment of samples and factors, E the second moment of the fact
     logdet M_vv = logdet C + sum log d,   trace(M_vv^-1 Q) = sum(diag Q / d) - trace(C^-1 F' Q F).
 
 An EM step would regress each sample on the factors, over the views that see it: ``W_i = num_i A^-1``
-with ``num_i`` and ``A`` the sums of G's rows and of E over those views, one q x q factorisation per
-pattern of visibility.  The prior enters as a pseudo-view Q = I seen by all.  The same sums give the
-gradient,
+with ``num_i`` and ``A`` the sums of G's rows and of E over those views (``_patterns``).  The prior
+enters as a pseudo-view Q = I seen by all.  The same sums give the gradient,
 
     dL/dW_i = (W_i A - num_i) / d_i,   dL/dlog d_i = 1/2 [c_i - (tr_i - 2 W_i num_i' + W_i A W_i') / d_i],
 
@@ -28,11 +27,10 @@ needs about half as many evaluations as squared extrapolation (SQUAREM) of param
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -49,7 +47,6 @@ from absentia.core import (
     Sloped,
     Solution,
     Stop,
-    by_pattern,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
@@ -63,6 +60,7 @@ from absentia.methods.completion.mkmc._covariance import (
     NOISE_FLOOR,
     NOISE_FLOOR_SINGLE,
 )
+from absentia.methods.completion.mkmc._patterns import Patterns
 
 #: So many accelerated steps in a row must change the objective by less than tol.
 PATIENCE = 3
@@ -94,13 +92,11 @@ class Seen:
 class Problem:
     """Observed kernels over samples sorted by which views see them.
 
-    Everything within is in that order, `order` leads back: the samples of a pattern are then one slice.
+    Everything within is in that order, `order` leads back.
     """
 
     views: Sequence[Seen]
-    order: Array
-    patterns: Array  # of visibility, patterns x views
-    rows: Sequence[slice]  # the samples of each pattern
+    patterns: Patterns  # of visibility
     eps: float
     dtype: np.dtype[Any]
     total_diagonal: Array  # sum of the diagonals over the views that see a sample, and eps
@@ -111,16 +107,18 @@ class Problem:
         sees = np.zeros((size, len(views)), dtype=bool)
         for k, view in enumerate(views):
             sees[view.v, k] = True
-        patterns, groups = zip(*by_pattern(sees), strict=True)
-        order, bounds = np.concatenate(groups), np.cumsum([0, *map(len, groups)])
-        place = inverse(order)
+        patterns = Patterns.of(sees)
+        place = inverse(patterns.order)
         views = [Seen(view.Q, place[view.v], view.weight) for view in views]
         total_diagonal, weight = np.full(size, eps), np.full(size, eps)
         for view in views:
             total_diagonal[view.v] += view.Q.diagonal()
             weight[view.v] += view.weight
-        rows = [slice(a, b) for a, b in pairwise(bounds.tolist())]
-        return cls(views, order, np.stack(patterns), rows, eps, np.dtype(dtype), total_diagonal, weight)
+        return cls(views, patterns, eps, np.dtype(dtype), total_diagonal, weight)
+
+    @property
+    def order(self) -> Array:
+        return self.patterns.order
 
     @property
     def size(self) -> int:
@@ -205,29 +203,23 @@ def evaluate(problem: Problem, noise: Noise, point: Point) -> Sloped:
     d = np.broadcast_to(np.exp(log_d), problem.size)
     q, eps = W.shape[1], problem.eps
     F = W / d[:, None].astype(W.dtype)
-    # W' F over the samples of each pattern; a view's C adds up those of the patterns it sees
-    parts = np.stack([thin_gram(W[rows], F[rows]) for rows in problem.rows])
     I = np.eye(q)  # noqa: E741
-    num = np.zeros_like(W)
-    A = np.zeros_like(parts)
-    E_total = np.zeros((q, q))
-    value = 0.0
+    grams, total = problem.patterns.grams(W, F)
+    num, E, value = np.zeros_like(W), np.empty_like(grams), 0.0
     for k, view in enumerate(problem.views):
-        sees = problem.patterns[:, k]
         seen = project(view.Q, F, view.v)
-        found = moments(I + parts[sees].sum(axis=0), seen.inner, view.weight)
+        found = moments(I + grams[k], seen.inner, view.weight)
         seen.add(num, view.v, found.C_inverse)  # G = Q F C^-1
-        A[sees] += found.E
-        E_total += found.E
+        E[k] = found.E
         value += found.value
-    prior = moments(I + parts.sum(axis=0), thin_gram(F, F))
-    A += eps * prior.E
+    prior = moments(I + total, thin_gram(F, F))
     value += eps * prior.value
     value += float((problem.weight * log_d).sum() + (problem.total_diagonal / d).sum())
-    gradient = _gradient(problem, noise, W, d, F, num, A, eps * prior.C_inverse)
+    extra = eps * prior.E
+    gradient = _gradient(problem, noise, W, d, F, num, (E, extra), eps * prior.C_inverse)
     if problem.dtype == np.float32:
-        A = A + DAMPING_SINGLE * E_total
-    precondition = partial(_em_step, problem, noise, d, np.linalg.inv(A))
+        extra = extra + DAMPING_SINGLE * E.sum(axis=0)
+    precondition = partial(_em_step, problem, noise, d, problem.patterns.solver(E, extra))
     return Sloped((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
 
 
@@ -257,41 +249,51 @@ def _tangent(problem: Problem, point: Point, gradient: Point) -> Point:
 
 
 def _gradient(
-    problem: Problem, noise: Noise, W: Array, d: Array, F: Array, num: Array, A: Array, prior: Array
+    problem: Problem,
+    noise: Noise,
+    W: Array,
+    d: Array,
+    F: Array,
+    num: Array,
+    A: tuple[Array, Array],
+    prior: Array,
 ) -> Point:
     """Derivatives by W, ``D^-1 (W A - num)``, and by log d; the first overwrites `num`."""
     residual = problem.total_diagonal.copy()
-    for rows, A_pattern in zip(problem.rows, A, strict=True):
+    for rows, WA in problem.patterns.products(*A, W):
         N = num[rows]
         N += F[rows] @ prior.astype(W.dtype)
-        WA = W[rows] @ A_pattern.astype(W.dtype)
         WA -= N
         residual[rows] += np.einsum("ij,ij->i", W[rows], WA - N)
         np.divide(WA, d[rows, None].astype(W.dtype), out=N)
     return num, noise.gather((problem.weight - residual / d) / 2)
 
 
-def _em_step(problem: Problem, noise: Noise, d: Array, A_inverse: Array, v: Point) -> Point:
+def _em_step(problem: Problem, noise: Noise, d: Array, solve: Callable[[Array], Array], v: Point) -> Point:
     """What the M-step makes of a gradient: ``D V A^-1``, the regression of samples on factors."""
-    V = v[0]
-    result = np.empty_like(V)
-    for rows, own in zip(problem.rows, A_inverse, strict=True):
-        np.matmul(V[rows], own.astype(V.dtype), out=result[rows])
-    result *= d[:, None].astype(V.dtype)
+    result = solve(v[0])
+    result *= d[:, None].astype(result.dtype)
     return result, v[1] / noise.gather(problem.weight / 2)
 
 
-def start(
+class Leading(NamedTuple):
+    """Leading eigenpairs of the mean kernel, lowest first, and how many views each sample counts for."""
+
+    values: Array
+    vectors: Array
+    counts: Array
+
+
+def leading(
     problem: Problem,
-    noise: Noise,
     q: int,
     rng: np.random.Generator,
     *,
     passes: int = 12,
     rescale: bool = True,
     numbers: Array | None = None,
-) -> Point:
-    """Probabilistic principal components of the mean kernel.
+) -> Leading:
+    """The `q` leading eigenpairs of the mean kernel.
 
     The mean is over the views that see both samples as far as a product can tell:
     ``D^-1/2 (sum_k Q_k / K) D^-1/2`` with D the share of views that see a sample.  Without `rescale` it
@@ -304,18 +306,27 @@ def start(
     )
     root = np.sqrt(count / problem.n_views).astype(problem.dtype)[:, None]
     if problem.size <= EXACT and problem.in_memory:
-        values, vectors = _leading(problem, root, q)
-    else:
-        block = min(q + 10, problem.size)
-        X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
-        X = X if numbers is None else X[numbers[problem.order]]
-        values, vectors = _leading_by_iteration(problem, root, q, X, passes)
-    trace = float(((problem.total_diagonal - problem.eps) / count).sum())
+        return Leading(*_leading(problem, root, q), count)
+    block = min(q + 10, problem.size)
+    X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
+    X = X if numbers is None else X[numbers[problem.order]]
+    return Leading(*_leading_by_iteration(problem, root, q, X, passes), count)
+
+
+def from_leading(problem: Problem, noise: Noise, found: Leading, q: int) -> Point:
+    """Probabilistic principal components of the mean kernel, of `q` of its leading eigenpairs."""
+    values, vectors = found.values[-q:], found.vectors[:, -q:]
+    trace = float(((problem.total_diagonal - problem.eps) / found.counts).sum())
     sigma2 = max((trace - float(values.sum())) / max(problem.size - q, 1), 1e-3 * trace / problem.size)
     scale = np.sqrt(np.maximum(values - sigma2, 1e-3 * sigma2))
     W = (vectors * scale).astype(problem.dtype)
     ones = np.ones(problem.size)
     return W, np.log(np.maximum(noise.gather(sigma2 * ones) / noise.gather(ones), problem.floor))
+
+
+def start(problem: Problem, noise: Noise, q: int, rng: np.random.Generator, **options: Any) -> Point:
+    """The first point of a descent; `options` are those of :func:`leading`."""
+    return from_leading(problem, noise, leading(problem, q, rng, **options), q)
 
 
 def _leading(problem: Problem, root: Array, q: int) -> tuple[Array, Array]:
@@ -343,20 +354,12 @@ def _leading_by_iteration(
     return values[-q:], basis @ vectors[:, -q:].astype(problem.dtype)
 
 
-def widened(
-    problem: Problem,
-    noise: Noise,
-    point: Point | None,
-    q: int,
-    rng: np.random.Generator,
-    numbers: Array | None = None,
-) -> Point:
-    """A start of rank `q` from a solution of lower rank: its factors, and new ones from the start."""
-    first = start(problem, noise, q, rng, numbers=numbers)
+def widened(first: Point, point: Point | None) -> Point:
+    """A start from a solution of lower rank: its factors, and new ones from the start `first`."""
+    fresh, q = first[0], first[0].shape[1]
     if point is None or point[0].shape[1] >= q:
         return first
     W, log_d = point
-    fresh = first[0]
     basis = orthonormal(W)
     fresh = fresh - basis @ (basis.T @ fresh)
     U, _, _ = scipy.linalg.svd(thin_gram(fresh, fresh))
@@ -367,7 +370,7 @@ def widened(
 def _mean_product(problem: Problem, X: Array) -> Array:
     result = np.zeros_like(X)
     for view in problem.views:
-        result[view.v] += view.Q @ X[view.v]
+        project(view.Q, X, view.v).add(result, view.v, np.eye(X.shape[1]))
     return result / problem.n_views
 
 

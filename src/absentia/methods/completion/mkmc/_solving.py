@@ -1,5 +1,7 @@
 """Which algorithm from which start: from kernels as they are seen to a fitted model."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +35,8 @@ SMALL = 500
 HEAD_START = 5
 #: From so many on, the first part of a fit is run in single precision, which costs half.
 LARGE = 2000
+#: For short runs at several ranks at least so many leading vectors are found at once.
+REACH = 16
 
 
 class Solved(NamedTuple):
@@ -84,7 +88,7 @@ class Solver:
         self, problem: Problem, views: Sequence[Seen], q: int, options: dict[str, Any]
     ) -> Solution[Descent[Sloped]]:
         """Descend from the start; small problems from several, large ones at first in single precision."""
-        noise = self._noise()
+        noise = self.noise()
         if problem.size <= SMALL:
             return self._best_of_starts(problem, self._starts(problem, views, q), options)
         single = problem.size < LARGE or problem.dtype == np.float32
@@ -97,7 +101,7 @@ class Solver:
 
     def _start(self, problem: Problem, q: int, rescale: bool = True) -> Point:
         rng = generator(self.random_state)
-        return _fast.start(problem, self._noise(), q, rng, rescale=rescale, numbers=self.numbers)
+        return _fast.start(problem, self.noise(), q, rng, rescale=rescale, numbers=self.numbers)
 
     def _starts(self, problem: Problem, views: Sequence[Seen], q: int) -> Iterator[Point]:
         yield self._start(problem, q)
@@ -106,29 +110,53 @@ class Solver:
         with suppress(NotPositiveDefiniteError):  # nearly singular kernels without a prior
             model = _paper.solve_paper(paper, self._family(q), tol=0, max_iter=HEAD_START).state.model
             assert isinstance(model, LowRankPlusDiagonal)
-            yield _fast.as_point(problem, self._noise(), model)
+            yield _fast.as_point(problem, self.noise(), model)
 
     def _best_of_starts(
         self, problem: Problem, starts: Iterator[Point], options: dict[str, Any]
     ) -> Solution[Descent[Sloped]]:
         runs = []
         for first in starts:
-            runs.append(_fast.solve_fast(problem, self._noise(), first, **options))
+            runs.append(_fast.solve_fast(problem, self.noise(), first, **options))
             if runs[-1].status is Status.STOPPED:
                 break
         ends = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
         return runs[least(ends)]
 
-    def widened(self, problem: Problem, point: Point | None, q: int, *, tol: float, max_iter: int) -> Point:
-        """A quick run of rank `q`, from a solution of lower rank if there is one."""
-        rng = generator(self.random_state)
-        first = _fast.widened(problem, self._noise(), point, q, rng, self.numbers)
-        return _fast.solve_fast(problem, self._noise(), first, tol=tol, max_iter=max_iter).state.at.point
+    def short_runs(self, problem: Problem, most: int, *, tol: float, max_iter: int) -> ShortRuns:
+        """Quick runs at ranks up to `most`; of large problems in single precision."""
+        if problem.size >= LARGE and problem.dtype != np.float32 and not by_factors(problem):
+            problem = problem.in_single_precision()
+        return ShortRuns(self, problem, most, {"tol": tol, "max_iter": max_iter})
+
+    def leading(self, problem: Problem, q: int) -> _fast.Leading:
+        return _fast.leading(problem, q, generator(self.random_state), numbers=self.numbers)
 
     def _family(self, q: int | None) -> Covariance:
         if q is None:
             return Full()
         return PCA(q) if self.covariance == "pca" else FactorAnalysis(q)
 
-    def _noise(self) -> Noise:
+    def noise(self) -> Noise:
         return EqualNoise() if self.covariance == "pca" else OwnNoise()
+
+
+@dataclass
+class ShortRuns:
+    """Quick runs at growing ranks, each from the solution before; leading vectors serve several ranks."""
+
+    solver: Solver
+    problem: Problem
+    most: int
+    options: dict[str, Any]
+    point: Point | None = None
+    found: _fast.Leading | None = None
+
+    def __call__(self, q: int) -> Point:
+        """Where a run of rank `q` ends."""
+        noise = self.solver.noise()
+        if self.found is None or q > len(self.found.values):
+            self.found = self.solver.leading(self.problem, max(q, min(max(2 * q, REACH), self.most)))
+        first = _fast.widened(_fast.from_leading(self.problem, noise, self.found, q), self.point)
+        self.point = _fast.solve_fast(self.problem, noise, first, **self.options).state.at.point
+        return self.point
