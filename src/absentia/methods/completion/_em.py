@@ -57,7 +57,6 @@ from absentia.core import (
     CLEAR,
     Accelerated,
     Array,
-    Conditional,
     Evaluated,
     Point,
     Positive,
@@ -65,7 +64,6 @@ from absentia.core import (
     Whole,
     accelerate,
     alike,
-    by_pattern,
     centred,
     cholesky,
     cholesky_inverse,
@@ -75,6 +73,7 @@ from absentia.core import (
     method,
 )
 from absentia.data import KernelViews
+from absentia.methods.completion._elimination import Patterns, expected
 from absentia.methods.completion._placement import Place
 from absentia.methods.completion._regularised import Axes, Regularised, coordinates, with_mean
 
@@ -117,41 +116,61 @@ class Scores:
 
 
 class Problem:
-    """Rows of scores with whole blocks missing, grouped by which."""
+    """Rows of scores with whole blocks missing, in the order of the tree of patterns.
+
+    Of what is observed, sums over samples are made once: of products, of scores where another is
+    there, of pairs.
+    """
 
     def __init__(self, X: Array, observed: Array, widths: Sequence[int], psi: Array) -> None:
-        self.X, self.size, self.psi = X, len(X), psi
-        self.groups = [
-            (np.flatnonzero(seen), np.flatnonzero(~seen), rows)
-            for seen, rows in ((np.repeat(p, widths), rows) for p, rows in by_pattern(observed))
+        self.size, self.psi = len(X), psi
+        self.patterns = Patterns(observed, widths)
+        observed = observed[self.patterns.order]
+        self.there = np.repeat(observed, widths, axis=1).astype(np.float64)
+        self.X = X[self.patterns.order] * self.there
+        self.products, self.sums = self.X.T @ self.X, self.X.T @ self.there
+        self.pairs = self.there.T @ self.there
+        starts = np.cumsum(widths) - widths
+        #: of each view its columns and who lacks it, where there are any
+        self.absent = [
+            (slice(start, start + width), np.flatnonzero(~seen))
+            for start, width, seen in zip(starts, widths, observed.T, strict=True)
+            if width and not seen.all()
         ]
 
     def start(self) -> Point:
         """The prior: uncorrelated scores."""
         return np.zeros(len(self.psi)), np.diag(self.psi)
 
+    def observed_scatter(self, mu: Array) -> Array:
+        """Sum over samples of the products of what they have, less `mu`."""
+        across = self.sums * mu
+        return np.asarray(self.products - across - across.T + self.pairs * np.outer(mu, mu))
+
 
 def evaluate(problem: Problem, ridge: float, point: Point) -> Evaluated:
     """Penalised negative log-likelihood at (mu, Sigma), and the EM update."""
     mu, Sigma = point
-    completed = problem.X - mu
-    scatter = np.zeros_like(Sigma)
-    value = 0.0
-    for o, h, rows in problem.groups:
-        given = Conditional.by_covariance(Sigma, o, h)
-        Y = completed[np.ix_(rows, o)]
-        completed[np.ix_(rows, h)] = Y @ given.B
-        scatter[np.ix_(h, h)] += len(rows) * given.covariance
-        whitened = scipy.linalg.solve_triangular(given.L, Y.T, lower=True, check_finite=False)
-        value += len(rows) * cholesky_logdet(given.L) + float(np.vdot(whitened, whitened))
-    shift = completed.mean(axis=0)
-    completed -= shift
-    scatter += completed.T @ completed
-    weight = ridge * problem.size
+    n, weight = problem.size, ridge * problem.size
     L = cholesky(Sigma, "covariance")
-    value += weight * (cholesky_logdet(L) + float(problem.psi @ np.diagonal(cholesky_inverse(L))))
+    P, logdet = cholesky_inverse(L), cholesky_logdet(L)
+    Y = problem.X - mu * problem.there
+    right = np.zeros_like(Y)
+    for block, rows in problem.absent:
+        right[rows, block] = Y[rows] @ P[:, block]
+    given = problem.patterns.given(P, right)
+    shift = (Y.sum(axis=0) + given.means.sum(axis=0)) / n
+    half, cross = Y + given.means / 2, np.zeros_like(Sigma)
+    for block, rows in problem.absent:
+        cross[:, block] = half[rows].T @ given.means[rows, block]
+    # completed' completed, of which what is observed is known
+    scatter = problem.observed_scatter(mu) + cross + cross.T
+    # x_o' Sigma_oo^-1 x_o = z' P z of the completed z, and logdet Sigma_oo = logdet Sigma + logdet P_hh
+    value = n * logdet + given.logdet + float(np.vdot(P, scatter))
+    value += weight * (logdet + float(problem.psi @ np.diagonal(P)))
+    scatter += given.covariance - n * np.outer(shift, shift)
     scatter[np.diag_indices_from(scatter)] += weight * problem.psi
-    return Evaluated(point, value / 2, (mu + shift, scatter / (problem.size + weight)))
+    return Evaluated(point, value / 2, (mu + shift, scatter / (n + weight)))
 
 
 @method
@@ -247,15 +266,11 @@ class EMFill(Regularised):
         return Problem(seen, X.observed[some], self.n_components_, psi)
 
     def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
-        X = np.hstack(seen)
         width = np.array(self.n_components_)
-        spread = np.zeros(X.shape)
-        for pattern, rows in by_pattern(observed):
-            there = np.repeat(pattern, width)
-            o, h = np.flatnonzero(there), np.flatnonzero(~there)
-            given = Conditional.by_covariance(self.covariance_, o, h)
-            X[np.ix_(rows, h)] = self.mean_[h] + (X[np.ix_(rows, o)] - self.mean_[o]) @ given.B
-            spread[np.ix_(rows, h)] = np.diagonal(given.covariance)
+        P = cholesky_inverse(cholesky(self.covariance_, "covariance"))
+        X = np.hstack(seen) - self.mean_
+        spread = expected(self.covariance_, P, X, np.repeat(observed, width, axis=1))
+        X += self.mean_
         ends = np.cumsum(width)[:-1]
         parts = zip(self._scores, np.split(X, ends, axis=1), np.split(spread, ends, axis=1), strict=True)
         return [Place(with_mean(x), scores.size * s.sum(axis=1) + scores.outside) for scores, x, s in parts]
