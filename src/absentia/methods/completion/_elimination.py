@@ -94,8 +94,8 @@ class Patterns:
         views = sorted((v for v, width in enumerate(widths) if width), key=lambda v: -widths[v])
         keys = [observed[:, v] for v in reversed(views)]
         self.order = np.lexsort(keys) if keys else np.arange(len(observed))
-        lacks = [~observed[self.order, v] for v in views]
-        self.root = Node.grown(np.array(lacks, dtype=bool).reshape(len(views), -1).T, views, widths)
+        lacks = ~observed[np.ix_(self.order, np.array(views, dtype=np.intp))]
+        self.root = Node.grown(lacks, views, widths)
         ends, blocks = np.cumsum(widths), () if self.root is None else self.root.views
         places = [np.arange(ends[v] - widths[v], ends[v]) for v in blocks]
         #: the variables that anybody lacks, in the order of the tree
@@ -143,14 +143,14 @@ def eliminate(node: Node, P: Array, right: Array) -> Given:
     return Given(z, T, logdet)
 
 
-def expected(Sigma: Array, P: Array, Y: Array, observed: Array) -> Array:
+def expected(Sigma: Array, P: Array, Y: Array, observed: Array, widths: Sequence[int] | Array) -> Array:
     """Variances of what each sample lacks, whose means are put into `Y`; zero of what it has.
 
-    One pattern of absence after the other, by the smaller of Sigma_oo and P_hh.  `observed`: samples x
-    variables; ``P = Sigma^-1``.
+    One pattern of absence after the other, by the smaller of Sigma_oo and P_hh; ``P = Sigma^-1``.
     """
     variances = np.zeros_like(Y)
-    for there, rows in by_pattern(observed):
+    for pattern, rows in by_pattern(observed):
+        there = np.repeat(pattern, widths)
         o, h = np.flatnonzero(there), np.flatnonzero(~there)
         X, missing = Y[np.ix_(rows, o)], np.ix_(rows, h)
         if len(h) <= len(o):

@@ -46,9 +46,9 @@ Departures from the references
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import scipy.linalg
@@ -71,11 +71,12 @@ from absentia.core import (
     clear_cut,
     kept,
     method,
+    symmetrize,
 )
 from absentia.data import KernelViews
 from absentia.methods.completion._elimination import Patterns, expected
 from absentia.methods.completion._placement import Place
-from absentia.methods.completion._regularised import Axes, Regularised, coordinates, with_mean
+from absentia.methods.completion._regularised import Axes, Fitting, Regularised, coordinates, with_mean
 
 #: An eigenvalue below this share of the kernel's largest value, times the samples, is rounding.
 SOLID = 1e-10
@@ -99,12 +100,13 @@ class Scores:
             nothing = np.zeros((len(K), 0))
             return cls(Axes.through_mean(K, nothing, nothing), 1.0, np.zeros(0), outside)
         K = np.asarray(K, dtype=np.float64)
-        w, Q = scipy.linalg.eigh(centred(K), check_finite=False)
-        w, Q = np.maximum(w[::-1], 0.0), Q[:, ::-1]
-        size = float(w.sum()) / len(K)
+        centre = centred(K)
+        total = float(np.trace(centre))
+        size = total / len(K)
+        w, Q = _leading(centre, n_components)
         solid = w > SOLID * np.abs(K).max() * len(K)
         if n_components == "gk":
-            r = clear_cut(w, int((w > (1 + CLEAR) * w.mean()).sum()))
+            r = clear_cut(w, int((w > (1 + CLEAR) * size).sum()))
         else:
             r = min(int(n_components), len(K) - 1)
             r = clear_cut(w, r) if solid[r - 1] else r
@@ -112,7 +114,17 @@ class Scores:
         root = np.sqrt(size) * np.where(solid[:r], np.sqrt(np.where(solid[:r], w[:r], 1.0)), np.inf)
         axes = Axes.through_mean(K, Q[:, :r] * (size / root), Q[:, :r] / root)
         variances = np.where(solid[:r], w[:r], 0.0) / (size * len(K))
-        return cls(axes, size, variances, float(w[r:].sum()) / len(K))
+        return cls(axes, size, variances, max(total - float(w[:r].sum()), 0.0) / len(K))
+
+
+def _leading(A: Array, n_components: int | str) -> tuple[Array, Array]:
+    """Eigenpairs of a positive semidefinite matrix, largest first: those wanted, and what comes next."""
+    size = float(np.trace(A)) / len(A)
+    wanted: dict[str, Any] = {"subset_by_value": (0.9 * size, np.inf)}  # the mean eigenvalue is `size`
+    if n_components != "gk":
+        wanted = {"subset_by_index": (max(len(A) - 1 - int(n_components), 0), len(A) - 1)}
+    w, Q = scipy.linalg.eigh(A, check_finite=False, **wanted)
+    return np.maximum(w[::-1], 0.0), Q[:, ::-1]
 
 
 class Problem:
@@ -141,6 +153,16 @@ class Problem:
     def start(self) -> Point:
         """The prior: uncorrelated scores."""
         return np.zeros(len(self.psi)), np.diag(self.psi)
+
+    def with_prior(self, moments: Point, ridge: float) -> Point:
+        """What the M-step makes of mean and covariance of the samples alone."""
+        mu, S = moments
+        return mu, (S + ridge * np.diag(self.psi)) / (1 + ridge)
+
+    def without_prior(self, point: Point, ridge: float) -> Point:
+        """Mean and covariance of the samples alone, of which the M-step made `point`."""
+        mu, Sigma = point
+        return mu, (1 + ridge) * Sigma - ridge * np.diag(self.psi)
 
     def observed_scatter(self, mu: Array) -> Array:
         """Sum over samples of the products of what they have, less `mu`."""
@@ -239,38 +261,63 @@ class EMFill(Regularised):
     ridge: Positive | Literal["heldout"] = "heldout"
 
     _strength, _path = "ridge", (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
+    _settled, _worse = 1, 1  # each fit starts near its end, and errors fall and rise once
 
-    def _prepare(self, X: KernelViews) -> Callable[..., Solution[Accelerated]]:
-        problem = self._problem(X)
-        point = problem.start()
+    def _prepare(self, X: KernelViews, earlier: Fitting | None = None) -> Fitting:
+        return Expecting(self, X, cast("Expecting | None", earlier))
 
-        def fit(ridge: float, **options: Any) -> Solution[Accelerated]:
-            nonlocal point
-            solution = accelerate(lambda point: evaluate(problem, ridge, point), point, **options)
-            point = solution.state.at.point
-            self.mean_, self.covariance_ = point
-            return solution
-
-        return fit
-
-    def _problem(self, X: KernelViews) -> Problem:
-        """Find the axes; the scores of the samples that have some view are the data."""
+    def _problem(self, X: KernelViews) -> tuple[Problem, list[Array]]:
+        """Find the axes; the scores of the samples that have some view are the data, zero where absent."""
         self._scores = [Scores.of(X.block(name), self.n_components) for name in X.names]
         self._frames = axes = [scores.axes for scores in self._scores]
         self.n_components_ = tuple(len(scores.variances) for scores in self._scores)
-        some = X.observed.any(axis=1)
-        seen = np.hstack(coordinates(axes, X))[some]
+        some, seen = X.observed.any(axis=1), coordinates(axes, X)
         # a score's variance in the prior is the mean of its view's
         means = [scores.variances.sum() / max(len(scores.variances), 1) for scores in self._scores]
         psi = np.repeat(means, self.n_components_)
-        return Problem(seen, X.observed[some], self.n_components_, psi)
+        return Problem(np.hstack(seen)[some], X.observed[some], self.n_components_, psi), seen
 
     def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
         width = np.array(self.n_components_)
         P = cholesky_inverse(cholesky(self.covariance_, "covariance"))
         X = np.hstack(seen) - self.mean_
-        spread = expected(self.covariance_, P, X, np.repeat(observed, width, axis=1))
+        spread = expected(self.covariance_, P, X, observed, width)
         X += self.mean_
         ends = np.cumsum(width)[:-1]
         parts = zip(self._scores, np.split(X, ends, axis=1), np.split(spread, ends, axis=1), strict=True)
         return [Place(with_mean(x), scores.size * s.sum(axis=1) + scores.outside) for scores, x, s in parts]
+
+
+class Expecting(Fitting):
+    """Fits from where the fit before ended: its E-step with another prior in the M-step.
+
+    `moments` are the mean and the covariance of the completed samples, without the prior; at first the
+    prior, or what an `earlier` fit found, which had some cells hidden.
+    """
+
+    def __init__(self, fill: EMFill, X: KernelViews, earlier: Expecting | None = None) -> None:
+        self.X, self.fill = X, fill
+        self.problem, self._seen = fill._problem(X)
+        self.axes = cast("Sequence[Axes]", fill._frames)
+        self.moments = self.problem.start() if earlier is None else earlier.moments_along(self._seen)
+
+    def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:
+        first = self.problem.with_prior(self.moments, strength)
+        solution = accelerate(lambda point: evaluate(self.problem, strength, point), first, **options)
+        self.fill.mean_, self.fill.covariance_ = solution.state.at.point
+        self.moments = self.problem.without_prior(solution.state.at.following, strength)
+        return solution
+
+    def seen(self) -> list[Array]:
+        return self._seen
+
+    def moments_along(self, seen: Sequence[Array]) -> Point:
+        """The moments along other axes, for which the coordinates of the same samples are given."""
+        turns, means = [], []
+        for own, scores, present in zip(self.axes, seen, self.X.observed.T, strict=True):
+            # an axis is a combination of samples, and so are its coordinates
+            turns.append(cast("Array", own.C)[:, 1:].T @ scores[present])
+            means.append(scores[present].mean(axis=0) if present.any() else np.zeros(scores.shape[1]))
+        turn = scipy.linalg.block_diag(*turns)
+        mu, S = self.moments
+        return np.hstack(means) + mu @ turn, symmetrize(turn.T @ S @ turn)
