@@ -126,9 +126,9 @@ def eliminate(node: Node, P: Array, right: Array) -> Given:
         onward, rest, block = node.lacking
         V = R @ P[:k, rest]
         found = eliminate(onward, P[block] - V.T @ V, right[:m, rest] - u @ V)
-        W = R.T @ V
-        WT = W @ found.covariance
-        T[:k, :k] += WT @ W.T
+        VT = V @ found.covariance
+        WT = R.T @ VT
+        T[:k, :k] += R.T @ (VT @ V.T) @ R
         T[:k, rest], T[rest, :k], T[block] = -WT, -WT.T, found.covariance
         z[:m, rest] = found.means
         u -= found.means @ V.T

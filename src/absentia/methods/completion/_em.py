@@ -261,7 +261,7 @@ class EMFill(Regularised):
     ridge: Positive | Literal["heldout"] = "heldout"
 
     _strength, _path = "ridge", (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
-    _settled, _worse = 1, 1  # each fit starts near its end, and errors fall and rise once
+    _settled, _worse = 1, 1  # steps get short at the end only, and errors fall and rise once
 
     def _prepare(self, X: KernelViews, earlier: Fitting | None = None) -> Fitting:
         return Expecting(self, X, cast("Expecting | None", earlier))

@@ -102,7 +102,7 @@ class Regularised(Iterative, Placing):
     _links = "chained"
     _strength: ClassVar[str]  # the name of the parameter
     _path: ClassVar[Sequence[float]]  # its values that are tried
-    _settled: ClassVar[int] = PATIENCE  # so many short steps end a fit that is only to choose a strength
+    _settled: ClassVar[int] = PATIENCE  # so many short steps in a row end a fit
     _worse: ClassVar[int] = 2  # so many worse values in a row end the path
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Regularised(Iterative, Placing):
         if strength == "heldout":
             strength, earlier = self._by_hiding(X)
         setattr(self, f"{self._strength}_", float(strength))
-        stop = Stop(self.tol, patience=PATIENCE)
+        stop = Stop(self.tol, patience=self._settled)
         fit = self._prepare(X, earlier)
         self._record(fit(float(strength), stop=stop, max_iter=self.max_iter, callback=self._watch()))
         self._places = self._placed(fit.seen(), X)
@@ -131,9 +131,12 @@ class Regularised(Iterative, Placing):
         fit, part = self._prepare(trial.part), trial.part
         stop = Stop(max(self.tol, 1e-5), patience=self._settled)
 
+        hidden = np.asarray((X.observed & ~part.observed).any(axis=1))
+
         def complete(strength: float) -> KernelViews:
             fit(strength, max_iter=self.max_iter, stop=stop)
-            return part.completed(self._assembled(part, self._frames, self._placed(fit.seen(), part)))
+            places = self._placed(fit.seen(), part, hidden)
+            return part.completed(self._assembled(part, self._frames, places))
 
         self.heldout_curve_ = trial.curve(self._path, complete, self._worse)
         return least(self.heldout_curve_), fit
@@ -141,7 +144,16 @@ class Regularised(Iterative, Placing):
     def _place(self, X: KernelViews) -> list[Place]:
         return self._placed(coordinates(cast("Sequence[Axes]", self._frames), X), X)
 
-    def _placed(self, seen: Sequence[Array], X: KernelViews) -> list[Place]:
-        """Places of the samples of `X` that lack a view, by view, from their coordinates in the others."""
-        everyone, absent = self._places_of(seen, X.observed), (~X.observed).T
-        return [Place(one.W[h], one.s[h]) for one, h in zip(everyone, absent, strict=True)]
+    def _placed(self, seen: Sequence[Array], X: KernelViews, wanted: Array | None = None) -> list[Place]:
+        """Places of the samples of `X` that lack a view, by view, from their coordinates in the others.
+
+        Those that are not `wanted` are left at zero.
+        """
+        some = np.ones(len(X), dtype=bool) if wanted is None else wanted
+        found = self._places_of([P[some] for P in seen], X.observed[some])
+        places = []
+        for place, absent in zip(found, ~X.observed.T, strict=True):
+            W, s = np.zeros((len(X), place.W.shape[1])), np.zeros(len(X))
+            W[some], s[some] = place.W, place.s
+            places.append(Place(W[absent], s[absent]))
+        return places
