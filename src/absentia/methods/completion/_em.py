@@ -26,9 +26,10 @@ of its view's scores, so that it does not change a view's total variance.  EM lo
 o the variables that sample t has: minus the penalised log-likelihood, up to a constant.
 
 E-step: missing scores h get their mean given the others, ``mu_h + B' (x_o - mu_o)`` with
-``B = Sigma_oo^-1 Sigma_oh``, and covariance ``Sigma_hh - Sigma_ho B``.  M-step: mu is the mean of the
-completed rows, Sigma their covariance plus the mean conditional covariance, with the prior's samples
-added.
+``B = Sigma_oo^-1 Sigma_oh``, and covariance ``Sigma_hh - Sigma_ho B``, for all patterns of absence together
+(``_elimination``).  M-step: mu is the mean of the completed rows, Sigma their covariance plus the mean
+conditional covariance, with the prior's samples added.  Steps are extrapolated; each strength starts from
+where the one before ended, and the last fit from where the choice of the strength did.
 
 From scores to a kernel
 -----------------------
@@ -205,9 +206,10 @@ class EMFill(Regularised):
 
     It fails where dependence is not linear; where few samples have two views together, since the
     covariance of two views is learned from those; and where a view's variance is spread over many
-    components, since only the leading ones are filled and the rest is the mean.  With many views there
-    are almost as many patterns of absence as samples, and it is slow: an iteration factorises a
-    covariance for each.  A sample without any view becomes the Gaussian's mean.
+    components, since only the leading ones are filled and the rest is the mean.  An iteration costs the
+    cube of the number of components of all views, and with many views, where there are almost as many
+    patterns of absence as samples, some of it for every pattern.  A sample without any view becomes the
+    Gaussian's mean.
 
     Parameters
     ----------
@@ -218,7 +220,8 @@ class EMFill(Regularised):
     ridge : float or "heldout", default "heldout"
         Weight of the prior, which holds all scores uncorrelated, as a share of the number of samples.
         ``"heldout"`` hides a tenth of each view's observed samples, fits along a path from 10 down to
-        0.01, and takes the value that completes their kernel values best (kept in ``heldout_curve_``).
+        0.01 until a value is worse than the one before, and takes the value that completes their kernel
+        values best (kept in ``heldout_curve_``).
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
     max_iter : int, default 500

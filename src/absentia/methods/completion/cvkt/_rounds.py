@@ -89,8 +89,8 @@ class Solved:
     def _moments(self) -> Array:
         Psi = self._psi(self.train)
         self.mean = Psi.mean(axis=0) if len(Psi) else np.zeros(Psi.shape[1])
-        Psi -= self.mean
-        self.Psi = Psi
+        Psi -= self.mean  # not kept: as many as samples, for every view
+        self.across = Psi.T @ (self.of.current[self.v][self.train] - self._means.sum(axis=0))
         return np.asarray(Psi.T @ Psi)
 
     def _kernel(self) -> Array:
@@ -123,7 +123,8 @@ class Solved:
         if not self.empty:
             some = samples[other]
             if self.primal:
-                found = cholesky_solve(self.L, (self._psi(some) - self.mean).T).T @ self.Psi.T
+                solved = cholesky_solve(self.L, (self._psi(some) - self.mean).T)
+                found = ((self._psi(self.train) - self.mean) @ solved).T
             else:
                 found = cholesky_solve(self.L, self._cross(some).T).T
             W[np.ix_(other, learned)] += found
@@ -141,8 +142,9 @@ class Solved:
     @cached_property
     def _slopes(self) -> Array:
         """What takes the other views' features, or kernel values, to the view's own less their mean."""
-        Phi = self.of.current[self.v][self.train] - self._means.sum(axis=0)
-        return cholesky_solve(self.L, self.Psi.T @ Phi if self.primal else Phi)
+        if self.primal:
+            return cholesky_solve(self.L, self.across)
+        return cholesky_solve(self.L, self.of.current[self.v][self.train] - self._means.sum(axis=0))
 
     def filled(self) -> Array:
         """Features of the view, with what is transferred where it is absent."""
