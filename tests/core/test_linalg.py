@@ -73,3 +73,20 @@ def test_clip_and_shift_make_positive_semidefinite_and_leave_good_matrices():
     )
     good = spd(4)
     np.testing.assert_array_equal(linalg.shift_eigenvalues(good), good)
+
+
+def test_a_whitener_whitens_and_is_triangular(rng):
+    A = rng.normal(size=(6, 9))
+    A = A @ A.T
+    R = linalg.whitener(A)
+    np.testing.assert_allclose(R @ A @ R.T, np.eye(6), atol=1e-10)
+    np.testing.assert_allclose(R.T @ R @ A, np.eye(6), atol=1e-9)
+    assert not np.triu(R, 1).any()
+    assert linalg.whitener(np.zeros((0, 0))).shape == (0, 0)
+
+
+def test_a_whitener_names_the_matrix_that_has_none():
+    with pytest.raises(
+        linalg.NotPositiveDefiniteError, match=r"precision \(2x2\) is not positive definite"
+    ):
+        linalg.whitener(np.diag([1.0, -1.0]), "precision")

@@ -42,6 +42,7 @@ from absentia.core._linalg import (
     squared_distances,
     symmetrize,
     thin_gram,
+    whitener,
 )
 from absentia.core._loop import Callback, Progress, Solution, Status, Stop, iterate
 from absentia.core._memory import available_memory, parse_bytes

@@ -27,6 +27,9 @@ def frozen(array: Array) -> Array:
 #: rounding of sums over thousands of samples; and where they are kept in single precision.
 ROUNDING, ROUNDING_SINGLE = 1e-9, 1e-5
 
+#: In double precision; looking them up by name costs as much as a small factorisation.
+_POTRF, _TRTRI = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
+
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """A matrix that had to be positive definite is not."""
@@ -102,6 +105,21 @@ def cholesky_inverse(L: Array) -> Array:
 def cholesky_logdet(L: Array) -> float:
     """Log-determinant of ``L L'``."""
     return 2.0 * float(np.log(np.diagonal(L)).sum())
+
+
+def whitener(A: Array, what: str = "matrix") -> Array:
+    """Lower triangular R with ``R A R' = I``, so that ``R' R`` is the inverse of A.
+
+    For many small matrices, whose inverses are wanted in products.
+    """
+    if not A.size:
+        return np.zeros_like(A)
+    L, info = _POTRF(A, lower=1, clean=1)
+    if info == 0:
+        R, info = _TRTRI(L, lower=1, overwrite_c=1)
+    if info != 0:
+        raise NotPositiveDefiniteError(f"{what} ({len(A)}x{len(A)}) is not positive definite")
+    return np.asarray(R)
 
 
 def thin_gram(A: Array, B: Array, chunk: int = 8192) -> Array:

@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from absentia import EMFill, KernelViews, missingness
+from absentia import EMFill, KernelViews, ViewKernels, missingness
+from absentia.core import Stop
 from absentia.methods.completion import _em as emfill
 from absentia.methods.completion import _regularised as regularised
+from absentia.methods.completion._hiding import Trial
 from conftest import random_problem
 from fillers import dense
-from reference import gaussian_em
+from reference import em_by_pattern, gaussian_em
 
 
 def test_one_em_step_agrees_with_sample_by_sample(rng):
@@ -20,6 +22,62 @@ def test_one_em_step_agrees_with_sample_by_sample(rng):
     np.testing.assert_allclose(found.value, gaussian_em.objective(X, *point, 0.3, psi), rtol=1e-10)
     for fast, slow in zip(found.following, gaussian_em.step(X, *point, 0.3, psi), strict=True):
         np.testing.assert_allclose(fast, slow, rtol=1e-10, atol=1e-12)
+
+
+def test_one_em_step_agrees_with_pattern_by_pattern(rng):
+    kv, widths = random_problem(60, 5, 0.4), (4, 3, 2, 5, 1)
+    there = np.repeat(kv.observed, widths, axis=1)
+    X, psi = rng.normal(size=there.shape) * there, rng.uniform(0.1, 1, size=15)
+    R = rng.normal(size=(15, 15))
+    point = rng.normal(size=15), R @ R.T / 15 + 0.1 * np.eye(15)
+    found = emfill.evaluate(emfill.Problem(X, kv.observed, widths, psi), 0.3, point)
+    value, following = em_by_pattern.evaluate(X, em_by_pattern.patterns(there), psi, 0.3, *point)
+    np.testing.assert_allclose(found.value, value, rtol=1e-10)
+    for fast, slow in zip(found.following, following, strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-11)
+
+
+def test_the_whole_fill_agrees_with_the_slow_one_to_what_tol_says(digits):
+    kv = ViewKernels().fit_transform(digits[0])
+    fill = EMFill(8, tol=1e-7)
+    done = fill.fit_transform(kv).to_dense()
+    kept = Trial.of(kv).part.observed
+    slow, ridge, curve = em_by_pattern.fill(*dense(kv), kept, 8, 1e-7)
+    assert fill.ridge_ == ridge
+    shared = [curve[ridge] for ridge in fill.heldout_curve_]
+    np.testing.assert_allclose(list(fill.heldout_curve_.values()), shared, rtol=5e-3)
+    assert np.linalg.norm(done - slow) < 1e-4 * np.linalg.norm(slow)
+
+
+def test_what_was_learned_with_cells_hidden_is_a_good_start_without():
+    kv = random_problem(80, 4, 0.3)
+    start = EMFill(4)._prepare(kv)
+    earlier = EMFill(4)._prepare(Trial.of(kv).part)
+    for fit in (start, earlier):
+        fit(0.1, stop=Stop(1e-9), max_iter=500)
+    carried = EMFill(4)._prepare(kv, earlier)
+    values = [
+        emfill.evaluate(carried.problem, 0.1, carried.problem.with_prior(moments, 0.1)).value
+        for moments in (carried.problem.start(), carried.moments, start.moments)
+    ]
+    assert values[1] - values[2] < 0.1 * (values[0] - values[2])
+
+
+def test_the_same_samples_along_the_same_axes_have_the_same_moments():
+    kv = random_problem(40, 3, 0.3)
+    fit = EMFill(4)._prepare(kv)
+    fit(0.1, stop=Stop(1e-6), max_iter=50)
+    for found, own in zip(fit.moments_along(fit.seen()), fit.moments, strict=True):
+        np.testing.assert_allclose(found, own, rtol=1e-9, atol=1e-11)
+
+
+def test_the_prior_is_added_and_taken_away():
+    problem = EMFill(4)._prepare(random_problem(30, 3, 0.3)).problem
+    moments = np.ones(12), np.eye(12) + 0.1
+    for found, own in zip(
+        problem.without_prior(problem.with_prior(moments, 0.3), 0.3), moments, strict=True
+    ):
+        np.testing.assert_allclose(found, own, rtol=1e-12, atol=1e-15)
 
 
 def test_em_scores_and_completed_kernels_agree_with_the_model():
@@ -37,7 +95,7 @@ def test_em_scores_and_completed_kernels_agree_with_the_model():
 def test_em_ends_where_one_more_step_changes_nothing():
     kv = random_problem(40, 4, 0.4)
     fill = EMFill(4, ridge=0.1, tol=1e-14, max_iter=3000).fit(kv)
-    problem = fill._problem(kv)
+    problem, _ = fill._problem(kv)
     mu, Sigma = emfill.evaluate(problem, 0.1, (fill.mean_, fill.covariance_)).following
     np.testing.assert_allclose(mu, fill.mean_, atol=1e-5)
     np.testing.assert_allclose(Sigma, fill.covariance_, atol=1e-5 * np.abs(Sigma).max())

@@ -26,9 +26,10 @@ of its view's scores, so that it does not change a view's total variance.  EM lo
 o the variables that sample t has: minus the penalised log-likelihood, up to a constant.
 
 E-step: missing scores h get their mean given the others, ``mu_h + B' (x_o - mu_o)`` with
-``B = Sigma_oo^-1 Sigma_oh``, and covariance ``Sigma_hh - Sigma_ho B``.  M-step: mu is the mean of the
-completed rows, Sigma their covariance plus the mean conditional covariance, with the prior's samples
-added.
+``B = Sigma_oo^-1 Sigma_oh``, and covariance ``Sigma_hh - Sigma_ho B``, for all patterns of absence together
+(``_elimination``).  M-step: mu is the mean of the completed rows, Sigma their covariance plus the mean
+conditional covariance, with the prior's samples added.  Steps are extrapolated; each strength starts from
+where the one before ended, and the last fit from where the choice of the strength did.
 
 From scores to a kernel
 -----------------------
@@ -46,9 +47,9 @@ Departures from the references
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import scipy.linalg
@@ -57,7 +58,6 @@ from absentia.core import (
     CLEAR,
     Accelerated,
     Array,
-    Conditional,
     Evaluated,
     Point,
     Positive,
@@ -65,7 +65,6 @@ from absentia.core import (
     Whole,
     accelerate,
     alike,
-    by_pattern,
     centred,
     cholesky,
     cholesky_inverse,
@@ -73,10 +72,12 @@ from absentia.core import (
     clear_cut,
     kept,
     method,
+    symmetrize,
 )
 from absentia.data import KernelViews
+from absentia.methods.completion._elimination import Patterns, expected
 from absentia.methods.completion._placement import Place
-from absentia.methods.completion._regularised import Axes, Regularised, coordinates, with_mean
+from absentia.methods.completion._regularised import Axes, Fitting, Regularised, coordinates, with_mean
 
 #: An eigenvalue below this share of the kernel's largest value, times the samples, is rounding.
 SOLID = 1e-10
@@ -100,12 +101,13 @@ class Scores:
             nothing = np.zeros((len(K), 0))
             return cls(Axes.through_mean(K, nothing, nothing), 1.0, np.zeros(0), outside)
         K = np.asarray(K, dtype=np.float64)
-        w, Q = scipy.linalg.eigh(centred(K), check_finite=False)
-        w, Q = np.maximum(w[::-1], 0.0), Q[:, ::-1]
-        size = float(w.sum()) / len(K)
+        centre = centred(K)
+        total = float(np.trace(centre))
+        size = total / len(K)
+        w, Q = _leading(centre, n_components)
         solid = w > SOLID * np.abs(K).max() * len(K)
         if n_components == "gk":
-            r = clear_cut(w, int((w > (1 + CLEAR) * w.mean()).sum()))
+            r = clear_cut(w, int((w > (1 + CLEAR) * size).sum()))
         else:
             r = min(int(n_components), len(K) - 1)
             r = clear_cut(w, r) if solid[r - 1] else r
@@ -113,45 +115,85 @@ class Scores:
         root = np.sqrt(size) * np.where(solid[:r], np.sqrt(np.where(solid[:r], w[:r], 1.0)), np.inf)
         axes = Axes.through_mean(K, Q[:, :r] * (size / root), Q[:, :r] / root)
         variances = np.where(solid[:r], w[:r], 0.0) / (size * len(K))
-        return cls(axes, size, variances, float(w[r:].sum()) / len(K))
+        return cls(axes, size, variances, max(total - float(w[:r].sum()), 0.0) / len(K))
+
+
+def _leading(A: Array, n_components: int | str) -> tuple[Array, Array]:
+    """Eigenpairs of a positive semidefinite matrix, largest first: those wanted, and what comes next."""
+    size = float(np.trace(A)) / len(A)
+    wanted: dict[str, Any] = {"subset_by_value": (0.9 * size, np.inf)}  # the mean eigenvalue is `size`
+    if n_components != "gk":
+        wanted = {"subset_by_index": (max(len(A) - 1 - int(n_components), 0), len(A) - 1)}
+    w, Q = scipy.linalg.eigh(A, check_finite=False, **wanted)
+    return np.maximum(w[::-1], 0.0), Q[:, ::-1]
 
 
 class Problem:
-    """Rows of scores with whole blocks missing, grouped by which."""
+    """Rows of scores with whole blocks missing, in the order of the tree of patterns.
+
+    Of what is observed, sums over samples are made once: of products, of scores where another is
+    there, of pairs.
+    """
 
     def __init__(self, X: Array, observed: Array, widths: Sequence[int], psi: Array) -> None:
-        self.X, self.size, self.psi = X, len(X), psi
-        self.groups = [
-            (np.flatnonzero(seen), np.flatnonzero(~seen), rows)
-            for seen, rows in ((np.repeat(p, widths), rows) for p, rows in by_pattern(observed))
+        self.size, self.psi = len(X), psi
+        self.patterns = Patterns(observed, widths)
+        observed = observed[self.patterns.order]
+        self.there = np.repeat(observed, widths, axis=1).astype(np.float64)
+        self.X = X[self.patterns.order] * self.there
+        self.products, self.sums = self.X.T @ self.X, self.X.T @ self.there
+        self.pairs = self.there.T @ self.there
+        starts = np.cumsum(widths) - widths
+        #: of each view its columns and who lacks it, where there are any
+        self.absent = [
+            (slice(start, start + width), np.flatnonzero(~seen))
+            for start, width, seen in zip(starts, widths, observed.T, strict=True)
+            if width and not seen.all()
         ]
 
     def start(self) -> Point:
         """The prior: uncorrelated scores."""
         return np.zeros(len(self.psi)), np.diag(self.psi)
 
+    def with_prior(self, moments: Point, ridge: float) -> Point:
+        """What the M-step makes of mean and covariance of the samples alone."""
+        mu, S = moments
+        return mu, (S + ridge * np.diag(self.psi)) / (1 + ridge)
+
+    def without_prior(self, point: Point, ridge: float) -> Point:
+        """Mean and covariance of the samples alone, of which the M-step made `point`."""
+        mu, Sigma = point
+        return mu, (1 + ridge) * Sigma - ridge * np.diag(self.psi)
+
+    def observed_scatter(self, mu: Array) -> Array:
+        """Sum over samples of the products of what they have, less `mu`."""
+        across = self.sums * mu
+        return np.asarray(self.products - across - across.T + self.pairs * np.outer(mu, mu))
+
 
 def evaluate(problem: Problem, ridge: float, point: Point) -> Evaluated:
     """Penalised negative log-likelihood at (mu, Sigma), and the EM update."""
     mu, Sigma = point
-    completed = problem.X - mu
-    scatter = np.zeros_like(Sigma)
-    value = 0.0
-    for o, h, rows in problem.groups:
-        given = Conditional.by_covariance(Sigma, o, h)
-        Y = completed[np.ix_(rows, o)]
-        completed[np.ix_(rows, h)] = Y @ given.B
-        scatter[np.ix_(h, h)] += len(rows) * given.covariance
-        whitened = scipy.linalg.solve_triangular(given.L, Y.T, lower=True, check_finite=False)
-        value += len(rows) * cholesky_logdet(given.L) + float(np.vdot(whitened, whitened))
-    shift = completed.mean(axis=0)
-    completed -= shift
-    scatter += completed.T @ completed
-    weight = ridge * problem.size
+    n, weight = problem.size, ridge * problem.size
     L = cholesky(Sigma, "covariance")
-    value += weight * (cholesky_logdet(L) + float(problem.psi @ np.diagonal(cholesky_inverse(L))))
+    P, logdet = cholesky_inverse(L), cholesky_logdet(L)
+    Y = problem.X - mu * problem.there
+    right = np.zeros_like(Y)
+    for block, rows in problem.absent:
+        right[rows, block] = Y[rows] @ P[:, block]
+    given = problem.patterns.given(P, right)
+    shift = (Y.sum(axis=0) + given.means.sum(axis=0)) / n
+    half, cross = Y + given.means / 2, np.zeros_like(Sigma)
+    for block, rows in problem.absent:
+        cross[:, block] = half[rows].T @ given.means[rows, block]
+    # completed' completed, of which what is observed is known
+    scatter = problem.observed_scatter(mu) + cross + cross.T
+    # x_o' Sigma_oo^-1 x_o = z' P z of the completed z, and logdet Sigma_oo = logdet Sigma + logdet P_hh
+    value = n * logdet + given.logdet + float(np.vdot(P, scatter))
+    value += weight * (logdet + float(problem.psi @ np.diagonal(P)))
+    scatter += given.covariance - n * np.outer(shift, shift)
     scatter[np.diag_indices_from(scatter)] += weight * problem.psi
-    return Evaluated(point, value / 2, (mu + shift, scatter / (problem.size + weight)))
+    return Evaluated(point, value / 2, (mu + shift, scatter / (n + weight)))
 
 
 @method
@@ -164,9 +206,10 @@ class EMFill(Regularised):
 
     It fails where dependence is not linear; where few samples have two views together, since the
     covariance of two views is learned from those; and where a view's variance is spread over many
-    components, since only the leading ones are filled and the rest is the mean.  With many views there
-    are almost as many patterns of absence as samples, and it is slow: an iteration factorises a
-    covariance for each.  A sample without any view becomes the Gaussian's mean.
+    components, since only the leading ones are filled and the rest is the mean.  An iteration costs the
+    cube of the number of components of all views, and with many views, where there are almost as many
+    patterns of absence as samples, some of it for every pattern.  A sample without any view becomes the
+    Gaussian's mean.
 
     Parameters
     ----------
@@ -177,7 +220,8 @@ class EMFill(Regularised):
     ridge : float or "heldout", default "heldout"
         Weight of the prior, which holds all scores uncorrelated, as a share of the number of samples.
         ``"heldout"`` hides a tenth of each view's observed samples, fits along a path from 10 down to
-        0.01, and takes the value that completes their kernel values best (kept in ``heldout_curve_``).
+        0.01 until a value is worse than the one before, and takes the value that completes their kernel
+        values best (kept in ``heldout_curve_``).
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
     max_iter : int, default 500
@@ -220,42 +264,63 @@ class EMFill(Regularised):
     ridge: Positive | Literal["heldout"] = "heldout"
 
     _strength, _path = "ridge", (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
+    _settled, _worse = 1, 1  # steps get short at the end only, and errors fall and rise once
 
-    def _prepare(self, X: KernelViews) -> Callable[..., Solution[Accelerated]]:
-        problem = self._problem(X)
-        point = problem.start()
+    def _prepare(self, X: KernelViews, earlier: Fitting | None = None) -> Fitting:
+        return Expecting(self, X, cast("Expecting | None", earlier))
 
-        def fit(ridge: float, **options: Any) -> Solution[Accelerated]:
-            nonlocal point
-            solution = accelerate(lambda point: evaluate(problem, ridge, point), point, **options)
-            point = solution.state.at.point
-            self.mean_, self.covariance_ = point
-            return solution
-
-        return fit
-
-    def _problem(self, X: KernelViews) -> Problem:
-        """Find the axes; the scores of the samples that have some view are the data."""
+    def _problem(self, X: KernelViews) -> tuple[Problem, list[Array]]:
+        """Find the axes; the scores of the samples that have some view are the data, zero where absent."""
         self._scores = [Scores.of(X.block(name), self.n_components) for name in X.names]
         self._frames = axes = [scores.axes for scores in self._scores]
         self.n_components_ = tuple(len(scores.variances) for scores in self._scores)
-        some = X.observed.any(axis=1)
-        seen = np.hstack(coordinates(axes, X))[some]
+        some, seen = X.observed.any(axis=1), coordinates(axes, X)
         # a score's variance in the prior is the mean of its view's
         means = [scores.variances.sum() / max(len(scores.variances), 1) for scores in self._scores]
         psi = np.repeat(means, self.n_components_)
-        return Problem(seen, X.observed[some], self.n_components_, psi)
+        return Problem(np.hstack(seen)[some], X.observed[some], self.n_components_, psi), seen
 
     def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
-        X = np.hstack(seen)
         width = np.array(self.n_components_)
-        spread = np.zeros(X.shape)
-        for pattern, rows in by_pattern(observed):
-            there = np.repeat(pattern, width)
-            o, h = np.flatnonzero(there), np.flatnonzero(~there)
-            given = Conditional.by_covariance(self.covariance_, o, h)
-            X[np.ix_(rows, h)] = self.mean_[h] + (X[np.ix_(rows, o)] - self.mean_[o]) @ given.B
-            spread[np.ix_(rows, h)] = np.diagonal(given.covariance)
+        P = cholesky_inverse(cholesky(self.covariance_, "covariance"))
+        X = np.hstack(seen) - self.mean_
+        spread = expected(self.covariance_, P, X, observed, width)
+        X += self.mean_
         ends = np.cumsum(width)[:-1]
         parts = zip(self._scores, np.split(X, ends, axis=1), np.split(spread, ends, axis=1), strict=True)
         return [Place(with_mean(x), scores.size * s.sum(axis=1) + scores.outside) for scores, x, s in parts]
+
+
+class Expecting(Fitting):
+    """Fits from where the fit before ended: its E-step with another prior in the M-step.
+
+    `moments` are the mean and the covariance of the completed samples, without the prior; at first the
+    prior, or what an `earlier` fit found, which had some cells hidden.
+    """
+
+    def __init__(self, fill: EMFill, X: KernelViews, earlier: Expecting | None = None) -> None:
+        self.X, self.fill = X, fill
+        self.problem, self._seen = fill._problem(X)
+        self.axes = cast("Sequence[Axes]", fill._frames)
+        self.moments = self.problem.start() if earlier is None else earlier.moments_along(self._seen)
+
+    def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:
+        first = self.problem.with_prior(self.moments, strength)
+        solution = accelerate(lambda point: evaluate(self.problem, strength, point), first, **options)
+        self.fill.mean_, self.fill.covariance_ = solution.state.at.point
+        self.moments = self.problem.without_prior(solution.state.at.following, strength)
+        return solution
+
+    def seen(self) -> list[Array]:
+        return self._seen
+
+    def moments_along(self, seen: Sequence[Array]) -> Point:
+        """The moments along other axes, for which the coordinates of the same samples are given."""
+        turns, means = [], []
+        for own, scores, present in zip(self.axes, seen, self.X.observed.T, strict=True):
+            # an axis is a combination of samples, and so are its coordinates
+            turns.append(cast("Array", own.C)[:, 1:].T @ scores[present])
+            means.append(scores[present].mean(axis=0) if present.any() else np.zeros(scores.shape[1]))
+        turn = scipy.linalg.block_diag(*turns)
+        mu, S = self.moments
+        return np.hstack(means) + mu @ turn, symmetrize(turn.T @ S @ turn)

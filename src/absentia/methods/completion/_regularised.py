@@ -1,7 +1,7 @@
 """Completers whose one strength of regularisation is given, or chosen by hiding: what EM and SVT share."""
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -74,6 +74,20 @@ def with_mean(coordinates: Array) -> Array:
     return np.column_stack([np.ones(len(coordinates)), coordinates])
 
 
+class Fitting(ABC):
+    """Fits kernels with one strength after another, and leaves what it learned in its completer."""
+
+    X: KernelViews
+
+    @abstractmethod
+    def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:
+        """`options` are those of :func:`absentia.core.iterate`."""
+
+    @abstractmethod
+    def seen(self) -> list[Array]:
+        """Coordinates of the samples along the axes of the last fit, zero where a view is absent."""
+
+
 @method
 class Regularised(Iterative, Placing):
     """A completer that finds axes in each view, with a strength that hiding may choose."""
@@ -88,41 +102,58 @@ class Regularised(Iterative, Placing):
     _links = "chained"
     _strength: ClassVar[str]  # the name of the parameter
     _path: ClassVar[Sequence[float]]  # its values that are tried
+    _settled: ClassVar[int] = PATIENCE  # so many short steps in a row end a fit
+    _worse: ClassVar[int] = 2  # so many worse values in a row end the path
 
     @abstractmethod
-    def _prepare(self, X: KernelViews) -> Callable[..., Solution[Accelerated]]:
-        """A function that fits `X` with a given strength, and leaves its axes behind."""
+    def _prepare(self, X: KernelViews, earlier: Fitting | None = None) -> Fitting:
+        """What fits `X`; `earlier` did so with some of its cells hidden."""
 
     @abstractmethod
     def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
         """Places of all samples in every view, from their coordinates in those they have (else zero)."""
 
     def _learn(self, X: KernelViews) -> None:
-        given = getattr(self, self._strength)
-        strength = self._by_hiding(X) if given == "heldout" else float(given)
-        setattr(self, f"{self._strength}_", strength)
-        stop = Stop(self.tol, patience=PATIENCE)
-        fit = self._prepare(X)
-        self._record(fit(strength, stop=stop, max_iter=self.max_iter, callback=self._watch()))
-        self._places = self._place(X)
+        strength, earlier = getattr(self, self._strength), None
+        if strength == "heldout":
+            strength, earlier = self._by_hiding(X)
+        setattr(self, f"{self._strength}_", float(strength))
+        stop = Stop(self.tol, patience=self._settled)
+        fit = self._prepare(X, earlier)
+        self._record(fit(float(strength), stop=stop, max_iter=self.max_iter, callback=self._watch()))
+        self._places = self._placed(fit.seen(), X)
 
-    def _by_hiding(self, X: KernelViews) -> float:
-        """The strength on the path that best completes what is hidden for the purpose."""
+    def _by_hiding(self, X: KernelViews) -> tuple[float, Fitting | None]:
+        """The strength on the path that best completes what is hidden, and what found it."""
         trial, self.heldout_curve_ = Trial.of(X, self.random_state), {}
         if not trial.n_hidden:
-            return float(self._path[len(self._path) // 2])  # too few samples to hide any
+            return self._path[len(self._path) // 2], None  # too few samples to hide any
         fit, part = self._prepare(trial.part), trial.part
-        options: dict[str, Any] = {"stop": Stop(max(self.tol, 1e-5), patience=PATIENCE)}
+        stop = Stop(max(self.tol, 1e-5), patience=self._settled)
+
+        hidden = np.asarray((X.observed & ~part.observed).any(axis=1))
 
         def complete(strength: float) -> KernelViews:
-            fit(strength, max_iter=self.max_iter, **options)
-            return part.completed(self._assembled(part, self._frames, self._place(part)))
+            fit(strength, max_iter=self.max_iter, stop=stop)
+            places = self._placed(fit.seen(), part, hidden)
+            return part.completed(self._assembled(part, self._frames, places))
 
-        self.heldout_curve_ = trial.curve(self._path, complete)
-        return float(least(self.heldout_curve_))
+        self.heldout_curve_ = trial.curve(self._path, complete, self._worse)
+        return least(self.heldout_curve_), fit
 
     def _place(self, X: KernelViews) -> list[Place]:
-        axes = cast("Sequence[Axes]", self._frames)
-        everyone = self._places_of(coordinates(axes, X), X.observed)
-        absent = (~X.observed).T
-        return [Place(one.W[h], one.s[h]) for one, h in zip(everyone, absent, strict=True)]
+        return self._placed(coordinates(cast("Sequence[Axes]", self._frames), X), X)
+
+    def _placed(self, seen: Sequence[Array], X: KernelViews, wanted: Array | None = None) -> list[Place]:
+        """Places of the samples of `X` that lack a view, by view, from their coordinates in the others.
+
+        Those that are not `wanted` are left at zero.
+        """
+        some = np.ones(len(X), dtype=bool) if wanted is None else wanted
+        found = self._places_of([P[some] for P in seen], X.observed[some])
+        places = []
+        for place, absent in zip(found, ~X.observed.T, strict=True):
+            W, s = np.zeros((len(X), place.W.shape[1])), np.zeros(len(X))
+            W[some], s[some] = place.W, place.s
+            places.append(Place(W[absent], s[absent]))
+        return places

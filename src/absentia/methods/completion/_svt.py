@@ -47,10 +47,10 @@ Departures from the references
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import scipy.linalg
@@ -74,7 +74,7 @@ from absentia.core import (
 )
 from absentia.data import KernelViews
 from absentia.methods.completion._placement import Place
-from absentia.methods.completion._regularised import Axes, Regularised, with_mean
+from absentia.methods.completion._regularised import Axes, Fitting, Regularised, coordinates, with_mean
 
 
 @dataclass(frozen=True)
@@ -222,18 +222,8 @@ class SVTFill(Regularised):
 
     _strength, _path = "threshold", tuple(0.5 ** (i + 1) for i in range(6))
 
-    def _prepare(self, X: KernelViews) -> Callable[..., Solution[Accelerated]]:
-        problem = Problem.of(X)
-
-        def fit(threshold: float, **options: Any) -> Solution[Accelerated]:
-            # from its own start: directions that a higher threshold shrank away would be slow to return
-            lam = self._lam(problem, threshold)
-            first = problem.start(lam, int(self.max_rank))
-            solution = accelerate(lambda point: evaluate(problem, lam, point), first, **options)
-            self._adopt(problem, lam, solution.state.at.point)
-            return solution
-
-        return fit
+    def _prepare(self, X: KernelViews, earlier: Fitting | None = None) -> Fitting:
+        return Thresholding(self, X)
 
     def _lam(self, problem: Problem, threshold: float) -> float:
         largest = float(problem.spectrum[0][0])
@@ -258,3 +248,20 @@ class SVTFill(Regularised):
         W = with_mean(rows_given_views(patterns, np.sum(seen, axis=0), self._inner, self._lam_))
         owns = zip(self._frames, self._mean_own, strict=True)
         return [Place(W, np.maximum(mean_own - axes.own(W), 0.0)) for axes, mean_own in owns]
+
+
+class Thresholding(Fitting):
+    """Fits from the zero-filled matrix: directions that a threshold shrank away would be slow to return."""
+
+    def __init__(self, fill: SVTFill, X: KernelViews) -> None:
+        self.X, self.fill, self.problem = X, fill, Problem.of(X)
+
+    def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:
+        problem, lam = self.problem, self.fill._lam(self.problem, strength)
+        first = problem.start(lam, int(self.fill.max_rank))
+        solution = accelerate(lambda point: evaluate(problem, lam, point), first, **options)
+        self.fill._adopt(problem, lam, solution.state.at.point)
+        return solution
+
+    def seen(self) -> list[Array]:
+        return coordinates(cast("Sequence[Axes]", self.fill._frames), self.X)

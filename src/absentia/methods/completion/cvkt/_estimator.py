@@ -62,13 +62,31 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 
-from absentia.core import Array, NonNegative, Operator, RandomState, Share, Whole, generator, least, method
+from absentia.core import (
+    Array,
+    NonNegative,
+    Operator,
+    RandomState,
+    Share,
+    Whole,
+    along_path,
+    generator,
+    least,
+    method,
+)
 from absentia.data import KernelViews, ordering
 from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._placement import Place, Placing
 from absentia.methods.completion.cvkt._descent import Design, Transferred
 from absentia.methods.completion.cvkt._features import NARROWED, draw_landmarks, suitable_landmarks
-from absentia.methods.completion.cvkt._ridge import Regression, Settings, Start, staying
+from absentia.methods.completion.cvkt._ridge import (
+    Regression,
+    Settings,
+    Stage,
+    Start,
+    places_of_hidden,
+    staying,
+)
 
 #: Numbers of rounds that are tried, each with these shares of the first round's ridge in later ones.
 PATH, EASINGS = (1, 2, 3, 4, 6, 8), (1.0, 0.5)
@@ -194,19 +212,28 @@ class CVKT(Placing):
             return 1, 1.0
         # half as many landmarks, where there are some, tell as well how many rounds are good
         start, curves = Start.of(trial.part, self._landmarks(trial.part, NARROWED // 2)), {}
-        first, _ = next(start.stages(self._settings()))
+        stage = next(start.stages(self._settings()))
+        once, hidden = trial.error(self._completed(trial, stage)), X.observed & ~trial.part.observed
         for easing in EASINGS if self.ridge == "loo" else EASINGS[:1]:
-            stages = enumerate(start.stages(self._settings(easing), first), start=1)
+            stages = enumerate(start.stages(self._settings(easing), stage.learned), start=1)
 
-            def complete(rounds: int, stages: Any = stages) -> KernelViews:
-                this, current = next(stage for number, stage in stages if number == rounds)
-                at, places = Regression.at(start, [this], current, keep=self._keep)
-                return trial.part.completed(self._assembled(trial.part, at.frames, places))
+            def error(rounds: int, stages: Any = stages) -> float:
+                stage = next(stage for number, stage in stages if number == rounds)
+                return once if rounds == 1 else trial.error(self._completed(trial, stage, hidden))
 
-            curves[easing] = trial.curve(PATH, complete)
+            curves[easing] = along_path(PATH, error)
         easing = least({key: min(curve.values()) for key, curve in curves.items()})
         self.heldout_curve_ = curves[easing]
         return int(least(self.heldout_curve_)), easing
+
+    def _completed(self, trial: Trial, stage: Stage, hidden: Array | None = None) -> KernelViews:
+        """Kernels as a round completes them, of absent samples at least those that are `hidden`."""
+        part = trial.part
+        some = places_of_hidden(stage, hidden) if self._keep and hidden is not None else None
+        if some is None:
+            at, places = Regression.at(stage, keep=self._keep)
+            some = list(at.frames), places
+        return part.completed(self._assembled(part, *some))
 
     def _stays(self, observed: Array, v: int) -> Array:
         return staying(observed, v, self._keep)

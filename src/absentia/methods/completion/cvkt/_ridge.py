@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, cast
 
 import numpy as np
 import scipy.linalg
@@ -34,6 +35,7 @@ from absentia.methods.completion.cvkt._features import (
     side_by_side,
     spread_features,
 )
+from absentia.methods.completion.cvkt._rounds import FIRM, Refill, Solved, solve_round
 
 #: What leave-one-out chooses from, in units of the mean eigenvalue: half decades.
 GRID = np.logspace(-4, 2, 13)
@@ -178,6 +180,10 @@ class Transfer:
         """All that refilling needs."""
         return replace(self, weights=np.zeros((0, self.weights.shape[1])))
 
+    def features(self, Psi: Array, other: Array) -> Array:
+        """Features of the view, of samples with features `Psi` of the other views."""
+        return np.asarray(self.rows(Psi, other) @ self.carried)
+
     def rows(self, Psi: Array, other: Array) -> Array:
         """``X = [1, other, y]`` of samples with features `Psi` of the other views."""
         y = np.where(other[:, None], self.coordinates.of(Psi), 0.0)
@@ -187,29 +193,7 @@ class Transfer:
 # ------------------------------------------------------------------------------------------- rounds
 
 Round = Sequence[Transfer]
-
-
-def stages(
-    features: Sequence[Array],
-    observed: Array,
-    settings: Settings,
-    possible: Sequence[int],
-    first: Round | None = None,
-) -> Iterator[tuple[Round, list[Array]]]:
-    """The transfers of one round after the other, without end, each with the features it starts from.
-
-    After a round, what is absent in a view is filled with what was transferred, and the next round
-    learns from the fuller features.  The ridge stays that of the first round, times ``settings.easing``:
-    later ones see, in the other views, what had been transferred from the view itself, and would find
-    leaving one out too easy.  `first`: the first round, where it was learned before.
-    """
-    current = list(features)
-    this = first or learn_round(features, current, observed, [settings] * len(features), possible)
-    later = [settings._replace(ridge=settings.easing * transfer.ridge) for transfer in this]
-    while True:
-        yield this, current
-        current = refilled(this, current, observed)
-        this = learn_round(features, current, observed, later, possible)
+Refills = Sequence[Transfer | Refill]
 
 
 def learn_round(
@@ -228,13 +212,13 @@ def learn_round(
     return this
 
 
-def refilled(transfers: Round, current: Sequence[Array], observed: Array) -> list[Array]:
+def refilled(transfers: Refills, current: Sequence[Array], observed: Array) -> list[Array]:
     """Features with those of absent samples replaced by what is transferred."""
     following = []
     for v, transfer in enumerate(transfers):
-        absent = ~observed[:, v]
+        absent, other = ~observed[:, v], has_another(observed, v)
         features = current[v].copy()
-        features[absent] = rows_of(transfer, current, observed, v, absent) @ transfer.carried
+        features[absent] = transfer.features(side_by_side(current, v, absent), other[absent])
         following.append(features)
     return following
 
@@ -263,9 +247,68 @@ class Start:
         maps = [feature_map(K, P).centred(K) for K, P in zip(operators, landmarks, strict=True)]
         return cls(X, operators, maps, spread_features(X, maps))
 
-    def stages(self, settings: Settings, first: Round | None = None) -> Iterator[tuple[Round, list[Array]]]:
-        """One round after the other; see :func:`stages`."""
-        return stages(self.features, self.X.observed, settings, [m.possible for m in self.maps], first)
+    @cached_property
+    def levels(self) -> list[Level]:
+        return [Level.of(self.X.diagonal(name)) for name in self.X.names]
+
+    def learned(self, current: Sequence[Array], settings: Sequence[Settings]) -> Round:
+        """One round, with the axes that placing needs."""
+        possible = [m.possible for m in self.maps]
+        return learn_round(self.features, current, self.X.observed, settings, possible)
+
+    def stages(self, settings: Settings, first: Round | None = None) -> Iterator[Stage]:
+        """One round after the other, without end, each with the features it starts from.
+
+        After a round, what is absent in a view is filled with what was transferred, and the next round
+        learns from the fuller features.  The ridge stays that of the first round, times
+        ``settings.easing``: later ones see, in the other views, what had been transferred from the view
+        itself, and would find leaving one out too easy.  `first`: the first round, where it was learned
+        before.
+        """
+        this = first or self.learned(self.features, [settings] * len(self.features))
+        later = [settings._replace(ridge=settings.easing * transfer.ridge) for transfer in this]
+        stage = Stage(self, self.features, later, this)
+        while True:
+            yield stage
+            stage = Stage(self, stage.following(), later)
+
+
+class Stage:
+    """A round: the features it starts from, and what is learned from them as far as somebody asks."""
+
+    def __init__(
+        self,
+        start: Start,
+        current: Sequence[Array],
+        settings: Sequence[Settings],
+        learned: Round | None = None,
+    ) -> None:
+        self.start, self.current, self.settings, self._learned = start, current, settings, learned
+
+    @cached_property
+    def learned(self) -> Round:
+        """With axes."""
+        return self._learned or self.start.learned(self.current, self.settings)
+
+    @cached_property
+    def solved(self) -> list[Solved] | None:
+        """Without; None where axes are there or have to be, as for a rank or without a ridge."""
+        ridges = [float(s.ridge) for s in self.settings if s.ridge != "loo"]
+        if self._learned or self.settings[0].rank is not None or not min(ridges) >= FIRM:
+            return None
+        return solve_round(self.current, self.start.X.observed, ridges)
+
+    def following(self) -> list[Array]:
+        """The features that the next round starts from."""
+        if self.solved is None:
+            return refilled(self.learned, self.current, self.start.X.observed)
+        return [solved.filled() for solved in self.solved]
+
+    def refills(self) -> Refills:
+        """What new samples get these features by."""
+        if self.solved is None:
+            return [transfer.without_weights() for transfer in self.learned]
+        return [solved.refill() for solved in self.solved]
 
 
 @kept
@@ -274,7 +317,7 @@ class Regression:
     """Everything learned: where the axes of the views are, and how to place samples along them."""
 
     maps: Sequence[FeatureMap]
-    learned: Sequence[Round]
+    learned: Sequence[Refills]  # the last with axes and weights, the others as far as new samples need them
     levels: Sequence[Level]
     keep: bool
     frames: Sequence[Frame]
@@ -293,28 +336,23 @@ class Regression:
 
         `landmarks` by view, as positions among the samples observed in it; None: everybody.
         """
-        start = Start.of(X, landmarks)
-        learned: list[Round] = []
-        for this, current in islice(start.stages(settings), rounds):
-            learned = [*([t.without_weights() for t in earlier] for earlier in learned), this]
-            last = current
-        return cls.at(start, learned, last, keep=keep)
+        stages = Start.of(X, landmarks).stages(settings)
+        before = [stage.refills() for stage in islice(stages, rounds - 1)]
+        return cls.at(next(stages), before, keep=keep)
 
     @classmethod
-    def at(
-        cls, start: Start, learned: Sequence[Round], current: Sequence[Array], *, keep: bool
-    ) -> tuple[Self, list[Place]]:
-        """After some rounds, the last of which started from the features `current`."""
-        parts = zip(start.operators, start.maps, learned[-1], strict=True)
+    def at(cls, stage: Stage, before: Sequence[Refills] = (), *, keep: bool) -> tuple[Self, list[Place]]:
+        """In a round, with what the rounds `before` refilled by."""
+        start = stage.start
+        parts = zip(start.operators, start.maps, stage.learned, strict=True)
         frames = [_frame(K, own.negative, transfer.weights) for K, own, transfer in parts]
-        levels = [Level.of(start.X.diagonal(name)) for name in start.X.names]
-        found = cls(start.maps, learned, levels, keep, frames)
-        return found, found._along(start.X, current)
+        found = cls(start.maps, [*before, stage.learned], start.levels, keep, frames)
+        return found, found._along(start.X, stage.current)
 
     @property
     def ridges(self) -> Array:
         """Of the views, in units of the mean eigenvalue; NaN where there was nothing to learn from."""
-        first = self.learned[0]
+        first = cast("Round", self.learned[0])
         return np.array([t.ridge if len(t.coordinates.squares) else np.nan for t in first])
 
     def places(self, X: KernelViews) -> list[Place]:
@@ -326,18 +364,30 @@ class Regression:
 
     def _along(self, X: KernelViews, current: Sequence[Array]) -> list[Place]:
         """Where the samples of `X` that do not stay lie, from their features in all views."""
-        places = []
-        for v, (name, transfer) in enumerate(zip(X.names, self.learned[-1], strict=True)):
+        places, last = [], cast("Round", self.learned[-1])
+        for v, (name, transfer) in enumerate(zip(X.names, last, strict=True)):
             moved, present = ~staying(X.observed, v, self.keep), X.observed[:, v]
             level = np.full(len(X), self.levels[v].value)
             level[present] = X.diagonal(name)
-            level, rows = level[moved], rows_of(transfer, current, X.observed, v, moved)
-            own = self.frames[v].own(rows)
-            # a prediction longer than any sample that was seen is shortened, all else kept
-            most = np.maximum(level, self.levels[v].most)
-            rows = rows * np.sqrt(most / np.maximum(np.maximum(own, most), TINY))[:, None]
-            places.append(Place(rows, np.maximum(level - np.minimum(own, most), 0.0)))
+            rows = rows_of(transfer, current, X.observed, v, moved)
+            places.append(self.levels[v].place(rows, self.frames[v].own(rows), level[moved]))
         return places
+
+
+def places_of_hidden(stage: Stage, hidden: Array) -> tuple[list[Frame], list[Place]] | None:
+    """Where `hidden` samples (samples x views) come to lie; others that lack a view are left at zero.
+
+    The axes are these samples themselves, and nothing else is placed.  None where a round has other axes.
+    """
+    if stage.solved is None:
+        return None
+    frames, places, start = [], [], stage.start
+    for v, (solved, K) in enumerate(zip(stage.solved, start.operators, strict=True)):
+        rows, absent = np.flatnonzero(hidden[:, v]), np.flatnonzero(~start.X.observed[:, v])
+        frames.append(_frame(K, start.maps[v].negative, solved.weights(rows).T))
+        W, level = (absent[:, None] == rows).astype(np.float64), np.full(len(absent), start.levels[v].value)
+        places.append(start.levels[v].place(W, W @ np.diagonal(frames[-1].E), level))
+    return frames, places
 
 
 def _frame(K: Operator, N: Array, weights: Array) -> Frame:
@@ -361,6 +411,15 @@ class Level(NamedTuple):
         if not len(diagonal):
             return cls(0.0, 0.0)
         return cls(float(np.median(diagonal)), float(np.max(diagonal)))
+
+    def place(self, rows: Array, own: Array, level: Array) -> Place:
+        """At `rows`, with kernel values `own` of their own that are to be `level`.
+
+        A prediction longer than any sample that was seen is shortened, all else kept.
+        """
+        most = np.maximum(level, self.most)
+        rows = rows * np.sqrt(most / np.maximum(np.maximum(own, most), TINY))[:, None]
+        return Place(rows, np.maximum(level - np.minimum(own, most), 0.0))
 
 
 def staying(observed: Array, v: int, keep: bool) -> Array:
