@@ -15,11 +15,14 @@ from absentia.data._naming import named, without_feature
 from absentia.data._order import Ordering, ordered, ordering, rounded
 from absentia.data._presence import Presence, check_names, check_observed, default_names
 from absentia.data._profiles import (
+    MANY,
     feature_profiles,
     folds,
     kernel_profiles,
     own_order,
     sample_order,
+    some_of,
+    suited_folds,
     table_profile,
 )
 from absentia.data._refusals import refusal

@@ -19,6 +19,9 @@ from absentia.data._views import Views
 DIGITS = 9
 COPIED = 2**30  # bytes of kernels that are brought into an order of their own at most
 
+#: More samples than this are many: folds are few, and parameters are chosen on some of them.
+MANY = 5000
+
 
 def kernel_profiles(X: KernelViews) -> list[Array]:
     """For every view and observed sample: its own kernel value, the sum of its row, its sum of squares."""
@@ -108,3 +111,23 @@ def folds(
     return [
         (np.flatnonzero((place >= 0) & (place != fold)), np.flatnonzero(place == fold)) for fold in range(k)
     ]
+
+
+def suited_folds(n: int, usual: int) -> int:
+    """How many folds to cut `n` samples into: the `usual` number, or two of many (:data:`MANY`)."""
+    return usual if n <= MANY else min(usual, 2)
+
+
+def some_of(y: Array, most: int) -> Array:
+    """Positions of at most about `most` samples, evenly spaced among those of each class.
+
+    Of every class two at least, if it has them.
+    """
+    if len(y) <= most:
+        return np.arange(len(y))
+    chosen = []
+    for label in np.unique(y):
+        own = np.flatnonzero(y == label)
+        count = max(min(2, len(own)), round(most * len(own) / len(y)))
+        chosen.append(own[np.linspace(0, len(own) - 1, count).astype(int)])
+    return np.sort(np.concatenate(chosen))

@@ -5,6 +5,8 @@ calibration.  The baselines are a support vector machine on the average of the k
 zero (:class:`absentia.CombineKernels`, its C chosen in the same way), and the most frequent class.
 
 Folds are cut by what the samples are, not by where they stand: the order of the samples changes none of it.
+Of many samples (``data.MANY``) there are two folds instead of five, C is chosen on some of them, and the
+average is of kernels as they are, of factors where these are factors.
 """
 
 import warnings
@@ -20,9 +22,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from absentia.core import Array, Progress
-from absentia.data import KernelViews, Views, feature_profiles, folds, kernel_profiles, sample_order, shown
+from absentia.data import (
+    MANY,
+    KernelViews,
+    Views,
+    feature_profiles,
+    folds,
+    kernel_profiles,
+    sample_order,
+    shown,
+    some_of,
+    suited_folds,
+)
 from absentia.experiment._readings import Gain, Readings
 from absentia.kernels import CombineKernels, ViewKernels
+from absentia.methods.learning import AverageKernelSVC
 from absentia.methods.models import Model
 
 GRID = (0.1, 1.0, 10.0, 100.0)
@@ -69,7 +83,7 @@ class Plan:
         """How often :func:`learn`, and :func:`cross_validate` if wanted, call ``tick``."""
         search = len(GRID) if self.searched else 0
         fit = search + (TRIALS if _tells(self.classifier) else 1)
-        folds = min(FOLDS, _fewest(y)) if validate else 0
+        folds = min(suited_folds(len(y), FOLDS), _fewest(y)) if validate else 0
         return fit + folds * (fit + len(GRID))
 
 
@@ -173,6 +187,10 @@ def _told(classifier: Any, tick: Tick) -> Iterator[None]:
 
 def best_C(estimator: Any, name: str, X: Views | KernelViews, y: Array, tick: Tick) -> float:
     """The C of :data:`GRID` with the most samples right when held out; the least of equals."""
+    if len(y) > MANY:  # some are enough to choose by
+        some = sample_order(_profiles(X), X.observed, y)
+        some = np.sort(some[some_of(y[some], MANY // 2)])
+        X, y = _part(X, some, some), y[some]
     parts = folds(sample_order(_profiles(X), X.observed, y), y, min(INNER_FOLDS, _fewest(y)))
     right = []
     for C in GRID:
@@ -208,7 +226,8 @@ def cross_validate(
     chances, scores = (np.zeros((len(y), len(classes))) for _ in range(2))
     without = np.empty(data.observed.shape, dtype=y.dtype)
     chosen, averaged_prices = [], []
-    cut = folds(sample_order(_profiles(data), data.observed, y), y, min(FOLDS, _fewest(y)), seed)
+    k = min(suited_folds(len(y), FOLDS), _fewest(y))
+    cut = folds(sample_order(_profiles(data), data.observed, y), y, k, seed)
     readings = Readings(data, len(classes), len(cut))
     for train, test in cut:
         with quiet():
@@ -223,9 +242,9 @@ def cross_validate(
                 chances[test] = classifier.predict_proba(own[1])
             model = Model(classifier, makes if plan.takes_kernels else None)
             readings.read(model, train, test, own[1], chances[test] if wanted else None)
-            average = make_pipeline(CombineKernels(), SVC(kernel="precomputed"))
-            C = best_C(average, "svc__C", kernels, y[train], tick)
-            averaged[test] = average.set_params(svc__C=C).fit(kernels, y[train]).predict(rows)
+            average, C_name = _averaged_machine(len(train))
+            C = best_C(average, C_name, kernels, y[train], tick)
+            averaged[test] = average.set_params(**{C_name: C}).fit(kernels, y[train]).predict(rows)
         values, sizes = np.unique(y[train], return_counts=True)
         majority[test] = values[sizes.argmax()]
         chosen += [] if (C_ := price(classifier)) is None else [C_]
@@ -238,6 +257,13 @@ def cross_validate(
         readings.exact,
         readings.gains if wanted else None,
     )
+
+
+def _averaged_machine(n: int) -> tuple[Any, str]:
+    """The baseline, and what its C is called; on factors, where samples are many."""
+    if n > MANY:
+        return AverageKernelSVC(normalize="rows"), "C"
+    return make_pipeline(CombineKernels(), SVC(kernel="precomputed")), "svc__C"
 
 
 def _scores(classifier: Any, rows: Views | KernelViews) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from absentia.core import Array, available_memory, in_bytes, warn
 
-#: Up to so many samples of a view kernels are made whole, if there is memory for them.
+#: Up to so many samples kernels are made whole, if there is memory for them.
 WHOLE = 5000
 COPIES = 3  # of the kernels: as they come, finished, and what is made of them
 SHARE = 2  # whole kernels may take this part of the memory that is free
@@ -25,7 +25,7 @@ def decided(approx: Approx, observed: Array, n_landmarks: int) -> str | None:
     and says so if it does not.  What would not fit at all is refused.
     """
     counts = observed.sum(axis=0).astype(np.float64)
-    n, whole, free = int(counts.max(initial=0)), COPIES * 8 * float((counts**2).sum()), available_memory()
+    n, whole, free = len(observed), COPIES * 8 * float((counts**2).sum()), available_memory()
     if approx == "auto":
         if n <= WHOLE and whole <= free / SHARE:
             return None

@@ -11,7 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from absentia.core import Array, kept
-from absentia.data import AbsenceWarning, KernelViews, Views, folds, own_order
+from absentia.data import AbsenceWarning, KernelViews, Views, folds, own_order, suited_folds
 from absentia.methods.learning._labels import Labels
 
 FOLDS = 5
@@ -36,7 +36,7 @@ def _held_out_scores(classifier: Any, X: Any, labels: Labels, rows: Array) -> tu
     if fewest < 2:
         raise ValueError("chances want at least two samples with a view of every class")
     scores, fair = np.zeros((len(rows), 1 if width == 2 else width)), np.zeros(len(rows), dtype=bool)
-    for a, b in folds(np.arange(len(rows)), codes, min(FOLDS, fewest)):
+    for a, b in folds(np.arange(len(rows)), codes, min(suited_folds(len(rows), FOLDS), fewest)):
         with warnings.catch_warnings():  # of what the whole fit has said already
             warnings.simplefilter("ignore", AbsenceWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -21,7 +21,7 @@ from absentia.kernels import CombineKernels
 from absentia.methods.learning import AverageKernelSVC, MKLClassifier, Norm, Training
 from absentia.methods.prediction._assembled import Assembled
 from absentia.methods.prediction._prepared import Prepared
-from absentia.methods.prediction._pricing import best_price
+from absentia.methods.prediction._pricing import best_price, enough
 from absentia.methods.prediction._ridge import as_shares, explained
 
 Combine = Literal["average", "alignment", "skill", "mkl"]
@@ -138,7 +138,9 @@ class AbsentClassifier(Assembled):
 
     def _price(self, machine: Any, K: KernelViews, shares: Array, y: Array, weight: Array) -> float:
         if self.combine in ("average", "skill"):  # one kernel, whatever C is
-            return best_price(AverageKernelSVC(tol=self.tol), averaged(K, shares), y, weight)
+            some = enough(y)
+            one = averaged(K if len(some) == len(y) else K[np.ix_(some, some)], shares)
+            return best_price(AverageKernelSVC(tol=self.tol), one, y[some], weight[some])
         return best_price(machine, K, y, weight)
 
     def _chance_rows(self, X: Any) -> Array:

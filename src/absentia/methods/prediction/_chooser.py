@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from absentia.core import Array, Callback, Progress, RandomState, Range, method, warn, watch
-from absentia.data import KernelViews, folds, shown
+from absentia.data import MANY, KernelViews, folds, shown, some_of
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.learning import Classifier
@@ -27,7 +27,9 @@ from absentia.methods.prediction._weighing import Weighing, log_losses, own_chan
 LIBRARY = {
     "features": ("cvkt-svm", "cvkt-linear", "fusion", "forest"),
     "kernels": ("cvkt-svm", "cvkt-mkl", "fusion"),
+    "many": ("mean-svm", "fusion"),  # linear in the samples, and quick
 }
+TRIED = 1500  # samples that candidates are tried on, where there are many
 FOLDS = 5
 FEWEST = 3  # samples of a class: the rest of a split must be split again
 EARLY = 2  # folds after which a candidate may be dropped
@@ -46,7 +48,8 @@ class Chooser(Assembled):
     candidates : "auto", list of names or dict of classifiers, default "auto"
         Names of ``absentia fit --list`` that give chances, or classifiers of absentia by name.
         ``"auto"``: completed kernels, curved and linear, one machine per view, and a forest on all
-        features; of kernels, those that take kernels.
+        features; of kernels, those that take kernels.  Of more than 5000 samples: a machine on
+        kernels with absent samples at the mean, and one per view, tried on 1500 of them.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name; ``"precomputed"`` says that kernels will come.
     balance : float from 0 to 1, default 0.5
@@ -96,18 +99,19 @@ class Chooser(Assembled):
 
     def _assemble(self, X: Any, y: Array, weight: Array) -> None:
         self._check_counts(y)
-        trial = _Trial(self._library(X), X, y, weight, len(self.classes_), self._step())
+        whole = _Trial(self._library(X), X, y, weight, len(self.classes_), self._step())
+        trial = whole.on_some()
         trial.run()
         # by the weights that chances were learned with
         self._frequent = (np.bincount(y, weight) / weight.sum())[self._turned]
         kept, seen = trial.kept(), trial.seen
-        own = own_chances(np.array([trial.chances[name][seen] for name in kept]), y[seen])
-        self.weighing_ = weigh(own, y[seen], weight[seen])
+        own = own_chances(np.array([trial.chances[name][seen] for name in kept]), trial.y[seen])
+        self.weighing_ = weigh(own, trial.y[seen], trial.weight[seen])
         used = {n: float(w) for n, w in zip(kept, self.weighing_.weights, strict=True) if w > 0}
         self.weights_by_candidate_ = used
         self.candidates_ = trial.table(used)
         self.sentence_ = _sentence(self.candidates_, self.weighing_, used)
-        self.estimators_ = {name: trial.fit(name) for name in used}
+        self.estimators_ = {name: whole.fit(name) for name in used}
 
     def _check_counts(self, y: Array) -> None:
         """Raise if a class has too few samples to hold some out."""
@@ -124,7 +128,8 @@ class Chooser(Assembled):
     def _library(self, X: Any) -> dict[str, Any]:
         given = self.candidates
         if isinstance(given, str) and given == "auto":
-            given = LIBRARY["kernels" if isinstance(X, KernelViews) else "features"]
+            usual = "kernels" if isinstance(X, KernelViews) else "features"
+            given = LIBRARY["many" if len(X) > MANY and usual == "features" else usual]
         if isinstance(given, Mapping):
             return {str(name): clone(one) for name, one in given.items()}
         if isinstance(given, str) or not all(isinstance(name, str) for name in given) or not len(given):
@@ -171,6 +176,16 @@ class _Trial:
         self.seen = np.zeros(len(y), dtype=bool)
         self.dropped: dict[str, int] = {}
         self.parts = folds(np.arange(len(y)), y, min(FOLDS, int(np.bincount(y).min())))
+
+    def on_some(self) -> "_Trial":
+        """The same on some of the samples, if these are many."""
+        some = some_of(self.y, TRIED if len(self.y) > MANY else len(self.y))
+        if len(some) == len(self.y):
+            return self
+        n_classes = next(iter(self.chances.values())).shape[1]
+        return _Trial(
+            self.library, self.part(some, some), self.y[some], self.weight[some], n_classes, self.step
+        )
 
     def run(self) -> None:
         steps, total = 0, len(self.library) * len(self.parts)

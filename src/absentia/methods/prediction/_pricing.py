@@ -2,7 +2,8 @@
 
 Kernels are completed once, without any label; machines are learned from the other folds.  Of every C the
 scores of all held-out samples become chances by one logistic curve, and the C with the least log-loss is
-taken: smoother than counting errors, and what chances are wanted for.  Of equals, the least C.
+taken: smoother than counting errors, and what chances are wanted for.  Of equals, the least C.  Of many
+samples some are enough (:data:`ENOUGH`).
 """
 
 from typing import Any
@@ -11,15 +12,24 @@ import numpy as np
 from sklearn.base import clone
 
 from absentia.core import Array, least
-from absentia.data import KernelViews, folds
+from absentia.data import MANY, KernelViews, folds, some_of
 from absentia.methods.learning import SigmoidChances
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FOLDS = 5
+ENOUGH = 1500  # samples, where there are many
+
+
+def enough(y: Array) -> Array:
+    """Positions of the samples that C is chosen on: all, unless they are many."""
+    return some_of(y, ENOUGH if len(y) > MANY else len(y))
 
 
 def best_price(machine: Any, K: KernelViews, y: Array, weight: Array) -> float:
     """The C of :data:`GRID` whose scores of held-out samples tell most about their classes."""
+    some = enough(y)
+    if len(some) < len(y):
+        K, y, weight = K[np.ix_(some, some)], y[some], weight[some]
     fewest = int(np.bincount(y).min())
     if fewest < 2:
         return 1.0

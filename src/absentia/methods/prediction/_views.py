@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.core import Array, kept
-from absentia.data import Coding, KernelViews, Views, column_scales, folds, joined
+from absentia.data import Coding, KernelViews, Views, column_scales, folds, joined, suited_folds
 from absentia.methods.learning import Learner
 from absentia.methods.prediction._pricing import log_loss
 
@@ -74,7 +74,7 @@ class OneView(NamedTuple):
 def held_out(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Array:
     """Chances of samples by classifiers that were learned from other folds; the prior where none could."""
     found = np.tile(prior, (len(y), 1))
-    fewest = max(2, min(FOLDS, int(np.bincount(y)[np.unique(y)].min())))
+    fewest = max(2, min(suited_folds(len(y), FOLDS), int(np.bincount(y)[np.unique(y)].min())))
     for a, b in folds(np.arange(len(y)), y, fewest):
         with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
             one = OneView.fit(estimator, _part(X, a, a), y[a], weight[a], prior)
