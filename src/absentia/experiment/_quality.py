@@ -3,24 +3,26 @@
 A cell is a sample in a view.  A tenth of each view's cells is hidden, never a sample's last, and always the
 same ones.  Errors are those of :mod:`absentia.data.metrics` over the rows of hidden cells, as far as the
 truth is known: the columns of the samples that have the view.  Kernels are read some rows at a time.
+Of many samples some are drawn, by the data and not by the order they come in, and judged on alone.
 """
 
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import Array, RandomState
-from absentia.data import KernelViews
+from absentia.core import Array, RandomState, generator
+from absentia.data import KernelViews, ordering
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Trial
 
 ROWS = 256  # of a kernel are looked at together
 SECONDS = 60.0
+MOST = 3000  # samples that methods are judged on; of more so many are drawn
 BASELINES = ("mean", "zero")
 LATE = "was not done when the time was up"
 UNTRIED = "was not tried: the time was up"
@@ -46,6 +48,8 @@ class Quality:
         CPU time by method.
     left_out : dict of str to str
         Methods without errors, and why.
+    drawn : (int, int), optional
+        Of how many samples how many were drawn to judge on, where that was not all of them.
     """
 
     names: tuple[str, ...]
@@ -55,6 +59,7 @@ class Quality:
     misaligned: dict[str, Array]
     seconds: dict[str, float]
     left_out: dict[str, str]
+    drawn: tuple[int, int] | None = None
 
     def are(self, method: str) -> Array:
         """ARE of every view, NaN where there is nothing to measure."""
@@ -200,6 +205,9 @@ def beside_others(
 ) -> Quality:
     """A method beside mean fill, zero fill and every other completer of the catalogue at its defaults.
 
+    Of more than :data:`MOST` samples so many are drawn and judged on; methods that are not for as many
+    samples as there are, are left out all the same.
+
     Parameters
     ----------
     name : str
@@ -215,9 +223,20 @@ def beside_others(
     first = {base: entries[base].make() for base in BASELINES if base != name} | {name: completer}
     rest = sorted((e for e in entries.values() if e.name not in first), key=lambda e: e.most is not None)
     small = {e.name: e.make() for e in rest if e.most is None or len(kernels) <= e.most}
-    found = hidden_errors(kernels, first, tick=tick, others=small)
+    found = hidden_errors(some_of(kernels), first, tick=tick, others=small)
+    if len(kernels) > MOST:
+        found = replace(found, drawn=(len(kernels), MOST))
     for entry in rest:
         if entry.name not in small:
             found.left_out[entry.name] = f"is for at most {entry.most} samples"
             tick()
     return found
+
+
+def some_of(kernels: KernelViews, most: int = MOST, random_state: RandomState = 0) -> KernelViews:
+    """At most so many samples, the same ones in whatever order they come; they stay in that order."""
+    if len(kernels) <= most:
+        return kernels
+    numbers = ordering(kernels).lottery(generator(random_state))
+    drawn = np.sort(np.argsort(numbers, kind="stable")[:most])
+    return kernels[np.ix_(drawn, drawn)]

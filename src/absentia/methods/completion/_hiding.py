@@ -12,12 +12,23 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from absentia.core import Array, RandomState, along_path, generator
+from absentia.core import (
+    Array,
+    Gram,
+    Operator,
+    RandomState,
+    along_path,
+    factors_of,
+    generator,
+    has_factors,
+    thin_gram,
+)
 from absentia.data import KernelViews, ordering
 from absentia.data.missingness import fixed_per_view
 
 #: So much of each view is hidden.
 SHARE = 0.1
+AT_ONCE = 1 << 24  # kernel values are made together and compared
 
 Key = TypeVar("Key")
 
@@ -89,9 +100,50 @@ def _squares(
     """Sums of squares of what was missed, and of what there was."""
     name = truth.names[v]
     inside = np.cumsum(truth.observed[:, v]) - 1, np.cumsum(truth.column_observed[:, v]) - 1
-    true = truth.operator(name).block(inside[0][rows], inside[1][columns])
-    gap = completed.operator(name).block(rows, columns) - true
-    return float(np.vdot(gap, gap)), float(np.vdot(true, true))
+    true, made = truth.operator(name), completed.operator(name)
+    if len(rows) * len(columns) <= AT_ONCE:
+        return _compared(true, made, rows, columns, inside)
+    found = _by_factors(true, made, rows, columns, inside)
+    if found is not None:
+        return found
+    step = max(AT_ONCE // len(columns), 1)
+    parts = [rows[start : start + step] for start in range(0, len(rows), step)]
+    sums = np.sum([_compared(true, made, part, columns, inside) for part in parts], axis=0)
+    return float(sums[0]), float(sums[1])
+
+
+def _compared(
+    true: Operator, made: Operator, rows: Array, columns: Array, inside: tuple[Array, Array]
+) -> tuple[float, float]:
+    there = true.block(inside[0][rows], inside[1][columns])
+    gap = made.block(rows, columns) - there
+    return float(np.vdot(gap, gap)), float(np.vdot(there, there))
+
+
+def _by_factors(
+    true: Operator, made: Operator, rows: Array, columns: Array, inside: tuple[Array, Array]
+) -> tuple[float, float] | None:
+    """The same where both are factors, those of the columns being the same: nothing is formed then.
+
+    With ``Phi_r Phi_c'`` the truth and ``F_r Phi_c'`` what was made, ``(F_r - Phi_r) Phi_c'`` was missed.
+    """
+    if not (isinstance(true, Gram) and true.left is true.right and has_factors(made)):
+        return None
+    Phi, (F, _) = true.left, factors_of(made)
+    width, of_columns = Phi.shape[1], Phi[inside[1][columns]]
+    beyond = F[columns, width:]
+    if F.shape[1] < width or not np.array_equal(F[columns, :width], of_columns) or beyond.any():
+        return None
+    if len(np.intersect1d(rows, columns)):  # what is added to the diagonal would count
+        return None
+    inner, of_rows = thin_gram(of_columns, of_columns), Phi[inside[0][rows]]
+    gap = F[rows, :width] - of_rows
+    return _size(gap, inner), _size(of_rows, inner)
+
+
+def _size(left: Array, inner: Array) -> float:
+    """The sum of squares of ``left right'``, `inner` being ``right' right``."""
+    return float(np.vdot(thin_gram(left, left), inner))
 
 
 def hidden_rows(X: KernelViews) -> Array:
