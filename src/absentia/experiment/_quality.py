@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import Array, RandomState, generator
-from absentia.data import KernelViews, ordering
+from absentia.core import Array, RandomState
+from absentia.data import KernelViews
 from absentia.methods.catalogue import offered
-from absentia.methods.completion import Completer, Trial
+from absentia.methods.completion import Completer, Trial, some_of
 
 ROWS = 256  # of a kernel are looked at together
 SECONDS = 60.0
@@ -223,7 +223,7 @@ def beside_others(
     first = {base: entries[base].make() for base in BASELINES if base != name} | {name: completer}
     rest = sorted((e for e in entries.values() if e.name not in first), key=lambda e: e.most is not None)
     small = {e.name: e.make() for e in rest if e.most is None or len(kernels) <= e.most}
-    found = hidden_errors(some_of(kernels), first, tick=tick, others=small)
+    found = hidden_errors(some_of(kernels, MOST, 0), first, tick=tick, others=small)
     if len(kernels) > MOST:
         found = replace(found, drawn=(len(kernels), MOST))
     for entry in rest:
@@ -231,12 +231,3 @@ def beside_others(
             found.left_out[entry.name] = f"is for at most {entry.most} samples"
             tick()
     return found
-
-
-def some_of(kernels: KernelViews, most: int = MOST, random_state: RandomState = 0) -> KernelViews:
-    """At most so many samples, the same ones in whatever order they come; they stay in that order."""
-    if len(kernels) <= most:
-        return kernels
-    numbers = ordering(kernels).lottery(generator(random_state))
-    drawn = np.sort(np.argsort(numbers, kind="stable")[:most])
-    return kernels[np.ix_(drawn, drawn)]

@@ -5,7 +5,7 @@ block of factors, those with something of their own lie along the same factors: 
 kernels stays linear in the samples.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -126,17 +126,19 @@ def factor_arrays(data: KernelViews, piece: int) -> dict[str, Array | Pieces]:
             Phi = np.zeros((len(Phi), 1))
         shape = (len(has), Phi.shape[1])
         step = max(piece // (shape[1] * Phi.dtype.itemsize), 1)
-        rows = (_padded(Phi, has, start, step) for start in range(0, len(has), step))
-        found[PHI + name] = Pieces(Phi.dtype, shape, rows, packed=False)
+        found[PHI + name] = Pieces(Phi.dtype, shape, _padded(Phi, has, step), packed=False)
         if own is not None and np.any(own):
             found[OWN + name] = _spread(np.asarray(own, dtype=np.float64), has)
     return found
 
 
-def _padded(Phi: Array, has: Array, start: int, step: int) -> Array:
-    part = has[start : start + step]
-    before = int(has[:start].sum())
-    return _spread(Phi[before : before + int(part.sum())], part)
+def _padded(Phi: Array, has: Array, step: int) -> Iterator[Array]:
+    before = 0
+    for start in range(0, len(has), step):
+        part = has[start : start + step]
+        after = before + int(part.sum())
+        yield _spread(Phi[before:after], part)
+        before = after
 
 
 def _spread(values: Array, has: Array) -> Array:

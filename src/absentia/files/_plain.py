@@ -37,7 +37,7 @@ def read_plain(text: str, delimiter: str, again: Callable[[], Raw]) -> Raw | Non
     lines, ids = list[int](), list[str]()
     header, body, first = _header(text)
     names = [plain_cell(cell.strip()) for cell in header.split(delimiter)]
-    if len(names) < 2 or not all(names[1:]):
+    if len(names) < 2 or not all(names[1:]) or not body.strip():
         return None
     for words in ((), _UNKNOWN):
         lines.clear()

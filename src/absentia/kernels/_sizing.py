@@ -32,7 +32,8 @@ def decided(approx: Approx, observed: Array, n_landmarks: int) -> str | None:
         price = in_bytes(whole) + (" and hours" if whole <= free / SHARE else "")
         warn(
             f"{n} samples: whole kernels of {len(counts)} view(s) would take about {price}, so each is "
-            f"given by {n_landmarks} Nystrom factors, and all that follows is linear in the samples; more factors come nearer to the kernel (n_landmarks, --factors), and approx=None "
+            f"given by {n_landmarks} Nystrom factors, and all that follows is linear in the samples; "
+            "more factors come nearer to the kernel (n_landmarks, --factors), and approx=None "
             "(--approx none) makes it whole"
         )
         approx = "nystrom"

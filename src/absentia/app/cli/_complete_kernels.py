@@ -147,7 +147,7 @@ def check_room(entry: Entry, kernels: Views | KernelViews) -> None:
     if need > free:
         works = ", ".join(one.name for one in offered("completer").values() if one.most is None)
         raise ValueError(
-            f"{entry.name} forms whole kernels: those of {len(kernels)} samples in {kernels.n_views} view(s) "
+            f"{entry.name} forms whole kernels: {len(kernels)} samples in {kernels.n_views} view(s) "
             f"take about {in_bytes(need)} with what is made of them, and {in_bytes(free)} are free; use a "
             f"--method that works with factors ({works}), or fewer samples (it is for at most {entry.most} "
             "or so); if the memory is there after all, set the environment variable ABSENTIA_MEMORY to how "
