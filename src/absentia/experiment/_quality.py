@@ -9,7 +9,7 @@ Of many samples some are drawn, by the data and not by the order they come in, a
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn.base import clone
 from absentia.core import Array, RandomState
 from absentia.data import KernelViews
 from absentia.methods.catalogue import offered
-from absentia.methods.completion import Completer, Trial, some_of
+from absentia.methods.completion import Completer, Trial
 
 ROWS = 256  # of a kernel are looked at together
 SECONDS = 60.0
@@ -61,6 +61,16 @@ class Quality:
     left_out: dict[str, str]
     drawn: tuple[int, int] | None = None
 
+    @property
+    def sentence(self) -> str:
+        """On how many samples methods were judged, where that was not all; else nothing."""
+        if self.drawn is None:
+            return ""
+        return (
+            f"Methods were judged on {self.drawn[1]} of the {self.drawn[0]} samples, drawn at random; with "
+            "all of them to learn from, errors may be smaller."
+        )
+
     def are(self, method: str) -> Array:
         """ARE of every view, NaN where there is nothing to measure."""
         return np.array([_mean(self.errors[method][self.cells[:, 1] == v]) for v in range(len(self.names))])
@@ -79,6 +89,7 @@ def hidden_errors(
     *,
     others: Mapping[str, Completer] | None = None,
     seconds: float = SECONDS,
+    most: int | None = None,
 ) -> Quality:
     """Hide observed cells, complete them with every method, and measure.
 
@@ -98,10 +109,15 @@ def hidden_errors(
         More methods, which are tried in this order until the time is up.
     seconds : float
         CPU time after which no other method is tried, and the running one is stopped if it can be.
+    most : int, optional
+        Of more samples so many are drawn, and cells are those of these.
     """
-    trial = Trial.of(kernels, random_state, share)
-    cells = np.argwhere(kernels.observed & ~trial.part.observed & trial.part.observed.any(axis=0))
-    found = Quality(kernels.names, cells, trial.part.observed.sum(axis=1)[cells[:, 0]], {}, {}, {}, {})
+    trial = Trial.of(kernels, random_state, share, most)
+    drawn = None if len(trial.whole) == len(kernels) else (len(kernels), len(trial.whole))
+    cells = np.argwhere(trial.whole.observed & ~trial.part.observed & trial.part.observed.any(axis=0))
+    found = Quality(
+        kernels.names, cells, trial.part.observed.sum(axis=1)[cells[:, 0]], {}, {}, {}, {}, drawn
+    )
     if not len(cells):
         return found
     deadline = time.process_time() + seconds
@@ -223,9 +239,7 @@ def beside_others(
     first = {base: entries[base].make() for base in BASELINES if base != name} | {name: completer}
     rest = sorted((e for e in entries.values() if e.name not in first), key=lambda e: e.most is not None)
     small = {e.name: e.make() for e in rest if e.most is None or len(kernels) <= e.most}
-    found = hidden_errors(some_of(kernels, MOST, 0), first, tick=tick, others=small)
-    if len(kernels) > MOST:
-        found = replace(found, drawn=(len(kernels), MOST))
+    found = hidden_errors(kernels, first, tick=tick, others=small, most=MOST)
     for entry in rest:
         if entry.name not in small:
             found.left_out[entry.name] = f"is for at most {entry.most} samples"

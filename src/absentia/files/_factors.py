@@ -79,7 +79,7 @@ def _check_array(key: str, values: Array, ndim: int) -> None:
 
 def _operator(name: str, Phi: Array, own: Array | None, has: Array, ids: Array) -> Operator:
     rows = _floats(Phi[has])
-    _check_rows(f"{PHI}{name}", np.isfinite(rows).all(axis=1), ids[has], "NaN or infinite")
+    _check_rows(f"{PHI}{name}", np.asarray(np.isfinite(rows).all(axis=1)), ids[has], "NaN or infinite")
     if own is None:
         return Gram(rows)
     _check_array(OWN + name, own, 1)

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from absentia.app.report import drawn_sentence, render
+from absentia.app.report import render
 from absentia.app.report._quality import quality_section
 from absentia.experiment import Quality
 from pages import NASTY, Page, row_cells
@@ -111,7 +111,7 @@ def test_names_of_the_user_are_text():
 
 def test_on_how_many_samples_methods_were_judged_is_said():
     quality = make_quality(method_0=0.2, mean=0.4)
-    assert drawn_sentence(quality) == ""
+    assert quality.sentence == ""
     drawn = dataclasses.replace(quality, drawn=(50_000, 3000))
-    assert drawn_sentence(drawn) in render(story_with(drawn))
+    assert drawn.sentence in render(story_with(drawn))
     assert "judged on" not in render(story_with(quality))

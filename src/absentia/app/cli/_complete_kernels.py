@@ -189,15 +189,15 @@ def completion_story(
     quality: bool = True,
 ) -> CompletionStory:
     """What the report of one completion shows; if `quality`, errors on hidden cells too."""
-    from absentia.app.report import CompletionStory, drawn_sentence
+    from absentia.app.report import CompletionStory
 
     method = call.entry.name
     judged = None
     if quality:
         with step_bar("judging", len(offered("completer"))) as tick:
             judged = experiment.beside_others(method, completer, kernels, tick)
-        if judged.drawn is not None:
-            say(drawn_sentence(judged))
+        if judged.sentence:
+            say(judged.sentence)
     return CompletionStory(
         title=f"{call.file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "

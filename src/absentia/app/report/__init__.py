@@ -13,6 +13,5 @@ from absentia.app.report._comparison import render_comparison
 from absentia.app.report._matrix import MatrixStory, render_matrix
 from absentia.app.report._numbers import NumbersStory, render_numbers
 from absentia.app.report._page import render, require, save, write
-from absentia.app.report._quality import drawn_sentence
 from absentia.app.report._story import CompletionStory
 from absentia.app.report._survival import SurvivalStory, render_survival

@@ -76,7 +76,7 @@ def quality_section(story: CompletionStory) -> QualitySection | None:
         [] if story.unexplained is None else list(_modelled(story, story.unexplained)),
         list(_left_out(found.left_out)),
         FEW,
-        drawn_sentence(found),
+        found.sentence,
     )
 
 
@@ -137,17 +137,6 @@ def _against_mean(found: Quality, chosen: str) -> str:
     return (
         f"{verdict}: its error is {number(are)}, that of mean fill {number(mean)}; it is nearer to the "
         f"truth on {plural(wins, 'hidden cell')}, mean fill on {number(losses)} ({p_value(p)}, sign test)."
-    )
-
-
-def drawn_sentence(found: Quality) -> str:
-    """On how many samples methods were judged, where that was not all; else nothing."""
-    if found.drawn is None:
-        return ""
-    everybody, some = (number(count) for count in found.drawn)
-    return (
-        f"Methods were judged on {some} of the {everybody} samples, drawn at random; with all of them to "
-        "learn from, errors may be smaller."
     )
 
 

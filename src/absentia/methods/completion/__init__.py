@@ -4,7 +4,7 @@ from absentia.methods.completion._auto import AutoFill
 from absentia.methods.completion._base import Completer
 from absentia.methods.completion._em import EMFill
 from absentia.methods.completion._fill import MeanFill, ZeroFill
-from absentia.methods.completion._hiding import Trial, some_of
+from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._knn import KNNFill
 from absentia.methods.completion._placement import Frame, Place, Placing
 from absentia.methods.completion._svt import SVTFill
