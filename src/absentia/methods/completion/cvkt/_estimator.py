@@ -64,7 +64,7 @@ from typing import Any, Literal
 
 from absentia.core import Array, NonNegative, Operator, RandomState, Share, Whole, generator, least, method
 from absentia.data import KernelViews, ordering
-from absentia.methods.completion._hiding import MOST, Trial
+from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._placement import Place, Placing
 from absentia.methods.completion.cvkt._descent import Design, Transferred
 from absentia.methods.completion.cvkt._features import NARROWED, draw_landmarks, suitable_landmarks
@@ -189,7 +189,7 @@ class CVKT(Placing):
 
     def _by_hiding(self, X: KernelViews) -> tuple[int, float]:
         """Rounds and easing that best complete what is hidden; a path is learned once, round by round."""
-        trial, self.heldout_curve_ = Trial.of(X, self.random_state, most=MOST), {}
+        trial, self.heldout_curve_ = Trial.of(X, self.random_state), {}
         if not trial.n_hidden:
             return 1, 1.0
         # half as many landmarks, where there are some, tell as well how many rounds are good
