@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from absentia import KernelViews, MeanFill, ViewKernels, Views
+from absentia.data import _mudata
 from omics import CELLS, modality, quietly, three_modalities
 
 
@@ -151,3 +152,20 @@ def test_kernels_written_back_can_be_read_again():
     again = KernelViews.from_blocks(blocks)
     assert set(again.names) == set(full.names)
     assert again.observed.all()
+
+
+def test_factors_of_many_samples_go_there_instead_of_kernels(monkeypatch):
+    views = Views.from_mudata(three_modalities())
+    kernels = ViewKernels("linear", approx="nystrom", n_landmarks=3).fit_transform(views)
+    full = MeanFill("blocks").fit_transform(kernels)
+    assert not any(key.endswith("_factors") for key in full.to_mudata(three_modalities()).obsm)
+    monkeypatch.setattr(_mudata, "WHOLE", 2)
+    out = full.to_mudata(three_modalities(), observed=kernels)
+    assert not list(out.obsp)
+    where = out.obs_names.get_indexer(list(map(str, full.ids)))
+    for name in full.names:
+        Phi = out.obsm[f"absentia_{name}_factors"][where]
+        K = Phi @ Phi.T
+        if f"absentia_{name}_own" in out.obs:
+            K += np.diag(out.obs[f"absentia_{name}_own"].to_numpy()[where])
+        np.testing.assert_allclose(K, full.block(name), atol=1e-10)

@@ -18,7 +18,12 @@ from absentia import (
 )
 from absentia.experiment import _quality as module
 from absentia.experiment import beside_others, hidden_errors, unexplained
+from absentia.methods.catalogue import offered
 from absentia.methods.completion import Trial
+
+OFFERED = offered("completer")
+OFFERED = {**OFFERED, "em": replace(OFFERED["em"], most=40)}
+FEW = ("mean", "zero", "em")
 
 
 @pytest.fixture(scope="module")
@@ -148,3 +153,17 @@ def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels,
     np.testing.assert_allclose(found.errors["cvkt"], errors)
     assert len(ticks) == 5
     assert found.left_out == {"mkc-sdp": "is for at most 20 samples"}
+
+
+def test_of_many_samples_some_are_judged_on(kernels, monkeypatch):
+    monkeypatch.setattr(module, "MOST", 30)
+    monkeypatch.setattr(module, "offered", lambda *_: {n: e for n, e in OFFERED.items() if n in FEW})
+    found = beside_others("mean", MeanFill(), kernels)
+    assert found.drawn == (50, 30)
+    assert found.cells[:, 0].max() < 30
+    assert found.left_out["em"] == "is for at most 40 samples"  # of all samples, not of those drawn
+    order = np.random.default_rng(0).permutation(50)
+    again = beside_others("mean", MeanFill(), kernels[np.ix_(order, order)])
+    np.testing.assert_allclose(again.overall("mean"), found.overall("mean"), rtol=1e-9)
+    monkeypatch.setattr(module, "MOST", 50)
+    assert beside_others("mean", MeanFill(), kernels).drawn is None

@@ -251,12 +251,12 @@ class KernelViews(Presence):
     def indefinite(self, name: str) -> tuple[float, float] | None:
         """Lowest and largest eigenvalue of a kernel that has a negative one beyond rounding, else None.
 
-        Found out once.  A product of factors has none, and a kernel in chunks, perhaps larger than
+        Found out once.  Factors and a diagonal have none, and a kernel in chunks, perhaps larger than
         memory, is taken on trust.
         """
         if name not in self._spectra:
             operator = self.operator(name)
-            trusted = isinstance(operator, Gram | ChunkedGram | Chunked)
+            trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or linalg.has_factors(operator)
             self._spectra[name] = None if trusted else linalg.indefinite(self.block(name))
         return self._spectra[name]
 

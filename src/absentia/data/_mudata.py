@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array
+from absentia.core import Array, factors_of, has_factors
 from absentia.data._gaps import shown
 from absentia.data._ids import repeated
 from absentia.data._tables import Part, is_frame, named_part
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Source = str | Mapping[str, str] | None
 PREFIX = "absentia"
+WHOLE = 2000  # samples up to which kernels are put there whole, even if they are held as factors
 
 
 def is_mudata(data: Any) -> bool:
@@ -159,6 +160,10 @@ def written(
         for key, values in spaces.items()
     }
     kernels = dict(_kernels(data, own, target))
+    for name, (Phi, added) in _factors(data, own, target).items():
+        tables[f"{PREFIX}_{name}_factors"] = Phi
+        if added is not None:
+            columns[f"{PREFIX}_{name}_own"] = added
     for name, column in columns.items():  # nothing is changed before all is known to fit
         target.obs[name] = np.asarray(column)
     for name, table in tables.items():
@@ -233,10 +238,34 @@ def _kernels(data: Any, own: list[str], target: Any) -> Iterator[tuple[str, Arra
         return
     data.demand_square()
     where = target.obs_names.get_indexer(own)
-    for name in data.names:
+    for name in () if _thin(data) else data.names:
         K = np.full((len(target.obs_names),) * 2, np.nan)
         K[np.ix_(where, where)] = data.padded(name, np.arange(len(own)))
         yield name, K
+
+
+def _thin(data: Any) -> bool:
+    """Whether kernels are of many samples, and all held as factors: these are put there, not kernels."""
+    return (
+        hasattr(data, "demand_square")
+        and len(data) > WHOLE
+        and all(has_factors(data.operator(name)) for name in data.names)
+    )
+
+
+def _factors(data: Any, own: list[str], target: Any) -> dict[str, tuple[Array, Array | None]]:
+    """Factors over all observations, NaN where there are none, and what is added to the diagonal."""
+    if not _thin(data):
+        return {}
+    where, found = target.obs_names.get_indexer(own), {}
+    for name, has in zip(data.names, data.observed.T, strict=True):
+        Phi, added = factors_of(data.operator(name))
+        full = np.full((len(target.obs_names), Phi.shape[1]), np.nan, Phi.dtype)
+        full[where[has]] = Phi
+        beside = np.zeros(len(full))
+        beside[where[has]] = 0.0 if added is None else added
+        found[name] = full, beside if beside.any() else None
+    return found
 
 
 def made(data: Any) -> Any:

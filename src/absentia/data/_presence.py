@@ -213,7 +213,9 @@ class Presence:
         """Put kernels, presence, embeddings and predictions into MuData or AnnData, by observation name.
 
         Kernels go to obsp as ``absentia_<view>``, of the whole object and, for the samples that it has, of
-        the modality of that name; who has a view to obs as ``absentia_<view>_observed``.  Observations that
+        the modality of that name (of more than 2000 samples and held as factors: these, to obsm as
+        ``absentia_<view>_factors``, and what they lack of the diagonal to obs as ``absentia_<view>_own``);
+        who has a view to obs as ``absentia_<view>_observed``.  Observations that
         are no samples here get NaN.
 
         Parameters

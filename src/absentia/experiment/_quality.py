@@ -3,6 +3,7 @@
 A cell is a sample in a view.  A tenth of each view's cells is hidden, never a sample's last, and always the
 same ones.  Errors are those of :mod:`absentia.data.metrics` over the rows of hidden cells, as far as the
 truth is known: the columns of the samples that have the view.  Kernels are read some rows at a time.
+Of many samples some are drawn, by the data and not by the order they come in, and judged on alone.
 """
 
 import time
@@ -21,6 +22,7 @@ from absentia.methods.completion import Completer, Trial
 
 ROWS = 256  # of a kernel are looked at together
 SECONDS = 60.0
+MOST = 3000  # samples that methods are judged on; of more so many are drawn
 BASELINES = ("mean", "zero")
 LATE = "was not done when the time was up"
 UNTRIED = "was not tried: the time was up"
@@ -46,6 +48,8 @@ class Quality:
         CPU time by method.
     left_out : dict of str to str
         Methods without errors, and why.
+    drawn : (int, int), optional
+        Of how many samples how many were drawn to judge on, where that was not all of them.
     """
 
     names: tuple[str, ...]
@@ -55,6 +59,17 @@ class Quality:
     misaligned: dict[str, Array]
     seconds: dict[str, float]
     left_out: dict[str, str]
+    drawn: tuple[int, int] | None = None
+
+    @property
+    def sentence(self) -> str:
+        """On how many samples methods were judged, where that was not all; else nothing."""
+        if self.drawn is None:
+            return ""
+        return (
+            f"Methods were judged on {self.drawn[1]} of the {self.drawn[0]} samples, drawn at random; with "
+            "all of them to learn from, errors may be smaller."
+        )
 
     def are(self, method: str) -> Array:
         """ARE of every view, NaN where there is nothing to measure."""
@@ -74,6 +89,7 @@ def hidden_errors(
     *,
     others: Mapping[str, Completer] | None = None,
     seconds: float = SECONDS,
+    most: int | None = None,
 ) -> Quality:
     """Hide observed cells, complete them with every method, and measure.
 
@@ -93,10 +109,15 @@ def hidden_errors(
         More methods, which are tried in this order until the time is up.
     seconds : float
         CPU time after which no other method is tried, and the running one is stopped if it can be.
+    most : int, optional
+        Of more samples so many are drawn, and cells are those of these.
     """
-    trial = Trial.of(kernels, random_state, share)
-    cells = np.argwhere(kernels.observed & ~trial.part.observed & trial.part.observed.any(axis=0))
-    found = Quality(kernels.names, cells, trial.part.observed.sum(axis=1)[cells[:, 0]], {}, {}, {}, {})
+    trial = Trial.of(kernels, random_state, share, most)
+    drawn = None if len(trial.whole) == len(kernels) else (len(kernels), len(trial.whole))
+    cells = np.argwhere(trial.whole.observed & ~trial.part.observed & trial.part.observed.any(axis=0))
+    found = Quality(
+        kernels.names, cells, trial.part.observed.sum(axis=1)[cells[:, 0]], {}, {}, {}, {}, drawn
+    )
     if not len(cells):
         return found
     deadline = time.process_time() + seconds
@@ -200,6 +221,9 @@ def beside_others(
 ) -> Quality:
     """A method beside mean fill, zero fill and every other completer of the catalogue at its defaults.
 
+    Of more than :data:`MOST` samples so many are drawn and judged on; methods that are not for as many
+    samples as there are, are left out all the same.
+
     Parameters
     ----------
     name : str
@@ -215,7 +239,7 @@ def beside_others(
     first = {base: entries[base].make() for base in BASELINES if base != name} | {name: completer}
     rest = sorted((e for e in entries.values() if e.name not in first), key=lambda e: e.most is not None)
     small = {e.name: e.make() for e in rest if e.most is None or len(kernels) <= e.most}
-    found = hidden_errors(kernels, first, tick=tick, others=small)
+    found = hidden_errors(kernels, first, tick=tick, others=small, most=MOST)
     for entry in rest:
         if entry.name not in small:
             found.left_out[entry.name] = f"is for at most {entry.most} samples"

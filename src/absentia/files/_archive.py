@@ -206,11 +206,15 @@ def keys(path: PathLike) -> list[str]:
 
 
 class Pieces(NamedTuple):
-    """An array that is made while it is written: its values one piece after the other, row by row."""
+    """An array that is made while it is written: its values one piece after the other, row by row.
+
+    Not `packed`: as it is, where compressing would take long and gain nothing.
+    """
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     pieces: Iterable[Array]
+    packed: bool = True
 
 
 def write_arrays(path: PathLike, arrays: Mapping[str, Any], sealed: bool = False) -> Path:
@@ -226,7 +230,10 @@ def write_arrays(path: PathLike, arrays: Mapping[str, Any], sealed: bool = False
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
             packed.comment = COMMENT if sealed else b""
             for key, array in plain.items():
-                with packed.open(f"{key}.npy", "w", force_zip64=True) as member:
+                info = zipfile.ZipInfo(f"{key}.npy")
+                stored = isinstance(array, Pieces) and not array.packed
+                info.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
+                with packed.open(info, "w", force_zip64=True) as member:
                     _save(member, array)
 
     def save_sealed(file: BinaryIO) -> None:

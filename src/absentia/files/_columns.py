@@ -13,7 +13,7 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.files._numbers import MISSING, Mark, is_number, looks_grouped, mark_of, numbers, pointed
-from absentia.files._raw import Raw, cell_text
+from absentia.files._raw import Raw, Written, cell_text
 from absentia.files._tables import plain_cell
 
 MOST_LEVELS = 50  # of a text in which more than half of the values differ
@@ -76,6 +76,11 @@ def typed_columns(
     for place in places:
         name, column = raw.names[place], raw.columns[place]
         said = name in categorical or type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype"
+        if isinstance(column, Written):
+            if not said and not any(map(is_number, told)):
+                found[name] = column.values
+                continue
+            column = column.texts()
         if not isinstance(column, list):
             values = _declared(column, told)
             if isinstance(values, np.ndarray) and not said:

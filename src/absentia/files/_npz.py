@@ -5,12 +5,17 @@ Keys
 ``view_<name>``
     Feature view, samples x features; a row of NaN means the sample lacks the view.  Or:
 ``K``
-    Kernels, views x samples x samples; NaN rows and columns where absent.
+    Kernels, views x samples x samples; NaN rows and columns where absent.  Or:
+``phi_<name>``, ``own_<name>``
+    Kernel by factors, ``phi phi' + diag(own)``: samples x factors, a row of NaN where the view is absent;
+    and, optionally, what is added to the diagonal, a number of 0 or more for each sample.  Kernels of more
+    than 2000 samples that are held as factors are written so.
 ``mask``
     Optional, samples x views, True = present; what it marks absent is ignored, whatever it holds.
 ``ids``, ``names``
     Optional sample ids and view names (``names`` in the order of ``K`` and of the columns of ``mask``;
-    for ``view_<name>`` files the order of the columns of ``mask``, by default the order in the file).
+    for ``view_<name>`` and ``phi_<name>`` the order of the columns of ``mask``, by default the order in the
+    file).
     ``view_names`` is read as ``names``.
 
 ``features_<name>``, ``levels_<name>``
@@ -33,6 +38,7 @@ from absentia.core import Array
 from absentia.data import KernelViews, Views, check_unique, named
 from absentia.files._archive import Pieces, archive, write_arrays
 from absentia.files._errors import PathLike, reading
+from absentia.files._factors import factor_arrays, from_factors, is_factors, named_factors, worth_factors
 from absentia.files._options import Options
 
 MOST_VIEWS = 1_000
@@ -41,7 +47,7 @@ PIECE = 8 << 20  # bytes of what is made to be written
 
 
 def read_npz(path: PathLike, options: Options = NOTHING_SAID) -> Views | KernelViews:
-    """Read :class:`Views` (keys ``view_<name>``) or :class:`KernelViews` (key ``K``) from ``.npz``."""
+    """Read :class:`Views` (``view_<name>``) or :class:`KernelViews` (``K``, ``phi_<name>``)."""
     with reading(path):
         options.refuse("id", "views", "layer", "use_rep", why="an .npz file")
         with archive(path) as members:
@@ -60,26 +66,41 @@ def write_npz(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
 def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
     """Views or KernelViews from arrays under the keys of the module's docstring."""
     views = {key.removeprefix("view_"): a for key, a in arrays.items() if _is_view(key)}
-    if "K" in arrays and views:
-        raise ValueError("holds both 'K' and 'view_...' keys; keep one of the two")
+    factors = named_factors(arrays)
+    there = {"'K'": "K" in arrays, "'phi_...' keys": bool(factors), "'view_...' keys": bool(views)}
+    kinds = [word for word, is_there in there.items() if is_there]
+    if len(kinds) > 1:
+        raise ValueError(f"holds both {kinds[0]} and {kinds[1]}; keep one of the two")
     if "K" in arrays:
         K = arrays["K"]
         if K.ndim != 3:
             raise ValueError(f"'K' has shape {K.shape}; wanted (views, samples, samples)")
         ids, mask, names = beside(arrays, *K.shape[:2])
         return KernelViews.from_dense(K, mask, ids, names)
+    if factors:
+        ids, mask, names = beside(arrays, len(factors), _length(factors))
+        return from_factors(_in_order(factors, names), arrays, ids, mask)
     if not views:
         raise ValueError(f"holds {_neither(sorted(arrays))}")
-    first = next(iter(views.values()))
-    ids, mask, names = beside(arrays, len(views), first.shape[0] if first.ndim else 0)
-    if names is not None:
-        if sorted(names) != sorted(views):
-            raise ValueError(f"'names' lists {names} but the views are {sorted(views)}")
-        views = {name: views[name] for name in names}
+    ids, mask, names = beside(arrays, len(views), _length(views))
+    views = _in_order(views, names)
     found = Views.from_dict(views, ids=ids, observed=mask)
     features = {name: _feature_texts(arrays, name) for name in views if f"features_{name}" in arrays}
     levels = {name: _level_texts(arrays, name) for name in views if f"levels_{name}" in arrays}
     return named(found, features, levels) if features or levels else found
+
+
+def _length(views: Mapping[str, Array]) -> int:
+    first = next(iter(views.values()))
+    return first.shape[0] if first.ndim else 0
+
+
+def _in_order(views: Mapping[str, Array], names: list[str] | None) -> dict[str, Array]:
+    if names is None:
+        return dict(views)
+    if sorted(names) != sorted(views):
+        raise ValueError(f"'names' lists {names} but the views are {sorted(views)}")
+    return {name: views[name] for name in names}
 
 
 def _feature_texts(arrays: Mapping[str, Array], name: str) -> list[str]:
@@ -104,7 +125,7 @@ def _level_texts(arrays: Mapping[str, Array], name: str) -> dict[str, list[str]]
 def _neither(held: list[str]) -> str:
     return (
         f"neither 'K' nor 'view_<name>' but {held[:12] or 'nothing'}; name feature views view_<name> or "
-        "give kernels as K"
+        "give kernels as K, or their factors as phi_<name>"
     )
 
 
@@ -154,7 +175,7 @@ def _is_view(key: str) -> bool:
 def is_data(key: str) -> bool:
     """Whether :func:`from_arrays` reads this key."""
     beside = key.startswith(("features_", "levels_"))
-    return beside or key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
+    return beside or is_factors(key) or key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
 
 
 def _to_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
@@ -166,6 +187,8 @@ def _to_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
     common = {"mask": data.observed, "ids": _plain(data.ids), "names": np.array(data.names)}
     if isinstance(data, KernelViews):
         data.demand_square()
+        if worth_factors(data):
+            return {**factor_arrays(data, PIECE), **common}
         rows = (one for name in data.names for one in _pieces(data, name, 8 * len(data)))
         return {"K": Pieces(np.dtype(float), (data.n_views, *data.shape), rows), **common}
     return {f"view_{name}": _view(data, name) for name in data.names} | common | _names_of(data)

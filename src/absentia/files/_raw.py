@@ -1,7 +1,7 @@
 """A table as it came out of a file, before anything is made of its cells."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from numbers import Integral, Real
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from absentia.core import Array
 from absentia.data import ID_COLUMNS
 
 
@@ -24,6 +25,14 @@ def _bare(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class Written:
+    """A column of numbers out of a text file, NaN where missing, and how it was written, if asked for."""
+
+    values: Array
+    texts: Callable[[], list[str]]
+
+
+@dataclass(frozen=True, eq=False)
 class Raw:
     """Columns of a table: texts as they were written, or values of the types that a file declares.
 
@@ -31,7 +40,8 @@ class Raw:
     ----------
     names : list of str
     columns : list
-        Each a list of texts, or a pandas Series where the file declares types.
+        Each a list of texts, numbers as they were :class:`Written`, or a pandas Series where the file
+        declares types.
     lines : sequence of int
         The line of the file that each row stands in.
     index : str, optional
@@ -49,6 +59,8 @@ class Raw:
     def texts(self, place: int) -> list[str]:
         """A column as texts."""
         column = self.columns[place]
+        if isinstance(column, Written):
+            return column.texts()
         return column if isinstance(column, list) else [cell_text(x) for x in column.tolist()]
 
     def transposed(self) -> "Raw":

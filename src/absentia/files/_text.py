@@ -10,11 +10,13 @@ import io
 import os
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from absentia.files._memory import Budget
 from absentia.files._opening import TEXT_NEEDS, opened, read_lines
+from absentia.files._plain import NEEDS, read_plain
 from absentia.files._raw import Raw, id_called
 from absentia.files._tables import plain_cell
 
@@ -25,11 +27,23 @@ CHUNK = 1 << 20
 
 def read_text(path: Path) -> Raw:
     """A table in a text file, also compressed by gzip, as columns of texts."""
-    data = _content(path)
+    budget = Budget()
+    data = _content(path, budget)
     text, encoding = decoded(data)
+    size = len(data)
     del data
     notes = () if encoding.startswith("utf") else (f"{path.name}: not UTF-8; read as {encoding}",)
     delimiter = found_delimiter(text)
+
+    def cell_by_cell() -> Raw:
+        budget.spend((TEXT_NEEDS - NEEDS) * size, "this text")
+        return _as_texts(text, delimiter)
+
+    found = read_plain(text, delimiter, cell_by_cell) or cell_by_cell()
+    return replace(found, notes=notes)
+
+
+def _as_texts(text: str, delimiter: str) -> Raw:
     lines: list[int] = []
     rows: list[list[str]] = []
     for number, row in _records(text, delimiter):
@@ -53,7 +67,7 @@ def read_text(path: Path) -> Raw:
         )
     names = [plain_cell(cell.strip()) for cell in rows[0]]
     columns = [list(column) for column in zip(*rows[1:], strict=True)] or [[] for _ in names]
-    return Raw(names, columns, lines[1:], notes=notes)
+    return Raw(names, columns, lines[1:])
 
 
 def _name_that_lacks(rows: list[list[str]], line: int) -> tuple[int, str]:
@@ -86,17 +100,16 @@ def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"line {reader.line_num} is not a line of a table ({error})") from None
 
 
-def _content(path: Path) -> bytes:
-    budget = Budget()
+def _content(path: Path, budget: Budget) -> bytes:
     with opened(path, "a table") as file:
-        budget.spend(TEXT_NEEDS * os.fstat(file.fileno()).st_size, "this text")
+        budget.spend(NEEDS * os.fstat(file.fileno()).st_size, "this text")
         if path.suffix.lower() != ".gz":
             return file.read()
         parts = []
         try:
             with gzip.GzipFile(fileobj=file) as packed:
                 while part := packed.read(CHUNK):
-                    budget.spend(TEXT_NEEDS * len(part), "what is packed in it")
+                    budget.spend(NEEDS * len(part), "what is packed in it")
                     parts.append(part)
         except (EOFError, OSError, zlib.error) as error:
             raise ValueError(f"is damaged, or not packed by gzip ({error})") from None
@@ -127,7 +140,7 @@ def _candidates(head: bytes) -> tuple[str, ...]:
 
 def found_delimiter(text: str) -> str:
     """The delimiter that cuts the first lines into equally many fields, the most if several do."""
-    head = list(islice(read_lines(io.StringIO(text, newline="")), LOOKED_AT))
+    head = _head(text)
     widths = {one: _widths(head, one) for one in DELIMITERS}
     even = {one: width for one, (width, same) in widths.items() if same and width > 1}
     split = {one: width for one, (width, _) in widths.items() if width > 1 and one != " "}
@@ -136,6 +149,16 @@ def found_delimiter(text: str) -> str:
         even.pop(" ", None)
     best = even or split or {",": 1}
     return max(best, key=lambda one: best[one])
+
+
+def _head(text: str) -> list[str]:
+    """The first lines; what comes after them is not looked at."""
+    size = CHUNK
+    while True:
+        lines = list(islice(read_lines(io.StringIO(text[:size], newline="")), LOOKED_AT + 1))
+        if len(lines) > LOOKED_AT or size >= len(text):
+            return lines[:LOOKED_AT]
+        size *= 8
 
 
 def _widths(head: list[str], delimiter: str) -> tuple[int, bool]:

@@ -32,8 +32,8 @@ def decided(approx: Approx, observed: Array, n_landmarks: int) -> str | None:
         price = in_bytes(whole) + (" and hours" if whole <= free / SHARE else "")
         warn(
             f"{n} samples: whole kernels of {len(counts)} view(s) would take about {price}, so each is "
-            f"given by {n_landmarks} Nystrom factors, and all that follows is linear in the "
-            "samples; more factors come nearer to the kernel (n_landmarks, --landmarks), and approx=None "
+            f"given by {n_landmarks} Nystrom factors, and all that follows is linear in the samples; "
+            "more factors come nearer to the kernel (n_landmarks, --factors), and approx=None "
             "(--approx none) makes it whole"
         )
         approx = "nystrom"
@@ -48,6 +48,6 @@ def decided(approx: Approx, observed: Array, n_landmarks: int) -> str | None:
         raise ValueError(
             f"{n_landmarks} factors of {n} samples in {len(counts)} view(s) take about {in_bytes(thin)} "
             f"with what is made of them, and {in_bytes(free)} are free: use fewer (n_landmarks, "
-            f"--landmarks), or fewer samples; {AFTER_ALL}"
+            f"--factors), or fewer samples; {AFTER_ALL}"
         )
     return None if approx is None else str(approx)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from absentia import io, missingness
+from absentia.app.cli._complete_kernels import _finite
+from absentia.core import Completed, Gram
 from absentia.methods.catalogue import offered
 from command import refused, run
 from conftest import random_kernels
@@ -70,3 +72,45 @@ def test_not_converging_is_a_warning_not_a_failure(kernels, tmp_path):
     assert result.returncode == 0
     assert "reached max_iter" in result.stderr
     assert (tmp_path / "o.npz").exists()
+
+
+@pytest.fixture
+def many(tmp_path):
+    """Features of more samples than kernels are written whole of."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2100, 6))
+    tables = {f"view_{name}": X[:, 2 * k : 2 * k + 3] for k, name in enumerate("ab")}
+    mask = missingness.mcar((2100, 2), 0.3, random_state=0)
+    np.savez(tmp_path / "many.npz", mask=mask, **tables)
+    return tmp_path / "many.npz"
+
+
+def test_factors_are_completed_and_written_as_factors(many, tmp_path):
+    out = tmp_path / "o.npz"
+    result = run("complete", many, "-o", out, "--approx", "nystrom", "--factors", 12, "--method", "mean")
+    assert result.returncode == 0, result.stderr
+    with np.load(out) as held:
+        assert held["phi_a"].shape[0] == 2100
+        assert held["phi_a"].shape[1] <= 13
+        assert "K" not in held
+    assert io.read(out).observed.all()
+
+
+def test_what_forms_whole_kernels_is_refused_where_there_is_no_room(many, tmp_path, monkeypatch):
+    monkeypatch.setenv("ABSENTIA_MEMORY", "100M")
+    monkeypatch.setenv("ABSENTIA_MAX_BYTES", "100M")
+    for method in ("svt", "knn", "mkmc-full", "em", "mkc-ht", "cvkt-descent"):
+        result = run("complete", many, "-o", tmp_path / "o.npz", "--method", method, "--approx", "nystrom")
+        words = "forms whole kernels", "212 MB", "--method that works with factors", "ABSENTIA_MEMORY"
+        refused(result, *words)
+    assert not (tmp_path / "o.npz").exists()
+
+
+def test_values_that_are_none_are_found_in_factors_too():
+    Phi = np.ones((5, 2))
+    side = np.array([0, 1, 2]), np.array([3, 4]), np.ones((3, 2)), np.ones((2, 2)), np.eye(2), np.ones(2)
+    assert _finite(Completed.square(Gram(Phi[:3]), *side))
+    for k in (2, 3, 5):
+        wrong = [np.array(part, dtype=float if i > 1 else int) for i, part in enumerate(side)]
+        wrong[k].flat[1] = np.nan if k == 2 else np.inf
+        assert not _finite(Completed.square(Gram(Phi[:3]), *wrong))

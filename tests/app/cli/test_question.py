@@ -7,7 +7,7 @@ import pytest
 
 from absentia import Views, io
 from absentia.app.cli._question import Question, Reading, asked, bytes_of, read_problem
-from absentia.app.cli._source import Source
+from absentia.app.cli._source import Features
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_only_what_was_given_is_said_again():
     assert asked_for.words() == [
         *("--methods", "average", "mkl", "--repeats", "2", "--rates", "0.1", "0.3", "--all-repeats")
     ]
-    assert Reading(Source(id="p"), ("cosine",), ("a",)).words() == [
+    assert Reading(Features(id="p"), ("cosine",), ("a",)).words() == [
         "--id",
         "p",
         "--kernel",
@@ -70,3 +70,9 @@ def test_memory_is_read_as_people_write_it():
     assert bytes_of(None) is None
     assert bytes_of("4G") == 4 << 30
     assert bytes_of("512 MB") == 512 << 20
+
+
+def test_how_kernels_are_made_is_said_again():
+    assert Reading().words() == []
+    words = Reading(Features(approx="rff", factors=9)).words()
+    assert words == ["--approx", "rff", "--factors", "9"]

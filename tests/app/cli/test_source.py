@@ -6,6 +6,7 @@ import pytest
 
 from absentia import AbsenceWarning, KernelViews, Views
 from absentia.app.cli._source import (
+    Features,
     Source,
     count_sentences,
     find_labels,
@@ -106,3 +107,12 @@ def test_classes_that_differ_in_writing_only_are_pointed_at(tmp_path):
     opened_here = Source().open(tmp_path)
     with pytest.warns(AbsenceWarning, match="the classes 'Tumor' and 'tumor' differ in writing only"):
         find_labels(tmp_path, Source(), opened_here, "labels.csv:y")
+
+
+def test_how_much_of_kernels_is_made_can_be_said():
+    makes = view_kernels(opened(), [], [], Features(approx="none", factors=7))
+    assert (makes.approx, makes.n_landmarks) == (None, 7)
+    usual = view_kernels(opened(), [], [], Features())
+    assert usual.get_params() == view_kernels(opened(), [], []).get_params()
+    with pytest.raises(ValueError, match="--factors"):
+        view_kernels(opened(), [], [], Features(factors=0))

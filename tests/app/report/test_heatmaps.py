@@ -5,9 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from absentia.app.report import CompletionStory, render
+from absentia.app.report import CompletionStory, _heatmaps, render
 from absentia.app.report._colour import ABSENT, LEVELS, NEUTRAL
-from absentia.app.report._heatmaps import block_means, choose_block, diffuse, value_range
+from absentia.app.report._heatmaps import block_means, choose_block, diffuse, heat_maps, value_range
 from absentia.app.report._order import sample_order
 from absentia.core import Gram
 from absentia.data import KernelViews, Presence
@@ -151,3 +151,24 @@ def test_kernels_given_as_factors_are_drawn_without_being_formed(rng):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.8 * n * n * 8
+
+
+def test_of_many_samples_some_are_drawn_evenly(monkeypatch):
+    n, drawn = 60, 30
+    labels = np.repeat([0, 1, 2], n // 3)
+    kernel = 1.0 + labels[:, None] + labels
+    samples = Presence(np.arange(n), ("a",), np.arange(n)[:, None] % 3 > 0)
+    before = KernelViews.within(samples, {"a": kernel[np.ix_(*[samples.observed[:, 0]] * 2)]})
+    story = CompletionStory("t", "s", before, {"m": before.completed({"a": kernel})}, labels=labels)
+    whole = heat_maps(story)
+    monkeypatch.setattr(_heatmaps, "DRAWN", drawn)
+    some = heat_maps(story)
+    assert (whole.side, some.side) == (n, drawn)
+    assert "30 of the 60 samples" in some.block
+    assert "60 samples" not in whole.block
+    assert some.views[0].presence == whole.views[0].presence
+    assert some.views[0].bars == whole.views[0].bars
+    image = np.asarray(decode(some.views[0].panels[1].image).convert("RGB")).astype(int)
+    blocks = image.reshape(3, 10, 3, 10, 3)
+    assert (blocks == blocks[:, :1, :, :1]).all()  # the order of classes is kept
+    assert len({tuple(x) for x in blocks[:, 0, :, 0].reshape(9, 3)}) == 5

@@ -107,3 +107,11 @@ def test_names_of_the_user_are_text():
     assert not re.search(r"<script>alert", text)
     heads = [attrs["data-v"] for tag, attrs in page.tags if tag == "th" and "data-v" in attrs]
     assert "x" * 90 in heads
+
+
+def test_on_how_many_samples_methods_were_judged_is_said():
+    quality = make_quality(method_0=0.2, mean=0.4)
+    assert quality.sentence == ""
+    drawn = dataclasses.replace(quality, drawn=(50_000, 3000))
+    assert drawn.sentence in render(story_with(drawn))
+    assert "judged on" not in render(story_with(quality))

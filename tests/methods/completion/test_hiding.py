@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
 from absentia import CVKT, MKC, MKMC, EMFill, KernelViews, KNNFill, MeanFill, SVTFill
+from absentia.methods.completion import _hiding
 from absentia.methods.completion._hiding import Trial, hidden_rows, relative_error
 from conftest import random_kernels, random_problem
 
@@ -129,3 +130,39 @@ def test_searches_of_scikit_learn_find_a_parameter_by_score():
     search = GridSearchCV(CVKT(), {"ridge": [1e-3, 1e4]}, cv=KFold(3)).fit(kv)
     assert search.best_params_ == {"ridge": 1e-3}
     assert (search.cv_results_["mean_test_score"] < 0).all()
+
+
+def test_of_many_samples_the_same_are_drawn_in_any_order(rng):
+    kv = random_problem(40, 3, 0.3)
+    trial = Trial.of(kv, 0, most=25)
+    assert len(trial.whole) == len(trial.part) == 25
+    assert trial.n_hidden
+    order = rng.permutation(40)
+    again = Trial.of(kv[np.ix_(order, order)], 0, most=25)
+    assert set(again.whole.ids) == set(trial.whole.ids)
+    place = [again.whole.ids.tolist().index(i) for i in trial.whole.ids]
+    np.testing.assert_array_equal(again.part.observed[place], trial.part.observed)
+    assert len(Trial.of(kv, 0, most=40).whole) == 40
+
+
+@pytest.mark.parametrize(
+    "filler", [MeanFill("blocks"), CVKT(rounds=1), CVKT(rounds=1, keep_observed=False)]
+)
+def test_errors_are_the_same_at_once_in_parts_and_by_factors(rng, monkeypatch, filler):
+    Phi = rng.standard_normal((60, 4))
+    ids = np.arange(60)
+    kv = KernelViews.from_factors(
+        {"a": (ids[:50], Phi[:50]), "b": (ids[10:], Phi[10:] @ rng.standard_normal((4, 3)))}
+    )
+    trial = Trial.of(kv, 0)
+    done = filler.fit_transform(trial.part)
+    at_once = trial.errors(done)
+    monkeypatch.setattr(_hiding, "AT_ONCE", 100)
+    found = []
+    plain = _hiding._by_factors
+    monkeypatch.setattr(_hiding, "_by_factors", lambda *a: found.append(plain(*a)) or found[-1])
+    assert trial.errors(done) == pytest.approx(at_once, rel=1e-10)
+    keeps = getattr(filler, "keep_observed", None) is not False
+    assert any(one is not None for one in found) == keeps
+    monkeypatch.setattr(_hiding, "_by_factors", lambda *a: None)
+    assert trial.errors(done) == pytest.approx(at_once, rel=1e-10)

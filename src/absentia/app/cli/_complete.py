@@ -7,7 +7,7 @@ from absentia.app._checks import check_threads
 from absentia.app._terminal import out
 from absentia.app.cli import _complete_kernels, _complete_matrix
 from absentia.app.cli._flags import List, method_table, with_flags
-from absentia.app.cli._source import DATA, Kernels, Logs, Source, Threads
+from absentia.app.cli._source import DATA, Features, Kernels, Logs, Threads
 
 # isort: split
 from cyclopts import Parameter
@@ -49,7 +49,7 @@ def complete(
     *,
     output: Annotated[Path | None, OUTPUT] = None,
     method: Annotated[str, Parameter(help="How to complete; see --list.")] = "cvkt",
-    source: Source = Source(),  # noqa: B008 - it is frozen
+    source: Features = Features(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
     log: Logs = (),
     repair: Annotated[Literal["clip", "shift"] | None, REPAIR] = None,

@@ -22,7 +22,17 @@ from absentia.app.cli._words import (
     say,
     say_where,
 )
-from absentia.core import Iterative, Progress, Status, at_most, warn
+from absentia.core import (
+    Iterative,
+    Operator,
+    Progress,
+    Status,
+    at_most,
+    available_memory,
+    has_factors,
+    in_bytes,
+    warn,
+)
 from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.methods.catalogue import Entry, offered
 from absentia.methods.completion import Completer
@@ -31,6 +41,7 @@ if TYPE_CHECKING:
     from absentia.app.report import CompletionStory
 
 ROWS = 256  # of a kernel are looked at together
+COPIES = 3  # of whole kernels that a method makes, at least
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,9 @@ def run(call: Call) -> None:
     for note in opened.notes:
         say(printable(note))
     with at_most(call.threads, len(opened.data)), warnings_kept() as remarks:
+        check_room(call.entry, opened.data)
         kernels = as_kernels(opened, call)
+        del opened
         completed = run_completer(completer, kernels, call.entry.name)
         check_finite(call, completed)
         _write(call, completer, kernels, completed)
@@ -91,7 +104,7 @@ def refuse_matrix(file: Path, method: str) -> None:
 
 def as_kernels(opened: files.Opened, call: Call) -> KernelViews:
     """Kernels, computed from features if these came."""
-    makes, data = view_kernels(opened, call.kernels, call.logs), opened.data
+    makes, data = view_kernels(opened, call.kernels, call.logs, call.source), opened.data
     if isinstance(data, Views):
         for sentence in count_sentences(data, makes):
             warn(sentence, AbsenceWarning)
@@ -107,15 +120,39 @@ def as_kernels(opened: files.Opened, call: Call) -> KernelViews:
 
 
 def check_finite(call: Call, completed: KernelViews) -> None:
-    """Refuse to write kernels with values that are none; some rows at a time."""
-    everyone = np.arange(len(completed))
+    """Refuse to write kernels with values that are none."""
     for name in completed.names:
-        parts = np.array_split(everyone, max(1, len(everyone) // ROWS))
-        if not all(np.isfinite(completed.operator(name).block(rows, everyone)).all() for rows in parts):
+        if not _finite(completed.operator(name)):
             raise ValueError(
                 f"{call.file}: view {name!r}, completed with {call.entry.name}, has values that are not "
                 "finite; scale the kernels (to a mean diagonal of 1, for example), or choose another method"
             )
+
+
+def _finite(operator: Operator) -> bool:
+    """Whether all values are numbers; some rows at a time, and of factors by a product, which shows it."""
+    if has_factors(operator):
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(operator @ np.ones((operator.shape[0], 1))).all())
+    everyone = np.arange(operator.shape[0])
+    parts = np.array_split(everyone, max(1, len(everyone) // ROWS))
+    return all(bool(np.isfinite(operator.block(rows, everyone)).all()) for rows in parts)
+
+
+def check_room(entry: Entry, kernels: Views | KernelViews) -> None:
+    """Refuse, before it begins, a method that forms whole kernels where there is no memory for them."""
+    if entry.most is None:
+        return
+    need, free = COPIES * 8.0 * kernels.n_views * float(len(kernels)) ** 2, available_memory()
+    if need > free:
+        works = ", ".join(one.name for one in offered("completer").values() if one.most is None)
+        raise ValueError(
+            f"{entry.name} forms whole kernels: {len(kernels)} samples in {kernels.n_views} view(s) "
+            f"take about {in_bytes(need)} with what is made of them, and {in_bytes(free)} are free; use a "
+            f"--method that works with factors ({works}), or fewer samples (it is for at most {entry.most} "
+            "or so); if the memory is there after all, set the environment variable ABSENTIA_MEMORY to how "
+            "much, as in ABSENTIA_MEMORY=64G"
+        )
 
 
 def _write(call: Call, completer: Completer, kernels: KernelViews, completed: KernelViews) -> None:
@@ -159,6 +196,8 @@ def completion_story(
     if quality:
         with step_bar("judging", len(offered("completer"))) as tick:
             judged = experiment.beside_others(method, completer, kernels, tick)
+        if judged.sentence:
+            say(judged.sentence)
     return CompletionStory(
         title=f"{call.file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "

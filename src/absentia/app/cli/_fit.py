@@ -29,9 +29,9 @@ from absentia.app.cli._read import read_in_words
 from absentia.app.cli._source import (
     DATA,
     LABELS,
+    Features,
     Kernels,
     Logs,
-    Source,
     Threads,
     check_kernel_names,
     kernels_in_words,
@@ -72,7 +72,7 @@ def fit(
     output: Annotated[Path | None, OUTPUT] = None,
     method: Annotated[str, METHOD] = USUAL,
     C: Annotated[str, PRICE] = "cv",
-    source: Source = Source(),  # noqa: B008 - it is frozen
+    source: Features = Features(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
     log: Logs = (),
     probability: Annotated[bool, Parameter(help="Also learn to give the chances of the classes.")] = True,

@@ -14,7 +14,7 @@ from absentia.app._terminal import Whole, warnings_kept
 from cyclopts import Parameter
 
 from absentia.app._comparing import designed
-from absentia.app.cli._source import Kernels, Logs, Source, check_kernel_names, view_kernels
+from absentia.app.cli._source import Features, Kernels, Logs, check_kernel_names, view_kernels
 from absentia.experiment.comparison import Study, labelled, problem_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Question:
 class Reading:
     """How the data are read, and kernels made of them."""
 
-    source: Source = Source()  # noqa: RUF009 - it is frozen
+    source: Features = Features()  # noqa: RUF009 - it is frozen
     kernel: Kernels = ()
     log: Logs = ()
 
@@ -83,6 +83,8 @@ class Reading:
         """The flags that were given, as they are typed."""
         one = self.source
         texts = {"--id": one.id, "--layer": one.layer, "--use-rep": one.use_rep}
+        texts["--approx"] = None if one.approx == Features.approx else one.approx
+        texts["--factors"] = None if one.factors == Features.factors else str(one.factors)
         lists = {"--views": one.views, "--kernel": self.kernel, "--log": self.log}
         given = [word for flag, value in texts.items() if value is not None for word in (flag, value)]
         return given + [word for flag, values in lists.items() if values for word in (flag, *values)]
@@ -117,7 +119,7 @@ def read_problem(path: Path, labels: str | None, reading: Reading) -> tuple[Prob
     """What is compared on, and what is to be said of it."""
     opened = reading.source.open(path)
     if labels is None and opened.labels is None:
-        kernels = view_kernels(opened, reading.kernel, reading.log)
+        kernels = view_kernels(opened, reading.kernel, reading.log, reading.source)
         return problem_of(opened.data, kernel=kernels), opened.notes
     from absentia.app.cli._training import read_training
 

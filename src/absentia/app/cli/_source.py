@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from absentia.app._terminal import MaybeWhole
+from absentia.app._checks import check_whole
+from absentia.app._terminal import MaybeWhole, Whole
 
 # isort: split
 from cyclopts import Group, Parameter
@@ -74,6 +75,31 @@ class Source:
         return files.open_data(path, **self.options())
 
 
+APPROX = Parameter(
+    name="--approx",
+    group=READING,
+    help="Kernels of features whole (none) or by factors (nystrom; rff for rbf), linear in the samples; "
+    "auto: whole up to 5000 samples, if there is memory.",
+)
+FACTORS = Parameter(
+    name="--factors", group=READING, help="How many factors; more come nearer to the whole kernel."
+)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Features(Source):
+    """The same, where kernels are made of features: whole, or by factors."""
+
+    approx: Annotated[Literal["auto", "nystrom", "rff", "none"], APPROX] = "auto"
+    factors: Annotated[Whole, FACTORS] = 200
+
+    def sizing(self) -> dict[str, Any]:
+        """As :class:`absentia.ViewKernels` takes it."""
+        check_whole("--factors", self.factors)
+        return {"approx": None if self.approx == "none" else self.approx, "n_landmarks": self.factors}
+
+
 def containers(file: Path) -> tuple[str, ...]:
     """Endings of containers that results can go back into, if the data came from one."""
     ending = file.suffix.lower()
@@ -97,7 +123,9 @@ def check_kernel_names(kernels: Sequence[str]) -> None:
         check_name("kernel", word.rpartition("=")[2], KERNELS)
 
 
-def view_kernels(opened: Opened, kernels: Sequence[str], logs: Sequence[str]) -> ViewKernels:
+def view_kernels(
+    opened: Opened, kernels: Sequence[str], logs: Sequence[str], source: Source | None = None
+) -> ViewKernels:
     """How kernels are to be made: as the call says, else as the manifest says, else rbf."""
     from absentia.kernels import ViewKernels
 
@@ -113,7 +141,9 @@ def view_kernels(opened: Opened, kernels: Sequence[str], logs: Sequence[str]) ->
             by_view.setdefault(_known(opened, view, "--kernel"), {})["kernel"] = kernel
     for view in logs:
         by_view.setdefault(_known(opened, view, "--log"), {})["log"] = True
-    return ViewKernels(common, per_view={view: said for view, said in by_view.items() if said} or None)
+    exceptions = {view: said for view, said in by_view.items() if said}
+    sizing = source.sizing() if isinstance(source, Features) else {}
+    return ViewKernels(common, per_view=exceptions or None, **sizing)
 
 
 def _known(opened: Opened, view: str, flag: str) -> str:

@@ -84,7 +84,7 @@ def read_training(
     called = f"{path}: labels {labels or 'of the manifest'!r}"
     kind = _expected(found, kinds, called)
     data = found.without(opened.data)
-    makes = view_kernels(opened, kernels, logs)
+    makes = view_kernels(opened, kernels, logs, source)
     if isinstance(data, KernelViews) and (kernels or logs):
         raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
     kept, dropped = (

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from absentia.data import KernelViews
 WHOLE = 320  # up to so many samples, one pixel each
 MAX_SIDE = 260  # beyond, equal blocks of samples on at most so many pixels
 MIN_SIDE = 96
+DRAWN = 2600  # samples of which maps are averages at most: ten for a pixel
 CRISP = 200  # smaller maps are enlarged by the browser, with sharp edges
 BYTES_FOR_MAPS = 4_000_000
 BYTES_PER_PIXEL = 1.05  # of an incompressible map of 64 levels, in base64
@@ -78,21 +79,45 @@ class Maps:
 
 
 def heat_maps(story: CompletionStory) -> Maps:
-    order = sample_order(story)
+    """Maps of all samples, or, of many, of every so-manieth in the order that they are drawn in."""
+    order, everybody = sample_order(story), story.observed
+    index, left_out = order.index, ""
+    if story.n_samples > DRAWN:
+        left_out = _drawn_sentence(story.n_samples)
+        chosen = order.index[np.linspace(0, story.n_samples - 1, DRAWN).astype(int)]
+        story, index = _only(story, np.sort(chosen)), np.argsort(np.argsort(chosen))
     block = choose_block(story)
-    groups = [order.index[i : i + block] for i in range(0, story.n_samples, block)]
+    groups = [index[i : i + block] for i in range(0, story.n_samples, block)]
     return Maps(
-        views=[_view(story, v, groups) for v in range(story.n_views)],
+        views=[_view(story, v, groups, everybody[:, v]) for v in range(story.n_views)],
         methods=list(story.after),
         tabs=_has_tabs(story),
         side=len(groups),
         crisp=len(groups) < CRISP,
         roomy=story.truth is None and (_has_tabs(story) or len(story.after) < 2),
-        block=_block_sentence(block),
+        block=left_out + _block_sentence(block),
         order=order.sentence,
         truth=story.truth is not None,
         ticks=class_ticks(order),
     )
+
+
+def _only(story: CompletionStory, samples: Array) -> CompletionStory:
+    """The kernels of some samples, as far as maps need them."""
+    own = np.ix_(samples, samples)
+    return replace(
+        story,
+        before=story.before[own],
+        after={name: K[own] for name, K in story.after.items()},
+        truth=None if story.truth is None else story.truth[own],
+        labels=None if story.labels is None else np.asarray(story.labels)[samples],
+        unexplained=None,
+        quality=None,
+    )
+
+
+def _drawn_sentence(n: int) -> str:
+    return f"Drawn are {number(DRAWN)} of the {number(n)} samples, evenly spaced in this order. "
 
 
 def choose_block(story: CompletionStory) -> int:
@@ -201,7 +226,8 @@ def _mean(means: Array, groups: Sequence[Array]) -> float:
 # ---------------------------------------------------------------------------- one view
 
 
-def _view(story: CompletionStory, v: int, groups: Sequence[Array]) -> ViewMaps:
+def _view(story: CompletionStory, v: int, groups: Sequence[Array], everybody: Array) -> ViewMaps:
+    """Maps of a view; `everybody` says who has it, also of samples that are not drawn."""
     seen = story.observed[:, v]
     everyone = np.ones_like(seen)
 
@@ -223,7 +249,7 @@ def _view(story: CompletionStory, v: int, groups: Sequence[Array]) -> ViewMaps:
 
     scale = value_range([before, *after.values(), *([] if truth is None else [truth])])
     error_scale = value_range(list(errors.values()), from_zero=True)
-    present, n = int(seen.sum()), len(seen)
+    present, n = int(everybody.sum()), len(everybody)
     tabs = _has_tabs(story)
     return ViewMaps(
         name=story.names[v],

@@ -58,6 +58,7 @@ class QualitySection:
     modelled: Sequence[Sureness]
     left_out: Sequence[tuple[str, str]]
     few: int
+    drawn: str
 
 
 def quality_section(story: CompletionStory) -> QualitySection | None:
@@ -75,6 +76,7 @@ def quality_section(story: CompletionStory) -> QualitySection | None:
         [] if story.unexplained is None else list(_modelled(story, story.unexplained)),
         list(_left_out(found.left_out)),
         FEW,
+        found.sentence,
     )
 
 

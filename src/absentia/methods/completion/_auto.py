@@ -21,7 +21,7 @@ import numpy as np
 from absentia.core import RandomState, method
 from absentia.data import AbsenceWarning, KernelViews
 from absentia.methods.completion._fill import MeanFill
-from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._hiding import MOST, Trial
 from absentia.methods.completion._placement import Place, Placing
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkmc import MKMC
@@ -81,7 +81,7 @@ class AutoFill(Placing):
     _names: ClassVar[Sequence[str]] = ("mean", "cvkt", "mkmc")
 
     def _learn(self, X: KernelViews) -> None:
-        trial = Trial.of(X, self.random_state)
+        trial = Trial.of(X, self.random_state, most=MOST)
         self.errors_ = self._errors(trial) if trial.n_hidden else {}
         hidden = (trial.whole.observed & ~trial.part.observed).sum(axis=0)
         self.methods_ = {

@@ -75,7 +75,7 @@ from absentia.core import (
     method,
 )
 from absentia.data import KernelViews, ordering
-from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._hiding import MOST, Trial
 from absentia.methods.completion._placement import Place, Placing
 from absentia.methods.completion.cvkt._descent import Design, Transferred
 from absentia.methods.completion.cvkt._features import NARROWED, draw_landmarks, suitable_landmarks
@@ -207,13 +207,16 @@ class CVKT(Placing):
 
     def _by_hiding(self, X: KernelViews) -> tuple[int, float]:
         """Rounds and easing that best complete what is hidden; a path is learned once, round by round."""
-        trial, self.heldout_curve_ = Trial.of(X, self.random_state), {}
+        trial, self.heldout_curve_ = Trial.of(X, self.random_state, most=MOST), {}
         if not trial.n_hidden:
             return 1, 1.0
         # half as many landmarks, where there are some, tell as well how many rounds are good
         start, curves = Start.of(trial.part, self._landmarks(trial.part, NARROWED // 2)), {}
         stage = next(start.stages(self._settings()))
-        once, hidden = trial.error(self._completed(trial, stage)), X.observed & ~trial.part.observed
+        once, hidden = (
+            trial.error(self._completed(trial, stage)),
+            trial.whole.observed & ~trial.part.observed,
+        )
         for easing in EASINGS if self.ridge == "loo" else EASINGS[:1]:
             stages = enumerate(start.stages(self._settings(easing), stage.learned), start=1)
 
