@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from absentia import ViewKernels, datasets, missingness
+from absentia import KernelViews, ViewKernels, datasets, missingness
+from absentia.core import Gram, LowRankPlusDiagonal
+from absentia.data import MANY, kernel_profiles, some_of, suited_folds
 from absentia.data import _profiles as orders
 
 
@@ -68,3 +70,22 @@ def test_folds_hold_out_everybody_once_with_a_part_of_every_class(seed):
         for label in range(3):
             share = (y[order] == label).sum() / 5
             assert np.floor(share) <= (y[held] == label).sum() <= np.ceil(share)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_profiles_of_factors_are_those_of_whole_kernels(rng, own):
+    Phi = rng.standard_normal((30, 4))
+    operator = LowRankPlusDiagonal(Phi, rng.random(30)) if own else Gram(Phi)
+    thin = KernelViews.from_factors({"a": (np.arange(30), Phi)})
+    thin = KernelViews.within(thin, {"a": operator})
+    whole = KernelViews.within(thin, {"a": operator.to_dense()})
+    np.testing.assert_allclose(kernel_profiles(thin)[0], kernel_profiles(whole)[0], atol=2e-9)
+
+
+def test_many_samples_have_few_folds_and_some_of_each_class():
+    assert [suited_folds(n, 5) for n in (100, MANY, MANY + 1)] == [5, 5, 2]
+    y = np.repeat([0, 1, 2], [900, 99, 1])
+    some = some_of(y, 100)
+    assert (np.diff(some) > 0).all()
+    assert np.bincount(y[some]).tolist() == [90, 10, 1]
+    np.testing.assert_array_equal(some_of(y, 1000), np.arange(1000))

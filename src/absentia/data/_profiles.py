@@ -7,12 +7,12 @@ that do not depend on order (sums of a kernel's rows, say), rounded to nine digi
 order differ in the last ones.  Samples that agree in all of them stay as they came.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, RandomState, generator
+from absentia.core import Array, RandomState, factors_of, generator, has_factors, thin_gram
 from absentia.data._kernelviews import KernelViews
 from absentia.data._views import Views
 
@@ -25,7 +25,28 @@ MANY = 5000
 
 def kernel_profiles(X: KernelViews) -> list[Array]:
     """For every view and observed sample: its own kernel value, the sum of its row, its sum of squares."""
-    return [_profile(np.asarray(X.block(name))) for name in X.names]
+    return [
+        _thin_profile(*factors_of(X.operator(name)))
+        if has_factors(X.operator(name))
+        else _profile(np.asarray(X.block(name)))
+        for name in X.names
+    ]
+
+
+def _thin_profile(Phi: Array, own: Array | None) -> Array:
+    """The same of ``Phi Phi' + diag(own)``."""
+    if not len(Phi):
+        return np.zeros((0, 3))
+    own = np.zeros(len(Phi)) if own is None else own
+    length = np.einsum("ij,ij->i", Phi, Phi, dtype=np.float64)
+    total, S = thin_gram(Phi, np.ones((len(Phi), 1), Phi.dtype))[:, 0], thin_gram(Phi, Phi)
+    squares = np.concatenate([np.einsum("ij,ij->i", rows @ S, rows) for rows in _chunks(Phi)])
+    columns = [length + own, Phi @ total + own, squares + 2 * own * length + own**2]
+    return _digits(np.array(columns, dtype=np.float64).T, float((length + own).max()))
+
+
+def _chunks(Phi: Array, size: int = 8192) -> Iterator[Array]:
+    return (Phi[a : a + size].astype(np.float64) for a in range(0, len(Phi), size))
 
 
 def _profile(K: Array) -> Array:
