@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from absentia import AverageKernelSVC, ViewKernels, Views
+from absentia import AverageKernelSVC, LateFusion, ViewKernels, Views
 from absentia.core import Dense, Gram
 from absentia.kernels import _sizing
 from absentia.kernels._sizing import decided
@@ -71,3 +71,19 @@ def test_factors_do_without_the_features_of_training_samples(rng):
     part = makes.restricted(np.arange(5), np.ones((5, 1), dtype=bool))
     new = Views.from_dict({"a": X[:7]})
     np.testing.assert_allclose(part.transform(new).block("a"), makes.transform(new).block("a")[:, :5])
+
+
+def test_what_is_decided_for_all_samples_holds_for_parts_of_them(monkeypatch, rng):
+    monkeypatch.setattr(_sizing, "WHOLE", 50)
+    views = Views.from_dict({"a": rng.standard_normal((60, 2)), "b": rng.standard_normal((60, 2))})
+    with pytest.warns(UserWarning, match="60 samples"):
+        settled = ViewKernels(n_landmarks=9).settled(views)
+    assert (settled.approx, settled.n_landmarks) == ("nystrom", 9)
+    for same in (ViewKernels(approx=None), ViewKernels("precomputed")):
+        assert same.settled(views) is same
+    few = ViewKernels()
+    assert few.settled(views[:50]) is few
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        LateFusion().fit(views, rng.random(60) > 0.5)
+    assert sum("Nystrom" in str(one.message) for one in heard) == 1

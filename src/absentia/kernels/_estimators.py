@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, fields, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import (
@@ -129,6 +129,19 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
             kernels[name] = symmetrize(self._finish[name](*raw)[0])
         kernels |= {name: Gram(factors.Phi) for name, factors in self._maps.items()}
         return KernelViews.within(self._train, {name: kernels[name] for name in X.names})
+
+    def settled(self, X: Views) -> Any:
+        """The same, ``approx="auto"`` decided by these samples and said once, for fits to parts of them.
+
+        Parameters
+        ----------
+        X : Views
+            All samples.
+        """
+        if self.approx != "auto" or self.kernel == "precomputed":
+            return self
+        decision = decided(self.approx, X.observed, self.n_landmarks)
+        return self if decision is None else clone(self).set_params(approx=decision)
 
     def transform(self, X: Views | KernelViews) -> KernelViews:
         """Kernels of new samples against the training samples; what is absent stays absent.

@@ -20,7 +20,7 @@ from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.learning import Classifier
 from absentia.methods.prediction._assembled import Assembled
-from absentia.methods.prediction._prepared import for_views
+from absentia.methods.prediction._prepared import for_views, settled
 from absentia.methods.prediction._weighing import Weighing, log_losses, own_chances, weigh
 
 #: Names of the catalogue, of different families, that are tried on features and on kernels.
@@ -136,7 +136,7 @@ class Chooser(Assembled):
             raise ValueError(
                 f"Chooser: candidates must be 'auto', names or a dict, not {self.candidates!r}"
             )
-        kernel = for_views(self.kernel, X.names)
+        kernel = settled(for_views(self.kernel, X.names), X)
         return {name: self._made(name, kernel) for name in given}
 
     def _made(self, name: str, kernel: Any) -> Classifier:

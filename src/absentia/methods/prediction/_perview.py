@@ -8,7 +8,7 @@ from absentia.core import Array
 from absentia.data import KernelViews
 from absentia.methods.prediction._absent import AbsentClassifier
 from absentia.methods.prediction._assembled import Assembled
-from absentia.methods.prediction._prepared import check_per_view, narrowed
+from absentia.methods.prediction._prepared import check_per_view, narrowed, settled
 from absentia.methods.prediction._views import OneView, check_base, held_out, of_view
 
 
@@ -27,12 +27,13 @@ class PerView(Assembled):
 
     def _base(self, X: Any, name: str) -> Any:
         """The unfitted classifier of a view."""
-        base = AbsentClassifier(None, kernel=self.kernel) if self.estimator is None else self.estimator
+        base = AbsentClassifier(None, kernel=self._kernel) if self.estimator is None else self.estimator
         check_base(base, X)
         return narrowed(base, [name])
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         check_per_view(getattr(self.estimator, "kernel", None), X.names)
+        self._kernel = settled(self.kernel, X) if self.estimator is None else self.kernel
         super()._learn(X, y, weight)
 
     def _learn_views(self, X: Any, y: Array, weight: Array) -> None:

@@ -42,6 +42,15 @@ def for_views(kernel: Any, names: Sequence[str]) -> Any:
     return clone(kernel).set_params(per_view=own or None)
 
 
+def settled(kernel: Any, X: Views | KernelViews) -> Any:
+    """The same kernel, whether it is to be given by factors decided by all samples at once."""
+    if isinstance(X, KernelViews) or not isinstance(kernel, str | ViewKernels) or kernel == "precomputed":
+        return kernel
+    made = kernel if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+    found = made.settled(X)
+    return kernel if found is made else found
+
+
 def narrowed(estimator: Any, names: Sequence[str]) -> Any:
     """The same unfitted estimator, its kernel, if it has one, that for the views `names`."""
     kernel = getattr(estimator, "kernel", None)
