@@ -291,6 +291,13 @@ CATALOGUE: tuple[Entry, ...] = (
         "baseline: absent samples are the average sample, one machine on the average kernel",
     ),
     _assembled(
+        "zero-svm",
+        "prediction:AbsentClassifier",
+        "baseline: absent views count as zero, samples of unit length, one machine; many samples",
+        fixed={"completer": None, "combine": "average"},
+        without=("norm",),
+    ),
+    _assembled(
         "fusion",
         "prediction:LateFusion",
         "one machine per view on the samples that have it, chances averaged",

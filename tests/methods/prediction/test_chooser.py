@@ -14,6 +14,7 @@ from absentia import (
     ViewKernels,
     Views,
 )
+from absentia.methods.prediction import _chooser as chooser
 from absentia.testing._tools import digits
 
 BASE = AbsentClassifier(None, C=1.0)
@@ -140,3 +141,18 @@ def test_the_default_library_is_fitted_saved_and_read(tmp_path):
     back = absentia.load(absentia.save(fitted, tmp_path / "c.absentia"))
     np.testing.assert_array_equal(back.predict_proba(views[80:]), fitted.predict_proba(views[80:]))
     assert fitted.score(views[80:], y[80:] % 3) > 0.7
+
+
+def test_of_many_samples_quick_candidates_are_tried_on_some(monkeypatch, rng):
+    monkeypatch.setattr(chooser, "MANY", 100)
+    monkeypatch.setattr(chooser, "TRIED", 60)
+    X = rng.standard_normal((140, 3))
+    views, y = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]}), X[:, 0] > 0
+    fitted = Chooser().fit(views, y)
+    assert set(fitted.candidates_) == set(chooser.LIBRARY["many"])
+    assert set(Chooser().fit(views[:100], y[:100]).candidates_) == set(chooser.LIBRARY["features"])
+    whole = chooser._Trial({"one": None}, views, y.astype(int), np.ones(140), 2, None)
+    seen = whole.on_some()
+    assert len(seen.y) == 60
+    assert np.bincount(seen.y).tolist() == pytest.approx(np.bincount(y) * 60 / 140, abs=1)
+    assert fitted.score(views, y) > 0.9

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from absentia.core import Array, Callback, Progress, RandomState, Range, method, warn, watch
-from absentia.data import MANY, KernelViews, folds, shown, some_of
+from absentia.data import MANY, KernelViews, folds, shown, some_of, suited_folds
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.learning import Classifier
@@ -27,9 +27,9 @@ from absentia.methods.prediction._weighing import Weighing, log_losses, own_chan
 LIBRARY = {
     "features": ("cvkt-svm", "cvkt-linear", "fusion", "forest"),
     "kernels": ("cvkt-svm", "cvkt-mkl", "fusion"),
-    "many": ("mean-svm", "fusion"),  # linear in the samples, and quick
+    "many": ("zero-svm", "fusion"),  # linear in the samples, and quick
 }
-TRIED = 1500  # samples that candidates are tried on, where there are many
+TRIED = 10_000  # samples that candidates are tried on, where there are many
 FOLDS = 5
 FEWEST = 3  # samples of a class: the rest of a split must be split again
 EARLY = 2  # folds after which a candidate may be dropped
@@ -49,7 +49,7 @@ class Chooser(Assembled):
         Names of ``absentia fit --list`` that give chances, or classifiers of absentia by name.
         ``"auto"``: completed kernels, curved and linear, one machine per view, and a forest on all
         features; of kernels, those that take kernels.  Of more than 5000 samples: a machine on
-        kernels with absent samples at the mean, and one per view, tried on 1500 of them.
+        kernels with absent views read as zero, and one per view, tried on 10,000 of them at most.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name; ``"precomputed"`` says that kernels will come.
     balance : float from 0 to 1, default 0.5
@@ -175,7 +175,8 @@ class _Trial:
         self.chances = {name: np.zeros((len(y), n_classes)) for name in library}
         self.seen = np.zeros(len(y), dtype=bool)
         self.dropped: dict[str, int] = {}
-        self.parts = folds(np.arange(len(y)), y, min(FOLDS, int(np.bincount(y).min())))
+        k = min(suited_folds(len(y), FOLDS), int(np.bincount(y).min()))
+        self.parts = folds(np.arange(len(y)), y, k)
 
     def on_some(self) -> "_Trial":
         """The same on some of the samples, if these are many."""
