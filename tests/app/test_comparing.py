@@ -3,14 +3,15 @@
 import gc
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 
 import absentia
-from absentia import ViewKernels
+from absentia import ViewKernels, Views
 from absentia.app import _comparing as comparing
-from absentia.app._comparing import designed, findings_table, jobs_of
+from absentia.app._comparing import designed, findings_table, held_bytes, jobs_of
 from absentia.experiment.comparison import problem_of
 from comparing import made_views, targets
 from findings import make_findings
@@ -292,12 +293,6 @@ def test_columns_of_the_table_do_not_hang_on_who_is_first():
         assert columns.index("difference") < columns.index("p (McNemar)") < columns.index("CPU seconds")
 
 
-def test_jobs():
-    assert jobs_of(3) == 3
-    assert jobs_of(None) >= 1
-    assert jobs_of(-1) >= 1
-
-
 def test_verbose_tells_what_is_done_and_the_callback_hears_too(monkeypatch):
     said, heard = [], []
     monkeypatch.setattr("absentia.app._trials.EVERY", 0.0)
@@ -307,3 +302,15 @@ def test_verbose_tells_what_is_done_and_the_callback_hears_too(monkeypatch):
     found = absentia.compare(views, y, **quick, verbose=True, callback=heard.append)
     assert len(heard) == found.findings.wanted
     assert said[0].startswith(f"1 of {len(heard)} done")
+
+
+def test_processes_are_as_many_as_cores_and_memory_allow(monkeypatch, rng):
+    views = Views.from_dict({"a": rng.standard_normal((100, 5)), "b": rng.standard_normal((100, 2))})
+    assert held_bytes(views) == 700 * 8
+    assert held_bytes(ViewKernels().fit_transform(views)) == 2 * 100 * 100 * 8
+    monkeypatch.setenv("ABSENTIA_MEMORY", "600M")
+    assert jobs_of(None, views) == 1
+    assert jobs_of(3, views) == 3
+    assert jobs_of(-1, views) >= 1
+    monkeypatch.setenv("ABSENTIA_MEMORY", "64G")
+    assert jobs_of(None, views) == joblib.cpu_count()

@@ -12,6 +12,11 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import scipy.sparse
+
+from absentia.core import available_memory
+from absentia.data import KernelViews, Views
 from absentia.experiment.comparison import Design, Study, chosen_methods, open_study, problem_of, thinned
 from absentia.experiment.engine import Pool
 
@@ -21,6 +26,8 @@ if TYPE_CHECKING:
     from absentia.experiment import findings
     from absentia.experiment.comparison import Problem
 
+
+COPIES, SPARE = 5, 2**29  # of the data, and bytes beside them, that a process may take
 
 #: Columns of the table, and what they are of a difference to the simplest.
 DIFFERENCE = {
@@ -212,7 +219,7 @@ def compare(
     problem = problem_of(data, y, kernel)
     design = designed(problem, methods, thin, seed=_whole("random_state", random_state), **asked, **limits)
     found = _kept_in(folder, problem, design)
-    _run(found.study, Pool(jobs_of(n_jobs)), callback or (lambda record: None), verbose)
+    _run(found.study, Pool(jobs_of(n_jobs, problem.data)), callback or (lambda record: None), verbose)
     return found
 
 
@@ -262,8 +269,18 @@ def _whole(name: str, value: Any) -> int:
     return int(value)
 
 
-def jobs_of(n_jobs: int | None) -> int:
-    """How many processes: one for each core, or as joblib understands the number."""
+def jobs_of(n_jobs: int | None, data: Views | KernelViews) -> int:
+    """How many processes: as many as were asked for, or as there are cores and memory for their copies."""
     from joblib import cpu_count, effective_n_jobs
 
-    return int(cpu_count() if n_jobs is None else effective_n_jobs(n_jobs))
+    if n_jobs is not None:
+        return int(effective_n_jobs(n_jobs))
+    return max(1, min(int(cpu_count()), available_memory() // (SPARE + COPIES * held_bytes(data))))
+
+
+def held_bytes(data: Views | KernelViews) -> int:
+    """Bytes of the values that the views hold, about."""
+    if isinstance(data, KernelViews):
+        return sum(8 * int(np.prod(data.operator(name).shape)) for name in data.names)
+    blocks = [data.block(name) for name in data.names]
+    return sum(block.data.nbytes if scipy.sparse.issparse(block) else block.nbytes for block in blocks)

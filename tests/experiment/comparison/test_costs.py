@@ -130,3 +130,15 @@ def test_baselines_are_not_dropped_lightly(monkeypatch):
     found = thinned(problem, design)
     assert "forest" in found.methods
     assert "stacking" in found.left_out
+
+
+def test_what_works_on_factors_is_linear_in_many_samples_and_the_rest_is_not():
+    def growth(method):
+        few, many = (expected_seconds(method, "classes", Size(n, 4, 0, 1)) for n in (10_000, 80_000))
+        return many / few
+
+    assert growth("average") == pytest.approx(8, rel=0.05)
+    assert growth("knn-svm") == pytest.approx(64, rel=0.05)
+    small = Size(_costs.MANY, 4, 0, 1)
+    assert Law(0.1).seconds(small, thin=True) == Law(0.1).seconds(small)
+    assert Law(0.1).seconds(small._replace(n=_costs.MANY + 1), thin=True) < Law(0.1).seconds(small)

@@ -35,7 +35,7 @@ PAGE, TABLE = "report.html", "table.csv"
 FOLDER = Parameter(
     name=["--output", "-o"], help="Folder for records, table and page; the same command goes on in it."
 )
-JOBS = Parameter(name=["--jobs", "-j"], help="Processes; by default one for each core.")
+JOBS = Parameter(name=["--jobs", "-j"], help="Processes; by default one for each core, if memory allows.")
 DASK = Parameter(help="Address of a Dask scheduler whose workers see the same folder.")
 RETRY = Parameter(name="--retry", negative="", help="Run again what failed before.")
 DRY = Parameter(
@@ -79,12 +79,12 @@ def compare(
     for note in notes:
         say(printable(note))
     if dry_run:
-        return _say_how_much(study, jobs_of(jobs), retry)
+        return _say_how_much(study, jobs_of(jobs, study.problem.data), retry)
     endings.ledger.keeps(lambda: kept_words(study))
     study.save()
     if plan_only:
         return _say_what_to_run(study)
-    run_trials(study, Pool(jobs_of(jobs), dask, apart=True), retry)
+    run_trials(study, Pool(jobs_of(jobs, study.problem.data), dask, apart=True), retry)
     return finish(study, json)
 
 

@@ -63,7 +63,7 @@ def demo(
     study.save()
     views, y = hidden_digits(n_samples, absent, seed)
     files.write(output / DATA, views, digit=y)
-    run_trials(study, Pool(jobs_of(None), apart=True), retry=False)
+    run_trials(study, Pool(jobs_of(None, study.problem.data), apart=True), retry=False)
     finish(study)
     say("more, on the same views and on tables:")
     data = output / DATA

@@ -39,7 +39,7 @@ def work(
     number, count = parse_shard(shard)
     study = open_study(folder)
     own = shard_of(study.trials, number, count)
-    run_trials(study, Pool(jobs_of(jobs), dask, apart=True), retry, own)
+    run_trials(study, Pool(jobs_of(jobs, study.problem.data), dask, apart=True), retry, own)
     left = len(study.outstanding().todo)
     if left:
         say(f"{left} of {len(study.trials)} trials are left to other shards")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from absentia.data import MANY
 from absentia.experiment._findings import Task
 from absentia.experiment.comparison._design import Design, n_folds
 from absentia.experiment.comparison._problem import Problem
@@ -55,9 +56,13 @@ class Law(NamedTuple):
     binned: bool = False
     own: float = 0.0
 
-    def seconds(self, size: Size) -> float:
+    def seconds(self, size: Size, thin: bool = False) -> float:
+        """Of a fit to data of this size; `thin`: from factors, if samples are many."""
         n = size.n / 300
-        kernels = self.each * n**self.power * size.machines**self.many * (size.views / 4) ** self.views
+        growth = n**self.power
+        if thin and size.n > MANY:
+            growth = THIN * (MANY / 300) ** self.power * size.n / MANY
+        kernels = self.each * growth * size.machines**self.many * (size.views / 4) ** self.views
         wide = self.wide * (0.15 + 0.85 * size.bins / 255 if self.binned else 1.0)
         features = wide * size.features / 1000 * size.machines * n**0.5
         return self.base + self.own * size.machines + kernels + features
@@ -121,11 +126,17 @@ LAWS: Mapping[Task, Mapping[str, Law]] = {
     },
 }
 OTHERWISE = Law(1.0)
+#: Methods that take time linear in the samples where these are many, and kernels therefore factors.
+LINEAR = {
+    *("average", "mean-svm", "fusion", "stacking", "auto", "cvkt", "mkmc-pca", "mkmc-fa", "mean", "zero"),
+    *("mkl", "amkl-convex", "amkl-iterative", "amkl-penalized", "cvkt-svm", "cvkt-linear", "cvkt-mkl"),
+}
+THIN = 0.25  # of the time that as many samples as are just not many take with whole kernels
 
 
 def expected_seconds(method: str, task: Task, size: Size) -> float:
     """CPU seconds of a fit, about."""
-    return LAWS[task].get(method, OTHERWISE).seconds(size)
+    return LAWS[task].get(method, OTHERWISE).seconds(size, thin=method in LINEAR)
 
 
 def thinned(problem: Problem, design: Design, share: float = SHARE) -> Design:
