@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from absentia.core import Array, Callback, Progress, RandomState, Range, method, warn, watch
-from absentia.data import MANY, KernelViews, folds, shown, some_of, suited_folds
+from absentia.data import MANY, KernelViews, folds, shown, some_of
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.learning import Classifier
@@ -29,7 +29,7 @@ LIBRARY = {
     "kernels": ("cvkt-svm", "cvkt-mkl", "fusion"),
     "many": ("zero-svm", "fusion"),  # linear in the samples, and quick
 }
-TRIED = 10_000  # samples that candidates are tried on, where there are many
+TRIED = 4000  # samples that candidates are tried on, where there are many
 FOLDS = 5
 FEWEST = 3  # samples of a class: the rest of a split must be split again
 EARLY = 2  # folds after which a candidate may be dropped
@@ -49,7 +49,8 @@ class Chooser(Assembled):
         Names of ``absentia fit --list`` that give chances, or classifiers of absentia by name.
         ``"auto"``: completed kernels, curved and linear, one machine per view, and a forest on all
         features; of kernels, those that take kernels.  Of more than 5000 samples: a machine on
-        kernels with absent views read as zero, and one per view, tried on 10,000 of them at most.
+        kernels with absent views read as zero, and one per view, tried on 4000 of them and
+        averaged: what is best of 4000 need not be of all.
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name; ``"precomputed"`` says that kernels will come.
     balance : float from 0 to 1, default 0.5
@@ -106,11 +107,11 @@ class Chooser(Assembled):
         self._frequent = (np.bincount(y, weight) / weight.sum())[self._turned]
         kept, seen = trial.kept(), trial.seen
         own = own_chances(np.array([trial.chances[name][seen] for name in kept]), trial.y[seen])
-        self.weighing_ = weigh(own, trial.y[seen], trial.weight[seen])
+        self.weighing_ = weigh(own, trial.y[seen], trial.weight[seen], free=trial is whole)
         used = {n: float(w) for n, w in zip(kept, self.weighing_.weights, strict=True) if w > 0}
         self.weights_by_candidate_ = used
         self.candidates_ = trial.table(used)
-        self.sentence_ = _sentence(self.candidates_, self.weighing_, used)
+        self.sentence_ = _sentence(self.candidates_, self.weighing_, used, trial.some)
         self.estimators_ = {name: whole.fit(name) for name in used}
 
     def _check_counts(self, y: Array) -> None:
@@ -175,8 +176,8 @@ class _Trial:
         self.chances = {name: np.zeros((len(y), n_classes)) for name in library}
         self.seen = np.zeros(len(y), dtype=bool)
         self.dropped: dict[str, int] = {}
-        k = min(suited_folds(len(y), FOLDS), int(np.bincount(y).min()))
-        self.parts = folds(np.arange(len(y)), y, k)
+        self.some = False  # whether these are some of more samples, of which the best may be another
+        self.parts = folds(np.arange(len(y)), y, min(FOLDS, int(np.bincount(y).min())))
 
     def on_some(self) -> "_Trial":
         """The same on some of the samples, if these are many."""
@@ -184,9 +185,10 @@ class _Trial:
         if len(some) == len(self.y):
             return self
         n_classes = next(iter(self.chances.values())).shape[1]
-        return _Trial(
-            self.library, self.part(some, some), self.y[some], self.weight[some], n_classes, self.step
-        )
+        part = self.part(some, some), self.y[some], self.weight[some]
+        trial = _Trial(self.library, *part, n_classes, self.step)
+        trial.some, trial.parts = True, folds(np.arange(len(some)), trial.y, 2)
+        return trial
 
     def run(self) -> None:
         steps, total = 0, len(self.library) * len(self.parts)
@@ -198,7 +200,7 @@ class _Trial:
                 steps += 1
                 stop = bool(self.step(Progress(steps, 0.0, 0.0, total))) or stop
             self.seen[b] = True
-            if number >= EARLY:
+            if number >= EARLY and not self.some:
                 self.drop(number)
             if stop:
                 return
@@ -244,11 +246,15 @@ class _Trial:
         }
 
 
-def _sentence(table: dict[str, dict[str, Any]], weighing: Weighing, used: dict[str, float]) -> str:
+def _sentence(
+    table: dict[str, dict[str, Any]], weighing: Weighing, used: dict[str, float], some: bool
+) -> str:
     best = min(table, key=lambda name: table[name]["loss"])
     many = len(used) > 1
     if weighing.way == "best" or not many:
         return f"{next(iter(used))} alone, which did better on held-out samples than an average of several"
+    if some:
+        return f"the average of {', '.join(used)}; of {TRIED} samples, {best} was the best alone"
     how = "with equal weights" if weighing.way == "mean" else "with learned weights"
     more = "; learned weights were no better" if weighing.way == "mean" else ""
     return f"the average of {', '.join(used)}, {how}{more}; the best alone was {best}"

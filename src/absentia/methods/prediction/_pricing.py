@@ -12,17 +12,17 @@ import numpy as np
 from sklearn.base import clone
 
 from absentia.core import Array, least
-from absentia.data import MANY, KernelViews, folds, some_of
+from absentia.data import KernelViews, folds, some_of
 from absentia.methods.learning import SigmoidChances
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FOLDS = 5
-ENOUGH = 1500  # samples, where there are many
+ENOUGH, MORE = 1500, 2000  # samples, where there are more than that
 
 
 def enough(y: Array) -> Array:
-    """Positions of the samples that C is chosen on: all, unless they are many."""
-    return some_of(y, ENOUGH if len(y) > MANY else len(y))
+    """Positions of the samples that C is chosen on: all, unless there are far more than enough."""
+    return some_of(y, ENOUGH if len(y) > MORE else len(y))
 
 
 def best_price(machine: Any, K: KernelViews, y: Array, weight: Array) -> float:

@@ -70,8 +70,11 @@ class Weighing(NamedTuple):
     as_good: bool  # whether nothing was clearly better than the plain mean
 
 
-def weigh(own: Array, y: Array, weight: Array, penalty: float = PENALTY) -> Weighing:
-    """The plain mean unless learned weights, or the best candidate alone, are clearly better."""
+def weigh(own: Array, y: Array, weight: Array, penalty: float = PENALTY, free: bool = True) -> Weighing:
+    """The plain mean unless learned weights, or the best candidate alone, are clearly better.
+
+    It is the plain mean in any case if the choice is not `free`.
+    """
     m = len(own)
     equal = np.full(m, 1 / m)
     held = {way: np.zeros(own.shape[1]) for way in ("mean", "weights", "best")}
@@ -81,7 +84,7 @@ def weigh(own: Array, y: Array, weight: Array, penalty: float = PENALTY) -> Weig
             held[way][b] = loss(own[:, b], w)
     losses = {way: float(np.average(one, weights=weight)) for way, one in held.items()}
     found, as_good = "mean", True
-    for way in ("weights", "best"):
+    for way in ("weights", "best") if free else ():
         gain = held["mean"] - held[way]
         error = float(np.std(gain)) / np.sqrt(len(gain))
         if losses[way] < losses[found] and np.average(gain, weights=weight) > CLEARLY * error:
