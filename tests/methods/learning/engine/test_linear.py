@@ -120,6 +120,7 @@ def test_the_same_call_has_the_same_answer_and_samples_that_do_not_count_have_no
 def test_newtons_method_is_called_in_where_passes_would_be_many(monkeypatch):
     stack, _, y = thin()
     box = Box.classification(y, np.full(80, 200.0))
+    monkeypatch.setattr(module, "PATIENCE", 50)
     helped = fit_linear(stack, ETA, box, tol=1e-3)
     assert helped.gap <= 1e-3 * helped.primal
     assert helped.n_steps < 100

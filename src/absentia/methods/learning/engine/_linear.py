@@ -45,8 +45,9 @@ BLOCK = 64  # neighbours visited together
 REST = 5  # passes that a coefficient at its bound is left alone for, at most
 SOFT = 0.01  # s, relative to the kernel's mean diagonal
 PASSES = 5  # between one look at the gap and the next
-MOST_PASSES = 1000
-PATIENCE = 150  # more passes to come than this are too many: Newton's method is called in
+MOST_PASSES = 3000
+LOOKS = 10  # at the gap, that tell how fast it falls
+PATIENCE = 500  # more passes to come than this are too many: Newton's method is called in
 MOST_FACTORS = 4000  # unless there are more factors than that
 
 
@@ -76,26 +77,29 @@ def fit_linear(
     z = box.feasible(start) if start is not None else np.zeros(stack.n)
     problem = Posed(stack, eta, box, ridge)
     best = problem.judged(z)
-    descent, gaps = _Descent(problem, best), [best.gap]
+    descent, seen = _Descent(problem, best), [(0, best.gap)]
     width = sum(Phi.shape[1] for Phi in stack.factors)
     # a step of Newton's method costs as much as so many passes
-    patience = PATIENCE + 5 * width**2 / stack.n if width <= MOST_FACTORS else np.inf
+    patience = PATIENCE + 15 * width**2 / stack.n if width <= MOST_FACTORS else np.inf
     while best.gap > tol * abs(best.primal) and descent.passes < max_passes:
-        if _passes_left(gaps, tol * abs(best.primal)) > patience:
+        left = _passes_left(seen, tol * abs(best.primal))
+        if left > patience:
             return fit_smoothed(problem, best, tol)._replace(n_steps=descent.passes)
-        descent.go(PASSES)
+        passes = min(max(PASSES, int(left / 8)), 8 * PASSES)
+        descent.go(min(passes, max_passes - descent.passes))
         looked = problem.judged(box.feasible(descent.z))
         best = min(best, looked, key=lambda one: one.gap)
-        gaps.append(best.gap)
+        seen.append((descent.passes, best.gap))
     return best._replace(n_steps=descent.passes)
 
 
-def _passes_left(gaps: list[float], wanted: float) -> float:
-    """How many more passes it may take to a gap of `wanted`, by the last four looks at it."""
-    if len(gaps) < 5:
+def _passes_left(seen: list[tuple[int, float]], wanted: float) -> float:
+    """How many more passes it may take to a gap of `wanted`, by the last looks at it (passes, gap)."""
+    if len(seen) < 5:
         return 0.0
-    fall = np.log(gaps[-5] / gaps[-1]) / (4 * PASSES)
-    return float(np.log(gaps[-1] / wanted) / fall) if fall > 0 else np.inf
+    (before, wide), (now, gap) = seen[-min(len(seen), LOOKS)], seen[-1]
+    fall = np.log(wide / gap) / (now - before)
+    return float(np.log(gap / wanted) / fall) if fall > 0 else np.inf
 
 
 class _Descent:
