@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import AbsenceWarning, KernelViews, io
+from absentia import AbsenceWarning, KernelViews, ViewKernels, Views, io
+from absentia.app.cli import _training
 from absentia.app.cli._source import Source
 from absentia.app.cli._training import read_training
 
@@ -100,3 +101,15 @@ def test_numbers_are_learned_from_where_they_are_wanted(folder):
     whole.assign(same=3.5).to_csv(folder / "labels.csv")
     with pytest.raises(ValueError, match=r"labels 'labels.csv:same': all 20 numbers are 3.5"):
         read_training(folder, Source(), "labels.csv:same", kinds=("numbers",))
+
+
+def test_of_very_many_samples_some_are_judged_on_and_that_is_said(monkeypatch):
+    views = Views.from_dict({"a": np.arange(80.0).reshape(40, 2)})
+    training = _training.Training(views, np.repeat(["x", "y"], [30, 10]), ViewKernels(), 40, {})
+    assert training.judged is training
+    monkeypatch.setattr(_training, "JUDGED", 20)
+    some = _training.Training(views, training.y, ViewKernels(), 40, {}).judged
+    assert len(some.data) == len(some.y) == 20
+    assert np.unique(some.y, return_counts=True)[1].tolist() == [15, 5]
+    np.testing.assert_array_equal(some.data.block("a")[:, 0] / 2 >= 30, some.y == "y")
+    assert some.notes == ("judged on 20 of the 40 samples: with all to learn from, it may do better",)

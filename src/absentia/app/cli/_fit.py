@@ -107,8 +107,9 @@ def fit(
             return fit_numbers(order, None, flags, C, (training, remarks))
         with at_most(threads, len(training.y)):
             model, judged = _learn(method, plan, training, validate=page is not None)
+    seen = training.judged
     model = replace(model, about=_about(method, data, training, judged))
-    told = (data, labels, entry, plan, model, training)
+    told = (data, labels, entry, plan, model, seen)
     _write(output, page, model, classification_story(*told, judged, remarks) if judged else None)
     if json:
         return say_json(_as_json(method, model, training, judged, output, page))
@@ -157,7 +158,8 @@ def _learn(method: str, plan: Plan, training: Training, validate: bool) -> tuple
     plan = replace(plan, kernel=training.kernels)
     with step_bar(method, plan.steps(training.y, validate)) as tick:
         model = experiment.learn(training.data, training.y, plan, tick)
-        judged = experiment.cross_validate(training.data, training.y, plan, tick) if validate else None
+        seen = training.judged
+        judged = experiment.cross_validate(seen.data, seen.y, plan, tick) if validate else None
     return model, judged
 
 
@@ -187,7 +189,7 @@ def _about(method: str, data: Path, training: Training, judged: Validation | Non
         "written by": f"absentia {absentia.__version__}",
     }
     if judged is not None:
-        about["cross-validated accuracy"] = float((judged.predicted == training.y).mean())
+        about["cross-validated accuracy"] = float((judged.predicted == training.judged.y).mean())
     return about
 
 
@@ -203,7 +205,7 @@ def _say_how_it_went(
     if hasattr(classifier, "status_"):
         gap = f", duality gap {classifier.gap_:.1e}" if hasattr(classifier, "gap_") else ""
         parts.append(classifier.status_ + gap)
-    for note in training.notes:
+    for note in training.judged.notes if judged is not None else training.notes:
         say(printable(note))
     say("; ".join(parts))
     if hasattr(classifier, "candidates_"):
@@ -212,7 +214,7 @@ def _say_how_it_went(
     if hasattr(classifier, "weights_"):
         out.print(weight_table(model))
     if judged is not None:
-        out.print(accuracy_table(method, training.y, judged))
+        out.print(accuracy_table(method, training.judged.y, judged))
 
 
 def _as_json(
@@ -242,7 +244,8 @@ def _as_json(
     }
     if judged is not None:
         named = _predictions(method, judged).items()
-        found["cross-validated accuracy"] = {k: float((p == training.y).mean()) for k, p in named}
+        y = training.judged.y
+        found["cross-validated accuracy"] = {k: float((p == y).mean()) for k, p in named}
     return found
 
 
@@ -325,6 +328,7 @@ def classification_story(
             "method": f"{entry.name}: {entry.when}",
             **_prices(plan, model, judged),
             "folds": f"{judged.n_folds}, stratified by class, seed 0",
+            "judged on": f"{len(training.y)} samples",
             "parameters": parameters_in_words(classifier.get_params()),
             "made with": made_with(),
         },

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,7 +22,7 @@ from absentia.app.cli._source import (
 )
 from absentia.app.cli._words import empty_sentences, indefinite_sentences
 from absentia.core import Array, warn
-from absentia.data import AbsenceWarning, KernelViews, Views, shown
+from absentia.data import AbsenceWarning, KernelViews, Views, shown, some_of
 
 if TYPE_CHECKING:
     from absentia.files import Labels
@@ -46,6 +47,7 @@ LACKED = {
     "survival": ("a time or an event", "a time"),
     "multilabel": ("any label", "a label"),
 }
+JUDGED = 20_000  # samples that a method is judged on at most
 Learned = Literal["classes", "numbers", "survival", "multilabel"]
 
 
@@ -61,6 +63,18 @@ class Training:
     notes: tuple[str, ...] = ()
     kind: Learned = "classes"
     columns: tuple[str, ...] = ()
+
+    @cached_property
+    def judged(self) -> Training:
+        """The samples that a method is judged on: all, or :data:`JUDGED` of them if there are more."""
+        some = some_of(self.y, JUDGED)
+        if len(some) == len(self.y):
+            return self
+        part = self.data[some] if isinstance(self.data, Views) else self.data[np.ix_(some, some)]
+        note = (
+            f"judged on {len(some)} of the {len(self.y)} samples: with all to learn from, it may do better"
+        )
+        return replace(self, data=part, y=self.y[some], notes=(*self.notes, note))
 
 
 def read_training(
