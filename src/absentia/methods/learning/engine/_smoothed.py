@@ -102,7 +102,7 @@ def fit_smoothed(problem: Posed, start: Machine, tol: float) -> Machine:
 
 def _newton(problem: Posed, v: Array, b: float, J: Array) -> tuple[Array, float, Array]:
     """The least smoothed primal from `v` and `b`, and the coefficients there."""
-    _stack, box = problem.stack, problem.box
+    box = problem.box
     scores = _scores(problem, v)
     z = problem.coefficients(box.t - scores - b, J)
     for _ in range(STEPS):
