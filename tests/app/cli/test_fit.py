@@ -471,3 +471,21 @@ def test_by_default_several_methods_are_tried_and_used_together(folder, tmp_path
     )
     rows = table(tmp_path / "p.csv")
     assert [row["predicted"] for row in rows] == model.predict(io.read(folder / "new.npz")).tolist()
+
+
+def test_a_page_of_very_many_samples_says_what_was_learned_from_and_what_was_judged_on(
+    tmp_path, monkeypatch
+):
+    from absentia.app.cli import _training
+
+    monkeypatch.setattr(_training, "JUDGED", 30)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    np.savez(tmp_path / "d.npz", view_a=X[:, :2], view_b=X[:, 2:], y=np.where(X[:, 0] > 0, "u", "v"))
+    done = run("fit", tmp_path / "d.npz", "--labels", "y", "-o", tmp_path / "m.npz", "--method", "average")
+    assert done.returncode == 0, done.stderr
+    assert "judged on 30 of the 60 samples" in done.stdout.replace("\n", " ")
+    page = (tmp_path / "m.html").read_text()
+    assert "judged on 30 of the 60 samples" in page
+    assert "samples learned from, of 60" in page
+    assert ">60<" in page.split("samples learned from")[0][-120:]

@@ -110,6 +110,7 @@ def test_of_very_many_samples_some_are_judged_on_and_that_is_said(monkeypatch):
     monkeypatch.setattr(_training, "JUDGED", 20)
     some = _training.Training(views, training.y, ViewKernels(), 40, {}).judged
     assert len(some.data) == len(some.y) == 20
+    assert some.n_learned == 40
     assert np.unique(some.y, return_counts=True)[1].tolist() == [15, 5]
     np.testing.assert_array_equal(some.data.block("a")[:, 0] / 2 >= 30, some.y == "y")
     assert some.notes == ("judged on 20 of the 40 samples: with all to learn from, it may do better",)

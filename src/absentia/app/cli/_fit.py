@@ -320,8 +320,9 @@ def classification_story(
         tried=candidate_rows(classifier),
         used=getattr(classifier, "sentence_", ""),
         n_all=training.n_all,
+        n_learned=training.n_learned,
         dropped=training.dropped,
-        warnings=list(dict.fromkeys(remarks)),
+        warnings=list(dict.fromkeys([*remarks, *(training.notes[-1:] if training.n_learned else ())])),
         facts={
             "file": str(data),
             "labels": labels or "as the manifest says",

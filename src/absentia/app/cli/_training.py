@@ -63,6 +63,7 @@ class Training:
     notes: tuple[str, ...] = ()
     kind: Learned = "classes"
     columns: tuple[str, ...] = ()
+    n_learned: int = 0  # where these are some of the samples that were learned from
 
     @cached_property
     def judged(self) -> Training:
@@ -74,7 +75,8 @@ class Training:
         note = (
             f"judged on {len(some)} of the {len(self.y)} samples: with all to learn from, it may do better"
         )
-        return replace(self, data=part, y=self.y[some], notes=(*self.notes, note))
+        learned = len(self.y)
+        return replace(self, data=part, y=self.y[some], notes=(*self.notes, note), n_learned=learned)
 
 
 def read_training(

@@ -45,6 +45,8 @@ class ClassificationStory:
         Out-of-fold chances of the method.
     n_all : int
         Samples that came, used or not.
+    n_learned : int
+        Samples that the model was learned from, if it was judged on some of them only.
     dropped : mapping of str to int
         How many were not learned from, and why ("without a label").
     warnings, facts
@@ -83,6 +85,7 @@ class ClassificationStory:
     weights: Array | None = None
     chances: Array | None = None
     n_all: int = 0
+    n_learned: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -176,7 +179,7 @@ def _numbers(story: ClassificationStory) -> list[Number]:
     return [
         Number(percent(right[story.method], n), f"right in cross-validation with {story.method}"),
         *others,
-        Number(number(n), f"samples learned from, of {number(max(story.n_all, n))}"),
+        Number(number(max(story.n_learned, n)), f"samples learned from, of {number(max(story.n_all, n))}"),
         Number(number(len(story.classes)), f"classes, seen in {plural(story.n_views, 'view')}"),
     ]
 
