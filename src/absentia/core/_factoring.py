@@ -56,7 +56,8 @@ def _is_square_gram(operator: Operator) -> bool:
 def _of_completed(K: Completed) -> Factors:
     """Filled samples lie along axes ``Phi' C``, which ``G = Phi Phi' C`` tells, and beyond them.
 
-    What `E` has more than these axes is of the filled samples alone.
+    What `E` has more than these axes is of the filled samples alone.  Good to some 1e-8 of the largest
+    value where factors are nearly dependent.
     """
     assert isinstance(K.Q, Gram)
     side, Phi = K.rows, K.Q.left
