@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from absentia import CVKT, KernelViews, MeanFill, ZeroFill, io
 from absentia.core import Completed, Dense, Gram, factors_of
-from absentia.files import _factors
+from absentia.data import _kernel_checks
 from absentia.files._errors import FileError
 
 PHI = np.array([[1.0, 0.5], [0.2, 2.0], [np.nan, np.nan], [1.0, 1.0]])
@@ -30,7 +30,7 @@ def problem(n=40, seed=0, dtype=float):
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(_factors, "WHOLE", 3)
+    monkeypatch.setattr(_kernel_checks, "FEW", 3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -68,7 +68,7 @@ def test_few_samples_and_kernels_without_factors_are_written_whole(tmp_path, mon
     kernels = problem()
     with np.load(io.write(tmp_path / "k.npz", kernels)) as held:
         assert "K" in held
-    monkeypatch.setattr(_factors, "WHOLE", 3)
+    monkeypatch.setattr(_kernel_checks, "FEW", 3)
     dense = KernelViews.within(kernels, {n: Dense(kernels.block(n)) for n in kernels.names})
     with np.load(io.write(tmp_path / "d.npz", dense)) as held:
         assert "K" in held

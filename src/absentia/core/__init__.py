@@ -45,7 +45,7 @@ from absentia.core._linalg import (
     whitener,
 )
 from absentia.core._loop import Callback, Progress, Solution, Status, Stop, iterate
-from absentia.core._memory import available_memory, parse_bytes
+from absentia.core._memory import available_memory, demand_memory, parse_bytes
 from absentia.core._method import Iterative, Method, method
 from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
 from absentia.core._parameters import NonNegative, Parameter, Positive, Range, Share, Whole, parameters_of

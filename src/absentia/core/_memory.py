@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from absentia.core._describing import in_bytes
+
 MEMORY = "ABSENTIA_MEMORY"
 
 
@@ -37,6 +39,17 @@ def available_memory() -> int:
     if given := os.environ.get(MEMORY):
         return parse_bytes(given, f"the environment variable {MEMORY}")
     return max(0, min([*_machine_memory(), *_container_memory(), *_own_limit()], default=4 << 30))
+
+
+def demand_memory(need: float, what: str, advice: str) -> None:
+    """Raise, before anything is made, if `what` takes more bytes than there are, with `advice`."""
+    free = available_memory()
+    if need > free:
+        raise ValueError(
+            f"{what} take about {in_bytes(need)} with what is made of them, and {in_bytes(free)} are free: "
+            f"{advice}; if the memory is there after all, set the environment variable {MEMORY} to how "
+            f"much, as in {MEMORY}=64G"
+        )
 
 
 def _machine_memory() -> Iterator[int]:

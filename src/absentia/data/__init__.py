@@ -7,7 +7,7 @@ from absentia.data._fusing import fused
 from absentia.data._gaps import AbsenceWarning, shown, strangers, warn_of_strangers
 from absentia.data._ids import as_ids, check_unique, repeated
 from absentia.data._joined import column_scales, joined
-from absentia.data._kernel_checks import check_kernel
+from absentia.data._kernel_checks import by_factors, check_kernel
 from absentia.data._kernelviews import KernelViews, check_kernels
 from absentia.data._kinds import columns_in_words, looks_like_counts, numeric
 from absentia.data._mudata import is_anndata, is_mudata, obsp_blocks, quiet

@@ -4,8 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, Chunked, ChunkedGram, Gram, Operator
+from absentia.core import Array, Chunked, ChunkedGram, Gram, Operator, has_factors
 from absentia.data._gaps import shown
+
+#: Kernels of so few samples are used and written whole, even if they are held as factors.
+FEW = 2000
+
+
+def by_factors(X: Any) -> bool:
+    """Whether square kernels are best left as factors: all have some, and samples are more than a few."""
+    return len(X) > FEW and all(has_factors(X.operator(name)) for name in X.names)
 
 
 def check_kernel(name: str, operator: Operator, ids: Array) -> None:

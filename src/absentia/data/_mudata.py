@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, factors_of, has_factors
+from absentia.core import Array, factors_of
 from absentia.data._gaps import shown
 from absentia.data._ids import repeated
+from absentia.data._kernel_checks import by_factors
 from absentia.data._tables import Part, is_frame, named_part
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 Source = str | Mapping[str, str] | None
 PREFIX = "absentia"
-WHOLE = 2000  # samples up to which kernels are put there whole, even if they are held as factors
 
 
 def is_mudata(data: Any) -> bool:
@@ -245,12 +245,8 @@ def _kernels(data: Any, own: list[str], target: Any) -> Iterator[tuple[str, Arra
 
 
 def _thin(data: Any) -> bool:
-    """Whether kernels are of many samples, and all held as factors: these are put there, not kernels."""
-    return (
-        hasattr(data, "demand_square")
-        and len(data) > WHOLE
-        and all(has_factors(data.operator(name)) for name in data.names)
-    )
+    """Whether these are kernels that are best left as factors: these are put there, not kernels."""
+    return hasattr(data, "demand_square") and by_factors(data)
 
 
 def _factors(data: Any, own: list[str], target: Any) -> dict[str, tuple[Array, Array | None]]:

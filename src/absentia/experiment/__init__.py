@@ -20,4 +20,5 @@ from absentia.experiment._validation import (
     cross_validate,
     learn,
     price,
+    spaced,
 )

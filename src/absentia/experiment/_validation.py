@@ -187,9 +187,8 @@ def _told(classifier: Any, tick: Tick) -> Iterator[None]:
 
 def best_C(estimator: Any, name: str, X: Views | KernelViews, y: Array, tick: Tick) -> float:
     """The C of :data:`GRID` with the most samples right when held out; the least of equals."""
-    if len(y) > MANY:  # some are enough to choose by
-        some = sample_order(_profiles(X), X.observed, y)
-        some = np.sort(some[some_of(y[some], MANY // 2)])
+    if len(y) > MANY:
+        some = spaced(X, y, MANY // 2)  # enough to choose by
         X, y = _part(X, some, some), y[some]
     parts = folds(sample_order(_profiles(X), X.observed, y), y, min(INNER_FOLDS, _fewest(y)))
     right = []
@@ -203,6 +202,12 @@ def best_C(estimator: Any, name: str, X: Views | KernelViews, y: Array, tick: Ti
         right.append(count)
         tick()
     return GRID[int(np.argmax(right))]
+
+
+def spaced(X: Views | KernelViews, y: Array, most: int) -> Array:
+    """Positions of at most about `most` samples, evenly spaced in an order that the data decide."""
+    order = sample_order(_profiles(X), X.observed, y)
+    return np.sort(order[some_of(y[order], most)])
 
 
 def _profiles(X: Views | KernelViews) -> Any:

@@ -9,13 +9,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from absentia.core import Array, Completed, Gram, Operator, factors_of, has_factors
+from absentia.core import Array, Completed, Gram, Operator, factors_of
 from absentia.data import KernelViews, Presence, as_ids, check_names, check_observed, check_unique, shown
 from absentia.files._archive import Pieces
 
 PHI, OWN = "phi_", "own_"
-#: Kernels of more samples are written as factors, if they have them; of fewer, whole.
-WHOLE = 2000
 
 
 def is_factors(key: str) -> bool:
@@ -110,11 +108,6 @@ def _check_rows(key: str, fine: Array, ids: Array, what: str) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- to files
-
-
-def worth_factors(data: KernelViews) -> bool:
-    """Whether kernels are to be written as factors: there are many samples, and all kernels have them."""
-    return len(data) > WHOLE and all(has_factors(data.operator(name)) for name in data.names)
 
 
 def factor_arrays(data: KernelViews, piece: int) -> dict[str, Array | Pieces]:

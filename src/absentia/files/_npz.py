@@ -35,10 +35,10 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, check_unique, named
+from absentia.data import KernelViews, Views, by_factors, check_unique, named
 from absentia.files._archive import Pieces, archive, write_arrays
 from absentia.files._errors import PathLike, reading
-from absentia.files._factors import factor_arrays, from_factors, is_factors, named_factors, worth_factors
+from absentia.files._factors import factor_arrays, from_factors, is_factors, named_factors
 from absentia.files._options import Options
 
 MOST_VIEWS = 1_000
@@ -187,7 +187,7 @@ def _to_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
     common = {"mask": data.observed, "ids": _plain(data.ids), "names": np.array(data.names)}
     if isinstance(data, KernelViews):
         data.demand_square()
-        if worth_factors(data):
+        if by_factors(data):
             return {**factor_arrays(data, PIECE), **common}
         rows = (one for name in data.names for one in _pieces(data, name, 8 * len(data)))
         return {"K": Pieces(np.dtype(float), (data.n_views, *data.shape), rows), **common}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, AbsentMKLClassifier, AverageKernelSVC, KernelViews, MKLClassifier, MKLRegressor
-from absentia.methods.learning.engine import _factors
+from absentia.data import _kernel_checks
 from stacks import factors
 
 N = 150
@@ -27,7 +27,7 @@ MACHINES = {
 
 @pytest.fixture(autouse=True)
 def thin(monkeypatch):
-    monkeypatch.setattr(_factors, "DENSE", 20)
+    monkeypatch.setattr(_kernel_checks, "FEW", 20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -22,17 +22,7 @@ from absentia.app.cli._words import (
     say,
     say_where,
 )
-from absentia.core import (
-    Iterative,
-    Operator,
-    Progress,
-    Status,
-    at_most,
-    available_memory,
-    has_factors,
-    in_bytes,
-    warn,
-)
+from absentia.core import Iterative, Operator, Progress, Status, at_most, demand_memory, has_factors, warn
 from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.methods.catalogue import Entry, offered
 from absentia.methods.completion import Completer
@@ -143,16 +133,13 @@ def check_room(entry: Entry, kernels: Views | KernelViews) -> None:
     """Refuse, before it begins, a method that forms whole kernels where there is no memory for them."""
     if entry.most is None:
         return
-    need, free = COPIES * 8.0 * kernels.n_views * float(len(kernels)) ** 2, available_memory()
-    if need > free:
-        works = ", ".join(one.name for one in offered("completer").values() if one.most is None)
-        raise ValueError(
-            f"{entry.name} forms whole kernels: {len(kernels)} samples in {kernels.n_views} view(s) "
-            f"take about {in_bytes(need)} with what is made of them, and {in_bytes(free)} are free; use a "
-            f"--method that works with factors ({works}), or fewer samples (it is for at most {entry.most} "
-            "or so); if the memory is there after all, set the environment variable ABSENTIA_MEMORY to how "
-            "much, as in ABSENTIA_MEMORY=64G"
-        )
+    works = ", ".join(one.name for one in offered("completer").values() if one.most is None)
+    demand_memory(
+        COPIES * 8.0 * kernels.n_views * float(len(kernels)) ** 2,
+        f"{entry.name} forms whole kernels: those of {len(kernels)} samples in {kernels.n_views} view(s)",
+        f"use a --method that works with factors ({works}), or fewer samples (it is for at most "
+        f"{entry.most} or so)",
+    )
 
 
 def _write(call: Call, completer: Completer, kernels: KernelViews, completed: KernelViews) -> None:

@@ -22,7 +22,7 @@ from absentia.app.cli._source import (
 )
 from absentia.app.cli._words import empty_sentences, indefinite_sentences
 from absentia.core import Array, warn
-from absentia.data import AbsenceWarning, KernelViews, Views, shown, some_of
+from absentia.data import AbsenceWarning, KernelViews, Views, shown
 
 if TYPE_CHECKING:
     from absentia.files import Labels
@@ -68,9 +68,9 @@ class Training:
     @cached_property
     def judged(self) -> Training:
         """The samples that a method is judged on: all, or :data:`JUDGED` of them if there are more."""
-        some = some_of(self.y, JUDGED)
-        if len(some) == len(self.y):
+        if len(self.y) <= JUDGED:
             return self
+        some = experiment.spaced(self.data, self.y, JUDGED)
         part = self.data[some] if isinstance(self.data, Views) else self.data[np.ix_(some, some)]
         note = (
             f"judged on {len(some)} of the {len(self.y)} samples: with all to learn from, it may do better"

@@ -54,7 +54,7 @@ class Trial:
         Of more samples than `most` so many are drawn.
         """
         rng = generator(random_state)
-        X = X if most is None else some_of(X, most, rng)
+        X = X if most is None else drawn_from(X, most, rng)
         order = ordering(X)
         drawn = np.ix_(order.samples, order.views)
         keep = np.empty_like(X.observed)
@@ -87,7 +87,7 @@ class Trial:
         return along_path(path, lambda value: self.error(complete(value)), patience, hopeless)
 
 
-def some_of(X: KernelViews, most: int, random_state: RandomState = None) -> KernelViews:
+def drawn_from(X: KernelViews, most: int, random_state: RandomState = None) -> KernelViews:
     """At most so many samples, the same ones in whatever order they come; they stay in that order."""
     if len(X) <= most:
         return X

@@ -13,7 +13,7 @@ chances, which take many fits, may move by 1e-5.
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy as copy
+from copy import deepcopy
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeVar
@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Callback, Iterative, Solution, altered, usable_threads
-from absentia.data import KernelViews, own_order
+from absentia.data import KernelViews, by_factors, own_order
 from absentia.methods.learning._base import Classifier, Learner
 from absentia.methods.learning._labels import one_against_rest
 from absentia.methods.learning.engine import (
@@ -33,7 +33,6 @@ from absentia.methods.learning.engine import (
     Region,
     Stack,
     State,
-    factored,
     solve,
     without_dust,
 )
@@ -99,7 +98,7 @@ def learn(
     groups = [tuple(boxes)] if shared else [(box,) for box in boxes]
 
     def solved(group: tuple[Box, ...]) -> Solution[State]:
-        own = copy(region) if isinstance(training.stack, FactorStack) else region
+        own = deepcopy(region) if isinstance(training.stack, FactorStack) else region
         return solve(Problem(training.stack, group, own), tol=tol, callback=callback)
 
     found = side_by_side(solved, groups, training.stack if callback is None else None)
@@ -126,7 +125,7 @@ class KernelMachine(Iterative, Learner):
         self._views, order = own_order(X, y, weight)
         seen = X.select([X.names[v] for v in self._views])
         straight = np.array_equal(order, np.arange(len(X)))
-        kind = FactorStack if factored(seen) and not self._dense else KernelStack
+        kind = FactorStack if by_factors(seen) and not self._dense else KernelStack
         stack = kind.of(seen, None if straight else order)
         return Training(stack, seen.observed[order], (self.C * weight)[order], order)
 

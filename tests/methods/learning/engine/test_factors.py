@@ -5,7 +5,8 @@ import pytest
 
 from absentia import KernelViews
 from absentia.core import Gram, Scaled
-from absentia.methods.learning.engine import FactorStack, KernelStack, factored
+from absentia.data import _kernel_checks, by_factors
+from absentia.methods.learning.engine import FactorStack, KernelStack
 from absentia.methods.learning.engine import _factors as module
 from stacks import factors
 
@@ -87,14 +88,14 @@ def test_mapped_factors_stay_in_their_file(tmp_path):
 
 
 def test_who_is_learned_from_by_factors(monkeypatch):
-    monkeypatch.setattr(module, "DENSE", 20)
+    monkeypatch.setattr(_kernel_checks, "FEW", 20)
     _Phi, _, _ = factors(30)
     ids = np.arange(30)
     gram = KernelViews.from_factors({"a": (ids, np.eye(30)[:, :4]), "b": (ids, np.ones((30, 2)))})
-    assert factored(gram)
-    assert not factored(gram[np.ix_(ids[:20], ids[:20])])
+    assert by_factors(gram)
+    assert not by_factors(gram[np.ix_(ids[:20], ids[:20])])
     mixed = KernelViews.within(gram, {"a": gram.operator("a"), "b": np.eye(30)})
-    assert not factored(mixed)
+    assert not by_factors(mixed)
     scaled = KernelViews.within(gram, {"a": Scaled(Gram(np.eye(30)[:, :4]), 9.0), "b": gram.operator("b")})
-    assert factored(scaled)
+    assert by_factors(scaled)
     np.testing.assert_allclose(FactorStack.of(scaled).factors[0], 3 * np.eye(30)[:, :4])

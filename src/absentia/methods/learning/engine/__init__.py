@@ -1,6 +1,6 @@
 """The machine behind multiple kernel learning."""
 
-from absentia.methods.learning.engine._factors import FactorStack, factored
+from absentia.methods.learning.engine._factors import FactorStack
 from absentia.methods.learning.engine._norms import NormBall
 from absentia.methods.learning.engine._polytope import Polytope
 from absentia.methods.learning.engine._problem import DUST, GAP, Problem, Region, relative_gap, without_dust

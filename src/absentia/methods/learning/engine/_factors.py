@@ -12,19 +12,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from absentia.core import Array, factors_of, has_factors
+from absentia.core import Array, factors_of
 from absentia.data import KernelViews
 from absentia.methods.learning.engine._compiled import compiled
 from absentia.methods.learning.engine._sums import Alignments, FactorSum
 
-#: Up to so many samples a dense machine is as fast, and more exact.
-DENSE = 2000
 CHUNK = 4096
-
-
-def factored(kernels: KernelViews) -> bool:
-    """Whether kernels are to be learned from by their factors: all have some, and samples are many."""
-    return len(kernels) > DENSE and all(has_factors(kernels.operator(name)) for name in kernels.names)
 
 
 class FactorStack:
@@ -104,7 +97,7 @@ class FactorStack:
         """``u_p = Phi_p' z`` of every view."""
         z = z * self.scale
         return [
-            np.asarray(_gathered(Phi, own, z)) for Phi, own in zip(self.factors, self.index, strict=True)
+            np.asarray(gathered(Phi, own, z)) for Phi, own in zip(self.factors, self.index, strict=True)
         ]
 
     def weighted(self, eta: Array, ridge: float = 0.0) -> FactorSum:
@@ -125,7 +118,7 @@ class FactorStack:
         scores, scaled = np.zeros(self.n), z * self.scale
         for weight, Phi, own in zip(eta, self.factors, self.index, strict=True):
             if weight > 0:
-                _add_scores(scores, Phi, own, weight * _gathered(Phi, own, scaled))
+                _add_scores(scores, Phi, own, weight * gathered(Phi, own, scaled))
         return scores * self.scale + (self.own @ eta) * z
 
     def through(self, w: Array) -> Array:
@@ -201,7 +194,7 @@ def _squares(Phi):  # type: ignore[no-untyped-def]
 
 
 @compiled(fast=True)
-def _gathered(Phi, index, z):  # type: ignore[no-untyped-def]
+def gathered(Phi, index, z):  # type: ignore[no-untyped-def]
     """``Phi' z``; rows of zero coefficients are not read."""
     n, d = Phi.shape
     total = np.zeros(d)

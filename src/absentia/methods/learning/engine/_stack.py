@@ -10,6 +10,7 @@ import numpy as np
 from absentia.core import Array
 from absentia.data import KernelViews
 from absentia.methods.learning.engine._compiled import compiled
+from absentia.methods.learning.engine._factors import gathered
 from absentia.methods.learning.engine._sums import Alignments, DenseSum, Sum
 
 TILE = 64
@@ -84,7 +85,7 @@ class KernelStack:
         R = np.zeros((len(self), self.n))
         for row, block, index in zip(R, self.blocks, self.index, strict=True):
             if len(index):
-                _add_product(row, block, index, z)
+                row[index] += gathered(block, index, z)
         return R.T, R @ z
 
     def restricted(self, samples: Array) -> KernelStack:
@@ -162,18 +163,3 @@ def _mirror(A, tile):  # type: ignore[no-untyped-def]
             for i in range(a, min(a + tile, n)):
                 for j in range(b, min(b + tile, i)):
                     A[j, i] = A[i, j]
-
-
-@compiled(fast=True)
-def _add_product(out, block, index, z):  # type: ignore[no-untyped-def]
-    """``out += K z``; rows of zero coefficients are not read."""
-    n = len(index)
-    sums = np.zeros(n)
-    for i in range(n):
-        weight = z[index[i]]
-        if weight != 0.0:
-            row = block[i]
-            for j in range(n):
-                sums[j] += weight * row[j]
-    for i in range(n):
-        out[index[i]] += sums[i]
