@@ -238,9 +238,9 @@ def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool) -
     if not verbose:
         study.run(todo, pool, tell)
         return
-    from absentia.app._trials import watched
+    from absentia.app._trials import StudyWatch, watched
 
-    with watched(study, todo, pool.jobs) as watch:
+    with watched(StudyWatch(study, todo, pool.jobs)) as watch:
 
         def both(record: Any) -> None:
             watch.tell(record)

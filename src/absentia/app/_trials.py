@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from absentia.app._terminal import err, out
 
@@ -19,7 +19,7 @@ from rich.table import Table
 from absentia.experiment.comparison import expected, seconds_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from absentia.experiment.comparison import Study
     from absentia.experiment.engine import Record, Trial
@@ -28,23 +28,28 @@ EVERY = 15.0  # seconds between lines where there is no terminal
 
 
 class Watch:
-    """What there is to say of trials while they run."""
+    """What there is to say of trials while they run; `guesses` are seconds that methods take, about."""
 
-    def __init__(self, study: Study, todo: Sequence[Trial], jobs: int) -> None:
-        self.study, self.jobs, self.total = study, max(1, jobs), len(todo)
+    def __init__(
+        self, todo: Sequence[Trial], jobs: int, guesses: Mapping[str, float] | None = None
+    ) -> None:
+        self.jobs, self.total = max(1, jobs), len(todo)
         self.done = self.failed = 0
         self.running: dict[str, str] = {}
-        self.left = [str(trial.key["method"]) for trial in todo]
+        self.left = [self.named(trial.key) for trial in todo]
         self.spent: dict[str, list[float]] = {}
-        self.scores: dict[str, list[float]] = {}
-        self.metric = study.metric
-        self.guesses = {name: expected(name, study.problem) for name in set(self.left)}
+        self.guesses = guesses or {}
+
+    def named(self, key: Mapping[str, Any]) -> str:
+        """What a trial's method is called: times are told apart by it."""
+        given = ", ".join(f"{name}={value}" for name, value in key.get("parameters", {}).items())
+        return f"{key['method']}({given})"
 
     def begin(self, trial: Trial) -> None:
-        self.running[trial.hash] = str(trial.key["method"])
+        self.running[trial.hash] = self.named(trial.key)
 
     def tell(self, record: Record) -> None:
-        method = str(record.trial["method"])
+        method = self.named(record.trial)
         self.running.pop(record.hash, None)
         self.done += 1
         self.failed += not record.done
@@ -53,9 +58,6 @@ class Watch:
         seconds = record.cost.get("wall")
         if seconds is not None:  # of those that died nobody knows
             self.spent.setdefault(method, []).append(seconds)
-        value = record.result.get("scores", {}).get(self.metric.name) if record.done else None
-        if value is not None and record.trial["kind"] in ("predict", "complete"):
-            self.scores.setdefault(method, []).append(float(value))
 
     def seconds_left(self) -> float:
         """By what the same methods took, and by their laws before any did."""
@@ -69,12 +71,8 @@ class Watch:
         return sum(each[name] for name in self.left) / self.jobs
 
     def best(self) -> str:
-        means = {name: sum(x) / len(x) for name, x in self.scores.items()}
-        if not means:
-            return ""
-        pick = max if self.metric.higher else min
-        name = pick(means, key=lambda one: means[one])
-        return f"best so far {name} ({self.study.words(means[name])})"
+        """Which method is best so far, where that can be said."""
+        return ""
 
     def line(self) -> str:
         """All of it in one line."""
@@ -83,14 +81,40 @@ class Watch:
         parts += [f"running {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"] if names else []
         parts += [f"{self.failed} failed"] if self.failed else []
         parts += [f"about {seconds_words(self.seconds_left())} left"] if self.left else []
-        parts += [self.best()] if self.scores else []
+        parts += [best] if (best := self.best()) else []
         return " · ".join(parts)
 
 
+class StudyWatch(Watch):
+    """Of a comparison, whose methods can be ranked on the way."""
+
+    def __init__(self, study: Study, todo: Sequence[Trial], jobs: int) -> None:
+        names = {str(trial.key["method"]) for trial in todo}
+        super().__init__(todo, jobs, {name: expected(name, study.problem) for name in names})
+        self.study, self.metric = study, study.metric
+        self.scores: dict[str, list[float]] = {}
+
+    def named(self, key: Mapping[str, Any]) -> str:
+        return str(key["method"])
+
+    def tell(self, record: Record) -> None:
+        super().tell(record)
+        value = record.result.get("scores", {}).get(self.metric.name) if record.done else None
+        if value is not None and record.trial["kind"] in ("predict", "complete"):
+            self.scores.setdefault(str(record.trial["method"]), []).append(float(value))
+
+    def best(self) -> str:
+        means = {name: sum(x) / len(x) for name, x in self.scores.items()}
+        if not means:
+            return ""
+        pick = max if self.metric.higher else min
+        name = pick(means, key=lambda one: means[one])
+        return f"best so far {name} ({self.study.words(means[name])})"
+
+
 @contextmanager
-def watched(study: Study, todo: Sequence[Trial], jobs: int) -> Iterator[Watch]:
+def watched(watch: Watch) -> Iterator[Watch]:
     """Shows trials while they run: live on a terminal, elsewhere a line now and then."""
-    watch = Watch(study, todo, jobs)
     if out.quiet:
         yield watch
     elif err.is_terminal:

@@ -19,7 +19,7 @@ from rich.table import Table
 from absentia.app import _endings as endings
 from absentia.app._checks import check_folder, check_report, check_whole
 from absentia.app._comparing import Comparison, jobs_of
-from absentia.app._trials import watched
+from absentia.app._trials import StudyWatch, watched
 from absentia.app.cli._flags import List, method_groups
 from absentia.app.cli._inspect import JSON
 from absentia.app.cli._question import Question, Reading, asked
@@ -121,7 +121,7 @@ def run_trials(study: Study, pool: Pool, retry: bool, trials: Sequence[Trial] | 
     for path in study.records.damaged:
         if path.stem in own:
             say(printable(f"{path}: is no whole record and is made again"))
-    with watched(study, todo, pool.jobs) as watch:
+    with watched(StudyWatch(study, todo, pool.jobs)) as watch:
         study.run(todo, pool, watch.tell, watch.begin)
 
 

@@ -1,7 +1,8 @@
 """One self-contained HTML page about a completion (what was absent, what was filled in, how well), of
 kernels or of one matrix, a classification (which views count, how often it is right, beside which
 baselines), numbers (how much is explained, predicted against true), survival (how well risks are
-ordered, curves by predicted risk), or a comparison of many methods (which one to take, and how surely).
+ordered, curves by predicted risk), a comparison of many methods (which one to take, and how surely), or
+a table of a paper (our numbers beside the published ones).
 
 A page is a pure function of plain data (:class:`CompletionStory`, :class:`MatrixStory`,
 :class:`ClassificationStory`, :class:`NumbersStory`, :class:`SurvivalStory`, the findings of a comparison);
@@ -13,5 +14,6 @@ from absentia.app.report._comparison import render_comparison
 from absentia.app.report._matrix import MatrixStory, render_matrix
 from absentia.app.report._numbers import NumbersStory, render_numbers
 from absentia.app.report._page import render, require, save, write
+from absentia.app.report._reproduction import render_reproduction
 from absentia.app.report._story import CompletionStory
 from absentia.app.report._survival import SurvivalStory, render_survival

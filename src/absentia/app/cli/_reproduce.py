@@ -1,0 +1,167 @@
+"""``absentia reproduce``: a table or figure of a paper again, our number beside the published one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from absentia.app._terminal import MaybeWhole, out, printable
+from absentia.app.cli._words import say, say_where
+
+# isort: split
+from cyclopts import Parameter
+from rich.table import Table
+
+from absentia.app import _endings as endings
+from absentia.app._checks import check_folder, check_report, check_whole
+from absentia.app._trials import Watch, watched
+from absentia.experiment.engine import Pool
+from absentia.experiment.reproduction import (
+    Experiment,
+    Reproduction,
+    Summary,
+    chart_svg,
+    experiments,
+    find,
+    markdown,
+    missing_data,
+    papers,
+    plain,
+    regenerate,
+    summarise,
+    write_kept,
+)
+from absentia.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FOLDER = Path("reproduced")
+NAME = "One of absentia reproduce --list, or a .toml file of your own, or all."
+OUTPUT = Parameter(
+    name=["--output", "-o"], help="Folder for records and pages; the same command goes on in it."
+)
+QUICK = Parameter(name="--quick", negative="", help="In small, to see that everything runs.")
+REPEATS = Parameter(help="How often; by default as often as the published pages were made with.")
+PAGES = Parameter(help="Keep the records in this folder and make all its pages again from what it keeps.")
+LIST = Parameter(name="--list", negative="", help="List what can be reproduced, and do nothing else.")
+JOBS = Parameter(name=["--jobs", "-j"], help="Processes; by default one for each core.")
+RETRY = Parameter(name="--retry", negative="", help="Run again what failed before.")
+
+
+def reproduce(
+    name: Annotated[str | None, Parameter(name="NAME", help=NAME)] = None,
+    /,
+    *,
+    quick: Annotated[bool, QUICK] = False,
+    repeats: Annotated[MaybeWhole, REPEATS] = None,
+    output: Annotated[Path, OUTPUT] = FOLDER,
+    pages: Annotated[Path | None, PAGES] = None,
+    jobs: Annotated[MaybeWhole, JOBS] = None,
+    retry: Annotated[bool, RETRY] = False,
+    list_all: Annotated[bool, LIST] = False,
+) -> None:
+    """Run the experiment behind a table or figure of a paper, and write a page with both numbers.
+
+    Data that cannot be made are read from the folder that ABSENTIA_DATA names. Ctrl-C stops; the same
+    command goes on.
+
+    Example: absentia reproduce cvkt-table2 --quick
+    """
+    if list_all:
+        return out.print(listed())
+    if name is None and pages is None:
+        raise ValueError("a NAME, or --list, is wanted; see absentia reproduce --help")
+    check_whole("--repeats", repeats, 1, 10_000)
+    check_whole("--jobs", jobs, 1, 4096)
+    check_folder(output)
+    check_report(output / "page.html")
+    for experiment in _asked(name):
+        _run(experiment.asked(quick, repeats), quick, output, pages, _pool(jobs), retry)
+    if pages is not None:
+        _write_pages(pages)
+    return None
+
+
+def _asked(name: str | None) -> Sequence[Experiment]:
+    """Those that can be run; one that was asked for by name and cannot is refused."""
+    if name is None:
+        return []
+    if name != "all":
+        return [find(name)]
+    able = [one for one in experiments().values() if not one.cannot]
+    for one in able:
+        if lacking := missing_data(one):
+            say(printable(f"{one.name}: left out, as {', '.join(lacking)} is not at hand"))
+    return [one for one in able if not missing_data(one)]
+
+
+def _pool(jobs: int | None) -> Pool:
+    from joblib import cpu_count
+
+    return Pool(jobs or int(cpu_count()), apart=True)
+
+
+def _run(
+    experiment: Experiment, quick: bool, output: Path, pages: Path | None, pool: Pool, retry: bool
+) -> None:
+    work = Reproduction(experiment, output)
+    todo, total = work.outstanding(retry), len(work.trials)
+    say(printable(f"{experiment.name}: {total} trials, {total - len(todo)} are there already"))
+    endings.ledger.keeps(lambda: f"{len(work.found())} of {total} trials are kept in {output}")
+    with watched(Watch(todo, pool.jobs)) as watch:
+        work.run(todo, pool, watch.tell, watch.begin)
+    summary = summarise(experiment, plain(work.found()))
+    _finish(summary, quick, output)
+    if pages is not None:
+        write_kept(pages, experiment, work.found(), quick)
+
+
+def _finish(summary: Summary, quick: bool, output: Path) -> None:
+    """The page, twice, and what it says."""
+    from absentia.app import report
+
+    experiment = summary.experiment
+    picture = f"{experiment.name}.svg" if experiment.chart else ""
+    if picture:
+        _write(output / picture, chart_svg(summary))
+    text = _write(output / f"{experiment.name}.md", markdown(summary, quick, picture))
+    page = report.save(report.render_reproduction(summary, quick), output / f"{experiment.name}.html")
+    for failure in summary.failures[:3]:
+        say(printable(f"failed: {failure}"))
+    say(f"[bold]{printable(summary.verdict)}[/]")
+    say_where(page=page.resolve(), table=text)
+
+
+def _write_pages(pages: Path) -> None:
+    made = regenerate(pages)
+    for name, content in made.items():
+        _write(pages / name, content)
+    say_where(index=pages / "index.md")
+
+
+def _write(path: Path, content: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(path, lambda file: file.write(content.encode()))
+
+
+def listed() -> Table:
+    """Name, paper, what, data, time."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("name", "paper", "what", "data", "time"):
+        table.add_column(title, no_wrap=title in ("name", "time"))
+    short = {paper.key: paper.short for paper in papers()}
+    for name, one in experiments().items():
+        lacking = missing_data(one)
+        data = one.cannot or (
+            f"not at hand: {', '.join(lacking)}" if lacking else "at hand" if one.data else "made up"
+        )
+        minutes = "" if one.cannot else f"{one.minutes:g} min"
+        table.add_row(
+            name,
+            f"{short.get(one.paper, one.paper)}, {one.place}",
+            printable(one.what),
+            printable(data),
+            minutes,
+        )
+    return table

@@ -1,0 +1,261 @@
+"""What one table or figure of a paper asks: read from a TOML file, checked, and handed on.
+
+A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``, whose
+lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a small text table.
+``[quick]`` replaces parts of the design by smaller ones.  One that says ``cannot`` is listed and not run.
+"""
+
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from absentia.files import FileError
+
+Better = Literal["higher", "lower"]
+_NUMBER = re.compile(r"(-?\d*\.?\d+)(?:\s*(?:±|\+-)\s*(\d*\.?\d+))?")
+_FIELD = re.compile(r"\{(\w+)\}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number as it was printed, and what stands after its ± if anything does."""
+
+    text: str
+    value: float
+    spread: float | None
+
+    @property
+    def decimals(self) -> int:
+        number = self.text.split("±")[0].split("+-")[0].strip()
+        return len(number.partition(".")[2])
+
+    @property
+    def rounding(self) -> float:
+        """How far a number may be off that is printed so."""
+        return 0.5 * 10.0**-self.decimals * (1 + 1e-9)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is measured, and the published numbers by row and column of the paper."""
+
+    name: str
+    better: Better
+    digits: int = 3
+    published: Mapping[tuple[str, str], Published] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A method: a class of absentia with parameters, or a word that the protocol knows.
+
+    `beside` is the paper's column whose numbers stand beside it; `leaks` that it reads what is hidden, as the
+    paper's own procedure does; `only` restricts it to some values of the design's factors.
+    """
+
+    name: str
+    method: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    beside: str = ""
+    leaks: bool = False
+    only: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A sentence of the paper that one method is better than another, by how much if that was printed.
+
+    `rows` are those that it is about, all if there are none.
+    """
+
+    words: str
+    measure: str
+    first: str
+    second: str
+    rows: tuple[str, ...] = ()
+    published: float | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines over the values of `x`, one panel for each value of `panel`."""
+
+    x: str
+    measure: str
+    panel: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure."""
+
+    name: str
+    paper: str
+    place: str
+    what: str
+    protocol: str = ""
+    cannot: str = ""
+    data: tuple[str, ...] = ()
+    minutes: float = 0.0
+    repeats: int = 1
+    full_repeats: int = 1
+    published_repeats: int = 1
+    row: str = ""
+    design: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[Column, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    claims: tuple[Claimed, ...] = ()
+    chart: Chart | None = None
+    statistic: str = ""
+    level: float = 0.05
+    departures: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
+    quick: Mapping[str, Any] = field(default_factory=dict)
+
+    def asked(self, quick: bool = False, repeats: int | None = None) -> "Experiment":
+        """In small, or with so many repeats."""
+        found = self
+        if quick:
+            design = {name: self.quick.get(name, values) for name, values in self.design.items()}
+            kept = self.quick.get("columns")
+            columns = tuple(c for c in self.columns if kept is None or c.name in kept)
+            found = replace(self, design=design, columns=columns, repeats=self.quick.get("repeats", 1))
+        return found if repeats is None else replace(found, repeats=repeats)
+
+    def settings(self) -> Iterator[dict[str, Any]]:
+        """Every combination of the design's factors."""
+        for values in itertools.product(*self.design.values()):
+            yield dict(zip(self.design, values, strict=True))
+
+    def row_of(self, key: Mapping[str, Any], part: str = "") -> str:
+        """The row of the table that a trial, or a part of what came of it, belongs to."""
+        return _FIELD.sub(lambda found: self.word(part if found[1] == "part" else key[found[1]]), self.row)
+
+    def word(self, value: Any) -> str:
+        """A value of the design as it is written in tables."""
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        return self.names.get(text, text)
+
+    def measure(self, name: str) -> Measure:
+        return next(measure for measure in self.measures if measure.name == name)
+
+
+# ---------------------------------------------------------------------------------------------- reading
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Out of a TOML file; errors name the file and what is wrong in it."""
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise FileError(f"{path}: {error}") from None
+    try:
+        return _experiment(path.stem, said)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        words = f"{error.args[0]!r} is wanted" if isinstance(error, KeyError) else str(error)
+        raise FileError(f"{path}: {words}") from None
+
+
+def _experiment(name: str, said: dict[str, Any]) -> Experiment:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"the name {name!r} is to be of small letters, digits and hyphens")
+    known = {one.name for one in fields(Experiment)} - {"name"}
+    _refuse_others("", said, known)
+    parts: dict[str, Any] = {key: tuple(x) if isinstance(x, list) else x for key, x in said.items()}
+    parts["columns"] = tuple(_made(Column, "column", one) for one in said.get("columns", ()))
+    parts["measures"] = tuple(_measure(one) for one in said.get("measures", ()))
+    parts["claims"] = tuple(_made(Claimed, "claim", one) for one in said.get("claims", ()))
+    if "chart" in said:
+        parts["chart"] = _made(Chart, "chart", said["chart"])
+    for wanted in ("paper", "place", "what"):
+        if not isinstance(parts.get(wanted), str):
+            raise KeyError(wanted)
+    found = Experiment(name, **parts)
+    _check(found)
+    return found
+
+
+def _made(cls: Any, what: str, said: Mapping[str, Any]) -> Any:
+    _refuse_others(what, said, {one.name for one in fields(cls)})
+    return cls(**{key: tuple(x) if isinstance(x, list) else x for key, x in said.items()})
+
+
+def _refuse_others(what: str, said: Mapping[str, Any], known: set[str]) -> None:
+    for key in said:
+        if key not in known:
+            raise ValueError(f"{what + ' ' if what else ''}{key!r} is not known; known are {sorted(known)}")
+
+
+def _measure(said: Mapping[str, Any]) -> Measure:
+    found: Measure = _made(Measure, "measure", {**said, "published": {}})
+    if found.better not in ("higher", "lower"):
+        raise ValueError(f"measure {found.name!r}: better is 'higher' or 'lower', not {found.better!r}")
+    return replace(found, published=dict(_table(said.get("published", ""))))
+
+
+def _table(text: str) -> Iterator[tuple[tuple[str, str], Published]]:
+    """Numbers by row and column out of lines of cells between bars; the first line has the columns."""
+    lines = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.strip()]
+    for line in lines[1:]:
+        if len(line) != len(lines[0]):
+            raise ValueError(f"published row {line[0]!r} has {len(line)} cells, the first {len(lines[0])}")
+        for column, cell in zip(lines[0][1:], line[1:], strict=True):
+            if cell not in ("", "-"):
+                yield (line[0], column), published(cell)
+
+
+def published(text: str) -> Published:
+    """A printed number.
+
+    Examples
+    --------
+    >>> published("0.010±0.003")
+    Published(text='0.010±0.003', value=0.01, spread=0.003)
+    """
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is no number; write 0.010 or 0.010±0.003, or - for none")
+    return Published(text, float(found[1]), None if found[2] is None else float(found[2]))
+
+
+def _check(experiment: Experiment) -> None:
+    """What the parts must be together."""
+    if experiment.cannot:
+        return
+    for wanted in ("protocol", "row", "columns", "measures"):
+        if not getattr(experiment, wanted):
+            raise KeyError(wanted)
+    for factor, values in experiment.design.items():
+        if not isinstance(values, list | tuple) or not values:
+            raise ValueError(f"design {factor!r} is to be a list of values")
+    for used in _FIELD.findall(experiment.row):
+        if used not in (*experiment.design, "part"):
+            raise ValueError(f"row {experiment.row!r}: {used!r} is no factor of the design")
+    columns, measures = [c.name for c in experiment.columns], [m.name for m in experiment.measures]
+    if len(set(columns)) < len(columns):
+        raise ValueError("two columns have one name")
+    for claim in experiment.claims:
+        for name in (claim.first, claim.second):
+            if name not in columns:
+                raise ValueError(f"a claim is about {name!r}, which is no column")
+        if claim.measure not in measures:
+            raise ValueError(f"a claim is about {claim.measure!r}, which is no measure")
+    _check_published(experiment)
+
+
+def _check_published(experiment: Experiment) -> None:
+    """Every published column stands beside one of ours."""
+    beside = {column.beside for column in experiment.columns}
+    for measure in experiment.measures:
+        lost = sorted({column for _, column in measure.published} - beside)
+        if lost:
+            raise ValueError(
+                f"{measure.name}: no column stands beside the published {lost[0]!r}; say beside = ..."
+            )

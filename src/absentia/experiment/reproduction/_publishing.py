@@ -1,0 +1,119 @@
+"""What is kept of a run beside the documentation: its records in one file, and pages made from them alone."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from absentia.experiment.engine import Record
+from absentia.experiment.reproduction._charts import chart_svg
+from absentia.experiment.reproduction._experiment import Experiment
+from absentia.experiment.reproduction._listing import experiments, papers
+from absentia.experiment.reproduction._markdown import markdown
+from absentia.experiment.reproduction._summary import JUDGED, Summary, summarise
+from absentia.files import FileError, write_whole
+
+RECORDS, INDEX = "records", "index.md"
+KEPT = ("trial", "status", "result", "error")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Records of an experiment as they are kept: plain mappings, and whether the run was a small one."""
+
+    records: Sequence[Mapping[str, Any]]
+    quick: bool
+
+
+def plain(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Records as mappings."""
+    return [asdict(record) for record in records]
+
+
+def write_kept(folder: Path, experiment: Experiment, records: Sequence[Record], quick: bool) -> Path:
+    """One line about the run, then one for each trial."""
+    path = folder / RECORDS / f"{experiment.name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = dict(records[0].made) if records else {}
+    lines: list[Any] = [{"experiment": experiment.name, "quick": quick, "made": made}]
+    for record in plain(records):
+        lines.append(
+            {name: record[name] for name in KEPT if record[name]} | {"cpu": record["cost"].get("cpu")}
+        )
+    content = "".join(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n" for line in lines)
+    return write_whole(path, lambda file: file.write(content.encode()))
+
+
+def read_kept(path: Path) -> Kept:
+    """What :func:`write_kept` wrote."""
+    try:
+        head, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        records = [
+            {"trial": one["trial"], "status": one["status"], "result": one.get("result", {})}
+            | {"error": one.get("error", ""), "cost": {"cpu": one.get("cpu")}}
+            for one in lines
+        ]
+        return Kept(records, bool(head["quick"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FileError(f"{path}: is no file of kept records ({error})") from None
+
+
+def regenerate(folder: Path) -> dict[str, str]:
+    """Every page and the index again, from the records that are kept in a folder: contents by file name."""
+    pages: dict[str, str] = {}
+    found: dict[str, Summary] = {}
+    for name, experiment in experiments().items():
+        path = folder / RECORDS / f"{name}.jsonl"
+        if not path.exists():
+            continue
+        kept = read_kept(path)
+        summary = found[name] = summarise(experiment, kept.records)
+        picture = f"{name}.svg" if experiment.chart else ""
+        if picture:
+            pages[picture] = chart_svg(summary)
+        pages[f"{name}.md"] = markdown(summary, kept.quick, picture)
+    pages[INDEX] = index(found)
+    return pages
+
+
+def index(found: Mapping[str, Summary]) -> str:
+    """One screen: every table and figure of the papers, and what became of it."""
+    lines = [
+        "# Reproduction\n",
+        "Every table and figure of the papers, by one command each: `absentia reproduce NAME`. A number is reproduced "
+        "if it agrees with the printed one to its last digit or within two standard errors, exceeded if it is better "
+        "than that, not reproduced if it is worse; both are differences to explain. This page and the others are "
+        "made from the records beside them by `absentia reproduce --pages docs/reproduction`.\n",
+    ]
+    totals = {word: sum(summary.counts[word] for summary in found.values()) for word in JUDGED}
+    words = ", ".join(f"{totals[word]} {word}" for word in JUDGED)
+    lines.append(f"**{sum(totals.values())} published numbers: {words}.**\n")
+    for paper in papers():
+        lines += [f"## {paper.short}\n", f"{paper.citation}\n"]
+        lines += ["| | what | reproduced | exceeded | not | not run | claims | verdict |", "|---" * 8 + "|"]
+        for place in paper.places:
+            lines += [
+                _line(place, one, found) for one in experiments().values() if _is(one, paper.key, place)
+            ]
+            if place in paper.others:
+                lines.append(f"| {place} | {paper.others[place]} |  |  |  |  |  | - |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _is(experiment: Experiment, paper: str, place: str) -> bool:
+    return experiment.paper == paper and experiment.place == place
+
+
+def _line(place: str, experiment: Experiment, found: Mapping[str, Summary]) -> str:
+    name, summary = experiment.name, found.get(experiment.name)
+    if experiment.cannot:
+        return f"| {place} | {experiment.what} |  |  |  |  |  | cannot be run here: {experiment.cannot} |"
+    if summary is None:
+        return f"| {place} | {experiment.what} (`{name}`) |  |  |  |  |  | not run |"
+    counts = [str(summary.counts[word] or "") for word in JUDGED]
+    held = sum(one.verdict == "holds" for one in summary.claims)
+    claims = f"{held} of {len(summary.claims)}" if summary.claims else ""
+    cells = " | ".join([*counts, claims, summary.word])
+    return f"| {place} | [{experiment.what}]({name}.md) | {cells} |"
