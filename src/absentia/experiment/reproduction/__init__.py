@@ -1,4 +1,4 @@
-"""The tables and figures of the papers again, each by a file that says what is tried and what was published.
+"""The tables and figures of papers again: a file for each says what is tried and what was published.
 
 An experiment expands to trials of the engine, trials to records, records to cells with the published number
 beside ours, cells to a page.  A page is a function of records alone.

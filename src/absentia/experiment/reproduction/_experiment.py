@@ -1,8 +1,9 @@
 """What one table or figure of a paper asks: read from a TOML file, checked, and handed on.
 
-A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``, whose
-lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a small text table.
-``[quick]`` replaces parts of the design by smaller ones.  One that says ``cannot`` is listed and not run.
+A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``,
+whose lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a
+small text table.  ``[quick]`` replaces parts of the design by smaller ones.  One that says ``cannot`` is
+listed and not run.
 """
 
 import itertools
@@ -54,8 +55,8 @@ class Measure:
 class Column:
     """A method: a class of absentia with parameters, or a word that the protocol knows.
 
-    `beside` is the paper's column whose numbers stand beside it; `leaks` that it reads what is hidden, as the
-    paper's own procedure does; `only` restricts it to some values of the design's factors.
+    `beside` is the paper's column whose numbers stand beside it; `leaks` that it reads what is hidden, as
+    the paper's own procedure does; `only` restricts it to some values of the design's factors.
     """
 
     name: str
