@@ -54,8 +54,8 @@ def make_matrix_addition(
     """
     if min(n_rows, n_columns) < 1 or not 0 <= missing < 1:
         raise ValueError(
-            f"{n_rows} x {n_columns} with a share of {missing} missing; a row, a column and a share from 0 to "
-            "below 1 are wanted"
+            f"{n_rows} x {n_columns} with a share of {missing} missing; a row, a column and a share from 0 "
+            "to below 1 are wanted"
         )
     rng = generator(random_state)
     K1 = _plane(rng, n_rows) if row_kernel is None else np.array(row_kernel, dtype=float)

@@ -24,16 +24,16 @@ def make_var_views(
     period: int = 20,
     n_regimes: int = 3,
     memory: float = 0.8,
-    noise: float = 0.5,
+    noise: float = 0.3,
     random_state: RandomState = None,
 ) -> Bunch:
     r"""Overlapping views of one time series whose law changes periodically, and their RBF kernels.
 
     Sample t is :math:`x_t = c_r + A_r x_{t-1} + \sigma e_t` with standard normal e and the regime
     :math:`r = \lfloor t / period \rfloor \bmod n\_regimes`.  Each :math:`A_r` is `memory` times a random
-    orthogonal matrix, so no sequence of regimes grows without bounds, and at any time the deviation from the
-    mean has covariance :math:`\sigma^2 / (1 - memory^2)\, I`; each :math:`c_r` is standard normal.  View v
-    is `width` neighbouring columns, from the first for the first view to the last for the last.
+    orthogonal matrix, so no sequence of regimes grows without bounds, and at any time the deviation from
+    the mean has covariance :math:`\sigma^2 / (1 - memory^2)\, I`; each :math:`c_r` is standard normal.
+    A view is `width` neighbouring columns, from the first for the first view to the last for the last.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _groups(n_features: int, n_views: int, width: int) -> list[Array]:
     starts = np.linspace(0, n_features - width, n_views).round().astype(int)
     if (np.diff(starts) >= width).any():
         raise ValueError(
-            f"{n_views} views of {width} columns do not overlap among {n_features}; give wider or more views"
+            f"{n_views} views of {width} columns do not overlap among {n_features}; give wider or more"
         )
     return [np.arange(start, start + width) for start in starts]
 
