@@ -56,7 +56,9 @@ def test_a_file_of_unknown_length_comes_too(server, get):
 @pytest.mark.parametrize("said", [len(BODY) + 1, len(BODY) * 2])
 def test_a_file_that_ends_too_early_is_not_kept_but_tried_again(server, get, tmp_path, said):
     server.answers["/a"] = whole(BODY, length=said)
-    with pytest.raises(FileError, match=r"data\.bin: cannot be downloaded: http.*/a: came with .*\(3 tries\)"):
+    with pytest.raises(
+        FileError, match=r"data\.bin: cannot be downloaded: http.*/a: came with .*\(3 tries\)"
+    ):
         get("/a", retries=2)
     assert server.asked == ["/a"] * 3
     assert left(tmp_path) == []
@@ -202,7 +204,9 @@ def test_what_came_first_is_what_counts(tmp_path):
     assert (tmp_path / "a.sha256").read_text() == f"{SUM}  a\n"
     assert kept_sum(path) == SUM
     path.write_bytes(b"other")
-    with pytest.raises(FileError, match=rf"not the {SUM} in a\.sha256; if the archive has changed it.*delete"):
+    with pytest.raises(
+        FileError, match=rf"not the {SUM} in a\.sha256; if the archive has changed it.*delete"
+    ):
         demand_sum(path, None)
     record_sum(path)  # changes nothing
     assert kept_sum(path) == SUM
@@ -213,7 +217,7 @@ def test_what_came_first_is_what_counts(tmp_path):
 def test_a_file_must_have_the_checksum_that_is_asked_for(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(BODY)
-    with pytest.raises(FileError, match="not the 0{64} that was asked for$"):
+    with pytest.raises(FileError, match=r"not the 0{64} that was asked for$"):
         demand_sum(path, "0" * 64)
 
 

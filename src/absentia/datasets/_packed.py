@@ -79,8 +79,8 @@ def uncompressed(data: bytes) -> bytes:
     if data[:2] != b"\x1f\x9d" or len(data) < 3:
         raise ValueError("is not packed by compress")
     widest, clearing = data[2] & 0x1F, bool(data[2] & 0x80)
-    if not 9 <= widest <= 16:
-        raise ValueError(f"is packed with codes of {widest} bits; 9 to 16 are known")
+    if not 10 <= widest <= 16:
+        raise ValueError(f"is packed with codes of {widest} bits at most; 10 to 16 are known")
     first = FIRST if clearing else CLEAR
     table = [bytes([k]) for k in range(256)] + [b""] * (first - 256)
     parts, size, before = list[bytes](), 0, b""

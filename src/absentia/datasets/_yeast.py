@@ -229,7 +229,7 @@ def _lines(path: Path) -> Iterator[Iterator[tuple[int, list[str]]]]:
 
 
 def _fields(text: io.TextIOWrapper) -> Iterator[tuple[int, list[str]]]:
-    k, tabs = 0, None
+    k, tabs, ended = 0, None, False
     try:
         while line := text.readline(LONGEST_LINE + 1):
             k += 1
@@ -237,11 +237,10 @@ def _fields(text: io.TextIOWrapper) -> Iterator[tuple[int, list[str]]]:
                 raise ValueError(f"line {k} is longer than {LONGEST_LINE} characters; is this a table?")
             if not line.strip():
                 continue
-            tabs = "\t" in line if tabs is None else tabs
-            # a first line may begin with a tab, where the names of the lines have no name
-            cells = line.rstrip("\r\n").split("\t") if tabs else line.split()
-            if tabs and len(cells) > 2 and not cells[-1].strip():
-                cells.pop()  # a tab at the end of every line
-            yield k, [cell.strip() for cell in cells]
+            if tabs is None:  # the first line tells: it may begin with one, or all lines may end with one
+                tabs = "\t" in line
+                ended = line.rstrip(" \r\n").endswith("\t")
+            cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")] if tabs else line.split()
+            yield k, cells[:-1] if ended and not cells[-1] else cells
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"is damaged after line {k} ({error})") from None
