@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from reproducing import experiment, records
 
 from absentia.experiment.reproduction._cells import Cell, judge, observations, rows_of
 from absentia.experiment.reproduction._experiment import published
+from reproducing import experiment, records
 
 
 def cells(tmp_path):

@@ -3,10 +3,9 @@
 import re
 import xml.etree.ElementTree as ET
 
-from reproducing import TEXT, experiment, records
-
 from absentia.experiment.reproduction._charts import chart_svg
 from absentia.experiment.reproduction._summary import summarise
+from reproducing import TEXT, experiment, records
 
 CHART = '\n[chart]\nx = "level"\nmeasure = "error"\n'
 

@@ -1,10 +1,10 @@
 """Experiments are read from files, and files that are wrong are refused with the reason."""
 
 import pytest
-from reproducing import TEXT, experiment
 
 from absentia.experiment.reproduction._experiment import published, read_experiment
 from absentia.files import FileError
+from reproducing import TEXT, experiment
 
 
 def test_a_file_becomes_an_experiment(tmp_path):
@@ -37,7 +37,12 @@ def test_asked_in_small_it_has_fewer_values_columns_and_claims(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "value", "spread", "decimals"),
-    [("0.010±0.003", 0.01, 0.003, 3), ("79.99 +- 2.18", 79.99, 2.18, 2), (".7", 0.7, None, 1), ("3", 3, None, 0)],
+    [
+        ("0.010±0.003", 0.01, 0.003, 3),
+        ("79.99 +- 2.18", 79.99, 2.18, 2),
+        (".7", 0.7, None, 1),
+        ("3", 3, None, 0),
+    ],
 )
 def test_printed_numbers_keep_their_digits(text, value, spread, decimals):
     found = published(text)

@@ -1,9 +1,8 @@
 """The page of an experiment in Markdown."""
 
-from reproducing import TEXT, experiment, records
-
 from absentia.experiment.reproduction._markdown import markdown
 from absentia.experiment.reproduction._summary import summarise
+from reproducing import TEXT, experiment, records
 
 
 def page(tmp_path, text=TEXT, **options):
@@ -21,8 +20,14 @@ def test_tables_have_both_numbers_marks_and_signs(tmp_path):
 
 
 def test_the_page_says_what_came_of_it_how_and_from_what(tmp_path):
-    text = page(tmp_path, TEXT.replace('departures = ["It is small."]', 'departures = ["It is small."]\nwhy = ["Because."]'))
-    assert "**Of 5 published numbers 2 reproduced, 1 not reproduced, 2 not run. Of 2 claims 1 holds.**\nBecause." in text
+    text = page(
+        tmp_path,
+        TEXT.replace('departures = ["It is small."]', 'departures = ["It is small."]\nwhy = ["Because."]'),
+    )
+    assert (
+        "**Of 5 published numbers 2 reproduced, 1 not reproduced, 2 not run. Of 2 claims 1 holds.**\nBecause."
+        in text
+    )
     assert "* It is small." in text
     assert "$ absentia reproduce small --repeats 10" in text
     assert "MeanFill `of MeanFill`, ZeroFill `of ZeroFill`" in text

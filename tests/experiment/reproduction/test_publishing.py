@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from reproducing import TEXT, experiment, records
 
 from absentia.experiment.engine import Record
 from absentia.experiment.reproduction import _publishing as publishing
 from absentia.experiment.reproduction import experiments, papers, read_kept, regenerate, write_kept
 from absentia.files import FileError
+from reproducing import TEXT, experiment, records
 
 DOCS = Path(__file__).parents[3] / "docs" / "reproduction"
 
@@ -54,8 +54,14 @@ def test_pages_and_index_are_made_from_what_is_kept(tmp_path, only_small):
     kept(tmp_path, only_small)
     pages = regenerate(tmp_path)
     assert list(pages) == ["small.svg", "small.md", "index.md"]
-    assert "**5 published numbers: 2 reproduced, 0 exceeded, 1 not reproduced, 2 not run.**" in pages["index.md"]
-    assert "| Table 1 | [a small one](small.md) | 2 |  | 1 | 2 | 1 of 2 | mostly reproduced |" in pages["index.md"]
+    assert (
+        "**5 published numbers: 2 reproduced, 0 exceeded, 1 not reproduced, 2 not run.**"
+        in pages["index.md"]
+    )
+    assert (
+        "| Table 1 | [a small one](small.md) | 2 |  | 1 | 2 | 1 of 2 | mostly reproduced |"
+        in pages["index.md"]
+    )
 
 
 def test_one_changed_record_changes_the_page(tmp_path, only_small):

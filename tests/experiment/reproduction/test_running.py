@@ -1,13 +1,12 @@
 """Trials of an experiment: made, run, kept, shared."""
 
 import pytest
-from reproducing import TEXT, experiment
 
 from absentia.experiment.engine import Pool
-from absentia.experiment.reproduction import find
-from absentia.experiment.reproduction import protocols
+from absentia.experiment.reproduction import find, protocols
 from absentia.experiment.reproduction._running import Reproduction, contents_of, missing_data
 from absentia.files import FileError
+from reproducing import TEXT, experiment
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from reproducing import TEXT, VALUES, experiment, records
 
 from absentia.experiment.reproduction._summary import summarise
+from reproducing import TEXT, VALUES, experiment, records
 
 
 def test_counts_sentence_and_word(tmp_path):
@@ -29,7 +29,9 @@ def test_claims_are_paired_by_row_and_repeat(tmp_path):
     small = experiment(tmp_path)
     better, nothing = summarise(small, records(small)).claims
     pairs = [
-        a - b for level in (0.25, 0.5) for a, b in zip(VALUES["zero", level], VALUES["mean", level], strict=True)
+        a - b
+        for level in (0.25, 0.5)
+        for a, b in zip(VALUES["zero", level], VALUES["mean", level], strict=True)
     ]
     assert better.mean == pytest.approx(np.mean(pairs))
     assert better.error == pytest.approx(np.std(pairs, ddof=1) / np.sqrt(6))
@@ -38,11 +40,15 @@ def test_claims_are_paired_by_row_and_repeat(tmp_path):
 
 
 def test_a_claim_may_be_about_some_rows_and_be_wrong(tmp_path):
-    text = TEXT.replace('first = "mean"\nsecond = "zero"', 'first = "zero"\nsecond = "mean"\nrows = ["half missing"]')
+    text = TEXT.replace(
+        'first = "mean"\nsecond = "zero"', 'first = "zero"\nsecond = "mean"\nrows = ["half missing"]'
+    )
     small = experiment(tmp_path, text)
     found = summarise(small, records(small)).claims[0]
     assert (found.pairs, found.verdict) == (3, "does not hold")
-    text = text.replace("half missing", "no such", 1).replace('rows = ["half missing"]', 'rows = ["no such"]')
+    text = text.replace("half missing", "no such", 1).replace(
+        'rows = ["half missing"]', 'rows = ["no such"]'
+    )
     small = experiment(tmp_path, text)
     assert summarise(small, records(small)).claims[0].verdict == "not run"
 
