@@ -39,6 +39,7 @@ def test_records_are_kept_and_pages_made_again_from_them(tmp_path):
     page = tmp_path / "kept" / "mkmc-simulated.md"
     index, before = tmp_path / "kept" / "index.md", page.read_text()
     assert "[The protocol of Table 1 at its size" in index.read_text()
+    assert "this source" in said("reproduce", "--list", "--pages", tmp_path / "kept")
     page.write_text("something else")
     said("reproduce", "--pages", tmp_path / "kept")
     assert page.read_text() == before

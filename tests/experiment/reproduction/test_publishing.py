@@ -72,6 +72,15 @@ def test_one_changed_record_changes_the_page(tmp_path, only_small):
     assert regenerate(tmp_path)["small.md"] != before
 
 
+def test_records_of_another_source_are_told(tmp_path, only_small, monkeypatch):
+    assert publishing.freshness(tmp_path, only_small) == ""
+    kept(tmp_path, only_small)
+    monkeypatch.setattr(publishing, "version", lambda protocol, method: f"of {method}")
+    assert publishing.freshness(tmp_path, only_small) == "this source"
+    monkeypatch.setattr(publishing, "version", lambda protocol, method: "of CVKT")
+    assert publishing.freshness(tmp_path, only_small) == "another source of MeanFill, ZeroFill"
+
+
 def test_the_committed_pages_are_those_of_the_committed_records():
     pages = regenerate(DOCS)
     there = {path.name for path in DOCS.iterdir() if path.is_file()}

@@ -9,6 +9,6 @@ from absentia.experiment.reproduction._charts import chart_svg
 from absentia.experiment.reproduction._experiment import Experiment, Measure
 from absentia.experiment.reproduction._listing import experiments, find, papers
 from absentia.experiment.reproduction._markdown import markdown
-from absentia.experiment.reproduction._publishing import plain, read_kept, regenerate, write_kept
+from absentia.experiment.reproduction._publishing import freshness, plain, read_kept, regenerate, write_kept
 from absentia.experiment.reproduction._running import Reproduction, missing_data
 from absentia.experiment.reproduction._summary import Summary, summarise

@@ -11,6 +11,7 @@ from absentia.experiment.reproduction._charts import chart_svg
 from absentia.experiment.reproduction._experiment import Experiment
 from absentia.experiment.reproduction._listing import experiments, papers
 from absentia.experiment.reproduction._markdown import markdown
+from absentia.experiment.reproduction._methods import version
 from absentia.experiment.reproduction._summary import JUDGED, Summary, summarise
 from absentia.files import FileError, write_whole
 
@@ -65,6 +66,16 @@ def read_kept(path: Path) -> Kept:
         return Kept(records, bool(head["quick"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileError(f"{path}: is no file of kept records ({error})") from None
+
+
+def freshness(folder: Path, experiment: Experiment) -> str:
+    """Whether the records that are kept are of the source as it is now: in words, empty if none are kept."""
+    path = folder / RECORDS / f"{experiment.name}.jsonl"
+    if experiment.cannot or not path.exists():
+        return ""
+    kept = {(one["trial"]["method"], one["trial"]["version"]) for one in read_kept(path).records}
+    stale = sorted({method for method, made in kept if made != version(experiment.protocol, method)})
+    return f"another source of {', '.join(stale)}" if stale else "this source"
 
 
 def regenerate(folder: Path) -> dict[str, str]:
