@@ -69,7 +69,7 @@ def read_kept(path: Path) -> Kept:
 
 
 def freshness(folder: Path, experiment: Experiment) -> str:
-    """Whether the records that are kept are of the source as it is now: in words, empty if none are kept."""
+    """Whether the kept records are of the source as it is now: in words, empty if none are kept."""
     path = folder / RECORDS / f"{experiment.name}.jsonl"
     if experiment.cannot or not path.exists():
         return ""
