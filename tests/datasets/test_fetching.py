@@ -153,6 +153,26 @@ def test_a_page_in_place_of_the_file_is_not_kept(server, tmp_path):
     assert list((tmp_path / "cache" / "uci_heart").iterdir()) == []
 
 
+def test_of_several_only_the_bad_one_is_thrown_away(server, tmp_path):
+    names = [file.name for file in CATALOGUE["mfeat"].files]
+    server.answers |= {f"/{name}": whole(b"3 4\n" * 10) for name in names}
+    server.answers[f"/{names[2]}"] = whole(b"<html>\n")
+    with pytest.raises(FileError, match=rf"{names[2]}: '<html>' is no number.* not kept"):
+        datasets.fetch("mfeat")
+    left = [path.name for path in (tmp_path / "cache" / "mfeat").iterdir()]
+    assert sorted(left) == sorted(set(names) - {names[2]})
+
+
+def test_files_in_an_earlier_place_go_before_arrays_in_a_later_one(server, tmp_path, monkeypatch):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "heart.dat").write_bytes(OTHER)
+    np.savez(tmp_path / "uci_heart.npz", view_x=[[1.0, 2.0], [3.0, 4.0]], y=[1, -1])
+    monkeypatch.setenv("ABSENTIA_DATA", str(tmp_path))
+    assert values(datasets.fetch("uci_heart", folder=own)) == [1, 1, 2, 0]
+    assert values(datasets.fetch("uci_heart")) == [1, 2, 3, 4]
+
+
 def test_what_the_user_put_there_stays_though_it_cannot_be_read(server, tmp_path):
     place = tmp_path / "cache" / "uci_heart"
     place.mkdir(parents=True)

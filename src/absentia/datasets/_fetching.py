@@ -70,11 +70,9 @@ def fetch(
         raise ValueError(f"timeout={timeout}, retries={retries}; more than 0 and at least 0 are wanted")
     sums = _sums(entry, checksum)
     home, places = _places(folder)
-    if checksum is None:
-        for place in places:
-            if (packed := place / f"{name}.npz").is_file():
-                return read_bunch(packed, _describe(entry))
-    found = {file.name: _found(file, name, places) for file in entry.files}
+    found = _all_found(name, entry, places, packed=checksum is None)
+    if isinstance(found, Path):
+        return read_bunch(found, _describe(entry))
     lacking = [file for file in entry.files if found[file.name] is None]
     _demand_addresses(name, entry, lacking, home, places)
     paths = {file: path for file, path in found.items() if path is not None}
@@ -93,9 +91,10 @@ def _loaded(
     try:
         bunch = entry.loader(paths)
     except FileError as error:
-        for path in fresh.values():
+        bad = [path for path in fresh.values() if str(path) in str(error)]  # others may be large, and good
+        for path in bad:
             path.unlink(missing_ok=True)
-        thrown = " (what was just downloaded is not kept)" if fresh else ""
+        thrown = " (what was just downloaded is not kept)" if bad else ""
         raise FileError(f"{error}{thrown}") from error
     for path in paths.values():
         if home is not None and home in path.parents:
@@ -166,6 +165,22 @@ def _cache() -> Path | None:
     except ImportError:
         return None
     return Path(pooch.os_cache("absentia"))
+
+
+def _all_found(
+    name: str, entry: DataSet, places: Sequence[Path], packed: bool
+) -> Path | dict[str, Path | None]:
+    """Arrays in one file (if `packed` will do) or all files of the first place that has them.
+
+    Where none has all, each file from the first place that has it, or None.
+    """
+    for place in places:
+        if packed and (path := place / f"{name}.npz").is_file():
+            return path
+        found = {file.name: _found(file, name, [place]) for file in entry.files}
+        if all(found.values()):
+            return found
+    return {file.name: _found(file, name, places) for file in entry.files}
 
 
 def _found(file: Remote, name: str, places: Sequence[Path]) -> Path | None:
