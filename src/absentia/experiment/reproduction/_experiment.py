@@ -142,7 +142,11 @@ class Experiment:
             design = {name: self.quick.get(name, values) for name, values in self.design.items()}
             kept = self.quick.get("columns")
             columns = tuple(c for c in self.columns if kept is None or c.name in kept)
-            found = replace(self, design=design, columns=columns, repeats=self.quick.get("repeats", 1))
+            names = {column.name for column in columns}
+            claims = tuple(c for c in self.claims if {c.first, c.second} <= names)
+            found = replace(
+                self, design=design, columns=columns, claims=claims, repeats=self.quick.get("repeats", 1)
+            )
         return found if repeats is None else replace(found, repeats=repeats)
 
     def settings(self) -> Iterator[dict[str, Any]]:
