@@ -56,8 +56,8 @@ class Column:
     """A method: a class of absentia with parameters, or a word that the protocol knows.
 
     `beside` is the paper's column whose numbers stand beside it; `leaks` that it reads what is hidden, as
-    the paper's own procedure does; `only` restricts it to some values of the design's factors; `instead` has
-    parameters that are others where a factor has some value, by that value.
+    the paper's own procedure does; `only` restricts it to some values of the design's factors; `instead`
+    has parameters that are others where a factor has some value, by that value.
     """
 
     name: str

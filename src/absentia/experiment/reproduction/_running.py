@@ -55,14 +55,14 @@ class Reproduction:
                         yield self._key(column, {**setting, "repeat": repeat})
 
     def _key(self, column: Column, setting: Mapping[str, Any]) -> dict[str, Any]:
-        protocol = self.experiment.protocol
+        name, design = self.experiment.protocol, self.experiment.design
         return {
-            "protocol": protocol,
+            "protocol": name,
             **setting,
             "method": column.method,
-            "parameters": column.given({factor: setting[factor] for factor in self.experiment.design}),
+            "parameters": column.given({factor: setting[factor] for factor in design}),
             "seed": SEED,
-            "version": version(protocol, column.method),
+            "version": version(name, column.method),
         }
 
     def outstanding(self, retry: bool = False) -> list[Trial]:
@@ -111,7 +111,7 @@ def files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, .
 
 
 def contents_of(experiment: Experiment, names: Sequence[str] | None = None) -> str:
-    """A hash of the files of these names, by default of all that it reads: other files make other trials."""
+    """A hash of these files, by default of all that it reads: other files make other trials."""
     if not experiment.data:
         return ""
     lacking = missing_data(experiment)
