@@ -37,10 +37,10 @@ def mcnemar(experiment: Experiment, records: Sequence[Record]) -> list[Observed]
     first = experiment.columns[0].name
     found = []
     for where, told in answers.items():
-        for column, p in _against(told, first):
+        for name, p in _against(told, first):
             for row in (ALL, rows[where]):
-                found.append(Observed("p-value", row, column, where[0], p))
-                found.append(Observed("rejected, %", row, column, where[0], 100.0 * (p < LEVEL)))
+                found.append(Observed("p-value", row, name, where[0], p))
+                found.append(Observed("rejected, %", row, name, where[0], 100.0 * (p < LEVEL)))
     return found
 
 
@@ -66,7 +66,7 @@ def friedman_nemenyi(experiment: Experiment, records: Sequence[Record]) -> list[
     Settings of the design are data sets; where classes are told, views too.  Scores are means of repeats.
     """
     ranked = [column.name for column in experiment.columns if column.beside]
-    found = []
+    found: list[Observed] = []
     for measure, (better, by_view) in {
         "CA": (-1, False),
         "ARE": (-1, False),
