@@ -148,8 +148,9 @@ def observations(experiment: Experiment, records: Iterable[Mapping[str, Any]]) -
 
 def columns_of(experiment: Experiment, key: Mapping[str, Any]) -> list[Column]:
     """The columns that a trial's method is shown in: one, unless two have the same."""
+    setting = {factor: key[factor] for factor in experiment.design}
     return [
         column
         for column in experiment.columns
-        if column.method == key["method"] and dict(column.parameters) == dict(key["parameters"])
+        if column.method == key["method"] and column.given(setting) == dict(key["parameters"])
     ]

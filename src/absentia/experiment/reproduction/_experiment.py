@@ -56,7 +56,8 @@ class Column:
     """A method: a class of absentia with parameters, or a word that the protocol knows.
 
     `beside` is the paper's column whose numbers stand beside it; `leaks` that it reads what is hidden, as
-    the paper's own procedure does; `only` restricts it to some values of the design's factors.
+    the paper's own procedure does; `only` restricts it to some values of the design's factors; `instead`
+    has parameters that are others where a factor has some value, by that value.
     """
 
     name: str
@@ -65,6 +66,20 @@ class Column:
     beside: str = ""
     leaks: bool = False
     only: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    instead: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def given(self, setting: Mapping[str, Any]) -> dict[str, Any]:
+        """Its parameters where factors have these values.
+
+        Examples
+        --------
+        >>> Column("ours", "CVKT", {"rounds": 3}, instead={"large": {"rounds": 1}}).given({"data": "large"})
+        {'rounds': 1}
+        """
+        found = dict(self.parameters)
+        for value in setting.values():
+            found |= self.instead.get(str(value), {})
+        return found
 
 
 @dataclass(frozen=True)

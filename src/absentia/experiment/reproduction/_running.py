@@ -11,7 +11,7 @@ from absentia.datasets import data_folder
 from absentia.experiment.engine import Pool, Record, Records, Run, Trial, run
 from absentia.experiment.reproduction._experiment import Column, Experiment
 from absentia.experiment.reproduction._methods import version
-from absentia.experiment.reproduction.protocols import perform
+from absentia.experiment.reproduction.protocols import perform, protocol
 from absentia.files import FileError
 
 SEED = 0
@@ -41,22 +41,28 @@ class Reproduction:
         return [Trial(key) for key in self._keys()]
 
     def _keys(self) -> Iterator[dict[str, Any]]:
-        experiment, contents = self.experiment, contents_of(self.experiment)
+        experiment = self.experiment
+        names = {files_of(experiment, setting) for setting in experiment.settings()}
+        contents = {some: contents_of(experiment, some) for some in names}
+        settings = [
+            {**setting, "contents": contents[files_of(experiment, setting)]}
+            for setting in experiment.settings()
+        ]
         for repeat in range(experiment.repeats):
-            for setting in experiment.settings():
+            for setting in settings:
                 for column in experiment.columns:
                     if all(setting[factor] in allowed for factor, allowed in column.only.items()):
-                        yield self._key(column, {**setting, "repeat": repeat, "contents": contents})
+                        yield self._key(column, {**setting, "repeat": repeat})
 
     def _key(self, column: Column, setting: Mapping[str, Any]) -> dict[str, Any]:
-        protocol = self.experiment.protocol
+        name, design = self.experiment.protocol, self.experiment.design
         return {
-            "protocol": protocol,
+            "protocol": name,
             **setting,
             "method": column.method,
-            "parameters": dict(column.parameters),
+            "parameters": column.given({factor: setting[factor] for factor in design}),
             "seed": SEED,
-            "version": version(protocol, column.method),
+            "version": version(name, column.method),
         }
 
     def outstanding(self, retry: bool = False) -> list[Trial]:
@@ -95,8 +101,17 @@ def _files(folder: Path, name: str) -> list[Path]:
     return [one] if one.is_file() else sorted(path for path in many.rglob("*") if path.is_file())
 
 
-def contents_of(experiment: Experiment) -> str:
-    """A hash of the files that it reads: other files make other trials."""
+def files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, ...]:
+    """Files that trials with these factors read: those that the protocol has for their ``data``, or all.
+
+    So an experiment on several data sets has its trials in common with those on one of them.
+    """
+    own: Mapping[str, tuple[str, ...]] = getattr(protocol(experiment.protocol), "FILES", {})
+    return own.get(setting.get("data", ""), experiment.data)
+
+
+def contents_of(experiment: Experiment, names: Sequence[str] | None = None) -> str:
+    """A hash of these files, by default of all that it reads: other files make other trials."""
     if not experiment.data:
         return ""
     lacking = missing_data(experiment)
@@ -106,7 +121,7 @@ def contents_of(experiment: Experiment) -> str:
             "ABSENTIA_DATA names; docs/data.md says where the data come from"
         )
     found = hashlib.sha256()
-    for name in sorted(experiment.data):
+    for name in sorted(experiment.data if names is None else names):
         for path in _files(data_folder(), name):
             found.update(path.read_bytes())
     return found.hexdigest()[:12]

@@ -6,9 +6,10 @@ from typing import Any
 from absentia.core import check_name
 from absentia.experiment.reproduction._cells import Observed
 from absentia.experiment.reproduction._experiment import Experiment
+from absentia.experiment.reproduction._significance import friedman_nemenyi, mcnemar
 
 Statistic = Callable[[Experiment, Sequence[Mapping[str, Any]]], list[Observed]]
-STATISTICS: dict[str, Statistic] = {}
+STATISTICS: dict[str, Statistic] = {"mcnemar": mcnemar, "friedman-nemenyi": friedman_nemenyi}
 
 
 def statistics_of(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> list[Observed]:
