@@ -4,12 +4,12 @@ The first column of such an experiment is the method that the others are held ag
 methods are ranked that stand beside a published column, as many as the paper ranked.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from absentia.core import Array
+from absentia.core import Array, check_name
 from absentia.data import statistics
 from absentia.experiment.reproduction._cells import Observed, columns_of
 from absentia.experiment.reproduction._experiment import Experiment
@@ -109,3 +109,16 @@ def _ranks(scores: Array, ranked: Sequence[str], measure: str) -> Iterator[Obser
         yield Observed("critical difference", row, first, 0, least)
         for name, distance in zip(others, apart, strict=True):
             yield Observed("told apart", row, name, 0, float(distance > least))
+
+
+#: Statistics by the names that experiments ask for them.
+STATISTICS: Mapping[str, Callable[[Experiment, Sequence[Record]], list[Observed]]] = {
+    "mcnemar": mcnemar,
+    "friedman-nemenyi": friedman_nemenyi,
+}
+
+
+def statistics_of(experiment: Experiment, records: Sequence[Record]) -> list[Observed]:
+    """What the experiment's statistic makes of records of trials that were done."""
+    check_name("statistic", experiment.statistic, STATISTICS)
+    return STATISTICS[experiment.statistic](experiment, records)

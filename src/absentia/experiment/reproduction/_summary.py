@@ -19,7 +19,7 @@ from absentia.experiment.reproduction._cells import (
 )
 from absentia.experiment.reproduction._experiment import Claimed, Experiment, Measure
 from absentia.experiment.reproduction._marking import marked
-from absentia.experiment.reproduction._tests import statistics_of
+from absentia.experiment.reproduction._significance import statistics_of
 
 JUDGED = ("reproduced", "exceeded", "not reproduced", "not run")
 
