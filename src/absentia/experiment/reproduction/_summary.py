@@ -122,7 +122,7 @@ def _claimed(experiment: Experiment, claim: Claimed, rows: Sequence[Row]) -> Com
     pairs = [
         difference
         for row in rows
-        if not claim.rows or row.name in claim.rows
+        if (not claim.rows or row.name in claim.rows) and {claim.first, claim.second} <= row.cells.keys()
         for difference in _paired(measure, row.cells[claim.first], row.cells[claim.second])
     ]
     if not pairs:

@@ -59,7 +59,7 @@ def perform(key: Mapping[str, Any]) -> dict[str, Any]:
 
 def draw(key: Mapping[str, Any]) -> Drawn:
     """By the kind of kernels: columns of a "low rank" covariance, or "smooth" ones as rows are."""
-    n, m = key["rows"], key["columns"]
+    n, m = key["n_rows"], key["n_columns"]
     rng = np.random.default_rng([key["seed"], key["repeat"], n, m, list(COLUMNS).index(key["kind"])])
     K1, K2 = _plane(rng, n), COLUMNS[key["kind"]](rng, m)
     F = _root(K1) @ rng.standard_normal((n, m))
