@@ -41,3 +41,14 @@ def test_panels_are_values_of_a_factor_or_parts(tmp_path):
     svg = chart_svg(summarise(small, all_of_them))
     ET.fromstring(svg)
     assert re.findall(r'class="t"[^>]*>([^<]+)<', svg) == ["&lt;a&gt;", "b"]
+
+
+def test_several_measures_have_panels_of_their_own(tmp_path):
+    text = TEXT + '\n[[measures]]\nname = "loss"\nbetter = "lower"\n' + CHART.replace('"error"', '["error", "loss"]')
+    small = experiment(tmp_path, text)
+    all_of_them = records(small)
+    for one in all_of_them:
+        one["result"]["scores"]["loss"] = {"": 1.0}
+    svg = chart_svg(summarise(small, all_of_them))
+    ET.fromstring(svg)
+    assert re.findall(r'class="t"[^>]*>([^<]+)<', svg) == ["error", "loss"]

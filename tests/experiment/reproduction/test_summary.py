@@ -53,6 +53,16 @@ def test_a_claim_may_be_about_some_rows_and_be_wrong(tmp_path):
     assert summarise(small, records(small)).claims[0].verdict == "not run"
 
 
+@pytest.mark.parametrize(("within", "verdict"), [(0.3, "holds"), (0.1, "does not hold")])
+def test_a_claim_may_be_that_two_are_alike(tmp_path, within, verdict):
+    text = TEXT.replace('published = 0.1', f"within = {within}")
+    small = experiment(tmp_path, text)
+    assert summarise(small, records(small)).claims[0].verdict == verdict  # zero and mean are .24 apart
+    other = text.replace('first = "mean"\nsecond = "zero"', 'first = "zero"\nsecond = "mean"')
+    small = experiment(tmp_path, other)
+    assert summarise(small, records(small)).claims[0].verdict == verdict
+
+
 def test_versions_and_failures_are_told(tmp_path):
     small = experiment(tmp_path)
     all_of_them = records(small)

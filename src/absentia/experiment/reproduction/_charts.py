@@ -61,8 +61,10 @@ def _points(summary: Summary) -> list[_Point]:
     where = _placed(summary)
     found: dict[tuple[str, str, float], list[float]] = {}
     for one in summary.observed:
-        if one.measure == chart.measure and one.row in where:
+        if one.measure in chart.measures and one.row in where:
             panel, x = where[one.row]
+            if len(chart.measures) > 1:
+                panel = f"{panel}, {one.measure}" if panel else one.measure
             found.setdefault((panel, one.column, x), []).append(one.value)
     return [_Point(*place, float(np.mean(values))) for place, values in found.items()]
 

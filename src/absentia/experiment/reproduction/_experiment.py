@@ -86,7 +86,8 @@ class Column:
 class Claimed:
     """A sentence of the paper that one method is better than another, by how much if that was printed.
 
-    `rows` are those that it is about, all if there are none.
+    `rows` are those that it is about, all if there are none.  With `within` the sentence is that the two do
+    not differ by more than that.
     """
 
     words: str
@@ -95,16 +96,21 @@ class Claimed:
     second: str
     rows: tuple[str, ...] = ()
     published: float | None = None
+    within: float | None = None
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over the values of `x`, one panel for each value of `panel`."""
+    """Lines over the values of `x`, one panel for each value of `panel` and each measure."""
 
     x: str
-    measure: str
+    measure: str | tuple[str, ...]
     panel: str = ""
     label: str = ""
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return (self.measure,) if isinstance(self.measure, str) else self.measure
 
 
 @dataclass(frozen=True)

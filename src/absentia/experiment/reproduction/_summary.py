@@ -129,7 +129,9 @@ def _claimed(experiment: Experiment, claim: Claimed, rows: Sequence[Row]) -> Com
         return Comparison(claim.words, None, None, claim.published, 0, "not run")
     mean = float(np.mean(pairs))
     error = float(np.std(pairs, ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else None
-    return Comparison(claim.words, mean, error, claim.published, len(pairs), _held(mean, error))
+    return Comparison(
+        claim.words, mean, error, claim.published, len(pairs), _held(mean, error, claim.within)
+    )
 
 
 def _paired(measure: Measure, first: Cell, second: Cell) -> list[float]:
@@ -139,7 +141,9 @@ def _paired(measure: Measure, first: Cell, second: Cell) -> list[float]:
     return [sign * (a[repeat] - b[repeat]) for repeat in sorted(a.keys() & b.keys())]
 
 
-def _held(mean: float, error: float | None) -> str:
+def _held(mean: float, error: float | None, within: float | None = None) -> str:
+    if within is not None:
+        return "holds" if abs(mean) <= max(within, ERRORS * (error or 0.0)) else "does not hold"
     if error is not None and abs(mean) <= ERRORS * error:
         return "no difference seen"
     return "holds" if mean > 0 else "does not hold"

@@ -14,7 +14,13 @@ from typing import Any
 from absentia.core import check_name
 
 #: Name in experiments, and the module beside this one.
-PROTOCOLS = {"cvkt": "_cvkt", "mkmc": "_mkmc"}
+PROTOCOLS = {
+    "cvkt": "_cvkt",
+    "mkmc": "_mkmc",
+    "pma-labels": "_pma_labels",
+    "pma-matrices": "_pma_matrices",
+    "pma-rows": "_pma_rows",
+}
 
 
 def protocol(name: str) -> ModuleType:
