@@ -14,7 +14,7 @@ from typing import Any
 from absentia.core import check_name
 
 #: Name in experiments, and the module beside this one.
-PROTOCOLS = {"cvkt": "_cvkt"}
+PROTOCOLS = {"cvkt": "_cvkt", "amkl": "_amkl"}
 
 
 def protocol(name: str) -> ModuleType:
