@@ -28,7 +28,6 @@ from absentia.kernels import ViewKernels
 
 COSTS = tuple(2.0**k for k in (-1, 1, 3, 5, 7))
 LAMBDAS = (0.5, 8.0, 128.0)
-FOLDS = 3
 SHARE = 0.6  # of every class is trained on
 TEN = {"caltech101": 10}  # samples of every class instead
 WIDTHS = 20
@@ -188,7 +187,7 @@ def grid(key: Mapping[str, Any]) -> Iterator[Options]:
 def chosen(key: Mapping[str, Any], known: Data, y: Array, mask: Array | None) -> Options:
     """The first on the grid with the most held-out training samples right."""
     options = list(grid(key))
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=key["repeat"])
+    folds = StratifiedKFold(key["folds"], shuffle=True, random_state=key["repeat"])
     right = np.zeros(len(options))
     for fitted, held in folds.split(np.zeros(len(y)), y):
         inside, rows = part(known, fitted, fitted), part(known, held, fitted)
