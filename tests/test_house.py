@@ -165,7 +165,7 @@ def test_nothing_prints_outside_the_command_line():
 
 # --------------------------------------------------------------------------------------- the size of rooms
 
-LONGEST_MODULE, LONGEST_FUNCTION, MOST_NAMES = 450, 50, 410
+LONGEST_MODULE, LONGEST_FUNCTION, MOST_NAMES = 450, 50, 450
 
 
 def modules():

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from absentia.app import _trials as trials
-from absentia.app._trials import Watch, watched
+from absentia.app._trials import StudyWatch, watched
 from absentia.experiment.engine import Record, Trial
 
 GUESSES = {"mean": 1.0, "svt": 10.0, "cvkt": 100.0}
@@ -47,7 +47,7 @@ TODO = [trial(method, fold) for fold in range(4) for method in ("mean", "svt")]
 
 
 def test_counts_and_names_of_what_is_under_way():
-    watch = Watch(Study(), TODO, 2)
+    watch = StudyWatch(Study(), TODO, 2)
     for one in TODO[:3]:
         watch.begin(one)
     assert watch.line().startswith("0 of 8 done · running mean, svt · about ")
@@ -60,14 +60,14 @@ def test_counts_and_names_of_what_is_under_way():
 
 
 def test_no_more_than_four_names_are_shown():
-    watch = Watch(Study(), [], 1)
+    watch = StudyWatch(Study(), [], 1)
     for number in range(6):
         watch.begin(trial(f"m{number}"))
     assert watch.line() == "0 of 0 done · running m0, m1, m2, m3, ..."
 
 
 def test_time_left_is_guessed_first_and_then_measured():
-    watch = Watch(Study(), TODO, 2)
+    watch = StudyWatch(Study(), TODO, 2)
     assert watch.seconds_left() == pytest.approx((4 * 1 + 4 * 10) / 2)
     watch.tell(record(TODO[0], wall=3.0))
     assert watch.seconds_left() == pytest.approx((3 * 3.0 + 4 * 3 * 10) / 2)  # all are three times as slow
@@ -77,7 +77,7 @@ def test_time_left_is_guessed_first_and_then_measured():
 
 def test_neither_a_slow_start_nor_a_death_spoils_the_time_left():
     todo = [trial("mean", fold) for fold in range(10)]
-    watch = Watch(Study(), todo, 1)
+    watch = StudyWatch(Study(), todo, 1)
     for one, wall in zip(todo, [60.0, 1.0, 1.0, None], strict=False):
         watch.tell(record(one, wall, status="died" if wall is None else "done"))
     assert watch.seconds_left() == pytest.approx(6.0)
@@ -85,7 +85,7 @@ def test_neither_a_slow_start_nor_a_death_spoils_the_time_left():
 
 @pytest.mark.parametrize(("higher", "best"), [(True, "svt (0.60)"), (False, "mean (0.50)")])
 def test_the_best_so_far_is_by_the_mean(higher, best):
-    watch = Watch(Study(higher), TODO, 1)
+    watch = StudyWatch(Study(higher), TODO, 1)
     assert watch.best() == ""
     for one, score in zip(TODO[:4], [0.9, 0.6, 0.1, 0.6], strict=True):
         watch.tell(record(one, score=score))
@@ -93,7 +93,7 @@ def test_the_best_so_far_is_by_the_mean(higher, best):
 
 
 def test_trials_that_answer_another_question_are_not_in_the_best():
-    watch = Watch(Study(), TODO, 1)
+    watch = StudyWatch(Study(), TODO, 1)
     watch.tell(record(TODO[0], score=0.5))
     for kind in ("views", "rates"):
         watch.tell(record(trial("mean", kind=kind), score=1.0))
@@ -109,7 +109,7 @@ def shown(monkeypatch, terminal, todo, tick=1000.0, quiet=False):
     monkeypatch.setattr(trials, "err", console)
     monkeypatch.setattr(trials.out, "quiet", quiet)
     monkeypatch.setattr(trials, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    with watched(Study(), todo, 1) as watch:
+    with watched(StudyWatch(Study(), todo, 1)) as watch:
         for one in todo:
             watch.begin(one)
             watch.tell(record(one))

@@ -316,3 +316,64 @@ def test_rows_must_be_the_same():
         similarity_of_rows(np.ones((4, 9)), np.ones((5, 9)))
     with pytest.raises(ValueError, match="pass the same rows of both"):
         similarity_of_rows(np.ones(9), np.ones(9))
+
+
+# alignment
+
+
+def aligned(K, L):
+    """Cortes et al. (2010), definition 1, as it stands."""
+    n = len(K)
+    H = np.eye(n) - np.ones((n, n)) / n
+    A, B = H @ K @ H, H @ L @ H
+    return np.trace(A.T @ B) / np.sqrt(np.trace(A.T @ A) * np.trace(B.T @ B))
+
+
+def test_alignment_is_its_definition(kernels):
+    K, L = kernels[0][0], kernels[1][0]
+    assert metrics.alignment(K, L) == pytest.approx(aligned(K, L), rel=1e-10)
+    assert metrics.alignment(K, L, center=False) == pytest.approx(1 - ca_error(K, L), rel=1e-10)
+    assert metrics.alignment(K, K) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_alignment_is_blind_to_scale_shift_and_order(kernels, rng):
+    K, L = kernels[0][0], kernels[1][0]
+    p = rng.permutation(len(K))
+    for other in (1e-9 * K, K + 5.0, 1e6 * K):
+        assert metrics.alignment(other, L) == pytest.approx(metrics.alignment(K, L), rel=1e-8)
+    assert metrics.alignment(K[np.ix_(p, p)], L[np.ix_(p, p)]) == pytest.approx(metrics.alignment(K, L))
+
+
+def test_labels_stand_for_the_ideal_kernel(kernels):
+    K = kernels[0][0]
+    y = np.where(np.arange(len(K)) % 3 == 0, 1, -1)
+    for center in (True, False):
+        by_hand = metrics.alignment(K, np.outer(y, y), center=center)
+        assert metrics.alignment(K, y, center=center) == pytest.approx(by_hand, rel=1e-12)
+        names = np.where(y > 0, "yes", "no")
+        assert metrics.alignment(K, names, center=center) == pytest.approx(by_hand, rel=1e-12)
+    three = np.arange(len(K)) % 3
+    same = (three[:, None] == three).astype(float)
+    assert metrics.alignment(K, three) == pytest.approx(metrics.alignment(K, same), rel=1e-10)
+    ideal = np.where(same, 1.0, -0.5)
+    assert metrics.alignment(K, three, center=False) == pytest.approx(
+        metrics.alignment(K, ideal, center=False), rel=1e-12
+    )
+
+
+def test_nothing_to_align_is_nan_and_what_is_no_kernel_is_refused(kernels):
+    K = kernels[0][0]
+    n = len(K)
+    assert np.isnan(metrics.alignment(K, np.full((n, n), 0.1)))
+    assert np.isnan(metrics.alignment(np.zeros((n, n)), K, center=False))
+    assert np.isnan(metrics.alignment(K, np.ones(n)))
+    with pytest.raises(ValueError, match=r"K has shape \(9,\); pass one kernel"):
+        metrics.alignment(K[0], K)
+    with pytest.raises(ValueError, match="labels; pass one for each"):
+        metrics.alignment(K, np.ones(n - 1))
+    with pytest.raises(ValueError, match=r"1 label\(s\) are NaN"):
+        metrics.alignment(K, np.r_[np.nan, np.ones(n - 1)])
+    with pytest.raises(ValueError, match="L: 1 of its values"):
+        metrics.alignment(K, np.where(np.arange(n * n).reshape(n, n) == 1, np.nan, K))
+    with pytest.raises(ValueError, match="pass kernels of the same samples"):
+        metrics.alignment(K, K[1:, 1:])

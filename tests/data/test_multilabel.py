@@ -53,3 +53,31 @@ def test_bad_input_is_refused_and_nothing_to_measure_is_nan(measure):
 def test_normalized_coverage_is_between_zero_and_one(ranked):
     Y, S = ranked
     np.testing.assert_allclose(metrics.coverage(Y, S, normalize=True), metrics.coverage(Y, S) / 4)
+
+
+def test_the_area_under_the_curve_is_that_of_scikit_learn(ranked):
+    Y, S = ranked
+    wanted = sklearn.metrics.roc_auc_score(Y, S, average=None)
+    np.testing.assert_allclose(metrics.roc_auc(Y, S, average=False), wanted, rtol=1e-12)
+    np.testing.assert_allclose(metrics.roc_auc(Y, S), sklearn.metrics.roc_auc_score(Y, S), rtol=1e-12)
+    np.testing.assert_allclose(metrics.roc_auc(2 * Y - 1, S), metrics.roc_auc(Y, S), rtol=1e-12)
+
+
+def test_unknown_labels_are_left_out_of_the_area(ranked, rng):
+    Y, S = ranked
+    gaps = np.where(rng.random(Y.shape) < 0.3, np.nan, Y)
+    columns = [(gaps[:, j], S[:, j], ~np.isnan(gaps[:, j])) for j in range(5)]
+    wanted = [sklearn.metrics.roc_auc_score(y[k], s[k]) for y, s, k in columns]
+    np.testing.assert_allclose(metrics.roc_auc(gaps, S, average=False), wanted, rtol=1e-12)
+    np.testing.assert_allclose(metrics.roc_auc(gaps, np.where(np.isnan(gaps), np.nan, S)), np.mean(wanted))
+
+
+def test_labels_of_one_kind_have_no_area_and_do_not_enter_the_mean():
+    Y = np.array([[1.0, 0.0, 1.0, np.nan], [1.0, 0.0, 0.0, np.nan]])
+    S = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(metrics.roc_auc(Y, S, average=False), [np.nan, np.nan, 1.0, np.nan])
+    assert metrics.roc_auc(Y, S) == 1.0
+    assert np.isnan(metrics.roc_auc(Y[:, :2], S[:, :2]))
+    assert metrics.roc_auc(Y[:, [2]], np.ones((2, 1))) == 0.5  # ties count half
+    with pytest.raises(ValueError, match=r"pass \(samples, labels\)"):
+        metrics.roc_auc(Y, S[:, :2])

@@ -4,13 +4,15 @@ One-error, coverage, ranking loss and average precision as in scikit-learn (cove
 in the multi-label literature, unlike scikit-learn's), over the *known* labels of each sample only.  Labels
 are positive (> 0), negative (<= 0) or NaN (unknown).  Samples for which a measure has no meaning are
 skipped: no known positive label for one-error, coverage and average precision; not both kinds for the
-ranking loss.  Tied scores count against, as in scikit-learn.
+ranking loss.  Tied scores count against, as in scikit-learn; in the area under the ROC curve, which looks
+at each label over the samples, half.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
-__all__ = ["average_precision", "coverage", "hamming_error", "one_error", "ranking_loss"]
+__all__ = ["average_precision", "coverage", "hamming_error", "one_error", "ranking_loss", "roc_auc"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -93,6 +95,46 @@ def hamming_error(truth: ArrayLike, predicted: ArrayLike) -> float:
     """
     positive, known, S = _checked(truth, predicted)
     return _mean((S > 0)[known] != positive[known])
+
+
+def roc_auc(truth: ArrayLike, scores: ArrayLike, *, average: bool = True) -> float | Floats:
+    """Share of pairs of samples, one that has a label and one that has not, in the right order, by label.
+
+    The area under the ROC curve.  Ties count half; unknown labels (NaN in `truth`) are left out.
+
+    Parameters
+    ----------
+    truth : array of shape (n_samples, n_labels)
+        Positive (> 0), negative (<= 0) or NaN.
+    scores : array of shape (n_samples, n_labels)
+        Higher for those who are thought to have the label.
+    average : bool, default True
+        The mean over labels, or one number for each.
+
+    Returns
+    -------
+    float or ndarray of shape (n_labels,)
+        A label that all known samples have, or none, is NaN and does not enter the mean, which is NaN only
+        if all of them are.
+
+    Examples
+    --------
+    >>> Y = [[1, 1], [0, 1], [1, np.nan], [0, 1]]
+    >>> roc_auc(Y, [[0.9, 1], [0.5, 2], [0.5, 3], [0.1, 4]], average=False)
+    array([0.875,   nan])
+    """
+    positive, known, S = _checked(truth, scores)
+    areas = np.array([_area(p[k], s[k]) for p, k, s in zip(positive.T, known.T, S.T, strict=True)])
+    return _mean(areas[~np.isnan(areas)]) if average else areas
+
+
+def _area(positive: Mask, score: Floats) -> float:
+    """From the ranks of the positive ones (Mann and Whitney): ties have the mean of theirs."""
+    p = int(positive.sum())
+    q = len(positive) - p
+    if not p or not q:
+        return float("nan")
+    return float((rankdata(score)[positive].sum() - p * (p + 1) / 2) / (p * q))
 
 
 def _checked(truth: ArrayLike, scores: ArrayLike) -> tuple[Mask, Mask, Floats]:

@@ -1,8 +1,8 @@
 """How well were kernels completed?
 
 The four measures of Huusari, Capponi, Villoutreix and Kadri, "Cross-view kernel transfer", Pattern
-Recognition 129 (2022), and the LogDet divergence.  (Measures of multi-label ranking, importable from
-here too, are in ``_multilabel``.)
+Recognition 129 (2022), the LogDet divergence, and the centred alignment of two kernels.  (Measures of
+multi-label ranking, importable from here too, are in ``_multilabel``.)
 
 Kernels come as one (n, n) matrix, as (V, n, n), as a list of matrices or as `KernelViews`; both the
 truth and what is measured against it must be complete.  Each measure is one number per view:
@@ -20,9 +20,17 @@ from scipy.ndimage import uniform_filter
 
 from absentia.core import logdet_divergence
 from absentia.data._kernelviews import KernelViews
-from absentia.data._multilabel import average_precision, coverage, hamming_error, one_error, ranking_loss
+from absentia.data._multilabel import (
+    average_precision,
+    coverage,
+    hamming_error,
+    one_error,
+    ranking_loss,
+    roc_auc,
+)
 
 __all__ = [
+    "alignment",
     "are",
     "average_precision",
     "ca_error",
@@ -32,6 +40,7 @@ __all__ = [
     "logdet_divergence",
     "one_error",
     "ranking_loss",
+    "roc_auc",
     "similarity_of_rows",
     "structural_similarity",
 ]
@@ -159,6 +168,74 @@ def similarity_of_rows(truth: ArrayLike, completed: ArrayLike, *, data_range: fl
     if window < 3:
         return float("nan")
     return _similarity(K, K_hat, window, (0.01 * data_range) ** 2, (0.03 * data_range) ** 2)
+
+
+def alignment(K: ArrayLike, L: ArrayLike, *, center: bool = True) -> float:
+    r"""How alike two kernels are, or a kernel and labels; at most 1, higher is more alike.
+
+    .. math:: \langle H K H, H L H \rangle / (\|H K H\|_F \|H L H\|_F)
+
+    with the centring matrix H, as in Cortes, Mohri and Rostamizadeh, "Two-stage learning kernel
+    algorithms", ICML 2010.  Blind to the scale of either; for kernels, which are positive semidefinite, at
+    least 0 when centred.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        A kernel, complete.
+    L : array of shape (n, n) or (n,)
+        Another over the same samples; or their classes, which stand for the ideal kernel: 1 where two
+        samples are of one class, ``-1 / (n_classes - 1)`` where they are not (of two classes: ``y y'``).
+    center : bool, default True
+        Centre both; without, as in Cristianini et al. (2001).
+
+    Returns
+    -------
+    float
+        NaN where there is nothing to align: a kernel of zeros, one that centring makes so, or one class.
+
+    Examples
+    --------
+    >>> y = np.array([1, 1, -1, -1])
+    >>> round(alignment(3 * np.outer(y, y) + 7, y), 12)
+    1.0
+    """
+    A = _one_kernel("K", K)
+    given = np.asarray(L)
+    B = _ideal(given, len(A)) if given.ndim == 1 else _one_kernel("L", given)
+    if A.shape != B.shape:
+        raise ValueError(f"K is over {len(A)} samples, L over {len(B)}; pass kernels of the same samples")
+    parts = [_centred(X) if center else X for X in (A, B)]
+    # what centring leaves of a constant kernel is rounding
+    if any(not _norm(part) > 1e-12 * _norm(X) for part, X in zip(parts, (A, B), strict=True)):
+        return float("nan")
+    A, B = (part / _norm(part) for part in parts)
+    return float((A * B).sum())
+
+
+def _one_kernel(name: str, K: ArrayLike) -> Floats:
+    A = np.asarray(K, dtype=np.float64)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"{name} has shape {A.shape}; pass one kernel, (n, n)")
+    if n_missing := int((~np.isfinite(A)).sum()):
+        raise ValueError(f"{name}: {n_missing} of its values are NaN or infinite; complete it first")
+    return A
+
+
+def _ideal(y: NDArray[Any], n: int) -> Floats:
+    """The kernel of samples that are where their class is, classes being as far apart as can be."""
+    if len(y) != n:
+        raise ValueError(f"K is over {n} samples, and there are {len(y)} labels; pass one for each")
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise ValueError(f"{int(np.isnan(y).sum())} label(s) are NaN; leave these samples out of both")
+    classes, place = np.unique(y, return_inverse=True)
+    other = -1 / (len(classes) - 1) if len(classes) > 1 else 0.0
+    return np.where(place[:, None] == place, 1.0, other) if len(classes) > 1 else np.zeros((n, n))
+
+
+def _centred(K: Floats) -> Floats:
+    means = K.mean(axis=0)
+    return K - means - K.mean(axis=1)[:, None] + means.mean()
 
 
 def _similarity(K: Floats, K_hat: Floats, window: int, c1: float, c2: float) -> float:

@@ -51,13 +51,17 @@ def load_benchmark(name: str, folder: str | os.PathLike[str] | None = None) -> B
     """
     if name not in BENCHMARKS:
         raise ValueError(f"no benchmark {name!r}; known are {sorted(BENCHMARKS)}")
-    path = data_folder(folder) / f"{name}.npz"
+    return read_bunch(data_folder(folder) / f"{name}.npz", BENCHMARKS[name])
+
+
+def read_bunch(path: Path, what: str) -> Bunch:
+    """The arrays of an ``.npz`` file as :func:`load_benchmark` gives them."""
     with reading(path):
         arrays = read_arrays(path)
         ids = next((arrays.pop(key) for key in _ID_KEYS if key in arrays), None)
         data = from_arrays(arrays if ids is None else {**arrays, "ids": ids})
     extra = {key: array for key, array in arrays.items() if not is_data(key)}
-    bunch = Bunch(DESCR=BENCHMARKS[name], extra=extra)
+    bunch = Bunch(DESCR=what, extra=extra)
     bunch["kernels" if isinstance(data, KernelViews) else "views"] = data
     for key in ("y", "Y"):
         if key in extra:

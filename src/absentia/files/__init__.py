@@ -7,6 +7,7 @@ from absentia.files._contents import arrays_of, label_array
 from absentia.files._errors import FileError, one_line, reading
 from absentia.files._frames import parse_groups
 from absentia.files._labels import Labels, read_labels
+from absentia.files._mat import mat_content
 from absentia.files._memory import parse_bytes
 from absentia.files._npz import from_arrays, is_data
 from absentia.files._options import LabelsSource, Opened, Options

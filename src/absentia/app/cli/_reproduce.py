@@ -23,6 +23,7 @@ from absentia.experiment.reproduction import (
     chart_svg,
     experiments,
     find,
+    freshness,
     markdown,
     missing_data,
     papers,
@@ -69,7 +70,7 @@ def reproduce(
     Example: absentia reproduce cvkt-table2 --quick
     """
     if list_all:
-        return out.print(listed())
+        return out.print(listed(pages))
     if name is None and pages is None:
         raise ValueError("a NAME, or --list, is wanted; see absentia reproduce --help")
     check_whole("--repeats", repeats, 1, 10_000)
@@ -145,10 +146,10 @@ def _write(path: Path, content: str) -> Path:
     return write_whole(path, lambda file: file.write(content.encode()))
 
 
-def listed() -> Table:
-    """Name, paper, what, data, time."""
+def listed(pages: Path | None = None) -> Table:
+    """Name, paper, what, data, time, and of what source the records are that a folder keeps."""
     table = Table(box=None, pad_edge=False)
-    for title in ("name", "paper", "what", "data", "time"):
+    for title in ("name", "paper", "what", "data", "time", *(["records of"] if pages else [])):
         table.add_column(title, no_wrap=title in ("name", "time"))
     short = {paper.key: paper.short for paper in papers()}
     for name, one in experiments().items():
@@ -157,11 +158,7 @@ def listed() -> Table:
             f"not at hand: {', '.join(lacking)}" if lacking else "at hand" if one.data else "made up"
         )
         minutes = "" if one.cannot else f"{one.minutes:g} min"
-        table.add_row(
-            name,
-            f"{short.get(one.paper, one.paper)}, {one.place}",
-            printable(one.what),
-            printable(data),
-            minutes,
-        )
+        kept = [printable(freshness(pages, one))] if pages else []
+        where = f"{short.get(one.paper, one.paper)}, {one.place}"
+        table.add_row(name, where, printable(one.what), printable(data), minutes, *kept)
     return table

@@ -1,4 +1,4 @@
-"""The page about a reproduction: what became of each published number, and our tables beside the paper's."""
+"""The page about a reproduction: our tables beside the paper's, what became of its numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """Which version of a method this is: a hash of the source that it is made of, and of no other.
 
 From the module of the method's class on, imports are followed, by reading, through core, data, kernels,
-datasets and methods.  A name that a package hands on leads to the module that it comes from, so that a change to one
-method leaves the fingerprints of others as they are.  Methods that are found by name in the catalogue while
-another runs (``completer="cvkt"``) are named by the caller.
+datasets and methods.  A name that a package hands on leads to the module that it comes from, so that a
+change to one method leaves the fingerprints of others as they are.  Methods that are found by name in the
+catalogue while another runs (``completer="cvkt"``) are named by the caller.
 """
 
 import ast

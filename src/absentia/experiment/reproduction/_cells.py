@@ -1,4 +1,4 @@
-"""From records to cells: our number with its standard error, the published one beside it, and how they agree."""
+"""From records to cells: our number with its error, the published one beside it, and how they agree."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

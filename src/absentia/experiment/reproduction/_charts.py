@@ -1,4 +1,4 @@
-"""Lines over a factor of the design, one small panel for each value of another: an SVG that stands alone."""
+"""Lines over a factor of the design, a small panel for each value of another: an SVG that stands alone."""
 
 from collections.abc import Sequence
 from html import escape
@@ -32,8 +32,9 @@ def chart_svg(summary: Summary) -> str:
     down = -(-len(panels) // ACROSS)
     key = -(-len(columns) // 4) * 18 + 8
     width, height = min(ACROSS, max(1, len(panels))) * WIDTH, down * HEIGHT + key
+    size = f'viewBox="0 0 {width} {height}" width="{width}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
         f"<title>{escape(summary.experiment.what)}</title><style>{STYLE}</style>",
     ]
     for i, panel in enumerate(panels):
@@ -102,8 +103,10 @@ def _panel(title: str, points: Sequence[_Point], columns: Sequence[str]) -> str:
         _, y = place(x0, float(tick))
         parts.append(f'<path class="g" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>')
         parts.append(f'<text x="{LEFT - 4}" y="{y + 4}" text-anchor="end">{tick:.3g}</text>')
-    for x in sorted(set(xs)):
-        parts.append(f'<text x="{place(x, y0)[0]}" y="{HEIGHT - 12}" text-anchor="middle">{x:g}</text>')
+    parts += [
+        f'<text x="{place(x, y0)[0]}" y="{HEIGHT - 12}" text-anchor="middle">{x:g}</text>'
+        for x in sorted(set(xs))
+    ]
     for i, name in enumerate(columns):
         line = sorted((p.x, p.y) for p in points if p.column == name)
         if line:

@@ -1,8 +1,9 @@
 """What one table or figure of a paper asks: read from a TOML file, checked, and handed on.
 
-A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``, whose
-lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a small text table.
-``[quick]`` replaces parts of the design by smaller ones.  One that says ``cannot`` is listed and not run.
+A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``,
+whose lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a
+small text table.  ``[quick]`` replaces parts of the design by smaller ones.  One that says ``cannot`` is
+listed and not run.
 """
 
 import itertools
@@ -54,8 +55,8 @@ class Measure:
 class Column:
     """A method: a class of absentia with parameters, or a word that the protocol knows.
 
-    `beside` is the paper's column whose numbers stand beside it; `leaks` that it reads what is hidden, as the
-    paper's own procedure does; `only` restricts it to some values of the design's factors.
+    `beside` is the paper's column whose numbers stand beside it; `leaks` that it reads what is hidden, as
+    the paper's own procedure does; `only` restricts it to some values of the design's factors.
     """
 
     name: str
@@ -126,7 +127,11 @@ class Experiment:
             design = {name: self.quick.get(name, values) for name, values in self.design.items()}
             kept = self.quick.get("columns")
             columns = tuple(c for c in self.columns if kept is None or c.name in kept)
-            found = replace(self, design=design, columns=columns, repeats=self.quick.get("repeats", 1))
+            names = {column.name for column in columns}
+            claims = tuple(claim for claim in self.claims if {claim.first, claim.second} <= names)
+            found = replace(
+                self, design=design, columns=columns, claims=claims, repeats=self.quick.get("repeats", 1)
+            )
         return found if repeats is None else replace(found, repeats=repeats)
 
     def settings(self) -> Iterator[dict[str, Any]]:
@@ -241,6 +246,7 @@ def _check(experiment: Experiment) -> None:
     columns, measures = [c.name for c in experiment.columns], [m.name for m in experiment.measures]
     if len(set(columns)) < len(columns):
         raise ValueError("two columns have one name")
+    _check_quick(experiment, columns)
     for claim in experiment.claims:
         for name in (claim.first, claim.second):
             if name not in columns:
@@ -248,6 +254,15 @@ def _check(experiment: Experiment) -> None:
         if claim.measure not in measures:
             raise ValueError(f"a claim is about {claim.measure!r}, which is no measure")
     _check_published(experiment)
+
+
+def _check_quick(experiment: Experiment, columns: Sequence[str]) -> None:
+    for key in experiment.quick:
+        if key not in (*experiment.design, "columns", "repeats"):
+            raise ValueError(f"quick {key!r} is no factor of the design, nor columns or repeats")
+    for name in experiment.quick.get("columns", ()):
+        if name not in columns:
+            raise ValueError(f"quick has {name!r}, which is no column")
 
 
 def _check_published(experiment: Experiment) -> None:

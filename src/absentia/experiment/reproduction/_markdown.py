@@ -9,6 +9,11 @@ from absentia.experiment.reproduction._marking import OURS_WORDS
 from absentia.experiment.reproduction._summary import Summary
 
 LEAKS = "†"
+READING = (
+    f"In the tables {OURS_WORDS}; in brackets the paper's number; ≡ agrees with it to its last digit, = "
+    "within two standard errors, + is better, − is worse. Standard errors are over repeats; with one, over "
+    "views or classes."
+)
 EXACT = "≡"
 SIGNS = {"reproduced": "=", "exceeded": "+", "not reproduced": "−", "not run": "", "": ""}
 
@@ -100,7 +105,7 @@ def _claims(summary: Summary) -> Iterator[str]:
         numbers = ["-" if x is None else f"{x:+.3g}" for x in (one.published, one.mean)]
         error = "-" if one.error is None else f"{one.error:.2g}"
         yield _line([one.words, *numbers, error, str(one.pairs), one.verdict])
-    yield "\nDifferences are in favour of the method that is claimed to be better, paired by row and repeat.\n"
+    yield "\nDifferences are in favour of the method that is claimed better, paired by row and repeat.\n"
 
 
 def _departures(summary: Summary) -> Iterator[str]:
@@ -120,14 +125,12 @@ def _made(summary: Summary) -> Iterator[str]:
     yield "```console"
     yield f"$ absentia reproduce {experiment.name}"
     if experiment.full_repeats != experiment.repeats:
-        yield f"$ absentia reproduce {experiment.name} --repeats {experiment.full_repeats}    # as many as the paper"
+        yield f"$ absentia reproduce {experiment.name} --repeats {experiment.full_repeats}  # as the paper"
     yield "```\n"
-    yield (
-        f"{summary.trials} trials, {repeats}, {summary.cpu:.0f} CPU seconds. In the tables {OURS_WORDS}; in "
-        "brackets the paper's number; ≡ agrees with it to its last digit, = within two standard errors, + is "
-        "better, − is worse. Standard errors are over repeats; with one repeat over views or classes."
-    )
+    yield f"{summary.trials} trials, {repeats}, {summary.cpu:.0f} CPU seconds. {READING}"
     if summary.failures:
         yield f"\n{len(summary.failures)} trials failed, the first: {summary.failures[0]}"
+    seconds = ", ".join(f"{name} {spent:.3g}" for name, spent in summary.seconds.items())
+    yield f"\nCPU seconds of a trial, all of it counted: {seconds}."
     versions = ", ".join(f"{method} `{version}`" for method, version in summary.versions.items())
     yield f"\nSource of the methods involved: {versions}."

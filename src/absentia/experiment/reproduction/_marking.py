@@ -1,4 +1,4 @@
-"""Which methods of a row are best, and which of the others cannot be told from the best: as papers print."""
+"""Which methods of a row are best, and which of the others cannot be told from them: as papers print."""
 
 import warnings
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def _marked(row: Row, better: str, level: float) -> Row:
 
 
 def differs(one: Cell, other: Cell, level: float) -> bool:
-    """Whether paired differences have a mean that chance does not explain; True where that cannot be told."""
+    """Whether chance does not explain the mean of paired differences; True where that cannot be told."""
     shared = sorted(set(one.means) & set(other.means))
     differences = np.array([one.means[repeat] - other.means[repeat] for repeat in shared])
     if len(differences) < 2 or np.ptp(differences) == 0:

@@ -1,4 +1,4 @@
-"""What is kept of a run beside the documentation: its records in one file, and pages made from them alone."""
+"""What is kept of a run beside the documentation: its records in a file, and pages made from them alone."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,17 @@ from absentia.experiment.reproduction._charts import chart_svg
 from absentia.experiment.reproduction._experiment import Experiment
 from absentia.experiment.reproduction._listing import experiments, papers
 from absentia.experiment.reproduction._markdown import markdown
+from absentia.experiment.reproduction._methods import version
 from absentia.experiment.reproduction._summary import JUDGED, Summary, summarise
 from absentia.files import FileError, write_whole
 
 RECORDS, INDEX = "records", "index.md"
+WORDS = (
+    "Every table and figure of the papers, by one command each: `absentia reproduce NAME`. A number is "
+    "reproduced if it agrees with the printed one to its last digit or within two standard errors, "
+    "exceeded if it is better than that, not reproduced if it is worse. This page and the others are made "
+    "from the records beside them by `absentia reproduce --pages docs/reproduction`."
+)
 KEPT = ("trial", "status", "result", "error")
 
 
@@ -37,12 +44,14 @@ def write_kept(folder: Path, experiment: Experiment, records: Sequence[Record], 
     path.parent.mkdir(parents=True, exist_ok=True)
     made = dict(records[0].made) if records else {}
     lines: list[Any] = [{"experiment": experiment.name, "quick": quick, "made": made}]
-    for record in plain(records):
-        lines.append(
-            {name: record[name] for name in KEPT if record[name]} | {"cpu": record["cost"].get("cpu")}
-        )
+    lines += [_slim(record) for record in plain(records)]
     content = "".join(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n" for line in lines)
     return write_whole(path, lambda file: file.write(content.encode()))
+
+
+def _slim(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What pages need of a record."""
+    return {name: record[name] for name in KEPT if record[name]} | {"cpu": record["cost"].get("cpu")}
 
 
 def read_kept(path: Path) -> Kept:
@@ -57,6 +66,16 @@ def read_kept(path: Path) -> Kept:
         return Kept(records, bool(head["quick"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileError(f"{path}: is no file of kept records ({error})") from None
+
+
+def freshness(folder: Path, experiment: Experiment) -> str:
+    """Whether the kept records are of the source as it is now: in words, empty if none are kept."""
+    path = folder / RECORDS / f"{experiment.name}.jsonl"
+    if experiment.cannot or not path.exists():
+        return ""
+    kept = {(one["trial"]["method"], one["trial"]["version"]) for one in read_kept(path).records}
+    stale = sorted({method for method, made in kept if made != version(experiment.protocol, method)})
+    return f"another source of {', '.join(stale)}" if stale else "this source"
 
 
 def regenerate(folder: Path) -> dict[str, str]:
@@ -79,13 +98,7 @@ def regenerate(folder: Path) -> dict[str, str]:
 
 def index(found: Mapping[str, Summary]) -> str:
     """One screen: every table and figure of the papers, and what became of it."""
-    lines = [
-        "# Reproduction\n",
-        "Every table and figure of the papers, by one command each: `absentia reproduce NAME`. A number is reproduced "
-        "if it agrees with the printed one to its last digit or within two standard errors, exceeded if it is better "
-        "than that, not reproduced if it is worse; both are differences to explain. This page and the others are "
-        "made from the records beside them by `absentia reproduce --pages docs/reproduction`.\n",
-    ]
+    lines = ["# Reproduction\n", f"{WORDS}\n"]
     totals = {word: sum(summary.counts[word] for summary in found.values()) for word in JUDGED}
     words = ", ".join(f"{totals[word]} {word}" for word in JUDGED)
     lines.append(f"**{sum(totals.values())} published numbers: {words}.**\n")

@@ -86,7 +86,13 @@ def missing_data(experiment: Experiment) -> list[str]:
         folder = data_folder()
     except FileError:
         return list(experiment.data)
-    return [name for name in experiment.data if not (folder / f"{name}.npz").is_file()]
+    return [name for name in experiment.data if not _files(folder, name)]
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    """What a name stands for: one file, or all of a folder."""
+    one, many = folder / f"{name}.npz", folder / name
+    return [one] if one.is_file() else sorted(path for path in many.rglob("*") if path.is_file())
 
 
 def contents_of(experiment: Experiment) -> str:
@@ -96,10 +102,11 @@ def contents_of(experiment: Experiment) -> str:
     lacking = missing_data(experiment)
     if lacking:
         raise FileError(
-            f"{experiment.name} needs {', '.join(f'{name}.npz' for name in lacking)} in the folder that the "
-            "environment variable ABSENTIA_DATA names; docs/data.md says where the data come from"
+            f"{experiment.name} needs {', '.join(lacking)} (.npz) in the folder that the variable "
+            "ABSENTIA_DATA names; docs/data.md says where the data come from"
         )
     found = hashlib.sha256()
     for name in sorted(experiment.data):
-        found.update((data_folder() / f"{name}.npz").read_bytes())
+        for path in _files(data_folder(), name):
+            found.update(path.read_bytes())
     return found.hexdigest()[:12]

@@ -13,6 +13,7 @@ from absentia.experiment.reproduction._cells import (
     Comparison,
     Observed,
     Row,
+    columns_of,
     observations,
     rows_of,
 )
@@ -35,13 +36,14 @@ class Summary:
     trials: int
     failures: Sequence[str]
     cpu: float
+    seconds: Mapping[str, float]
     observed: Sequence[Observed]
 
     @property
     def counts(self) -> dict[str, int]:
-        """Cells with a published number, by what became of it; columns that read what is hidden are not counted."""
+        """Published numbers by what became of them; columns that read what is hidden are not counted."""
         cells = [cell for rows in self.tables.values() for row in rows for cell in row.cells.values()]
-        found = Counter(cell.verdict for cell in cells if not cell.column.leaks)
+        found: Counter[str] = Counter(cell.verdict for cell in cells if not cell.column.leaks)
         return {word: found[word] for word in JUDGED}
 
     @property
@@ -59,26 +61,14 @@ class Summary:
     @property
     def word(self) -> str:
         """The verdict in a word or two: what most numbers, or else claims, came to."""
-        counts = {word: n for word, n in self.counts.items() if word != "not run" and n}
-        if not counts:
-            held = [one.verdict == "holds" for one in self.claims]
-            return (
-                ""
-                if not held
-                else "reproduced"
-                if all(held)
-                else "in part"
-                if any(held)
-                else "not reproduced"
-            )
-        most = max(counts, key=lambda word: counts[word])
-        return (
-            most
-            if counts[most] > 0.8 * sum(counts.values())
-            else f"mostly {most}"
-            if (counts[most] > 0.5 * sum(counts.values()))
-            else "in part"
-        )
+        found: Counter[str] = Counter({word: n for word, n in self.counts.items() if word != "not run"})
+        if not found.total():
+            found = Counter("reproduced" if c.verdict == "holds" else "not reproduced" for c in self.claims)
+        if not found.total():
+            return ""
+        word, most = found.most_common(1)[0]
+        share = most / found.total()
+        return word if share > 0.8 else f"mostly {word}" if share > 0.5 else "in part"
 
 
 def summarise(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> Summary:
@@ -99,8 +89,18 @@ def summarise(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> S
         len(records),
         [_failure(record) for record in failed],
         sum(float(record["cost"].get("cpu") or 0.0) for record in records),
+        _seconds(experiment, done),
         observed,
     )
+
+
+def _seconds(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """CPU seconds of a trial by column, on the machine that the records are from."""
+    found: dict[str, list[float]] = {column.name: [] for column in experiment.columns}
+    for record in records:
+        for column in columns_of(experiment, record["trial"]):
+            found[column.name].append(float(record["cost"].get("cpu") or 0.0))
+    return {name: float(np.mean(spent)) for name, spent in found.items() if spent}
 
 
 def _failure(record: Mapping[str, Any]) -> str:

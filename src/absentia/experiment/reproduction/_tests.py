@@ -1,4 +1,4 @@
-"""Tables of statistics: made from trials of other tables, which say for every sample whether it was right."""
+"""Tables of statistics, made from trials of other tables, which say of each sample whether it was right."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

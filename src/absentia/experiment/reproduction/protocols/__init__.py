@@ -2,8 +2,8 @@
 
 A protocol is a module with ``perform(key)``, which gives ``scores`` (measure -> part -> number; the part is
 empty where there is one number) and whatever statistics need beside them.  A key has the design's factors,
-``method`` and ``parameters``, ``repeat`` and ``seed``.  ``MODULES`` names, for methods that are words of the
-protocol's own, the modules that their answers hang on.
+``method`` and ``parameters``, ``repeat`` and ``seed``.  ``MODULES`` names, for methods that are words of
+the protocol's own, the modules that their answers hang on.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from typing import Any
 from absentia.core import check_name
 
 #: Name in experiments, and the module beside this one.
-PROTOCOLS = {"cvkt": "_cvkt", "amkl": "_amkl"}
+PROTOCOLS = {"cvkt": "_cvkt", "mkmc": "_mkmc", "amkl": "_amkl"}
 
 
 def protocol(name: str) -> ModuleType:

@@ -1,0 +1,70 @@
+"""What records come to: counts, claims, a sentence."""
+
+import numpy as np
+import pytest
+
+from absentia.experiment.reproduction._summary import summarise
+from reproducing import TEXT, VALUES, experiment, records
+
+
+def test_counts_sentence_and_word(tmp_path):
+    small = experiment(tmp_path)
+    found = summarise(small, records(small))
+    assert found.counts == {"reproduced": 2, "exceeded": 0, "not reproduced": 1, "not run": 2}
+    assert found.verdict == (
+        "Of 5 published numbers 2 reproduced, 1 not reproduced, 2 not run. Of 2 claims 1 holds."
+    )
+    assert found.word == "mostly reproduced"
+    assert (found.repeats, found.trials) == (3, 21)
+    assert found.cpu == 42.0
+    assert found.seconds == {"zero": 2.0, "mean": 2.0, "entries": 2.0, "oracle": 2.0}
+
+
+def test_columns_that_read_what_is_hidden_do_not_count(tmp_path):
+    text = TEXT.replace('beside = "Z"', 'beside = "Z"\nleaks = true')
+    assert summarise(experiment(tmp_path, text), []).counts["not run"] == 2  # the mean's alone
+
+
+def test_claims_are_paired_by_row_and_repeat(tmp_path):
+    small = experiment(tmp_path)
+    better, nothing = summarise(small, records(small)).claims
+    pairs = [
+        a - b
+        for level in (0.25, 0.5)
+        for a, b in zip(VALUES["zero", level], VALUES["mean", level], strict=True)
+    ]
+    assert better.mean == pytest.approx(np.mean(pairs))
+    assert better.error == pytest.approx(np.std(pairs, ddof=1) / np.sqrt(6))
+    assert (better.pairs, better.published, better.verdict) == (6, 0.1, "holds")
+    assert nothing.verdict == "no difference seen"
+
+
+def test_a_claim_may_be_about_some_rows_and_be_wrong(tmp_path):
+    text = TEXT.replace(
+        'first = "mean"\nsecond = "zero"', 'first = "zero"\nsecond = "mean"\nrows = ["half missing"]'
+    )
+    small = experiment(tmp_path, text)
+    found = summarise(small, records(small)).claims[0]
+    assert (found.pairs, found.verdict) == (3, "does not hold")
+    text = text.replace("half missing", "no such", 1).replace(
+        'rows = ["half missing"]', 'rows = ["no such"]'
+    )
+    small = experiment(tmp_path, text)
+    assert summarise(small, records(small)).claims[0].verdict == "not run"
+
+
+def test_versions_and_failures_are_told(tmp_path):
+    small = experiment(tmp_path)
+    all_of_them = records(small)
+    all_of_them[0]["trial"]["version"] = "older"
+    all_of_them[1] |= {"status": "failed", "result": {}, "error": "it broke"}
+    found = summarise(small, all_of_them)
+    assert found.versions["ZeroFill"] == "older and of ZeroFill"
+    assert found.failures == ["ZeroFill, repeat 1: it broke"]
+
+
+def test_without_published_numbers_claims_decide(tmp_path):
+    text = TEXT[: TEXT.index("published = '''")] + TEXT[TEXT.index("\n[[claims]]") :]
+    small = experiment(tmp_path, text)
+    assert summarise(small, records(small)).word == "in part"
+    assert summarise(experiment(tmp_path, text[: text.index("[[claims]]")]), []).word == ""
