@@ -219,6 +219,7 @@ def test_a_table_and_its_figure_share_trials(data_folder, monkeypatch, tmp_path,
     assert of_table == of_figure
 
 
+@pytest.mark.slow
 def test_every_method_of_the_experiments_can_be_performed(made):
     """Each method once, on the smallest data."""
     seen = {}
