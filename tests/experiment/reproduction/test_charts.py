@@ -44,7 +44,11 @@ def test_panels_are_values_of_a_factor_or_parts(tmp_path):
 
 
 def test_several_measures_have_panels_of_their_own(tmp_path):
-    text = TEXT + '\n[[measures]]\nname = "loss"\nbetter = "lower"\n' + CHART.replace('"error"', '["error", "loss"]')
+    text = (
+        TEXT
+        + '\n[[measures]]\nname = "loss"\nbetter = "lower"\n'
+        + CHART.replace('"error"', '["error", "loss"]')
+    )
     small = experiment(tmp_path, text)
     all_of_them = records(small)
     for one in all_of_them:

@@ -55,7 +55,7 @@ def test_a_claim_may_be_about_some_rows_and_be_wrong(tmp_path):
 
 @pytest.mark.parametrize(("within", "verdict"), [(0.3, "holds"), (0.1, "does not hold")])
 def test_a_claim_may_be_that_two_are_alike(tmp_path, within, verdict):
-    text = TEXT.replace('published = 0.1', f"within = {within}")
+    text = TEXT.replace("published = 0.1", f"within = {within}")
     small = experiment(tmp_path, text)
     assert summarise(small, records(small)).claims[0].verdict == verdict  # zero and mean are .24 apart
     other = text.replace('first = "mean"\nsecond = "zero"', 'first = "zero"\nsecond = "mean"')

@@ -44,6 +44,17 @@ def test_the_bound_holds_whatever_the_tableau():
     assert polytope.highest(q)[0] >= polytope.highest(q)[1] @ q - 1e-9
 
 
+@pytest.mark.parametrize("worth", [4e-17, 1e-12, 9e-12])
+def test_a_weight_that_is_worth_next_to_nothing_leaves_a_bound(worth):
+    polytope = Polytope.of_rows(np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], dtype=bool))
+    for q in ([worth, 0.0, 1.0], [worth, 1.0, 1.0], [0.0, worth, 1.0]):
+        bound, vertex, price = polytope.highest(np.array(q))
+        assert bound == pytest.approx(vertex @ q, rel=1e-8)
+        assert (price >= q).all()
+    alone = Polytope(np.eye(2))
+    assert alone.highest(np.array([worth, 1.0]))[0] == pytest.approx(1.0, rel=1e-8)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_quadratic_programs_satisfy_their_optimality_conditions(seed):
     rng = np.random.default_rng(seed)

@@ -15,6 +15,7 @@ from absentia.core import check_name
 
 #: Name in experiments, and the module beside this one.
 PROTOCOLS = {
+    "amkl": "_amkl",
     "cvkt": "_cvkt",
     "mkmc": "_mkmc",
     "pma-labels": "_pma_labels",

@@ -14,6 +14,9 @@ import numpy as np
 from absentia.core import Array
 from absentia.methods.learning.engine._compiled import compiled
 
+#: Worth of a weight, beside the largest, that pivots may pass over.
+IDLE = 1e-10
+
 
 class Polytope:
     """``{c >= 0, P c <= 1}`` with non-negative `P`, every column of which has a positive entry."""
@@ -119,11 +122,21 @@ def _maximal(words):  # type: ignore[no-untyped-def]
 
 
 def _raised(P: Array, theta: Array, q: Array) -> Array:
-    """`theta` scaled until ``P' theta >= q``."""
+    """`theta` made larger until ``P' theta >= q``: by a factor, and where that cannot do, by one row.
+
+    What a weight is worth may be rounding beside the others (the pivots pass over less than 1e-11), so that
+    no row it takes part in has a price: no factor helps there, and a large one would spoil the bound.
+    """
     reached = theta @ P
+    passed_over = (q > reached) & ((q <= IDLE) | (reached <= 0))
+    if passed_over.any():
+        theta = theta.copy()
+        for p in np.flatnonzero(passed_over):
+            row = int(np.argmax(P[:, p]))
+            theta[row] += (q[p] - reached[p]) / P[row, p]
+        reached = theta @ P
     wanted = q > 0
-    with np.errstate(divide="ignore"):
-        return np.asarray(theta * float((q[wanted] / reached[wanted]).max()))
+    return np.asarray(theta * float((q[wanted] / reached[wanted]).max()))
 
 
 @compiled
