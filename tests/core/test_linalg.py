@@ -90,3 +90,23 @@ def test_a_whitener_names_the_matrix_that_has_none():
         linalg.NotPositiveDefiniteError, match=r"precision \(2x2\) is not positive definite"
     ):
         linalg.whitener(np.diag([1.0, -1.0]), "precision")
+
+
+def test_leading_eigenpairs_are_all_there(rng, monkeypatch):
+    A = rng.normal(size=(7, 7))
+    A = A + A.T
+    values, vectors = np.linalg.eigh(A)
+    found, U = linalg.leading_eigenpairs(A, 3)
+    np.testing.assert_allclose(found, values[-3:], rtol=1e-10)
+    np.testing.assert_allclose(np.abs((U * vectors[:, -3:]).sum(axis=0)), 1, rtol=1e-10)
+    assert len(linalg.leading_eigenpairs(A, 9)[0]) == 7
+    whole = linalg.scipy.linalg.eigh
+
+    def fewer(A, subset_by_index=None, **options):
+        found, U = whole(A, subset_by_index=subset_by_index, **options)
+        return (found[2:], U[:, 2:]) if subset_by_index else (found, U)
+
+    monkeypatch.setattr(linalg.scipy.linalg, "eigh", fewer)
+    again, U = linalg.leading_eigenpairs(A, 3)
+    np.testing.assert_allclose(again, values[-3:], rtol=1e-10)
+    assert U.shape == (7, 3)

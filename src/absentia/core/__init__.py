@@ -36,6 +36,7 @@ from absentia.core._linalg import (
     frozen,
     indefinite,
     inverse_root,
+    leading_eigenpairs,
     logdet_divergence,
     rounding,
     shift_eigenvalues,

@@ -135,6 +135,20 @@ def thin_gram(A: Array, B: Array, chunk: int = 8192) -> Array:
     return total
 
 
+def leading_eigenpairs(A: Array, count: int) -> tuple[Array, Array]:
+    """The `count` largest eigenvalues of a symmetric matrix, ascending, and their vectors.
+
+    Where many eigenvalues are alike to rounding, LAPACK may find fewer of those asked for: then all are.
+    """
+    n = len(A)
+    count = min(count, n)
+    values, vectors = scipy.linalg.eigh(A, subset_by_index=(n - count, n - 1), check_finite=False)
+    if len(values) < count:
+        values, vectors = scipy.linalg.eigh(A, check_finite=False)
+        values, vectors = values[n - count :], vectors[:, n - count :]
+    return values, vectors
+
+
 def extreme_eigenvalues(A: Array) -> tuple[float, float]:
     """Lowest and largest eigenvalue of a symmetric matrix."""
     eigenvalues = scipy.linalg.eigvalsh(A, check_finite=False)

@@ -71,6 +71,7 @@ from absentia.core import (
     cholesky_logdet,
     clear_cut,
     kept,
+    leading_eigenpairs,
     method,
     symmetrize,
 )
@@ -120,11 +121,11 @@ class Scores:
 
 def _leading(A: Array, n_components: int | str) -> tuple[Array, Array]:
     """Eigenpairs of a positive semidefinite matrix, largest first: those wanted, and what comes next."""
-    size = float(np.trace(A)) / len(A)
-    wanted: dict[str, Any] = {"subset_by_value": (0.9 * size, np.inf)}  # the mean eigenvalue is `size`
-    if n_components != "gk":
-        wanted = {"subset_by_index": (max(len(A) - 1 - int(n_components), 0), len(A) - 1)}
-    w, Q = scipy.linalg.eigh(A, check_finite=False, **wanted)
+    if n_components == "gk":
+        size = float(np.trace(A)) / len(A)  # the mean eigenvalue
+        w, Q = scipy.linalg.eigh(A, check_finite=False, subset_by_value=(0.9 * size, np.inf))
+    else:
+        w, Q = leading_eigenpairs(A, int(n_components) + 1)
     return np.maximum(w[::-1], 0.0), Q[:, ::-1]
 
 

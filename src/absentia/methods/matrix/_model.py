@@ -31,7 +31,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, kept, symmetrize
+from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, kept, leading_eigenpairs, symmetrize
 
 #: Beyond this many rows a row kernel is neither estimated nor, unless asked for, formed.
 MANY = 4000
@@ -59,9 +59,10 @@ class RowKernel:
     @classmethod
     def dense(cls, K: Array, rank: int | None = None) -> RowKernel:
         """From a positive semidefinite matrix; of its `rank` largest eigenvalues if given."""
-        n = len(K)
-        keep = None if rank is None or rank >= n else (n - rank, n - 1)
-        values, U = scipy.linalg.eigh(symmetrize(K), subset_by_index=keep, check_finite=False)
+        if rank is None or rank >= len(K):
+            values, U = scipy.linalg.eigh(symmetrize(K), check_finite=False)
+        else:
+            values, U = leading_eigenpairs(symmetrize(K), rank)
         if len(values) and values[0] < -PSD_TOL * max(values[-1], 0.0):
             raise NotPositiveDefiniteError(
                 f"row kernel: not positive semidefinite, its lowest eigenvalue is {values[0]:.4g} (largest "

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Dense, LowRankPlusDiagonal, Operator, PDOperator
+from absentia.core import Dense, LowRankPlusDiagonal, Operator, PDOperator, leading_eigenpairs
 
 #: Lowest noise variance, for kernels of unit mean diagonal.  Heywood case: psi -> 0 makes the
 #: likelihood unbounded and ``W' D^-1 W`` overflow.
@@ -90,7 +90,7 @@ def ppca(S: Operator, q: int) -> LowRankPlusDiagonal:
     """``W W' + sigma^2 I`` nearest to `S` in LogDet divergence: top eigenpairs, mean of the rest."""
     dense = S.to_dense()
     n = len(dense)
-    eigenvalues, U = scipy.linalg.eigh(dense, subset_by_index=(n - q, n - 1), check_finite=False)
+    eigenvalues, U = leading_eigenpairs(dense, q)
     sigma2 = max((float(np.trace(dense)) - float(eigenvalues.sum())) / (n - q), NOISE_FLOOR)
     W = U * np.sqrt(np.maximum(eigenvalues - sigma2, 0.0))
     return LowRankPlusDiagonal(W, np.full(n, sigma2, dtype=dense.dtype))

@@ -52,6 +52,7 @@ from absentia.core import (
     cholesky_logdet,
     descend,
     inverse,
+    leading_eigenpairs,
     project,
     thin_gram,
 )
@@ -335,8 +336,7 @@ def _leading(problem: Problem, root: Array, q: int) -> tuple[Array, Array]:
     for view in problem.views:
         S[np.ix_(view.v, view.v)] += view.Q.to_dense()
     S /= problem.n_views * (root @ root.T).astype(np.float64)
-    last = problem.size - 1
-    return scipy.linalg.eigh((S + S.T) / 2, subset_by_index=(last - q + 1, last), check_finite=False)
+    return leading_eigenpairs((S + S.T) / 2, q)
 
 
 def _leading_by_iteration(
