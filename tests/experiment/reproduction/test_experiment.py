@@ -56,6 +56,7 @@ def test_printed_numbers_keep_their_digits(text, value, spread, decimals):
         ('protocol = "mkmc"', 'protocols = "mkmc"', "'protocols' is not known"),
         ('protocol = "mkmc"', "", "'protocol' is wanted"),
         ("level = [0.25, 0.5]", "level = 0.5", "design 'level' is to be a list"),
+        ("[design]", "[design]\ncolumns = [1]", "'columns' has a meaning of its own"),
         ('"{level} missing"', '"{share} missing"', "'share' is no factor of the design"),
         ('beside = "M"', "", "no column stands beside the published 'M'"),
         ("| 0.40±0.10", "| 0.4x", "'0.4x' is no number"),

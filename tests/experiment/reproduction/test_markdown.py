@@ -31,7 +31,7 @@ def test_the_page_says_what_came_of_it_how_and_from_what(tmp_path):
     assert "* It is small." in text
     assert "$ absentia reproduce small --repeats 10" in text
     assert "MeanFill `of MeanFill`, ZeroFill `of ZeroFill`" in text
-    assert "† reads what is hidden" in text
+    assert "† is told what is hidden" in text
     assert "21 trials, 3 repeats, 42 CPU seconds" in text
     assert "| mean beats zero | +0.1 | +0.24 | 0.027 | 6 | holds |" in text
 

@@ -34,7 +34,7 @@ def test_claims_are_paired_by_row_and_repeat(tmp_path):
         for a, b in zip(VALUES["zero", level], VALUES["mean", level], strict=True)
     ]
     assert better.mean == pytest.approx(np.mean(pairs))
-    assert better.error == pytest.approx(np.std(pairs, ddof=1) / np.sqrt(6))
+    assert better.error == pytest.approx(np.std(pairs, ddof=1) / np.sqrt(6))  # repeats differ by less
     assert (better.pairs, better.published, better.verdict) == (6, 0.1, "holds")
     assert nothing.verdict == "no difference seen"
 
@@ -51,6 +51,16 @@ def test_a_claim_may_be_about_some_rows_and_be_wrong(tmp_path):
     )
     small = experiment(tmp_path, text)
     assert summarise(small, records(small)).claims[0].verdict == "not run"
+
+
+def test_rows_that_share_their_mask_are_not_taken_for_independent(tmp_path):
+    small = experiment(tmp_path)
+    shift = [0.0, 0.3, -0.3]
+    values = {("zero", level): [0.5, 0.5, 0.5] for level in (0.25, 0.5)}
+    values |= {("mean", level): [0.49 + x for x in shift] for level in (0.25, 0.5)}
+    found = summarise(small, records(small, values)).claims[0]
+    assert found.error == pytest.approx(np.std(shift, ddof=1) / np.sqrt(3))
+    assert found.verdict == "no difference seen"
 
 
 @pytest.mark.parametrize(("within", "verdict"), [(0.3, "holds"), (0.1, "does not hold")])

@@ -259,6 +259,8 @@ def _check(experiment: Experiment) -> None:
         if not getattr(experiment, wanted):
             raise KeyError(wanted)
     for factor, values in experiment.design.items():
+        if factor in ("columns", "repeats", "part"):
+            raise ValueError(f"design {factor!r} has a meaning of its own; call the factor otherwise")
         if not isinstance(values, list | tuple) or not values:
             raise ValueError(f"design {factor!r} is to be a list of values")
     for used in _FIELD.findall(experiment.row):

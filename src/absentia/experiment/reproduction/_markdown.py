@@ -115,7 +115,7 @@ def _departures(summary: Summary) -> Iterator[str]:
         yield from (f"* {sentence}" for sentence in experiment.departures)
         yield ""
     if any(column.leaks for column in experiment.columns):
-        yield f"{LEAKS} reads what is hidden, as the paper's procedure does; shown beside, not counted.\n"
+        yield f"{LEAKS} is told what is hidden from the others; shown beside, not counted.\n"
 
 
 def _made(summary: Summary) -> Iterator[str]:
