@@ -33,7 +33,8 @@ def test_the_page_says_what_came_of_it_how_and_from_what(tmp_path):
     assert "MeanFill `of MeanFill`, ZeroFill `of ZeroFill`" in text
     assert "† is told what is hidden" in text
     assert "21 trials, 3 repeats, 42 CPU seconds" in text
-    assert "| mean beats zero | +0.1 | +0.24 | 0.027 | 6 | holds |" in text
+    assert "| mean beats zero | +0.1 | +0.24" in text
+    assert "| 0.027 | 6 | holds |" in text
 
 
 def test_a_small_run_says_so_and_a_picture_is_shown(tmp_path):
