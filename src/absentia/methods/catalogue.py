@@ -93,6 +93,14 @@ CATALOGUE: tuple[Entry, ...] = (
         {"covariance": "pca"},
     ),
     _completer(
+        "mkmc-mixture",
+        "completion:MixtureMKMC",
+        "mkmc-pca for views that come in groups, each with a model of its own; the prior is chosen too",
+        "link groups of samples that no view sees together: values between them become zero",
+        {"covariance": "pca"},
+        most=5000,
+    ),
+    _completer(
         "mkmc-fa",
         "completion:MKMC",
         "the same when some samples are much noisier than others",
