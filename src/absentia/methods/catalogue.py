@@ -93,12 +93,7 @@ CATALOGUE: tuple[Entry, ...] = (
         {"covariance": "pca"},
     ),
     _completer(
-        "mkmc-mixture",
-        "completion:MixtureMKMC",
-        "mkmc-pca for views that come in groups, each with a model of its own; the prior is chosen too",
-        "link groups of samples that no view sees together: values between them become zero",
-        {"covariance": "pca"},
-        most=5000,
+        "mkmc-mixture", "completion:MixtureMKMC", "mkmc for views in groups, a model for each; prior chosen"
     ),
     _completer(
         "mkmc-fa",

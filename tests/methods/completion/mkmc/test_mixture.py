@@ -10,6 +10,9 @@ from absentia.methods.completion import Trial
 from absentia.methods.completion.mkmc._mixture import first_enough
 from mixtures import grouped_kernels
 
+# where so many components are too many is a matter of tests of MKMC's own
+pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
+
 GIVEN = {"n_components": 4, "center": False, "prior": 0.3}
 
 
@@ -123,7 +126,6 @@ def test_samples_that_a_group_never_links_are_unrelated_in_it():
     keep[12:, 0] = keep[:12, 1] = False
     kv = KernelViews.from_dense(np.array([one, one, other, other + np.eye(24)]), observed=keep)
     mixture = MixtureMKMC(2, pull=0.0, n_components=3, center=False, prior=0.1)
-    mixture._choose_mixture = lambda *_: (2, 0.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "absentia.methods.completion.mkmc._mixing.groups_of", lambda *_: np.array([0, 0, 1, 1])
@@ -136,14 +138,25 @@ def test_samples_that_a_group_never_links_are_unrelated_in_it():
     assert np.abs(done.block("view2")[:12, 12:]).max() > 0.0
 
 
+def test_where_all_views_go_to_one_model_it_is_the_common_one(monkeypatch):
+    _, kv = split(40, 4)
+    monkeypatch.setattr(
+        "absentia.methods.completion.mkmc._mixing.nearest", lambda views, models, members: 0 * members
+    )
+    mixture = MixtureMKMC(2, pull=1.0, **GIVEN).fit(kv)
+    assert (mixture.n_models_, mixture.pull_) == (1, inf)
+    assert np.array_equal(mixture.transform(kv).to_dense(), mixture.common_.transform(kv).to_dense())
+
+
 def test_more_models_than_views_are_as_many_as_views():
     _, kv = split(40, 3)
     assert MixtureMKMC(9, pull=1.0, **GIVEN).fit(kv).n_models_ <= 3
 
 
+@pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
 def test_no_view_at_all_is_said():
     kv = KernelViews.from_dense(np.array([np.eye(4)]), observed=np.zeros((4, 1), dtype=bool))
-    with pytest.raises(ValueError, match="no sample has any view"), pytest.warns(UserWarning):
+    with pytest.raises(ValueError, match="no sample has any view"):
         MixtureMKMC().fit(kv)
 
 
@@ -157,6 +170,7 @@ def test_a_callback_stops_either_way():
         assert mixture.status_.startswith("stopped early")
 
 
+@pytest.mark.filterwarnings("ignore:MKMC reached max_iter")  # the common model too
 def test_too_few_iterations_are_said():
     _, kv = split(40, 4)
     with pytest.warns(UserWarning, match="MixtureMKMC reached max_iter"):

@@ -234,6 +234,8 @@ class MixtureMKMC(Iterative, Placing):
             max_iter=int(self.max_iter),
             callback=self._watch(),
         )
+        if len(mixed.models) == 1:  # all views went to one model in the end
+            return self._take_common(X)
         self._record(mixed.solution)
         self.n_evaluations_ = self.common_.n_evaluations_ + mixed.n_evaluations
         self.models_, self.n_models_ = form.whole(X, mixed, self.pull_), len(mixed.models)
