@@ -198,10 +198,11 @@ class MixtureMKMC(Iterative, Placing):
             filterwarnings("ignore", category=AbsenceWarning)  # said of the whole already
             filterwarnings("ignore", message="with .* components")  # where it is chosen, nothing is better
             self.common_.fit(X)
-        if alone:
+        mixed = None if alone else self._mixed(X, form, n_models)
+        if mixed is None or len(mixed.models) == 1:  # or all views went to one model in the end
             self._take_common(X)
         else:
-            self._take_mixture(X, form, _mixing.groups_of(X, _mixing.alignments(X), n_models))
+            self._take_mixture(X, form, mixed)
 
     def _make(self, **options: object) -> MKMC:
         given = {name: getattr(self, name) for name in ("tol", "max_iter", "random_state")}
@@ -226,16 +227,20 @@ class MixtureMKMC(Iterative, Placing):
         self.pull_, self.models_ = inf, [self._common_model()]
         self._latents, self._frames, self._places = common._latents, common._frames, common._places
 
-    def _take_mixture(self, X: KernelViews, form: Form, members: Array) -> None:
-        terms = Terms(self._common_model().principal(form.seen), self.pull_, self.prior_)
-        mixed = _mixing.mix(
-            *(form.views(X), members, terms, form.mkmc._solver().noise()),
+    def _mixed(self, X: KernelViews, form: Form, n_models: int) -> Mixed:
+        """So many models or fewer, from groups of views that are alike."""
+        return _mixing.mix(
+            form.views(X),
+            _mixing.groups_of(X, _mixing.alignments(X), n_models),
+            Terms(self._common_model().principal(form.seen), self.pull_, self.prior_),
+            form.mkmc._solver().noise(),
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             callback=self._watch(),
         )
-        if len(mixed.models) == 1:  # all views went to one model in the end
-            return self._take_common(X)
+
+    def _take_mixture(self, X: KernelViews, form: Form, mixed: Mixed) -> None:
+        """A model for each group."""
         self._record(mixed.solution)
         self.n_evaluations_ = self.common_.n_evaluations_ + mixed.n_evaluations
         self.models_, self.n_models_ = form.whole(X, mixed, self.pull_), len(mixed.models)
