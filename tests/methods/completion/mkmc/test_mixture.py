@@ -148,6 +148,19 @@ def test_where_all_views_go_to_one_model_it_is_the_common_one(monkeypatch):
     assert np.array_equal(mixture.transform(kv).to_dense(), mixture.common_.transform(kv).to_dense())
 
 
+def test_where_nothing_can_be_hidden_it_is_mkmc():
+    keep = np.zeros((40, 2), dtype=bool)
+    keep[:20, 0] = keep[20:, 1] = keep[0] = True
+    kv = grouped_kernels(40, 2, hidden=0).hide(keep)
+    assert not Trial.of(kv, share=0.0).n_hidden
+    plain = {"n_components": 4, "center": False}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trial, "n_hidden", 0)
+        found = MixtureMKMC(**plain).fit(kv)
+    assert (found.prior_, found.n_models_, found.heldout_priors_) == (1e-3, 1, {})
+    assert np.array_equal(found.transform(kv).to_dense(), MKMC(**plain).fit_transform(kv).to_dense())
+
+
 def test_more_models_than_views_are_as_many_as_views():
     _, kv = split(40, 3)
     assert MixtureMKMC(9, pull=1.0, **GIVEN).fit(kv).n_models_ <= 3

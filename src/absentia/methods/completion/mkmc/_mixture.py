@@ -44,8 +44,9 @@ from absentia.methods.completion.mkmc._views import in_memory
 
 #: Numbers of models, pulls and priors that are tried, the simplest first.
 MODELS, PULLS, PRIORS = (2, 3, 4), (1.0, 0.3, 0.0), (10.0, 3.0, 1.0, 0.3, 0.1, 0.01, 0.001)
-#: With this prior the form is chosen where the prior is chosen after it, and where nothing can be hidden.
-USUAL_PRIOR, USUAL_PULL = 1.0, 1.0
+#: With this prior the form is chosen where the prior is chosen after it; the pull where nothing can be hidden,
+#: and the prior there, which is the papers'.
+USUAL_PRIOR, USUAL_PULL, PAPERS_PRIOR = 1.0, 1.0, 1e-3
 #: Relative noise of differences of errors, times the square root of the number of hidden samples.
 NOISE = 0.03
 
@@ -97,7 +98,7 @@ class MixtureMKMC(Iterative, Placing):
     """Mutual kernel matrix completion with a model kernel for each group of views.
 
     Groups are found from the kernels and drawn towards a model that is common to all views.  Completed
-    kernels keep their observed block to the last bit and are positive semidefinite.  It takes some two to
+    kernels keep their observed block to the last bit and are positive semidefinite.  It takes up to
     four times as long as :class:`MKMC`.
 
     Parameters
@@ -118,7 +119,7 @@ class MixtureMKMC(Iterative, Placing):
     prior : float or "heldout", default "heldout"
         How many views the identity kernel counts for in each group, as in :class:`MKMC`.  ``"heldout"``
         takes, of 10, 3, 1, ... .001, the largest with which one model completes hidden samples best but for
-        noise.
+        noise; where nothing can be hidden it is .001, as in :class:`MKMC`.
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
     max_iter : int, default 500
@@ -257,7 +258,9 @@ class MixtureMKMC(Iterative, Placing):
 
     def _choose_prior(self, form: Form, trial: Trial) -> None:
         self.heldout_priors_ = {}
-        if self.prior == "heldout" and self._judges(trial):
+        if self.prior == "heldout" and not self._judges(trial):
+            self.prior_ = PAPERS_PRIOR
+        elif self.prior == "heldout":
             self.heldout_priors_ = trial.curve(PRIORS, lambda p: self._short(form, trial, p)[1], 2)
             self.prior_ = float(first_enough(self.heldout_priors_, trial.n_hidden))
         form.mkmc.set_params(prior=self.prior_)
