@@ -7,7 +7,7 @@ one of several models, each drawn towards the model of all views; objective and 
 
 Two things were found on the way, and are why this is more than a sum over groups.  The papers' weight of
 the prior, 1e-3 of a view, leaves the loadings of samples that few views see almost free, and the fewer the
-views behind a model the more that costs: the prior is chosen by hiding too, and is mostly near one view.
+views behind a model the more that costs: the prior is chosen by hiding too.
 And a low-rank model with enough factors separates groups by itself, since each view weighs the factors in
 its own way: several models help where ranks are short of that, or samples few.
 """
@@ -44,8 +44,8 @@ from absentia.methods.completion.mkmc._views import in_memory
 
 #: Numbers of models, pulls and priors that are tried, the simplest first.
 MODELS, PULLS, PRIORS = (2, 3, 4), (1.0, 0.3, 0.0), (10.0, 3.0, 1.0, 0.3, 0.1, 0.01, 0.001)
-#: With this prior the form is chosen where the prior is chosen after it; the pull where nothing can be hidden,
-#: and the prior there, which is the papers'.
+#: With this prior the form is chosen where the prior is chosen after it; pull and prior (the papers') where
+#: nothing can be hidden.
 USUAL_PRIOR, USUAL_PULL, PAPERS_PRIOR = 1.0, 1.0, 1e-3
 #: Relative noise of differences of errors, times the square root of the number of hidden samples.
 NOISE = 0.03
