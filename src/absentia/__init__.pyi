@@ -24,6 +24,7 @@ from absentia.methods.completion import AutoFill as AutoFill
 from absentia.methods.completion import EMFill as EMFill
 from absentia.methods.completion import KNNFill as KNNFill
 from absentia.methods.completion import MeanFill as MeanFill
+from absentia.methods.completion import MixtureMKMC as MixtureMKMC
 from absentia.methods.completion import SVTFill as SVTFill
 from absentia.methods.completion import ZeroFill as ZeroFill
 from absentia.methods.learning import AbsentMKLClassifier as AbsentMKLClassifier

@@ -93,6 +93,9 @@ CATALOGUE: tuple[Entry, ...] = (
         {"covariance": "pca"},
     ),
     _completer(
+        "mkmc-mixture", "completion:MixtureMKMC", "mkmc for views in groups, a model for each; prior chosen"
+    ),
+    _completer(
         "mkmc-fa",
         "completion:MKMC",
         "the same when some samples are much noisier than others",

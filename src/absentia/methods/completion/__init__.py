@@ -10,4 +10,4 @@ from absentia.methods.completion._placement import Frame, Place, Placing
 from absentia.methods.completion._svt import SVTFill
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkc import MKC
-from absentia.methods.completion.mkmc import MKMC
+from absentia.methods.completion.mkmc import MKMC, MixtureMKMC

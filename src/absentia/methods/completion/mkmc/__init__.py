@@ -1,3 +1,4 @@
 """Mutual kernel matrix completion."""
 
 from absentia.methods.completion.mkmc._estimator import MKMC
+from absentia.methods.completion.mkmc._mixture import MixtureMKMC
