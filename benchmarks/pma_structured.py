@@ -150,7 +150,9 @@ def methods(K1: np.ndarray, K2: np.ndarray) -> dict[str, Fill]:
 def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--few", action="store_true", help="only PMAImputer, as it was and is")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     shapes = [(50, 20), (50, 50), (20, 50)]
@@ -159,10 +161,13 @@ def main() -> None:
         for n, m in [(30, 12)] if arguments.quick else shapes:
             errors: dict[str, list[float]] = {}
             seconds: dict[str, float] = {}
-            for seed in range(2 if arguments.quick else arguments.seeds):
+            n_seeds = 2 if arguments.quick else arguments.seeds
+            for seed in range(arguments.first, arguments.first + n_seeds):
                 X, hidden, K1, K2 = drawn(kind, n, m, seed)
                 gaps = np.where(hidden, np.nan, X)
                 for name, fill in methods(K1, K2).items():
+                    if arguments.few and not name.startswith("PMAImputer()"):
+                        continue
                     took, found = common.cpu(lambda fill=fill, gaps=gaps: fill(gaps))
                     errors.setdefault(name, []).append(float(((found - X)[hidden] ** 2).mean()))
                     seconds[name] = seconds.get(name, 0.0) + took
