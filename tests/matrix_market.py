@@ -39,6 +39,7 @@ def drawn(n=24, m=4, absent=0.3, seed=0):
 IMPUTERS = {
     "imputer": lambda K1, K2: PMAImputer(tol=0.01),
     "imputer, estimated": lambda K1, K2: PMAImputer(row_kernel="estimate", tol=0.01),
+    "imputer, rows alone": lambda K1, K2: PMAImputer(row_kernel="estimate", col_kernel="none", tol=0.01),
     "imputer, no row kernel": lambda K1, K2: PMAImputer(row_kernel="none", tol=0.01),
     "imputer, column kernel": lambda K1, K2: PMAImputer(col_kernel=K2, standardize=True, tol=0.01),
     "imputer, row kernel": lambda K1, K2: PMAImputer(row_kernel=K1, tol=0.01),
@@ -111,6 +112,7 @@ LABELLERS = {
 CHECKED = [  # a tolerance that labels without any structure reach too
     PMAImputer(tol=0.02),
     PMAImputer(row_kernel="estimate", tol=0.02),
+    PMAImputer(row_kernel="estimate", col_kernel="none", tol=0.02),
     PMF(2),
     PMARegressor(gamma="median", tol=0.02),
     PMARegressor("precomputed", tol=0.02),

@@ -1,6 +1,8 @@
 """Probabilistic matrix addition, line by line: dense algebra, and the paper's single-site sampler."""
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import multigammaln
 from scipy.stats import multivariate_t
 
 
@@ -108,3 +110,40 @@ def column_evidence(G, T, strength, size):
         total += multivariate_t.logpdf(g, np.zeros(m), scale / dof, df=dof)
         scale, strength = scale + np.outer(g, g), strength + 1
     return total
+
+
+def kernel_alone(X, observed, T, steps, floor):
+    """Rows drawn with N ~ IW(tau T, nu), by EM: each row given its own entries, nu and tau by search, N anew.
+
+    Begins at T.  Without one, T are the columns' variances, and it begins at half of them.
+    """
+    n, m = X.shape
+    N = T
+    if T is None:
+        T = np.diag((np.where(observed, X, 0.0) ** 2).sum(axis=0) / observed.sum(axis=0))
+        N = T / 2
+    for _step in range(steps):
+        S = np.zeros((m, m))
+        for i in range(n):
+            o, h = np.flatnonzero(observed[i]), np.flatnonzero(~observed[i])
+            x = np.where(observed[i], X[i], 0.0)
+            gain = np.linalg.solve(N[np.ix_(o, o)], N[np.ix_(o, h)]).T
+            x[h] = gain @ x[o]
+            S += np.outer(x, x)
+            S[np.ix_(h, h)] += N[np.ix_(h, h)] - gain @ N[np.ix_(o, h)]
+
+        def less(p, S=S):
+            nu = m - 1 + np.exp(max(p[0], -3))
+            tau = nu * np.exp(p[1])
+            gammas = multigammaln((nu + n) / 2, m) - multigammaln(nu / 2, m)
+            prior, after = np.linalg.slogdet(tau * T)[1], np.linalg.slogdet(tau * T + S)[1]
+            return -(gammas + nu / 2 * prior - (nu + n) / 2 * after)
+
+        p = np.array([0.0, -1.0])
+        for _ in range(4):  # a simplex can get stuck
+            p = minimize(less, p, method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-11}).x
+        nu = m - 1 + np.exp(max(p[0], -3))  # at least a little more than there has to be
+        N = (S + nu * np.exp(p[1]) * T) / (n + nu)
+        values, V = np.linalg.eigh(N)
+        N = (V * np.maximum(values, floor)) @ V.T
+    return N

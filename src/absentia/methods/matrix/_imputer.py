@@ -6,7 +6,8 @@ and the choice of a row kernel are in ``_completing``.
 Rows and columns are put in the order of ``_order`` before anything else, and back at the end: no answer
 depends on the order in which they came.
 
-Departures from the paper: kernels by EM with posterior covariance instead of plug-in.
+Departures from the paper: kernels by EM with posterior covariance instead of plug-in; one kernel alone is
+estimated with a prior whose strength has the greatest marginal likelihood (``_evidence``, ``_alone``).
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import Array, Whole, inverse, kept, method, suited_to, warn
 from absentia.data import AbsenceWarning, Table, canonical
 from absentia.methods.matrix import _checks as checks
+from absentia.methods.matrix._alone import RowsAlone, chosen_kernels
 from absentia.methods.matrix._base import Additive, Completing
 from absentia.methods.matrix._checks import Kernel
-from absentia.methods.matrix._completing import chosen_rows, column_scale
+from absentia.methods.matrix._completing import column_scale
 from absentia.methods.matrix._estimate import What, starting
 from absentia.methods.matrix._evidence import DRAWS, Shrinking, Target, beside
 from absentia.methods.matrix._given import Given, fixed_amplitude, read_column_kernel
@@ -78,10 +80,12 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
     row_kernel : "heldout", "estimate", "none" or array (n, n), default "heldout"
         Covariance between rows, in the units of the matrix; "none" takes rows as unrelated.  "heldout"
         hides a tenth of the observed entries and takes "estimate" or "none", whichever predicts them
-        better; "none" where there are too few entries to tell, and beyond 4000 rows.
-    col_kernel : "estimate" or array (m, m), default "estimate"
+        better, and with no more rows than columns also tries an estimated one with unrelated columns;
+        "none" where there are too few entries to tell, and beyond 4000 rows.
+    col_kernel : "estimate", "none" or array (m, m), default "estimate"
         Covariance between columns, in the units of the matrix.  Where one is given and no row kernel is,
-        "heldout" also tries a column kernel that is estimated and drawn towards the given one.
+        "heldout" also tries a column kernel that is estimated and drawn towards the given one.  "none",
+        beside ``row_kernel="estimate"``, takes columns as unrelated.
     standardize : "auto" or bool, default "auto"
         Divide columns by their standard deviations inside, so that their units do not matter.  Results are
         in the units of the matrix.  "auto" does unless a column kernel is given.  What is given is divided
@@ -98,8 +102,8 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         entries for the exact ones.
     shrinkage : "auto" or float, default "auto"
         Pseudo-observations with which estimated kernels are drawn towards a simple one.  "auto" chooses by
-        marginal likelihood how much a column kernel is, beside a row kernel that is given, and is 2 if none
-        is given.
+        marginal likelihood where one kernel is estimated, beside one that is given or alone, and is 2 where
+        both are.
     nugget : float, default 1e-3
         Least eigenvalue of an estimated column kernel, relative to the entries' variance.
     center : bool, default True
@@ -120,11 +124,13 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         Means that were removed, and what the columns were divided by.
     row_kernel_ : {"estimate", "none", "given"}
         Which row kernel is used.
+    col_kernel_ : {"estimate", "none", "given"}
+        Which column kernel is used.
     rows_ : str
-        The same and why, in a sentence.
+        Which row kernel and why, in a sentence.
     heldout_curve_ : dict
-        Root mean square error of the hidden entries, in units of `scale_`, without a row kernel and with an
-        estimated one; for ``row_kernel="heldout"``.
+        Root mean square error of the hidden entries, in units of `scale_`, without a row kernel ("none"),
+        with an estimated one ("estimate") and with that alone ("alone"); for ``row_kernel="heldout"``.
     diagnostics_ : dict
         After Gibbs sampling, the worst `r_hat` (should be near 1) and `effective_sample_size`.
     log_marginal_likelihood_ : float
@@ -145,6 +151,7 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
 
     _: KW_ONLY
     row_kernel: Literal["heldout", "estimate", "none"] | Kernel = "heldout"
+    col_kernel: Literal["estimate", "none"] | Kernel = "estimate"
     standardize: bool | Literal["auto"] = "auto"
     n_samples: Whole = 500
     center: bool = True
@@ -162,8 +169,9 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         kernels = [(K, (a, a)) for a, K in enumerate((K1, K2)) if K is not None]
         problem = Problem.of(X, self.scale_, self.center, kernels)
         with suited_to(max(X.shape)):
-            self.row_kernel_, self.rows_, drawn = self._choose_rows(X)
-            model = self._model(problem, K1, K2, drawn)
+            self.row_kernel_, self.rows_, how = self._choose_rows(X)
+            self.col_kernel_ = "none" if how == "alone" else "estimate" if K2 is None else "given"
+            model = self._model(problem, K1, K2, how)
             full, self.diagnostics_ = infer(
                 model, problem.X, problem.seen, self.inference, self.n_samples, self._rng()
             )
@@ -241,6 +249,15 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
                 f"amplitude={self.amplitude!r} is that of a kernel that is given; with "
                 f"row_kernel={self.row_kernel!r} and col_kernel={self.col_kernel!r} leave it at 'auto'"
             )
+        if self._unrelated and not (isinstance(self.row_kernel, str) and self.row_kernel == "estimate"):
+            raise ValueError(
+                "col_kernel='none' (unrelated columns) is for row_kernel='estimate'; ask for that"
+            )
+
+    @property
+    def _unrelated(self) -> bool:
+        """Whether columns are to be taken as unrelated."""
+        return isinstance(self.col_kernel, str) and self.col_kernel == "none"
 
     def _amplitude(self) -> float | None:
         both = not isinstance(self.row_kernel, str) and not isinstance(self.col_kernel, str)
@@ -257,18 +274,20 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
             )
         return None
 
-    def _choose_rows(self, X: Array) -> tuple[str, str, bool]:
-        """Which row kernel is used, why, and whether columns are drawn towards a kernel that is given."""
-        n = len(X)
+    def _choose_rows(self, X: Array) -> tuple[str, str, str]:
+        """Which row kernel is used, why, and how: columns "drawn" to a given kernel, or rows "alone"."""
+        n, m = X.shape
         if not isinstance(self.row_kernel, str):
             amplitude = "; its amplitude was estimated" if self._amplitude() is None else ""
-            return "given", f"as given{amplitude}", False
+            return "given", f"as given{amplitude}", ""
         columns = not isinstance(self.col_kernel, str)
-        drawn = columns and self.amplitude == "estimate"
+        drawn = "drawn" if columns and self.amplitude == "estimate" else ""
         if self.row_kernel == "none":
             return "none", "none: rows are taken as unrelated", drawn
         if self.row_kernel == "estimate":
-            return "estimate", f"estimated ({n} × {n})", False
+            if self._unrelated:
+                return "estimate", f"estimated ({n} × {n}), columns taken as unrelated", "alone"
+            return "estimate", f"estimated ({n} × {n})", ""
         if n > MANY:
             warn(
                 f"{n} rows are too many to estimate how they are related (at most {MANY}): taken as "
@@ -280,11 +299,12 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
         words = {word: {"row_kernel": word, "inference": "exact"} for word in ("none", "estimate")}
         if columns and self.amplitude == "auto":
             words["drawn"] = words["none"] | {"amplitude": "estimate"}
+        elif not columns and n <= m:
+            words["alone"] = words["estimate"] | {"col_kernel": "none"}
         self._by_hiding(X, words, self.scale_)
-        word, why = chosen_rows(n, self.heldout_curve_)
-        return ("none" if word == "drawn" else word), why, word == "drawn" or (drawn and word == "none")
+        return chosen_kernels(n, self.heldout_curve_, drawn)
 
-    def _model(self, problem: Problem, K1: Array | None, K2: Array | None, drawn: bool) -> Addition:
+    def _model(self, problem: Problem, K1: Array | None, K2: Array | None, how: str) -> Addition:
         X, seen, n = problem.X, problem.seen, len(problem.X)
         free = self.row_kernel_ == "estimate"
         kernel = RowKernel(np.eye(n), np.ones(n)) if free else RowKernel.none(n)
@@ -304,10 +324,16 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
             start = replace(start, rows=kernel.scaled(level / 2))
         start = Given(K2, problem.scale, amplitude).permuted(problem.columns).start(start, what)
         nugget = self.nugget * level
-        if drawn:
+        if how == "alone":
+            update = RowsAlone(level, nugget, None if isinstance(self.shrinkage, str) else self.shrinkage)
+            options = {"seed": self._seed, "n_draws": DRAWS, "update": update}
+            solution = self._em(update.start(*X.shape), X, seen, What(), **options)
+            self._record(solution)
+            return solution.state.model
+        if how == "drawn":
             target = Target.of(variances, start.N)
             return self._by_evidence([(start, Shrinking(target, nugget, free=False))], X, seen)
-        if K1 is not None and K2 is None and self.shrinkage == "auto":
+        if K2 is None and self.shrinkage == "auto" and not free:
             return self._by_evidence(beside(start, variances, nugget, scaled), X, seen)
         return self._estimated(start, X, seen, what, nugget=nugget, seed=self._seed)
 
