@@ -240,3 +240,17 @@ def test_a_column_kernel_alone_may_be_drawn_upon():
     np.testing.assert_allclose(as_is.model_.N, K2, rtol=1e-8, atol=1e-9)
     twice = error(X, col_kernel=K2, row_kernel="none", amplitude=2.0)[1]
     np.testing.assert_allclose(twice.model_.N, 2 * K2, rtol=1e-8, atol=1e-9)
+
+
+def test_a_minimum_found_by_values_is_made_exact():
+    slopes = lambda x: (2 * (x - 0.3), 2.0)
+    assert evidence.polished(slopes, 0.3004, -1.0, 1.0) == pytest.approx(0.3, abs=1e-15)
+    assert evidence.polished(slopes, 0.5, -1.0, 1.0) == 0.5  # too far for Newton's method
+    assert evidence.polished(slopes, 1.0, -1.0, 1.0) == 1.0  # at a limit
+    assert evidence.polished(lambda x: (1e-9, -1.0), 0.3, -1.0, 1.0) == 0.3  # no minimum
+
+
+def test_the_size_of_greatest_evidence_has_no_slope():
+    values = np.array([3.0, 5.0, 40.0, 0.2])
+    strength, size, _ = evidence.strongest(values, 30)
+    assert abs(evidence._slopes(values, 30, strength, size)[1]) * size < 1e-10
