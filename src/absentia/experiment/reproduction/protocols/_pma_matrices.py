@@ -7,7 +7,8 @@ kernel.
 The paper does not say what kernel a Gaussian process has where nothing but the matrix is known.  Here:
 
 * ``one covariance``: the data points (rows for "rows", columns for "columns") have a covariance that is
-  estimated, and what runs across them is independent: the same model and estimate without its other part;
+  estimated, and what runs across them is independent: the same model without its other part, and the same
+  prior of a fixed strength (``shrinkage``), or one of the greatest marginal likelihood;
 * ``process``: an RBF kernel between data points by their own entries, unknown ones at their means, and for
   every target a process of its own with amplitude, width and noise of the greatest likelihood.
 """
@@ -84,8 +85,9 @@ def completed(key: Mapping[str, Any], drawn: Drawn, gaps: Array) -> Array:
         return _plugged_in(gaps)
     if method not in MODULES:
         return np.asarray(make(method, parameters, seed).fit_transform(gaps))
+    points = parameters.pop("points")
     way = {"one covariance": _covariance, "process": _processes}[method]
-    return way(gaps, seed) if parameters["points"] == "columns" else way(gaps.T, seed).T
+    return way(gaps, seed, **parameters) if points == "columns" else way(gaps.T, seed, **parameters).T
 
 
 def _plugged_in(gaps: Array) -> Array:
@@ -106,9 +108,10 @@ def _plugged_in(gaps: Array) -> Array:
     return np.asarray(X + mean)
 
 
-def _covariance(gaps: Array, seed: int) -> Array:
+def _covariance(gaps: Array, seed: int, shrinkage: float | str = "auto") -> Array:
     """Columns have a covariance, rows are independent draws."""
-    return np.asarray(make("PMAImputer", {"row_kernel": "none"}, seed).fit_transform(gaps))
+    given = {"row_kernel": "none", "shrinkage": shrinkage}
+    return np.asarray(make("PMAImputer", given, seed).fit_transform(gaps))
 
 
 def _processes(gaps: Array, seed: int) -> Array:
