@@ -88,6 +88,9 @@ def _story(summary: Summary, quick: bool) -> Story:
 
 def _numbers(summary: Summary) -> list[Number]:
     found = [Number(number(count), WORDS[word]) for word, count in summary.counts.items() if count]
+    if summary.claims:
+        held = sum(one.verdict == "holds" for one in summary.claims)
+        found.append(Number(f"{held} of {len(summary.claims)}", "claims of the paper hold"))
     return [*found[:3], Number(number(summary.trials), f"trials, {summary.cpu:.0f} CPU seconds")]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from absentia.experiment.reproduction._summary import Summary
 
 WIDTH, HEIGHT, ACROSS = 300, 220, 3
-LEFT, RIGHT, TOP, BOTTOM = 44, 10, 26, 30
+LEFT, RIGHT, TOP, BOTTOM = 44, 10, 26, 40
 COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#e0902f", "#7b4fa3", "#666666", "#17a2a2", "#a0522d")
 STYLE = (
     "text{font:11px system-ui,sans-serif;fill:#333}.t{font-weight:600}.g{stroke:#ddd}"
@@ -40,7 +40,8 @@ def chart_svg(summary: Summary) -> str:
     for i, panel in enumerate(panels):
         own = [point for point in points if point.panel == panel]
         x, y = i % ACROSS * WIDTH, i // ACROSS * HEIGHT
-        parts.append(f'<g transform="translate({x} {y})">{_panel(panel, own, columns)}</g>')
+        label = summary.experiment.chart.label if summary.experiment.chart else ""
+        parts.append(f'<g transform="translate({x} {y})">{_panel(panel, own, columns, label)}</g>')
     for i, name in enumerate(columns):
         x, y = 12 + i % 4 * (width - 12) // 4, down * HEIGHT + 14 + i // 4 * 18
         parts.append(
@@ -92,7 +93,7 @@ def _parts(row: str) -> Sequence[str]:
     return [piece.strip() for piece in row.split(",")]
 
 
-def _panel(title: str, points: Sequence[_Point], columns: Sequence[str]) -> str:
+def _panel(title: str, points: Sequence[_Point], columns: Sequence[str], label: str) -> str:
     xs, ys = [p.x for p in points], [p.y for p in points]
     (x0, x1), (y0, y1) = _ends(xs), _ends(ys)
 
@@ -101,12 +102,14 @@ def _panel(title: str, points: Sequence[_Point], columns: Sequence[str]) -> str:
         return round(across, 1), round(HEIGHT - BOTTOM - (y - y0) / (y1 - y0) * (HEIGHT - TOP - BOTTOM), 1)
 
     parts = [f'<text class="t" x="{LEFT}" y="16">{escape(title)}</text>']
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text x="{middle:g}" y="{HEIGHT - 8}" text-anchor="middle">{escape(label)}</text>')
     for tick in np.linspace(y0, y1, 4):
         _, y = place(x0, float(tick))
         parts.append(f'<path class="g" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>')
         parts.append(f'<text x="{LEFT - 4}" y="{y + 4}" text-anchor="end">{tick:.3g}</text>')
     parts += [
-        f'<text x="{place(x, y0)[0]}" y="{HEIGHT - 12}" text-anchor="middle">{x:g}</text>'
+        f'<text x="{place(x, y0)[0]}" y="{HEIGHT - 24}" text-anchor="middle">{x:g}</text>'
         for x in sorted(set(xs))
     ]
     for i, name in enumerate(columns):
