@@ -36,7 +36,7 @@ def made(tmp_path, monkeypatch):
     factors = {f"view_k{p}": X for p, X in enumerate(parts)}
     np.savez(tmp_path / "proteinfold_embed27.npz", **factors, y=classes)
     kernels = np.stack([X @ X.T for X in parts])
-    for name in ("psortpos", "plant", "psortneg", "flower17", "caltech101"):
+    for name in ("psortPos", "plant", "psortNeg", "flower17", "caltech101"):
         np.savez(tmp_path / f"{name}.npz", K=kernels, y=classes)
     monkeypatch.setenv("ABSENTIA_DATA", str(tmp_path))
     return tmp_path
@@ -122,9 +122,9 @@ def test_what_is_filled_first_is_filled_from_training_samples(made):
 
 def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
     """Another truth behind the mask changes nothing for others, and kernels for the printed form."""
-    key = KEY | {"data": "psortpos"}
+    key = KEY | {"data": "psortPos"}
     one = amkl.problem(key)
-    spoilt = np.load(made / "psortpos.npz")["K"].copy()
+    spoilt = np.load(made / "psortPos.npz")["K"].copy()
     for v in range(5):
         gone = ~one.keep[:, v]
         spoilt[v][gone] = spoilt[v][:, gone] = 0.0
@@ -132,7 +132,7 @@ def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
     methods = [CONVEX, {"method": "MKLClassifier"}, {"method": "MF-MKL"}, {"method": "AverageKernelSVC"}]
     before = [perform(key | method) for method in methods]
     printed = amkl.taken(key | PRINTED, one)
-    np.savez(made / "psortpos.npz", K=spoilt, y=one.y)
+    np.savez(made / "psortPos.npz", K=spoilt, y=one.y)
     assert [perform(key | method) for method in methods] == before
     now = amkl.taken(key | PRINTED, amkl.problem(key))
     assert printed[0].observed.all()
