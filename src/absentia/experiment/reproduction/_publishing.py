@@ -99,7 +99,10 @@ def regenerate(folder: Path) -> dict[str, str]:
 def index(found: Mapping[str, Summary]) -> str:
     """One screen: every table and figure of the papers, and what became of it."""
     lines = ["# Reproduction\n", f"{WORDS}\n"]
-    totals = {word: sum(summary.counts[word] for summary in found.values()) for word in JUDGED}
+    counted = [
+        found.get(one.name) or summarise(one, []) for one in experiments().values() if not one.cannot
+    ]
+    totals = {word: sum(summary.counts[word] for summary in counted) for word in JUDGED}
     words = ", ".join(f"{totals[word]} {word}" for word in JUDGED)
     lines.append(f"**{sum(totals.values())} published numbers: {words}.**\n")
     for paper in papers():
@@ -124,7 +127,9 @@ def _line(place: str, experiment: Experiment, found: Mapping[str, Summary]) -> s
     if experiment.cannot:
         return f"| {place} | {experiment.what} |  |  |  |  |  | cannot be run here: {experiment.cannot} |"
     if summary is None:
-        return f"| {place} | {experiment.what} (`{name}`) |  |  |  |  |  | not run |"
+        lost = summarise(experiment, []).counts["not run"] or ""
+        why = f": {experiment.unrun}" if experiment.unrun else ""
+        return f"| {place} | {experiment.what} (`{name}`) |  |  |  | {lost} |  | not run{why} |"
     counts = [str(summary.counts[word] or "") for word in JUDGED]
     held = sum(one.verdict == "holds" for one in summary.claims)
     claims = f"{held} of {len(summary.claims)}" if summary.claims else ""

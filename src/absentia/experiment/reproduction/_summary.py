@@ -63,9 +63,8 @@ class Summary:
         """The verdict in a word or two: what most numbers, or else claims, came to."""
         found: Counter[str] = Counter({word: n for word, n in self.counts.items() if word != "not run"})
         if not found.total():
-            found = Counter("reproduced" if c.verdict == "holds" else "not reproduced" for c in self.claims)
-        if not found.total():
-            return ""
+            held = [claim.verdict == "holds" for claim in self.claims]
+            return "" if not held else "reproduced" if all(held) else "in part" if any(held) else JUDGED[2]
         word, most = found.most_common(1)[0]
         share = most / found.total()
         return word if share > 0.8 else f"mostly {word}" if share > 0.5 else "in part"
