@@ -72,6 +72,21 @@ def test_one_changed_record_changes_the_page(tmp_path, only_small):
     assert regenerate(tmp_path)["small.md"] != before
 
 
+def test_records_may_be_kept_by_another_experiment(tmp_path, only_small, monkeypatch):
+    text = TEXT.replace("{level} missing", "{level} gone").replace(" missing |", " gone |")
+    text = text.replace('paper = "mkmc"', 'paper = "mkmc"\nrecords = ["small"]')
+    text = text[: text.index('[[columns]]\nname = "entries"')] + text[text.index("[[measures]]") :]
+    other = experiment(tmp_path, text[: text.index('[[claims]]\nwords = "entries')], "other")
+    monkeypatch.setattr(publishing, "experiments", lambda: {"small": only_small, "other": other})
+    assert "other.md" not in regenerate(tmp_path)
+    kept(tmp_path, only_small)
+    assert not write_kept(tmp_path, other, [], quick=False).exists()
+    page = regenerate(tmp_path)["other.md"]
+    assert "| 0.25 gone | 0.50 (0.50) ≡ | **0.32** (0.40±0.10) = |" in page
+    assert "CVKT" not in page  # no column of this one
+    assert "12 trials" in page
+
+
 def test_records_of_another_source_are_told(tmp_path, only_small, monkeypatch):
     assert publishing.freshness(tmp_path, only_small) == ""
     kept(tmp_path, only_small)

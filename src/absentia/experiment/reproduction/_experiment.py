@@ -3,7 +3,8 @@
 A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``,
 whose lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a
 small text table.  ``[quick]`` replaces parts of the design by smaller ones.  One that says ``cannot`` is
-listed and not run; ``unrun`` says why there are no records of one that could be.
+listed and not run; ``unrun`` says why there are no records of one that could be; ``records`` names other
+experiments whose kept records have all of its trials.
 """
 
 import itertools
@@ -124,6 +125,7 @@ class Experiment:
     protocol: str = ""
     cannot: str = ""
     unrun: str = ""
+    records: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     minutes: float = 0.0
     repeats: int = 1

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from absentia.experiment.engine import Record
+from absentia.experiment.reproduction._cells import columns_of
 from absentia.experiment.reproduction._charts import chart_svg
 from absentia.experiment.reproduction._experiment import Experiment
 from absentia.experiment.reproduction._listing import experiments, papers
@@ -39,8 +40,10 @@ def plain(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def write_kept(folder: Path, experiment: Experiment, records: Sequence[Record], quick: bool) -> Path:
-    """One line about the run, then one for each trial."""
+    """One line about the run, then one for each trial; nothing where others keep them."""
     path = folder / RECORDS / f"{experiment.name}.jsonl"
+    if experiment.records:
+        return path
     path.parent.mkdir(parents=True, exist_ok=True)
     made = dict(records[0].made) if records else {}
     lines: list[Any] = [{"experiment": experiment.name, "quick": quick, "made": made}]
@@ -68,12 +71,22 @@ def read_kept(path: Path) -> Kept:
         raise FileError(f"{path}: is no file of kept records ({error})") from None
 
 
+def kept_of(folder: Path, experiment: Experiment) -> Kept | None:
+    """What is kept of an experiment's trials, by itself or by others; None if any of it is not there."""
+    paths = [folder / RECORDS / f"{name}.jsonl" for name in experiment.records or (experiment.name,)]
+    if not all(path.exists() for path in paths):
+        return None
+    found = [read_kept(path) for path in paths]
+    own = [one for kept in found for one in kept.records if columns_of(experiment, one["trial"])]
+    return Kept(own, any(kept.quick for kept in found))
+
+
 def freshness(folder: Path, experiment: Experiment) -> str:
     """Whether the kept records are of the source as it is now: in words, empty if none are kept."""
-    path = folder / RECORDS / f"{experiment.name}.jsonl"
-    if experiment.cannot or not path.exists():
+    found = kept_of(folder, experiment)
+    if experiment.cannot or found is None:
         return ""
-    kept = {(one["trial"]["method"], one["trial"]["version"]) for one in read_kept(path).records}
+    kept = {(one["trial"]["method"], one["trial"]["version"]) for one in found.records}
     stale = sorted({method for method, made in kept if made != version(experiment.protocol, method)})
     return f"another source of {', '.join(stale)}" if stale else "this source"
 
@@ -83,10 +96,9 @@ def regenerate(folder: Path) -> dict[str, str]:
     pages: dict[str, str] = {}
     found: dict[str, Summary] = {}
     for name, experiment in experiments().items():
-        path = folder / RECORDS / f"{name}.jsonl"
-        if not path.exists():
+        kept = kept_of(folder, experiment)
+        if kept is None:
             continue
-        kept = read_kept(path)
         summary = found[name] = summarise(experiment, kept.records)
         picture = f"{name}.svg" if experiment.chart else ""
         if picture:
