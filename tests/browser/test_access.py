@@ -1,10 +1,23 @@
 """Pages for everybody: what a checker of accessibility finds."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
-from absentia.app.report import render, render_classification, render_comparison
+from absentia.app.report import render, render_classification, render_comparison, render_reproduction
+from absentia.experiment.reproduction import summarise
 from findings import make_findings
+from reproducing import TEXT, experiment, records
 from stories import classification_story, make_story
+
+
+def reproduction():
+    """A table with a picture, claims and a warning."""
+    text = TEXT + '\n[chart]\nx = "level"\nmeasure = "error"\nlabel = "missing"\n'
+    small = experiment(Path(tempfile.mkdtemp()), text)
+    return render_reproduction(summarise(small, records(small)), quick=True)
+
 
 PAGES = {
     "comparison": lambda: render_comparison(
@@ -13,6 +26,7 @@ PAGES = {
     "comparison of few": lambda: render_comparison(make_findings(n_methods=3, task="numbers")),
     "completion": lambda: render(make_story(n_methods=5, warnings=["Careful."])),
     "classification": lambda: render_classification(classification_story(warnings=["Careful."])),
+    "reproduction": reproduction,
 }
 
 
