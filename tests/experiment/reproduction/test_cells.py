@@ -50,6 +50,8 @@ def test_verdicts_of_cells(tmp_path):
         (0.1451, None, "0.14", "higher", 1, "exceeded"),
         (0.1349, None, "0.14", "lower", 1, "exceeded"),
         (0.1349, None, "0.14", "higher", 1, "not reproduced"),
+        (0.1349, None, "0.14", "neither", 1, "not reproduced"),
+        (0.1449, None, "0.14", "neither", 1, "reproduced"),
         (0.20, 0.031, "0.14", "lower", 1, "reproduced"),
         (0.20, 0.029, "0.14", "lower", 1, "not reproduced"),
         (0.20, 0.029, "0.14±0.04", "lower", 4, "reproduced"),

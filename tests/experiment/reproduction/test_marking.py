@@ -12,6 +12,7 @@ def test_best_and_like_the_best(tmp_path):
     )
     second = {name: cell.mark for name, cell in rows[1].cells.items()}
     assert second == {"zero": "", "mean": "best", "entries": "like the best", "oracle": ""}
+    assert marked(rows, "neither", 0.05) == rows
     # what reads hidden truth is not the best of anything
     assert rows[0].cells["oracle"].mark == ""
 

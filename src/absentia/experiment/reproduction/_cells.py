@@ -105,7 +105,8 @@ def judge(
     theirs = 0.0 if published.spread is None else published.spread / np.sqrt(repeats)
     if abs(off) <= max(published.rounding, ERRORS * float(np.hypot(error or 0.0, theirs))):
         return "reproduced"
-    return "exceeded" if (off < 0) == (better == "lower") else "not reproduced"
+    best = better != "neither" and (off < 0) == (better == "lower")
+    return "exceeded" if best else "not reproduced"
 
 
 def rows_of(experiment: Experiment, measure: Measure, observed: Iterable[Observed]) -> list[Row]:

@@ -13,11 +13,11 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from absentia.files import FileError
 
-Better = Literal["higher", "lower"]
+Better = Literal["higher", "lower", "neither"]
 _NUMBER = re.compile(r"(-?\d*\.?\d+)(?:\s*(?:±|\+-)\s*(\d*\.?\d+))?")
 _FIELD = re.compile(r"\{(\w+)\}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
@@ -50,6 +50,11 @@ class Measure:
     better: Better
     digits: int = 3
     published: Mapping[tuple[str, str], Published] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """Its name, and what is better."""
+        return self.name if self.better == "neither" else f"{self.name} ({self.better} is better)"
 
 
 @dataclass(frozen=True)
@@ -224,8 +229,9 @@ def _refuse_others(what: str, said: Mapping[str, Any], known: set[str]) -> None:
 
 def _measure(said: Mapping[str, Any]) -> Measure:
     found: Measure = _made(Measure, "measure", {**said, "published": {}})
-    if found.better not in ("higher", "lower"):
-        raise ValueError(f"measure {found.name!r}: better is 'higher' or 'lower', not {found.better!r}")
+    if found.better not in get_args(Better):
+        wanted = "'higher', 'lower' or 'neither'"
+        raise ValueError(f"measure {found.name!r}: better is {wanted}, not {found.better!r}")
     return replace(found, published=dict(_table(said.get("published", ""))))
 
 
@@ -277,8 +283,8 @@ def _check(experiment: Experiment) -> None:
         for name in (claim.first, claim.second):
             if name not in columns:
                 raise ValueError(f"a claim is about {name!r}, which is no column")
-        if claim.measure not in measures:
-            raise ValueError(f"a claim is about {claim.measure!r}, which is no measure")
+        if claim.measure not in measures or experiment.measure(claim.measure).better == "neither":
+            raise ValueError(f"a claim is about {claim.measure!r}, of which nothing is better or worse")
     _check_published(experiment)
 
 

@@ -47,7 +47,7 @@ def _table(summary: Summary, measure: Measure) -> Iterator[str]:
     columns = [c for c in summary.experiment.columns if any(row.cells[c.name].values for row in rows)]
     if not columns:
         return
-    yield f"## {measure.name} ({measure.better} is better)\n"
+    yield f"## {measure.title}\n"
     names = [f"{c.name}{LEAKS if c.leaks else ''}" for c in columns]
     yield _line(["", *names])
     yield "|---" * (len(names) + 1) + "|"

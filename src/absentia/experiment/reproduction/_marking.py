@@ -16,7 +16,7 @@ OURS_WORDS = (
 
 def marked(rows: Sequence[Row], better: str, level: float) -> list[Row]:
     """Rows with marks; columns that read what is hidden take no part."""
-    return [_marked(row, better, level) for row in rows]
+    return list(rows) if better == "neither" else [_marked(row, better, level) for row in rows]
 
 
 def _marked(row: Row, better: str, level: float) -> Row:
