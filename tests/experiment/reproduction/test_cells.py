@@ -5,7 +5,7 @@ import pytest
 
 from absentia.experiment.reproduction._cells import Cell, judge, observations, rows_of
 from absentia.experiment.reproduction._experiment import published
-from reproducing import experiment, records
+from reproducing import TEXT, experiment, records
 
 
 def cells(tmp_path):
@@ -73,6 +73,16 @@ def test_the_error_is_over_repeats_and_of_a_single_one_over_its_parts(tmp_path):
     assert Cell(column, {0: [1.0, 3.0]}).error == pytest.approx(np.std([1.0, 3.0], ddof=1) / np.sqrt(2))
     assert Cell(column, {0: [1.0]}).error is None
     assert Cell(column, {0: [1.0, 3.0]}).spread == 1.0
+
+
+def test_levels_that_a_row_pools_are_no_error(tmp_path):
+    small = experiment(tmp_path, TEXT.replace('"{level} missing"', '"all"'))
+    found = observations(small, [one for one in records(small) if one["trial"]["repeat"] == 0])
+    cell = rows_of(small, small.measure("error"), found)[0].cells["zero"]
+    assert cell.mean == pytest.approx(0.6)
+    assert cell.error is None
+    both = rows_of(small, small.measure("error"), observations(small, records(small)))[0].cells["zero"]
+    assert both.error == pytest.approx(np.std([0.6, 0.61, 0.6065], ddof=1) / np.sqrt(3))
 
 
 def test_what_could_not_be_judged_is_left_out(tmp_path):

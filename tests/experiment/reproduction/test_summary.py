@@ -53,6 +53,12 @@ def test_a_claim_may_be_about_some_rows_and_be_wrong(tmp_path):
     assert summarise(small, records(small)).claims[0].verdict == "not run"
 
 
+def test_one_number_tells_nothing(tmp_path):
+    small = experiment(tmp_path)
+    one = [r for r in records(small) if r["trial"]["repeat"] == 0 and r["trial"]["level"] == 0.5]
+    assert summarise(small, one).claims[0].verdict == "too few to tell"
+
+
 def test_rows_that_share_their_mask_are_not_taken_for_independent(tmp_path):
     small = experiment(tmp_path)
     shift = [0.0, 0.3, -0.3]

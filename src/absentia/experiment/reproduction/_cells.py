@@ -1,7 +1,7 @@
 """From records to cells: our number with its error, the published one beside it, and how they agree."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,24 +13,29 @@ ERRORS = 2.0  # standard errors within which two numbers agree
 
 
 class Observed(NamedTuple):
-    """One number: of a part of what came of one trial."""
+    """One number: of a part of what came of one trial; `setting` tells trials of a repeat apart."""
 
     measure: str
     row: str
     column: str
     repeat: int
     value: float
+    setting: str = ""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A method in a row of a table: numbers by repeat, and what was published."""
+    """A method in a row of a table: numbers by repeat, and what was published.
+
+    `pooled` are those of several settings (levels, say), whose differences are no error.
+    """
 
     column: Column
     values: Mapping[int, Sequence[float]] = field(default_factory=dict)
     published: Published | None = None
     verdict: Judged = ""
     mark: Literal["best", "like the best", ""] = ""
+    pooled: bool = False
 
     @property
     def means(self) -> dict[int, float]:
@@ -44,7 +49,7 @@ class Cell:
     @property
     def error(self) -> float | None:
         """Standard error over repeats; of a single one, over its parts (views, classes)."""
-        within = next(iter(self.values.values()), ())
+        within = () if self.pooled else next(iter(self.values.values()), ())
         numbers = list(self.means.values()) if len(self.values) > 1 else list(within)
         return float(np.std(numbers, ddof=1) / np.sqrt(len(numbers))) if len(numbers) > 1 else None
 
@@ -111,24 +116,28 @@ def judge(
 
 def rows_of(experiment: Experiment, measure: Measure, observed: Iterable[Observed]) -> list[Row]:
     """The table of a measure, rows in the order in which they came, then those that only the paper has."""
-    values: dict[str, dict[str, dict[int, list[float]]]] = {}
+    found: dict[str, dict[str, list[Observed]]] = {}
     for one in observed:
         if one.measure == measure.name:
-            row = values.setdefault(one.row, {})
-            row.setdefault(one.column, {}).setdefault(one.repeat, []).append(one.value)
-    names = dict.fromkeys([*values, *(row for row, _ in measure.published)])
-    return [_row(experiment, measure, name, values.get(name, {})) for name in names]
+            found.setdefault(one.row, {}).setdefault(one.column, []).append(one)
+    names = dict.fromkeys([*found, *(row for row, _ in measure.published)])
+    return [_row(experiment, measure, name, found.get(name, {})) for name in names]
 
 
 def _row(
-    experiment: Experiment, measure: Measure, name: str, values: Mapping[str, Mapping[int, Sequence[float]]]
+    experiment: Experiment, measure: Measure, name: str, found: Mapping[str, Sequence[Observed]]
 ) -> Row:
     cells: dict[str, Cell] = {}
     for column in experiment.columns:
+        values: dict[int, list[float]] = {}
+        own = found.get(column.name, ())
+        for one in own:
+            values.setdefault(one.repeat, []).append(one.value)
+        pooled = len({one.setting for one in own}) > 1
         there = measure.published.get((name, column.beside))
-        cell = Cell(column, values.get(column.name, {}), there)
+        cell = Cell(column, values, there, pooled=pooled)
         verdict = judge(cell.mean, cell.error, there, measure.better, experiment.published_repeats)
-        cells[column.name] = Cell(column, cell.values, there, verdict)
+        cells[column.name] = replace(cell, verdict=verdict)
     return Row(name, cells)
 
 
@@ -137,9 +146,12 @@ def observations(experiment: Experiment, records: Iterable[Mapping[str, Any]]) -
     found = []
     for record in records:
         key, scores = record["trial"], record["result"].get("scores", {})
+        setting = repr([key[factor] for factor in experiment.design])
         for column in columns_of(experiment, key):
             found += [
-                Observed(measure, experiment.row_of(key, part), column.name, key["repeat"], float(value))
+                Observed(
+                    measure, experiment.row_of(key, part), column.name, key["repeat"], float(value), setting
+                )
                 for measure, parts in scores.items()
                 for part, value in parts.items()
                 if value is not None

@@ -146,8 +146,10 @@ def _standard_error(numbers: Sequence[float]) -> float | None:
 
 
 def _held(mean: float, error: float | None, within: float | None = None) -> str:
+    if error is None:
+        return "too few to tell"
     if within is not None:
-        return "holds" if abs(mean) <= max(within, ERRORS * (error or 0.0)) else "does not hold"
-    if error is not None and abs(mean) <= ERRORS * error:
+        return "holds" if abs(mean) <= max(within, ERRORS * error) else "does not hold"
+    if abs(mean) <= ERRORS * error:
         return "no difference seen"
     return "holds" if mean > 0 else "does not hold"
