@@ -87,12 +87,8 @@ PRINTED = {"C-AMKL as printed": AbsentMKLClassifier("convex", paper_form=True)}
 
 def widths(X: np.ndarray) -> tuple[dict[str, np.ndarray], ViewKernels]:
     """The same features 20 times, and a kernel of another width for each."""
-    Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    squares = (Z**2).sum(axis=1)
-    D = np.sqrt(np.maximum(squares[:, None] + squares - 2 * Z @ Z.T, 0.0))
-    sigma = D[np.triu_indices(len(X), 1)].mean() * 2.0 ** np.linspace(-7, 7, 20)
-    gammas = {f"width{p:02d}": {"gamma": float(1 / (2 * s**2))} for p, s in enumerate(sigma)}
-    return dict.fromkeys(gammas, X), ViewKernels("rbf", per_view=gammas, center=True)
+    views, kernels = datasets.make_width_views(X)
+    return dict.fromkeys(views.names, X), kernels
 
 
 def groups(X: np.ndarray) -> tuple[dict[str, np.ndarray], ViewKernels]:
