@@ -135,7 +135,7 @@ def classified(found):
             X, Z = (square, rows) if name in on_kernels else (views[train], views[new])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                for chances in (False, True, "isotonic") if name in ("convex", "mkl") else (False,):
+                for chances in (False, True) if name in ("convex", "mkl") else (False,):
                     if "probability" in method.get_params():
                         method.set_params(probability=chances)
                     method.fit(X, y[train])

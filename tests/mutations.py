@@ -141,7 +141,7 @@ def _models():
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
         for n_classes, probability, kernel in [
             (2, True, "rbf"),
-            (3, "isotonic", "polynomial"),
+            (3, True, "polynomial"),
             (2, False, "linear"),
         ]:
             y, kernels = np.arange(12) % n_classes, ViewKernels(kernel)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from absentia.core import method
-from absentia.methods.learning import Classifier, Probability
+from absentia.methods.learning import Classifier
 
 
 @method
@@ -18,12 +18,12 @@ class NearestMean(Classifier):
     ----------
     class_weight : dict, "balanced" or None
         Factor on the samples' weights by class.
-    probability : bool, "sigmoid" or "isotonic", default False
+    probability : bool, default False
         Offer ``predict_proba``.
     """
 
     class_weight: Any = None
-    probability: Probability = False
+    probability: bool = False
 
     def _learn(self, X, y, weight):
         parts = np.array([weight * (y == k) for k in range(len(self.classes_))])

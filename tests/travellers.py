@@ -150,7 +150,7 @@ def _all():
         takes = kernels if one.__sklearn_tags__().input_tags.pairwise else (lambda: cohort()[0])
         found[f"classifier {name}"] = takes, one
         if "probability" in one.get_params():
-            found[f"classifier {name}, chances"] = takes, clone(one).set_params(probability="isotonic")
+            found[f"classifier {name}, chances"] = takes, clone(one).set_params(probability=True)
     found["regressor mkl"] = kernels, MKLRegressor()
     for combine in ("average", "mkl"):
         found[f"regressor completed, {combine}"] = lambda: cohort()[0], AbsentRegressor(combine=combine)

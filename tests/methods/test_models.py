@@ -74,7 +74,7 @@ def same_predictions(model, back, new):
 
 CLASSIFIERS = [
     MKLClassifier(probability=True),
-    MKLClassifier(norm=2, probability="isotonic"),
+    MKLClassifier(norm=2, probability=True),
     AbsentMKLClassifier("convex", constraint="mean", probability=True),
     AbsentMKLClassifier("iterative", tau_min=0.4, max_iter=2),
     AbsentMKLClassifier("penalized", class_weight={0: 2.0, 1: 1.0, 2: 1.0}),

@@ -7,6 +7,7 @@ that do not depend on order (sums of a kernel's rows, say), rounded to nine digi
 order differ in the last ones.  Samples that agree in all of them stay as they came.
 """
 
+import zlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -105,9 +106,21 @@ def sample_order(profiles: Sequence[Array], observed: Array, *more: Array) -> Ar
         filled = np.zeros((len(observed), profiles[v].shape[1]))
         filled[observed[:, v]] = profiles[v]
         keys.append(filled)
-    labels = [np.unique(column, return_inverse=True)[1] for column in more]
-    table = np.column_stack([*keys, *labels])
-    return _sorted(table)
+    table = np.column_stack(keys)
+    return _sorted(np.column_stack([table, *(_level_order(column, table) for column in more)]))
+
+
+def _level_order(column: Array, table: Array) -> Array:
+    """The levels of a column (names of classes, say) as numbers that do not hang on what they are called.
+
+    They are numbered by how many samples have them, then by the mean row of these in `table`.
+    """
+    _, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
+    means = [np.bincount(codes, one) / counts for one in table.T]
+    keys = np.column_stack([counts, np.round(means, DIGITS).T]) if means else counts[:, None]
+    place = np.empty(len(counts), dtype=np.intp)
+    place[_sorted(keys)] = np.arange(len(counts))
+    return place[codes]
 
 
 def _sorted(table: Array) -> Array:
@@ -121,13 +134,21 @@ def folds(
     """`k` pairs of positions, to learn from and to hold out, each with its part of every class.
 
     `order` holds positions of samples, `y` the labels of all.  The samples of a class are dealt out to the
-    folds in turn, in that order or, with a `random_state`, in one drawn from it.
+    folds in a drawn order: dealt in turn along an order by features, neighbours of one class would never
+    be held out together, and labels of pure noise could be told.  For the same reason every data set is
+    dealt in an order of its own: unless a generator is given, labels along `order` are part of the seed.
+    Classes are numbered as they come along it, so that their names decide nothing.
     """
-    rng = None if random_state is None else generator(random_state)
+    _, first, codes = np.unique(y[order], return_index=True, return_inverse=True)
+    codes = np.argsort(np.argsort(first))[codes]
+    if not isinstance(random_state, np.random.Generator | np.random.RandomState):
+        given = np.atleast_1d(0 if random_state is None else random_state).tolist()
+        random_state = [*given, zlib.crc32(codes.astype("<i8").tobytes())]
+    rng = generator(random_state)
     place, dealt = np.full(len(y), -1), 0
-    for label in np.unique(y[order]):
-        own = order[y[order] == label]
-        place[own if rng is None else rng.permutation(own)] = (dealt + np.arange(len(own))) % k
+    for code in range(len(first)):
+        own = order[codes == code]
+        place[rng.permutation(own)] = (dealt + np.arange(len(own))) % k
         dealt += len(own)
     return [
         (np.flatnonzero((place >= 0) & (place != fold)), np.flatnonzero(place == fold)) for fold in range(k)

@@ -109,7 +109,7 @@ def test_every_classifier_is_to_be_had_by_name_with_what_it_declares(name):
     flags = entry.parameters()
     left_out = {f"--{parameter.replace('_', '-')}" for parameter in entry.without}
     assert not {"--callback", "--class-weight", *left_out} & set(flags)
-    given = {"--C": "0.1", "--probability": "isotonic"}
+    given = {"--C": "0.1", "--probability": "true"}
     options = entry.read({flag: text for flag, text in given.items() if flag in flags})
     classifier = entry.make(**options)
     assert classifier.get_params().items() >= {**entry.fixed, **options}.items()

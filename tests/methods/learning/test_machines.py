@@ -41,7 +41,7 @@ MORE = {
     "regression": MKLRegressor(),
     "two steps": AbsentMKLClassifier("penalized", two_step=True),
     "sigmoid": MKLClassifier(probability=True),
-    "isotonic": AbsentMKLClassifier(constraint="mean", probability="isotonic"),
+    "sigmoid, mean": AbsentMKLClassifier(constraint="mean", probability=True),
 }
 ORDER = [
     laws.permuting_samples_permutes_the_answers,

@@ -18,7 +18,7 @@ def test_it_is_the_three_stages_one_after_the_other():
     order = one._arrangement
     makes, completes = ViewKernels(), CVKT(rounds=2)
     K = completes.fit_transform(makes.fit_transform(order.train(train)))
-    machine = machine_on("average", 2, 3.0, 1e-3).set_params(probability="sigmoid")
+    machine = machine_on("average", 2, 3.0, 1e-3).set_params(probability=True)
     machine.fit(K, one._turned[y[:80][order.samples]])
     rows = completes.transform(makes.transform(test.select(order.views)))
     wanted = machine.predict_proba(rows)[:, one._turned]
@@ -66,7 +66,7 @@ def test_contributions_and_offsets_are_the_scores():
 
 def test_chances_are_calibrated_and_save_as_they_are(tmp_path):
     views, y = digits(120)
-    fitted = AbsentClassifier(calibration="isotonic", C=1.0).fit(views, y % 3)
+    fitted = AbsentClassifier(C=1.0).fit(views, y % 3)
     back = absentia.load(absentia.save(fitted, tmp_path / "m.absentia"))
     np.testing.assert_array_equal(back.predict_proba(views), fitted.predict_proba(views))
 

@@ -61,3 +61,17 @@ def test_any_classifier_of_features_will_do_and_kernels_as_well(tmp_path):
     a, b = np.arange(80), np.arange(80, 120)
     by_kernels = LateFusion(BASE).fit(kernels[np.ix_(a, a)], y[a] % 3)
     assert by_kernels.score(kernels[np.ix_(b, a)], y[b] % 3) > 0.6
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_views_that_tell_nothing_leave_the_frequencies(kernel):
+    """A binary feature, half and half in both classes, and an exclusive or, of which each feature is noise."""
+    sex, y = np.repeat([0.0, 1.0], 20)[:, None], np.tile([0, 0, 0, 1], 10)
+    alone = LateFusion(kernel=kernel).fit(Views.from_dict({"sex": sex}), y)
+    found = alone.predict_proba(Views.from_dict({"sex": sex}))
+    np.testing.assert_allclose(found, np.tile([0.75, 0.25], (40, 1)), atol=0.05)
+    corners = np.tile([[0.0, 0], [0, 1], [1, 0], [1, 1]], (12, 1))
+    X = Views.from_dict({"one": corners[:, :1], "two": corners[:, 1:]})
+    odd = corners.sum(axis=1) == 1
+    found = LateFusion(kernel=kernel).fit(X, odd).predict_proba(X)
+    np.testing.assert_allclose(found, 0.5, atol=0.05)

@@ -5,7 +5,7 @@ import pytest
 
 from absentia import AverageKernelSVC, KernelViews
 from absentia.data import folds
-from absentia.methods.learning import SigmoidChances
+from absentia.methods.learning import SigmoidCalibration
 from absentia.methods.prediction._pricing import GRID, best_price, log_loss
 
 
@@ -26,8 +26,10 @@ def test_the_price_is_the_one_whose_held_out_scores_tell_most():
         scores = np.zeros((120, 1))
         for a, b in parts:
             machine = AverageKernelSVC(C=C).fit(K[np.ix_(a, a)], y[a])
-            scores[b, 0] = machine.decision_function(K[np.ix_(b, a)])
-        losses[C] = log_loss(SigmoidChances(scores, y, weight).predict(scores), y, weight)
+            own = machine.decision_function(K[np.ix_(a, a)])
+            scores[b, 0] = (machine.decision_function(K[np.ix_(b, a)]) - own.mean()) / own.std()
+        curve = SigmoidCalibration(scores, y, weight, np.bincount(y) / 120)
+        losses[C] = log_loss(curve.predict(scores), y, weight)
     assert losses[found] == pytest.approx(min(losses.values()))
     assert max(losses.values()) > 1.02 * min(losses.values())
 

@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from absentia import AbsenceWarning, AbsentClassifier, ViewKernels, Views
+from absentia import (
+    AbsenceWarning,
+    AbsentClassifier,
+    LateFusion,
+    ViewKernels,
+    Views,
+    ViewStacking,
+    datasets,
+)
 from absentia.methods.prediction._views import Filled, OneView, check_base, held_out, of_view, skill
 from absentia.testing._tools import digits
 
@@ -29,6 +37,17 @@ def test_classes_that_are_too_rare_in_a_view_keep_their_frequency():
     assert (
         OneView.fit(AbsentClassifier(None, C=1.0), X, np.zeros(len(y), int), np.ones(len(y)), prior) is None
     )
+
+
+@pytest.mark.parametrize("kind", [LateFusion, ViewStacking])
+def test_classes_too_rare_in_a_view_leave_the_columns_of_its_kernel_at_prediction_too(kind):
+    views, y = datasets.load_digit_views(n_samples=120, return_X_y=True)
+    views = views.select(views.names[:2]).hide(np.arange(240).reshape(120, 2) % 5 > 0)
+    y = np.where(np.arange(120) < 8, 3 + np.arange(120) // 4, y % 3)  # two classes of four samples
+    K = ViewKernels().fit_transform(views)
+    found = kind(kernel="precomputed").fit(K, y).predict_proba(K)
+    assert found.shape == (120, 5)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
 def test_others_get_a_table_without_gaps():

@@ -35,7 +35,6 @@ from scipy.optimize import nnls
 
 from absentia.core import Array, Positive, Share, Solution, Status, Stop, inverse_root, method
 from absentia.data import KernelViews
-from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._machines import (
     KernelClassifier,
     Learned,
@@ -130,7 +129,7 @@ class AverageKernelSVC(KernelClassifier):
         Only ``"margin"``: from 0 (nearest points of the classes) to 1 (their means).
     class_weight : dict, "balanced" or None
         Factor on C by class.
-    probability : bool, "sigmoid" or "isotonic", default False
+    probability : bool, default False
         Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
 
     Attributes
@@ -155,7 +154,7 @@ class AverageKernelSVC(KernelClassifier):
     lam: Share = 0.1
     tol: Positive = 1e-3
     class_weight: Any = None
-    probability: Probability = False
+    probability: bool = False
 
     @property
     def tau_min(self) -> float:  # type: ignore[override]

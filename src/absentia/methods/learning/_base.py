@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Method, suited_to, unwatched
-from absentia.methods.learning._chances import calibrated
+from absentia.methods.learning._calibration import calibrate
 from absentia.methods.learning._inputs import INPUTS, Either, Features, Kernels
 from absentia.methods.learning._labels import Labels, as_targets, check_labels, warn_of_empty
 
@@ -144,7 +144,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
 
     def _calibrated(self, X: Any, labels: Labels) -> Any:
         """What turns scores into chances."""
-        return calibrated(self, X, labels)
+        return calibrate(self, X, labels)
 
     def _offers_chances(self) -> bool:
         return bool(getattr(self, "probability", False))

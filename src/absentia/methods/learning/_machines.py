@@ -70,6 +70,10 @@ class Learned(NamedTuple):
     solution: Solution[Any]
     tau: Array | None = None  # the share of the margin every sample was learned with, if not 1
 
+    def times(self, sign: float) -> "Learned":
+        """The machine of the labels times `sign`."""
+        return self._replace(z=sign * self.z, bias=sign * self.bias)
+
 
 def part_norms(eta: Array, q: Array) -> Array:
     """``|w_p| = eta_p sqrt(z' K_p z)`` of every view, exactly zero where it is rounding."""
@@ -224,7 +228,12 @@ class KernelClassifier(Classifier, KernelMachine):
 
     def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:
         training = self._training(X, y, weight)
-        found = self._train(training, one_against_rest(y[training.order], len(self.classes_)))
+        signs = one_against_rest(y[training.order], len(self.classes_))
+        if len(signs) > 1:
+            found = self._train(training, signs)
+        else:  # the first sample's class is the positive one, whatever the classes are called
+            sign = signs[0][0]
+            found = [one.times(sign) for one in self._train(training, [sign * signs[0]])]
         self._keep(X, found, training.order)
         if len(found) > 1:
             self.objective_ = [one.solution.trace for one in found]  # type: ignore[assignment]

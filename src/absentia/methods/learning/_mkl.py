@@ -27,7 +27,6 @@ from sklearn.base import RegressorMixin
 from absentia.core import Array, Callback, NonNegative, Positive, Range, method, suited_to
 from absentia.data import KernelViews, check_kernels
 from absentia.methods.learning._base import mixed
-from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._labels import as_targets, check_targets
 from absentia.methods.learning._machines import KernelClassifier, KernelMachine, Learned, Training, learn
 from absentia.methods.learning.engine import Box, NormBall, Polytope, Region
@@ -58,7 +57,7 @@ class MKLClassifier(KernelClassifier):
         Relative duality gap at which to stop.
     class_weight : dict, "balanced" or None
         Factor on C by class.
-    probability : bool, "sigmoid" or "isotonic", default False
+    probability : bool, default False
         Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
     shared_weights : bool, default False
         With more than two classes: the same weights for all classes.
@@ -95,7 +94,7 @@ class MKLClassifier(KernelClassifier):
     norm: Norm = 1
     tol: Positive = 1e-3
     class_weight: Any = None
-    probability: Probability = False
+    probability: bool = False
     shared_weights: bool = False
     callback: Callback | None = None
     verbose: bool = False

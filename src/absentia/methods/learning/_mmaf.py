@@ -28,7 +28,6 @@ import numpy as np
 from absentia.core import Array, Callback, Iterative, Positive, Share, Solution, Whole, method
 from absentia.data import Views, column_scales, joined, sample_order, table_profile
 from absentia.methods.learning._base import Classifier
-from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._labels import one_against_rest
 from absentia.methods.learning._rounds import Round, in_rounds
 from absentia.methods.learning.engine import DUST, Box, Machine, fit_machine
@@ -85,7 +84,7 @@ class MMAFClassifier(Classifier, Iterative):
         Rounds at most.
     class_weight : dict, "balanced" or None
         Factor on C by class.
-    probability : bool, "sigmoid" or "isotonic", default False
+    probability : bool, default False
         Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
     callback, verbose : callable or None, bool
         Gets a :class:`absentia.core.Progress` each round, True stops; lines on stderr now and then.
@@ -112,7 +111,7 @@ class MMAFClassifier(Classifier, Iterative):
     tol: Positive = 1e-3
     max_iter: Whole = 20
     class_weight: Any = None
-    probability: Probability = False
+    probability: bool = False
     callback: Callback | None = None
     verbose: bool = False
 
@@ -127,9 +126,11 @@ class MMAFClassifier(Classifier, Iterative):
         values, present, bound = values[order], present[order], (self.C * weight)[order]
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._watch()}
         signs = one_against_rest(y[order], len(self.classes_))
-        found = [mmaf(values, present, one, bound, self.tau_min, **options) for one in signs]
-        self.coef_ = np.array([one.w for one, _ in found])
-        self.bias_ = np.array([one.machine.bias for one, _ in found])
+        # of two classes the first sample's is the positive one, whatever they are called
+        turn = signs[0][0] if len(signs) == 1 else 1.0
+        found = [mmaf(values, present, turn * one, bound, self.tau_min, **options) for one in signs]
+        self.coef_ = turn * np.array([one.w for one, _ in found])
+        self.bias_ = turn * np.array([one.machine.bias for one, _ in found])
         self._record(max((end for _, end in found), key=lambda s: (not s.converged, s.n_iter)))
 
     def _learn_scales(self, table: Array) -> None:

@@ -28,16 +28,21 @@ Combine = Literal["average", "alignment", "skill", "mkl"]
 
 
 @method
-class GivenKernelSVC(AverageKernelSVC):
-    """A machine on an average with given weights of the views, by default equal ones."""
+class SkillKernelSVC(AverageKernelSVC):
+    """A machine on an average of the views, weighted by how well each alone tells left-out samples."""
 
-    given: Any = None  # numbers, one for each view
+    def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:
+        self._shares = skill_shares(X, y, weight)
+        super()._learn(X, y, weight)
 
     def _weigh(self, training: Training, y: Array) -> Array:
-        if self.given is None:
-            return super()._weigh(training, y)
-        eta = np.asarray(self.given)[self._views]
+        eta = self._shares[self._views]
         return np.asarray(eta / eta.sum())
+
+
+def skill_shares(K: KernelViews, y: Array, weight: Array) -> Array:
+    """Weights of the views that sum to one, by how well each alone tells classes of left-out samples."""
+    return as_shares(explained(K, np.eye(int(y.max()) + 1)[y], weight))
 
 
 def machine_on(combine: str, norm: float, C: float, tol: float) -> Any:
@@ -46,13 +51,18 @@ def machine_on(combine: str, norm: float, C: float, tol: float) -> Any:
         return MKLClassifier(C, norm=norm, tol=tol)
     if combine == "alignment":
         return AverageKernelSVC("alignment", C=C, normalize="rows", tol=tol)
-    return GivenKernelSVC(C=C, normalize="rows", tol=tol)
+    return (SkillKernelSVC if combine == "skill" else AverageKernelSVC)(C=C, normalize="rows", tol=tol)
 
 
 def averaged(K: KernelViews, shares: Array) -> KernelViews:
     """The average of kernels, by weight, as a view of its own, every sample of unit length."""
     combined = CombineKernels(shares).fit(K).transform(K)
     return KernelViews.from_dense(combined[None], ids=K.ids, names=["average"])
+
+
+def average_by_skill(K: KernelViews, y: Array, weight: Array, train: Array) -> KernelViews:
+    """The average of all samples' kernels, views weighted by what the samples `train` show of them."""
+    return averaged(K, skill_shares(K[np.ix_(train, train)], y[train], weight[train]))
 
 
 @method
@@ -78,8 +88,6 @@ class AbsentClassifier(Assembled):
         Price of a training error, or chosen by cross-validation.
     class_weight : dict, "balanced" or None
         Factor on C by class.
-    calibration : {"sigmoid", "isotonic"}, default "sigmoid"
-        How scores become chances, learned from scores of five-fold held-out samples.
     tol : float, default 1e-3
         Relative duality gap at which the machine stops.
     presence : bool, default False
@@ -112,7 +120,6 @@ class AbsentClassifier(Assembled):
     norm: Norm = 2
     C: Positive | Literal["cv"] = "cv"
     class_weight: Any = None
-    calibration: Literal["sigmoid", "isotonic"] = "sigmoid"
     tol: Positive = 1e-3
     presence: bool = False
     random_state: RandomState = None
@@ -128,19 +135,17 @@ class AbsentClassifier(Assembled):
         K = self._prepared.fit(X)
         self.completer_ = self._prepared.completes
         machine = machine_on(self.combine, self.norm, 1.0, self.tol)
-        shares = np.ones(K.n_views)
-        if self.combine == "skill":
-            shares = as_shares(explained(K, np.eye(len(self.classes_))[y], weight))
-            machine.set_params(given=tuple(shares.tolist()))
-        self.C_ = self._price(machine, K, shares, y, weight) if self.C == "cv" else float(self.C)
-        machine.set_params(C=self.C_, probability=self.calibration)
+        self.C_ = self._price(machine, K, y, weight) if self.C == "cv" else float(self.C)
+        machine.set_params(C=self.C_, probability=True)
         self._machine = machine.fit(K, y, sample_weight=weight)
 
-    def _price(self, machine: Any, K: KernelViews, shares: Array, y: Array, weight: Array) -> float:
-        if self.combine in ("average", "skill"):  # one kernel, whatever C is
+    def _price(self, machine: Any, K: KernelViews, y: Array, weight: Array) -> float:
+        if self.combine == "average":  # one kernel, whatever C is
             some = enough(y)
-            one = averaged(K if len(some) == len(y) else K[np.ix_(some, some)], shares)
+            one = averaged(K if len(some) == len(y) else K[np.ix_(some, some)], np.ones(K.n_views))
             return best_price(AverageKernelSVC(tol=self.tol), one, y[some], weight[some])
+        if self.combine == "skill":  # one for each fold: weights may not know whom they are tried on
+            return best_price(AverageKernelSVC(tol=self.tol), K, y, weight, average_by_skill)
         return best_price(machine, K, y, weight)
 
     def _chance_rows(self, X: Any) -> Array:

@@ -249,7 +249,8 @@ class _Trial:
 def _sentence(
     table: dict[str, dict[str, Any]], weighing: Weighing, used: dict[str, float], some: bool
 ) -> str:
-    best = min(table, key=lambda name: table[name]["loss"])
+    whole = [name for name, row in table.items() if row["dropped"] is None]  # tried on the same folds
+    best = min(whole, key=lambda name: table[name]["loss"])
     many = len(used) > 1
     if weighing.way == "best" or not many:
         return f"{next(iter(used))} alone, which did better on held-out samples than an average of several"

@@ -16,7 +16,7 @@ from sklearn.base import RegressorMixin
 
 from absentia.core import Array, Positive, RandomState, Whole, at_most, generator, method, suited_to
 from absentia.data import Views, joined
-from absentia.methods.learning import Classifier, Learner, Probability, as_targets, check_targets
+from absentia.methods.learning import Classifier, Learner, as_targets, check_targets
 from absentia.methods.prediction._arranging import Arrangement
 from absentia.methods.prediction._linear import Linear, logistic, machine, ridge
 from absentia.methods.prediction._trees import Trees, shortened
@@ -199,7 +199,7 @@ class JoinedClassifier(Joined, Classifier):
         Trees of a forest, by default 500, or rounds of boosting, by default 100.
     class_weight : dict, "balanced" or None
         Factor on a sample's weight by class.
-    probability : bool, "sigmoid" or "isotonic", default False
+    probability : bool, default False
         Of the svm: offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more
         fits).  The others have chances in any case.
     random_state : int, Generator or None
@@ -226,7 +226,7 @@ class JoinedClassifier(Joined, Classifier):
     C: Positive | Literal["cv"] = "cv"
     n_trees: Whole | None = None
     class_weight: Any = None
-    probability: Probability = False
+    probability: bool = False
     random_state: RandomState = None
 
     _takes = "views"

@@ -1,11 +1,12 @@
 """The price C of a training error, chosen by scores of held-out samples.
 
 Kernels are completed once, without any label; machines are learned from the other folds.  Of every C the
-scores of all held-out samples become chances by one logistic curve, and the C with the least log-loss is
-taken: smoother than counting errors, and what chances are wanted for.  Of equals, the least C.  Of many
-samples some are enough (:data:`ENOUGH`).
+scores of all held-out samples, in units of their machines' own, become chances by one logistic curve, and
+the C with the least log-loss is taken: smoother than counting errors, and what chances are wanted for.  Of
+equals, the least C.  Of many samples some are enough (:data:`ENOUGH`).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import clone
 
 from absentia.core import Array, least
 from absentia.data import KernelViews, folds, some_of
-from absentia.methods.learning import SigmoidChances
+from absentia.methods.learning import SigmoidCalibration, learn_scale, score_rows
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FOLDS = 5
@@ -25,8 +26,17 @@ def enough(y: Array) -> Array:
     return some_of(y, ENOUGH if len(y) > MORE else len(y))
 
 
-def best_price(machine: Any, K: KernelViews, y: Array, weight: Array) -> float:
-    """The C of :data:`GRID` whose scores of held-out samples tell most about their classes."""
+def best_price(
+    machine: Any,
+    K: KernelViews,
+    y: Array,
+    weight: Array,
+    combine: Callable[[KernelViews, Array, Array, Array], KernelViews] = lambda K, y, weight, train: K,
+) -> float:
+    """The C of :data:`GRID` whose scores of held-out samples tell most about their classes.
+
+    `combine` makes the kernels of a fold, of all samples, from what its training samples show.
+    """
     some = enough(y)
     if len(some) < len(y):
         K, y, weight = K[np.ix_(some, some)], y[some], weight[some]
@@ -34,7 +44,8 @@ def best_price(machine: Any, K: KernelViews, y: Array, weight: Array) -> float:
     if fewest < 2:
         return 1.0
     parts = folds(np.arange(len(y)), y, min(FOLDS, fewest))
-    pieces = [(K[np.ix_(a, a)], K[np.ix_(b, a)], a, b) for a, b in parts]
+    kernels = ((combine(K, y, weight, a), a, b) for a, b in parts)
+    pieces = [(own[np.ix_(a, a)], own[np.ix_(b, a)], a, b) for own, a, b in kernels]
     return least({C: _loss(clone(machine).set_params(C=C), pieces, y, weight) for C in GRID})
 
 
@@ -43,8 +54,11 @@ def _loss(machine: Any, pieces: Any, y: Array, weight: Array) -> float:
     scores = np.zeros((len(y), 1 if n_classes == 2 else n_classes))
     for train, test, a, b in pieces:
         machine.fit(train, y[a], sample_weight=weight[a])
-        scores[b] = machine.decision_function(test).reshape(len(b), -1)
-    return log_loss(SigmoidChances(scores, y, weight).predict(scores), y, weight)
+        scale = learn_scale(machine, train, weight[a])
+        if scale is not None:
+            scores[b] = scale(score_rows(machine, test))
+    prior = np.bincount(y, weight) / weight.sum()
+    return log_loss(SigmoidCalibration(scores, y, weight, prior).predict(scores), y, weight)
 
 
 def log_loss(chances: Array, y: Array, weight: Array) -> float:

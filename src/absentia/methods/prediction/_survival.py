@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Positive, RandomState, generator, kept, method, suited_to, warn
+from absentia.core import Array, Positive, RandomState, kept, method, suited_to, warn
 from absentia.data import KernelViews, folds
 from absentia.data.survival import Survival, as_survival, concordance_index
 from absentia.kernels import CombineKernels
@@ -43,12 +43,12 @@ FOLDS = 5
 USUAL = 10.0  # where one event leaves nothing to choose by
 
 
-def searched(K: Array, y: Survival, alpha: float | None, ties: Ties, rng: np.random.Generator) -> Searched:
+def searched(K: Array, y: Survival, alpha: float | None, ties: Ties, random_state: RandomState) -> Searched:
     """The penalty, `alpha` or the best of :data:`GRID`, and risks out of fold; folds have their events."""
     k = min(FOLDS, int(y.event.sum()), len(K) - 1)
     if k < 2:
         return Searched(USUAL if alpha is None else alpha, np.full(len(GRID), np.nan), np.zeros(len(K)))
-    parts = folds(np.arange(len(K)), y.event, k, rng)
+    parts = folds(np.arange(len(K)), y.event, k, random_state)
     return search(K, y, GRID if alpha is None else np.array([alpha]), parts, ties)
 
 
@@ -68,7 +68,7 @@ class Averaged(NamedTuple):
         combines = CombineKernels()
         K = np.asarray(combines.fit_transform(X))
         alpha, curve, _ = (
-            searched(K, y, None, options.ties, options.rng)
+            searched(K, y, None, options.ties, options.random_state)
             if options.alpha is None
             else Searched(options.alpha, np.zeros(0), np.zeros(0))
         )
@@ -89,7 +89,7 @@ class Options(NamedTuple):
 
     alpha: float | None
     ties: Ties
-    rng: np.random.Generator
+    random_state: RandomState
 
 
 @kept
@@ -118,7 +118,7 @@ class Fused(NamedTuple):
                 models.append(None)
                 continue
             K = np.asarray(X.block(name))
-            found = searched(K, own, options.alpha, options.ties, options.rng)
+            found = searched(K, own, options.alpha, options.ties, options.random_state)
             models.append(fit_cox(K, own, found.alpha, options.ties))
             alphas[v], held_out[has, v] = found.alpha, found.risk
             concordances[v] = _concordance(own, found.risk)
@@ -252,8 +252,7 @@ class AbsentSurvival(Learner):
         return self
 
     def _learn(self, X: Any, y: Survival, names: tuple[str, ...]) -> None:
-        rng = generator(self.random_state)
-        options = Options(None if self.alpha == "cv" else float(self.alpha), self.ties, rng)
+        options = Options(None if self.alpha == "cv" else float(self.alpha), self.ties, self.random_state)
         completer = self.completer if self.combine == "average" else None
         self._prepared = Prepared(self.kernel, completer, self.random_state, self.presence)
         kernels = self._prepared.fit(X)

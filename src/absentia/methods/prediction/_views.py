@@ -45,6 +45,7 @@ class OneView(NamedTuple):
     known: Array
     rest: Array
     table: Any  # how features become a table without gaps, where the estimator takes one
+    rows: Array  # the samples that it learned from: those of known classes
 
     @classmethod
     def fit(cls, estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Any:
@@ -60,11 +61,11 @@ class OneView(NamedTuple):
         options = {"sample_weight": weight[rows]} if has_fit_parameter(made, "sample_weight") else {}
         made.fit(part, y[rows], **options)
         rest = np.where(counts >= FEWEST, 0.0, prior)
-        return cls(made, known, rest, table)
+        return cls(made, known, rest, table, rows)
 
     def chances(self, X: Any) -> Array:
-        """Chances of all classes for samples that all have the view."""
-        given = X if self.table is None else self.table(X)
+        """Chances of all classes for samples that all have the view; kernels against all given to fit."""
+        given = _part(X, np.arange(len(X)), self.rows) if self.table is None else self.table(X)
         found = np.tile(self.rest, (len(X), 1))
         found[:, self.known] = (1 - self.rest.sum()) * self.estimator.predict_proba(given)
         found = np.maximum(found, FLOOR)

@@ -62,7 +62,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Callback, NonNegative, Positive, Share, Whole, method, warn
 from absentia.data import AbsenceWarning, KernelViews, check_kernels, check_observed
-from absentia.methods.learning._chances import Probability
 from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn
 from absentia.methods.learning.amkl._paper import Complete, paper_convex, paper_penalized
 from absentia.methods.learning.amkl._shares import iterative, observed_share, penalized, two_steps
@@ -105,7 +104,7 @@ class AbsentMKLClassifier(KernelClassifier):
         Rounds of ``"iterative"``, and of ``"penalized"`` with `two_step` or in the paper's form.
     class_weight : dict, "balanced" or None
         Factor on C by class.
-    probability : bool, "sigmoid" or "isotonic", default False
+    probability : bool, default False
         Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
     shared_weights : bool, default False
         With more than two classes, only ``"convex"`` and ``"penalized"``: the same weights for all classes.
@@ -156,7 +155,7 @@ class AbsentMKLClassifier(KernelClassifier):
     tol: Positive = 1e-3
     max_iter: Whole = 10
     class_weight: Any = None
-    probability: Probability = False
+    probability: bool = False
     shared_weights: bool = False
     two_step: bool = False
     paper_form: bool = False
