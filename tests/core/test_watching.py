@@ -3,7 +3,9 @@
 import sys
 import warnings
 from contextlib import redirect_stderr
+from functools import partial
 from io import StringIO
+from itertools import count
 
 import numpy as np
 import pytest
@@ -120,11 +122,14 @@ def test_verbose_writes_lines_and_one_at_the_end(name, monkeypatch):
     assert last == f"{type(one).__name__}: {one.status_} ({one.n_iter_} iterations)"
 
 
-def test_lines_come_now_and_then_only():
-    said = StringIO()
-    with redirect_stderr(said):
-        fitted("mkmc", lambda one: one.set_params(verbose=True))
-    assert len(said.getvalue().splitlines()) == 1
+def test_lines_come_now_and_then_only(monkeypatch):
+    for seconds, lines in ((0.0, 0), (watching.PAUSE / 2, 2)):  # that each iteration takes
+        monkeypatch.setattr(watching, "clock", partial(next, count(0.0, seconds)))
+        said = StringIO()
+        with redirect_stderr(said):
+            one = fitted("mkmc", lambda one: one.set_params(verbose=True, max_iter=5, tol=0))
+        assert one.n_iter_ == 5
+        assert len(said.getvalue().splitlines()) == lines + 1
     said = StringIO()
     with redirect_stderr(said):
         fitted("mkmc")

@@ -253,7 +253,7 @@ def test_a_real_ctrl_c_during_the_fit_writes_nothing(tmp_path):
     process = subprocess.Popen(command, cwd=tmp_path, **pipes)
     assert process.stdout.readline() == "busy\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert [path.name for path in tmp_path.iterdir()] == ["t.npz"]
