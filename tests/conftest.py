@@ -37,7 +37,9 @@ settings.load_profile("steady")
 _endings.ASKING = ()
 _endings.patience.seconds = 600.0
 if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: this process ends with the one that began it
+    ctypes.CDLL(None).prctl(
+        1, signal.SIGKILL
+    )  # PR_SET_PDEATHSIG: this process ends with the one that began it
 
 # what no processor's rounding can change: files, pages, commands, masks, the house itself
 NOT_NUMERICAL = (

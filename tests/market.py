@@ -67,6 +67,11 @@ COMPLETERS = {
 # variants of methods above that cost much: their laws are tested by `make test-all`
 COSTLY = {
     "auto",
+    "svt",
+    "knn, distance",
+    "cvkt, closed",
+    "mkmc, centred",
+    "mkmc full, paper",
     "mkmc, auto",
     "mkmc fa, centred",
     "mkmc, gk",
@@ -81,6 +86,10 @@ COSTLY = {
     "average, searched",
     "fusion",
     "fusion, skill",
+    "mkl, 2-norm",
+    "convex, mean",
+    "average, rows",
+    "completed kernels",
 }
 
 # every classifier on incomplete data, on kernels or (MMAF) on features
