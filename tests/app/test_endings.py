@@ -21,7 +21,6 @@ from absentia.app import _endings as endings
 from absentia.app import _terminal as terminal
 from absentia.app import report
 from absentia.app.cli import _main as cli
-from absentia.experiment import _quality
 from command import Result, refused, run
 from conftest import random_problem
 
@@ -33,13 +32,8 @@ _quality.offered = lambda kind: {name: found[name] for name in ("mean", "zero", 
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """A report judges few methods, not all that there are."""
+def wide_terminal(monkeypatch, few_judged):
     monkeypatch.setenv("COLUMNS", "200")
-    found = _quality.offered("completer")
-    monkeypatch.setattr(
-        _quality, "offered", lambda kind: {name: found[name] for name in ("mean", "zero", "knn")}
-    )
 
 
 @pytest.fixture
@@ -403,7 +397,11 @@ cli.main() if nogil else main()
 """
 
 
-@pytest.mark.parametrize(("number", "word"), SIGNALS[:2], ids=[w for _, w in SIGNALS[:2]])
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [SIGNALS[1], pytest.param(*SIGNALS[0], marks=pytest.mark.slow)],
+    ids=["SIGTERM", "SIGINT"],
+)
 def test_a_compiled_loop_does_not_keep_a_signal_waiting(folder, number, word):
     command = [sys.executable, "-c", LOOP, str(int(number)), "lets others run"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
@@ -447,7 +445,7 @@ main()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("waits", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_read_that_blocks_does_not_keep_a_signal_waiting(folder, waits):
     """A named pipe that nobody writes to, read in a thread: Python waits for its threads at the end."""
     os.mkfifo(folder / "pipe")
@@ -491,7 +489,7 @@ def test_a_command_in_compiled_code(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-@pytest.mark.parametrize("processes", [0, 1])
+@pytest.mark.parametrize("processes", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_run_of_pytest_ends_at_once_too(tmp_path, processes):
     (tmp_path / "test_endless.py").write_text(ENDLESS)
     os.mkfifo(tmp_path / "said")

@@ -66,7 +66,9 @@ def test_a_limit_of_one_is_left_alone_and_costs_next_to_nothing(monkeypatch):
 
     with threadpoolctl.threadpool_limits(1):
         monkeypatch.setattr(type(threads._libraries()), "limit", forbidden)
-        monkeypatch.setattr(threadpoolctl, "ThreadpoolController", forbidden)  # to make one takes milliseconds
+        monkeypatch.setattr(
+            threadpoolctl, "ThreadpoolController", forbidden
+        )  # to make one takes milliseconds
         with threads.suited_to(10):
             pass
 

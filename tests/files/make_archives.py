@@ -36,7 +36,10 @@ def answers(model, given):
     views = Views.from_dict({name: arrays(table) for name, table in given.items()})
     try:
         return model.predict_proba(views)
-    except (AttributeError, NotFittedError):  # a machine without probabilities; old scikit-learn offers them
+    except (
+        AttributeError,
+        NotFittedError,
+    ):  # a machine without probabilities; old scikit-learn offers them
         return model.decision_function(views)
 
 

@@ -1,6 +1,5 @@
 """Tables as data frames: ids, columns, one wide table as several views."""
 
-
 import numpy as np
 import pytest
 

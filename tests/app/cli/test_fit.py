@@ -248,7 +248,19 @@ def test_a_real_ctrl_c_during_the_fit_writes_nothing(tmp_path):
         "def endless(*a):\n    print('busy', flush=True)\n    while True: pass\n"
         "validation.best_C = endless; cli.main(sys.argv[1:])"
     )
-    command = [sys.executable, "-c", code, "fit", "t.npz", "--labels", "y", "-o", "m.npz", "--method", "mkl"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "fit",
+        "t.npz",
+        "--labels",
+        "y",
+        "-o",
+        "m.npz",
+        "--method",
+        "mkl",
+    ]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, cwd=tmp_path, **pipes)
     assert process.stdout.readline() == "busy\n"
