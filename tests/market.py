@@ -84,6 +84,7 @@ COSTLY = {
     "mixture, heldout",
     "em",
     "average, searched",
+    "linear, searched",
     "fusion",
     "fusion, skill",
     "mkl, 2-norm",
@@ -119,8 +120,9 @@ CLASSIFIERS = {
     ),
     "forest": JoinedClassifier(n_trees=20),
     "boosting": JoinedClassifier("boosting", n_trees=40),
-    "linear": JoinedClassifier("logistic"),
-    "linear svm": JoinedClassifier("svm"),
+    "linear": JoinedClassifier("logistic", C=0.1),
+    "linear, searched": JoinedClassifier("logistic"),
+    "linear svm": JoinedClassifier("svm", C=0.1),
     "nearest mean": NearestMean(),  # no method of the package: what the base does for the smallest one
 }
 
