@@ -7,10 +7,18 @@ BIN    := $(VENV)/bin
 # processes that tests run on; each keeps to one BLAS thread unless told otherwise
 PROCESSES ?= 2
 QUICK      = -m "not slow"
-# $(call tests,PYTHON): what is compiled is compiled once, before several processes would each do so
-tests      = $(1) tests/compile_first.py && $(1) -m pytest -n $(PROCESSES)
+# reading, models in files, frames, statistics, fit and predict, scikit-learn's contract
+BRIEF      = tests/files/test_anndata.py tests/files/test_formats.py tests/files/test_guessing.py \
+             tests/files/test_hdf5.py tests/files/test_mat5.py tests/files/test_npy.py \
+             tests/files/test_states.py tests/files/test_zarr.py tests/core/test_keeping.py \
+             tests/data/test_back.py tests/data/test_mudata.py tests/data/test_statistics.py \
+             tests/data/test_tables.py tests/methods/test_models.py tests/methods/test_sklearn.py \
+             tests/app/cli/test_fit.py tests/app/cli/test_predict.py
+# $(call tests,PYTHON): what is compiled is compiled once, before several processes would each do so, and
+# tests of a file share what they share in one process
+tests      = $(1) tests/compile_first.py && $(1) -m pytest -n $(PROCESSES) --dist loadfile
 
-.PHONY: demo test test-all test-browser test-portable test-oldest test-pythons test-on as-if fuzz bench lint format clean
+.PHONY: demo test test-all test-browser test-portable test-oldest test-oldest-brief test-pythons test-on as-if fuzz bench lint format clean
 
 demo: $(VENV)/.demo-installed  ## compare what can be done about hidden views of handwritten digits
 	$(BIN)/absentia demo
@@ -25,10 +33,9 @@ test-browser: $(VENV)/.browser-installed  ## the pages in a real browser: sortin
 	command -v chromium >/dev/null || { apt-get update && apt-get install --yes chromium; }
 	$(BIN)/python -m pytest -m browser tests/browser
 
-# OPENBLAS_CORETYPE picks the kernels of another processor; Prescott has SSE3 only
+# OPENBLAS_CORETYPE picks the kernels of another processor: Haswell's are Zen's too, Prescott has SSE3 only
 test-portable: $(VENV)/.test-installed  ## the numerical tests as other processors and thread counts give them
 	$(MAKE) --no-print-directory as-if CORE=Haswell THREADS=1
-	$(MAKE) --no-print-directory as-if CORE=Zen THREADS=1
 	$(MAKE) --no-print-directory as-if CORE=Prescott THREADS=1
 	$(MAKE) --no-print-directory as-if CORE= THREADS=2 PROCESSES=1
 
@@ -39,10 +46,13 @@ as-if:
 	@echo "== OPENBLAS_CORETYPE=$(CORE) OPENBLAS_NUM_THREADS=$(THREADS)"
 	$(call tests,$(BIN)/python) -m "numerical and not slow"
 
-# scikit-learn 1.6 cannot list its own checks beside SciPy 1.14 without this
-test-oldest: export SCIPY_ARRAY_API = 1
+# scikit-learn 1.6 cannot list its own checks without this
+test-oldest test-oldest-brief: export SCIPY_ARRAY_API = 1
 test-oldest: .venv-oldest/.installed  ## with the oldest versions that pyproject.toml allows
 	$(call tests,.venv-oldest/bin/python) $(QUICK) -p no:cacheprovider
+
+test-oldest-brief: .venv-oldest/.installed  ## with these, what old versions are most likely to break
+	$(call tests,.venv-oldest/bin/python) $(QUICK) -p no:cacheprovider $(BRIEF)
 
 test-pythons:  ## on every Python from 3.11 to 3.14 that is at hand
 	set -e; for v in 3.11 3.12 3.13 3.14; do \

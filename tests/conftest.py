@@ -1,6 +1,9 @@
 """What all tests share."""
 
+import ctypes
 import os
+import signal
+import sys
 
 # small matrices: more BLAS threads than one only get in each other's way
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -11,12 +14,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 import threadpoolctl
+from hypothesis import HealthCheck, settings
 
 from absentia import ViewKernels, datasets, missingness
+from absentia.app import _endings, _terminal
+from absentia.core import _watching
+from absentia.experiment import _quality
 from absentia.testing._problems import random_kernels, random_problem  # noqa: F401
 
 # where NumPy was there before this file, the variables came too late
 threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
+
+# nothing hangs on how fast it runs: clocks stand still unless a test brings one, and every run is the same
+_terminal.clock = _watching.clock = _quality.clock = lambda: 0.0
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
+
+# a signal that asks to end ends the tests, at once and in the middle of compiled code too: commands that
+# run in this process leave it alone, but where a test is about it
+_endings.ASKING = ()
+_endings.patience.seconds = 600.0
+if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
+    ctypes.CDLL(None).prctl(
+        1, signal.SIGKILL
+    )  # PR_SET_PDEATHSIG: this process ends with the one that began it
 
 # what no processor's rounding can change: files, pages, commands, masks, the house itself
 NOT_NUMERICAL = (
@@ -28,10 +51,16 @@ NOT_NUMERICAL = (
 )
 
 
+# measured to cost much, beside cheaper tests of the same: slow, too, one line each
+COSTLY = frozenset((Path(__file__).parent / "costly.txt").read_text().splitlines())
+
+
 def pytest_collection_modifyitems(items):
     """Everything else is marked `numerical`, for runs as other processors (make test-portable)."""
     here = Path(__file__).parent
     for item in items:
+        if item.nodeid in COSTLY:
+            item.add_marker(pytest.mark.slow)
         if item.path.is_relative_to(here):
             name = item.path.relative_to(here).as_posix()
             if "/" in name and not name.startswith(NOT_NUMERICAL):

@@ -2,8 +2,10 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,7 @@ def test_the_core_needs_nothing_optional():
     """Import and fit with every optional package made impossible to import."""
     code = f"""
 import sys
+import tomllib
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {HEAVY}:
@@ -226,3 +229,19 @@ def test_what_stands_beside_the_package_finds_what_it_imports(folder):
             found = absentia
             for name in path:
                 found = getattr(found, name, None) or importlib.import_module(f"{found.__name__}.{name}")
+
+
+def test_what_is_declared_is_what_is_run():
+    """The oldest versions that are allowed are those that `make test-oldest` installs."""
+    root = Path(__file__).parent
+    if not (root.parent / "pyproject.toml").exists():
+        pytest.skip("the tests are not beside the source")
+    project = tomllib.loads((root.parent / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    said = [*project["dependencies"], *(line for name in ("io", "dask", "fetch") for line in extras[name])]
+    allowed = dict(re.sub(r"\[.*?\]", "", line).split(">=") for line in said)
+    lines = (root / "oldest.txt").read_text().split()
+    run = dict(line.split("==") for line in lines if not line.startswith("distributed"))  # comes with dask
+    assert allowed.keys() == run.keys()
+    for name, version in allowed.items():
+        assert f"{run[name]}.".startswith(f"{version}."), name

@@ -11,20 +11,28 @@ import zipfile
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from absentia import io
+from absentia.app import _endings as endings
 from absentia.app import _terminal as terminal
 from absentia.app import report
 from absentia.app.cli import _main as cli
 from command import Result, refused, run
 from conftest import random_problem
 
+FEW = """
+from absentia.experiment import _quality
+found = _quality.offered("completer")
+_quality.offered = lambda kind: {name: found[name] for name in ("mean", "zero", "knn")}
+"""
+
 
 @pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch):
+def wide_terminal(monkeypatch, few_judged):
     monkeypatch.setenv("COLUMNS", "200")
 
 
@@ -199,8 +207,9 @@ SIGNALS = [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "SIGTERM"), (signal.
 
 
 @pytest.fixture
-def heard():
+def heard(monkeypatch):
     """Signals are not ignored from birth, as they are where the tests run in the background."""
+    monkeypatch.setattr(endings, "ASKING", (signal.SIGTERM, signal.SIGHUP))
     before = {number: signal.getsignal(number) for number, _ in SIGNALS}
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -268,41 +277,51 @@ def test_an_error_after_a_file_was_written_says_so(folder, monkeypatch):
 
 
 KILLER = """
-import os, random, signal, sys, time
+import os, random, signal, sys
 from absentia import io
 from absentia.app.cli import _main as cli
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-def start():  # a process that runs the command, once it has begun
+def start(number=0, most=None):  # the command in a process that sends itself a signal after so many calls
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        build = cli.command_line
-        cli.command_line = lambda verb: os.write(writing, b"x") and build(verb)
+        calls, build = 0, cli.command_line
+
+        def count(*_):
+            nonlocal calls
+            calls += 1
+            if calls == most:
+                os.kill(os.getpid(), number)
+
+        def begin(verb):
+            sys.setprofile(count)
+            return build(verb)
+
+        cli.command_line, code = begin, 0
         try:
             cli.main(sys.argv[2:])
         except SystemExit as leaving:
-            os._exit(leaving.code or 0)
-        os._exit(0)
-    os.read(reading, 1)
+            code = leaving.code or 0
+        sys.setprofile(None)
+        os.write(writing, calls.to_bytes(8))
+        os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    calls = int.from_bytes(os.read(reading, 8))
     os.close(reading), os.close(writing)
-    return pid
+    return code, calls
 
-begin = time.monotonic()
-print(0, os.waitpid(start(), 0)[1])
-whole = time.monotonic() - begin
+code, whole = start()
+print(0, code, [])
 chance = random.Random(0)
 for _ in range(int(sys.argv[1])):
     for name in ("o.npz", "r.html"):
         if os.path.exists(name):
             os.unlink(name)
-    pid = start()
-    time.sleep(chance.random() * 1.1 * whole)
     number = chance.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-    os.kill(pid, number)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    code, _ = start(number, 1 + int(chance.random() * 1.1 * whole))
     for name in ("o.npz", "r.html"):
         if os.path.exists(name):
             whole_file = io.read(name).observed.all() if name == "o.npz" else "</html>" in open(name).read()
@@ -312,10 +331,10 @@ for _ in range(int(sys.argv[1])):
 
 
 def kill_at_random(folder, times):
-    """Exit codes and files of as many commands, each killed at some time."""
-    command = [sys.executable, "-c", KILLER, str(times), *COMPLETE]
+    """Exit codes and files of as many commands, each killed somewhere on its way."""
+    command = [sys.executable, "-c", FEW + KILLER, str(times), *COMPLETE]
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, timeout=500)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     lines = [line.split(" ", 2) for line in done.stdout.splitlines() if line[0].isdigit()]
@@ -325,8 +344,7 @@ def kill_at_random(folder, times):
 def check_kills(said, kills):
     for number, code, files in kills:
         assert set(files) <= {"k.npz", "o.npz", "r.html"}, files
-        # a command that has ended knows nothing of the signal
-        assert code == 128 + number or (code in (0, -number) and "r.html" in files), (number, code, files)
+        assert code == 128 + number or (code == 0 and "r.html" in files), (number, code, files)
     assert "nothing was written" in said
 
 
@@ -350,23 +368,142 @@ def test_an_interrupt_while_the_command_line_loads_is_one_sentence_too():
     one_sentence(Result(done.returncode, done.stdout, done.stderr), 130, "interrupted; nothing was written")
 
 
-def test_a_long_step_does_not_keep_an_interrupt_waiting(folder):
-    """One call into compiled code that lasts a minute; handlers of Python only run after it."""
-    code = (
-        "import hashlib, sys; from absentia import io; from absentia.app import _endings as endings\n"
-        "from absentia.app.cli import _main as cli\n"
-        "def busy(path, **options):\n"
-        "    print('busy', flush=True); hashlib.pbkdf2_hmac('sha256', b'', b'', 400_000_000)\n"
-        "io.open_data = busy; endings.patience.seconds = 0.5; cli.main(sys.argv[1:])"
-    )
-    command = [sys.executable, "-c", code, "complete", "k.npz", "-o", "o.npz"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
-    )
-    assert process.stdout.readline() == "busy\n"
-    time.sleep(1)  # from the word to the step
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)  # the step itself takes longer
+# A loop in compiled code that never ends; handlers of Python only run after it.  The signal comes from inside.
+LOOP = """
+import ctypes, os, signal, sys
+import numba, numpy as np
+from absentia import io
+from absentia.__main__ import main
+from absentia.app import _endings as endings
+from absentia.app.cli import _main as cli
+
+number, nogil = signal.Signals(int(sys.argv[1])), sys.argv[2] == "lets others run"
+signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+send = ctypes.CDLL(None)["raise"]
+send.argtypes, send.restype = [ctypes.c_int], ctypes.c_int
+
+@numba.njit(nogil=nogil)
+def run(number, state):
+    if number:
+        send(number)
+    while state[0]:
+        state[1] += 1
+
+run(0, np.zeros(2))
+io.open_data = lambda *_, **__: run(int(number), np.ones(2))
+endings.patience.seconds = 0.2
+sys.argv = ["absentia", "complete", "k.npz", "-o", "o.npz"]
+cli.main() if nogil else main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [SIGNALS[1], pytest.param(*SIGNALS[0], marks=pytest.mark.slow)],
+    ids=["SIGTERM", "SIGINT"],
+)
+def test_a_compiled_loop_does_not_keep_a_signal_waiting(folder, number, word):
+    command = [sys.executable, "-c", LOOP, str(int(number)), "lets others run"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
+    result = Result(done.returncode, done.stdout, done.stderr)
+    one_sentence(result, 128 + number, word, "in the middle of a long step; nothing was written")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no second process here")
+def test_neither_does_one_that_lets_no_other_thread_run(folder):
+    command = [sys.executable, "-c", LOOP, str(int(signal.SIGTERM)), "lets nobody run"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
+    result = Result(done.returncode, done.stdout, done.stderr)
     one_sentence(
-        Result(process.returncode, out, err), 130, "in the middle of a long step; nothing was written"
+        result, -signal.SIGKILL, "SIGTERM in the middle of a long step, killed; every file is whole"
     )
+    assert sorted(p.name for p in folder.iterdir()) == ["k.npz"]
+
+
+READ = """
+import os, signal, sys
+from concurrent.futures import ThreadPoolExecutor
+from absentia import io
+from absentia.__main__ import main
+from absentia.app import _endings as endings
+
+def read():
+    print("reads", flush=True)
+    return open("pipe").read()
+
+def wait(path, **options):
+    if WAITS:
+        with ThreadPoolExecutor() as pool:  # which waits once more at its end
+            pool.submit(read).result()
+    else:
+        ThreadPoolExecutor().submit(read).result()
+
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+io.open_data, endings.patience.seconds = wait, 0.2
+main()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+@pytest.mark.parametrize("waits", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_read_that_blocks_does_not_keep_a_signal_waiting(folder, waits):
+    """A named pipe that nobody writes to, read in a thread: Python waits for its threads at the end."""
+    os.mkfifo(folder / "pipe")
+    code = f"WAITS = {waits}\n{READ}"
+    command = [sys.executable, "-c", code, "complete", "k.npz", "-o", "o.npz"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=folder, **streams) as process:
+        assert process.stdout.readline() == "reads\n"
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=300)
+    words = "SIGTERM in the middle of a long step; " if waits else "SIGTERM; "
+    one_sentence(Result(process.returncode, out, err), 143, f"ended by {words}nothing was written")
+    assert sorted(p.name for p in folder.iterdir()) == ["k.npz", "pipe"]
+
+
+def test_files_that_are_half_written_go_where_a_process_ends_in_the_middle(tmp_path):
+    code = (
+        "import sys; from absentia.files import remove_unfinished, write_whole; import os\n"
+        "write_whole('o.npz', lambda file: file.write(b'half') and remove_unfinished() or os._exit(5))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=300).returncode == 5
+    assert list(tmp_path.iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------- these tests' own
+
+ENDLESS = """
+import os
+import trying
+from absentia import io
+from command import run
+
+def test_a_command_in_compiled_code(monkeypatch):
+    def read(*_, **__):
+        os.write(os.open("said", os.O_WRONLY), b"%d" % os.getpid())
+        trying.deaf({})
+
+    monkeypatch.setattr(io, "open_data", read)
+    run("inspect", "k.npz")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize("processes", [pytest.param(0, marks=pytest.mark.slow), 1])
+def test_a_run_of_pytest_ends_at_once_too(tmp_path, processes):
+    (tmp_path / "test_endless.py").write_text(ENDLESS)
+    os.mkfifo(tmp_path / "said")
+    handle = os.open(tmp_path / "said", os.O_RDWR)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    env.pop("PYTEST_XDIST_WORKER", None)
+    command = [sys.executable, "-m", "pytest", "-p", "conftest", "-n", str(processes), "test_endless.py"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL)
+    try:
+        busy = int(os.read(handle, 20))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=300) == -signal.SIGTERM
+        while os.path.exists(f"/proc/{busy}/exe"):  # until the run's own limit
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        os.close(handle)

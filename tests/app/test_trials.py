@@ -108,7 +108,7 @@ def shown(monkeypatch, terminal, todo, tick=1000.0, quiet=False):
     console = Console(file=StringIO(), force_terminal=terminal, width=120, color_system=None)
     monkeypatch.setattr(trials, "err", console)
     monkeypatch.setattr(trials.out, "quiet", quiet)
-    monkeypatch.setattr(trials, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("absentia.app._terminal.clock", lambda: next(clock))
     with watched(StudyWatch(Study(), todo, 1)) as watch:
         for one in todo:
             watch.begin(one)

@@ -413,7 +413,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_product_changes_nothing(client, t
     found = completion(kernels_of(stored), tol=1e-4, callback=set_trap)
     check_same(found, completion(kernels_of(blocks), tol=1e-4))
     assert not trap.exists()
-    client.wait_for_workers(2, timeout=120)
+    client.wait_for_workers(2, timeout=300)
     assert pids(client) != before
 
 
@@ -421,7 +421,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_product_changes_nothing(client, t
 def test_a_worker_killed_between_iterations_changes_nothing(client, tmp_path, monkeypatch):
     as_if_many(monkeypatch)
     blocks = parts(factors=True)
-    client.wait_for_workers(2, timeout=120)
+    client.wait_for_workers(2, timeout=300)
     killed = []
 
     def kill(progress):
@@ -431,7 +431,7 @@ def test_a_worker_killed_between_iterations_changes_nothing(client, tmp_path, mo
 
     found = completion(kernels_of(from_zarr(on_disk(tmp_path, blocks)), True), callback=kill)
     check_same(found, completion(kernels_of(blocks, True)))
-    client.wait_for_workers(2, timeout=120)
+    client.wait_for_workers(2, timeout=300)
     assert killed
     assert killed[0] not in pids(client)
 
@@ -448,7 +448,7 @@ def running(*command):
         process.wait()
 
 
-def wait_for(path, seconds=60):
+def wait_for(path, seconds=300):
     end = time.monotonic() + seconds
     while not path.exists():
         assert time.monotonic() < end, f"{path.name} did not appear"
@@ -466,7 +466,7 @@ def test_scheduler_and_workers_as_separate_commands(tmp_path, monkeypatch):
     with running("scheduler", "--host", "127.0.0.1", "--port", "0", *here), worker() as first, worker():
         wait_for(file)
         with distributed.Client(scheduler_file=str(file)) as client:
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(2, timeout=300)
             check_same(completion(kernels_of(stored)), wanted)
 
             def kill(progress):

@@ -3,7 +3,9 @@
 import sys
 import warnings
 from contextlib import redirect_stderr
+from functools import partial
 from io import StringIO
+from itertools import count
 
 import numpy as np
 import pytest
@@ -120,11 +122,15 @@ def test_verbose_writes_lines_and_one_at_the_end(name, monkeypatch):
     assert last == f"{type(one).__name__}: {one.status_} ({one.n_iter_} iterations)"
 
 
-def test_lines_come_now_and_then_only():
-    said = StringIO()
-    with redirect_stderr(said):
-        fitted("mkmc", lambda one: one.set_params(verbose=True))
-    assert len(said.getvalue().splitlines()) == 1
+def test_lines_come_now_and_then_only(monkeypatch):
+    for seconds, every in ((0.0, None), (watching.PAUSE / 2, 2)):  # that each iteration takes
+        monkeypatch.setattr(watching, "clock", partial(next, count(0.0, seconds)))
+        said = StringIO()
+        with redirect_stderr(said):
+            fitted("mkmc", lambda one: one.set_params(verbose=True, max_iter=5, tol=0))
+        *lines, _ = said.getvalue().splitlines()
+        assert bool(lines) is bool(every)
+        assert [int(line.split()[2]) for line in lines] == [2 * k for k in range(1, len(lines) + 1)]
     said = StringIO()
     with redirect_stderr(said):
         fitted("mkmc")

@@ -1,6 +1,5 @@
 """Who has which view: names, positions, and what both data structures share."""
 
-import time
 import warnings
 
 import numpy as np
@@ -37,10 +36,9 @@ def test_names_are_distinct_texts():
 
 
 def test_many_names_are_checked_in_a_moment():
-    names = [f"view{v}" for v in range(50_000)]
-    began = time.process_time()
-    check_names(names)
-    assert time.process_time() - began < 1  # comparing each with each takes half a minute
+    """Comparing each with each would take hours, and the run's own time limit would end it."""
+    names = [f"view{v}" for v in range(300_000)]
+    assert check_names(names) == tuple(names)
 
 
 def test_who_has_what_is_boolean_samples_by_views():

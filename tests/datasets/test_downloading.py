@@ -29,7 +29,7 @@ def server(monkeypatch):
 def get(server, tmp_path):
     """Download a path of the server."""
 
-    def bring(*paths, checksum=None, timeout=5.0, retries=0):
+    def bring(*paths, checksum=None, timeout=60.0, retries=0):
         addresses = [path if "://" in path else server.base + path for path in paths]
         place = tmp_path / "deep" / "data.bin"
         return download(addresses, place, checksum=checksum, timeout=timeout, retries=retries)

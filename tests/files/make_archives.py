@@ -8,6 +8,7 @@ Files of earlier formats stay as they are: what they were given, and what they a
 from pathlib import Path
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import absentia
@@ -33,7 +34,13 @@ def answers(model, given):
     if isinstance(model, CVKT):
         return model.transform(KernelViews.from_dense(arrays(given))).to_dense()
     views = Views.from_dict({name: arrays(table) for name, table in given.items()})
-    return model.predict_proba(views) if hasattr(model, "predict_proba") else model.decision_function(views)
+    try:
+        return model.predict_proba(views)
+    except (
+        AttributeError,
+        NotFittedError,
+    ):  # a machine without probabilities; old scikit-learn offers them
+        return model.decision_function(views)
 
 
 def classifier(rng):

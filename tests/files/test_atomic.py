@@ -144,7 +144,7 @@ def save(file):
     os.kill(os.getpid(), signal.SIGKILL)
 write_whole(sys.argv[1], save)
 """
-    process = subprocess.run([sys.executable, "-c", code, str(path)], timeout=60)
+    process = subprocess.run([sys.executable, "-c", code, str(path)], timeout=300)
     assert process.returncode == -signal.SIGKILL
 
 

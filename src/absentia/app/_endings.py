@@ -1,8 +1,9 @@
 """How a command ends: with one sentence and an exit code, whatever happened.
 
 0 fine; 2 the call or a file is not right, or memory too small for it; 1 the machine (disk) or a defect of
-ours; 3 stopped early by Ctrl-C, with what was there written; 128 + n ended by signal n.  The sentence also
-says which of the files that were to be written are there.
+ours; 3 stopped early by Ctrl-C, with what was there written; 128 + n ended by signal n, which takes seconds
+at most (then n is 9 if nothing less helps).  The sentence also says which of the files that were to be
+written are there.
 """
 
 import errno
@@ -11,9 +12,11 @@ import signal
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -24,6 +27,9 @@ from cyclopts import CycloptsError
 
 OURS, CALL, EARLY = 1, 2, 3
 TRACEBACK = "ABSENTIA_TRACEBACK"
+
+#: Signals that ask to end: SIGTERM, and where there is one SIGHUP (the terminal has gone).
+ASKING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 #: What is wrong with a name that was given, rather than with the machine.
 _NAMES = {
@@ -106,49 +112,113 @@ ledger = Ledger()
 # ------------------------------------------------------------------------------------------- signals
 
 
+HEARD = b"\0"  # no signal has this number
+
+
 class Patience:
-    """Ends a process that a Ctrl-C has not reached after some seconds, as in the middle of a long product.
+    """Ends a process that a signal has not reached after some seconds, as in the middle of a long product.
 
     Python's own handlers wait until such a step is over.  Signals are also written to a socket, though, and
-    there a thread hears of them at once.
+    there a thread hears of them at once.  Some steps let no thread of Python run, as SciPy's decompositions
+    do: in a process that is all a command's own (`guarded`), another process hears of signals first, and
+    kills this one if the thread has not ended it.
     """
 
     def __init__(self, seconds: float = 5.0) -> None:
         self.seconds = seconds
-        self._heard = threading.Event()
-        self._pair: tuple[socket.socket, socket.socket] | None = None
+        self.guarded = False
+        self._ours: socket.socket | None = None
         self._previous = -1
 
     def begin(self) -> None:
         """Listen from now on; only in the main thread."""
-        ours, theirs = self._pair = socket.socketpair()
-        theirs.setblocking(False)
-        self._previous = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
-        self._heard.clear()
-        threading.Thread(target=self._listen, args=(ours,), daemon=True).start()
+        self._ours, theirs = socket.socketpair()
+        self._ours.setblocking(False)
+        if self.guarded:
+            theirs = self._begin_guard(theirs)
+        self._previous = signal.set_wakeup_fd(self._ours.fileno(), warn_on_full_buffer=False)
+        listen = partial(_attend, theirs, self.seconds, _give_up)
+        threading.Thread(target=listen, daemon=True).start()
 
     def heard(self) -> None:
-        """A Ctrl-C has come where it can be answered."""
-        self._heard.set()
+        """A signal has come where it can be answered."""
+        if self._ours is not None:
+            with suppress(OSError):
+                self._ours.send(HEARD)
 
     def end(self) -> None:
         """Listen no longer."""
-        self.heard()
-        if self._pair is not None:
+        if self._ours is not None:
             signal.set_wakeup_fd(self._previous)
-            for one in self._pair:
-                with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-                one.close()
-            self._pair = None
+            self._ours.close()
+            self._ours = None
 
-    def _listen(self, ours: socket.socket) -> None:
-        with suppress(OSError, ValueError):
-            while came := ours.recv(1):
-                if came[0] == signal.SIGINT and not self._heard.wait(self.seconds):
-                    words = f"interrupted in the middle of a long step; {ledger.sentence()}"
-                    os.write(2, f"absentia: {words}\n".encode())
-                    os._exit(128 + signal.SIGINT)
+    def _begin_guard(self, theirs: socket.socket) -> socket.socket:
+        """A process that passes on what is written to `theirs`; where that comes out."""
+        assert self._ours is not None
+        process = os.getpid()
+        end, passed_on = socket.socketpair()
+        if os.fork():
+            theirs.close()
+            passed_on.close()
+            return end
+        for one in (self._ours, end):
+            one.close()
+        for number in (signal.SIGINT, *ASKING):
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            kill = partial(_kill, process)
+            _attend(theirs, 2 * self.seconds, kill, passed_on.send)
+        finally:
+            os._exit(0)
+
+
+def _attend(
+    source: socket.socket,
+    seconds: float,
+    give_up: Callable[[int], None],
+    pass_on: Callable[[bytes], object] = lambda _: None,
+) -> None:
+    """Read numbers of signals; give up on one that is not said to be heard in time."""
+    number, deadline = 0, 0.0
+    with suppress(OSError, ValueError), source:
+        while True:
+            source.settimeout(max(deadline - time.monotonic(), 0.001) if number else None)
+            try:
+                came = source.recv(1)
+            except TimeoutError:
+                give_up(number)
+                return
+            if not came:
+                return
+            pass_on(came)
+            if came == HEARD:
+                number = 0
+            elif not number and came[0] in (signal.SIGINT, *ASKING):
+                number, deadline = came[0], time.monotonic() + seconds
+
+
+def _stopped(number: int) -> str:
+    return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+
+
+def _give_up(number: int) -> None:
+    """End this process where it is; files that are half written go."""
+    if "absentia.files" in sys.modules:
+        from absentia.files import remove_unfinished
+
+        remove_unfinished()
+    words = f"{_stopped(number)} in the middle of a long step; {ledger.sentence()}"
+    os.write(2, f"absentia: {words}\n".encode())
+    os._exit(128 + number)
+
+
+def _kill(process: int, number: int) -> None:
+    """End a process that nothing else ends; it does not say what it has written, but wrote whole files."""
+    words = f"{_stopped(number)} in the middle of a long step, killed; every file is whole or as it was"
+    with suppress(OSError):
+        os.write(2, f"absentia: {words}\n".encode())
+    os.kill(process, signal.SIGKILL)
 
 
 patience = Patience()
@@ -163,7 +233,7 @@ def orderly() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # only there can they be handled
         yield
         return
-    asked = [number for number in _asking() if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    asked = [number for number in ASKING if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, *asked)}
     patience.begin()
 
@@ -183,15 +253,10 @@ def orderly() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def _asking() -> list[signal.Signals]:
-    """SIGTERM, and where there is one SIGHUP: the terminal has gone."""
-    return [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-
 def _deaf() -> None:
     """No signal interrupts the last words; :func:`orderly` puts the handlers back."""
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, *_asking()):
+        for number in (signal.SIGINT, *ASKING):
             signal.signal(number, signal.SIG_IGN)
 
 
@@ -200,11 +265,9 @@ def _deaf() -> None:
 
 def ending(error: BaseException) -> tuple[int, str]:
     """Exit code and sentence for whatever came out of a command; no sentence for a closed pipe."""
-    if isinstance(error, KeyboardInterrupt):
-        return 128 + signal.SIGINT, f"interrupted; {ledger.sentence()}"
-    if isinstance(error, Terminated):
-        name = signal.Signals(error.number).name
-        return 128 + error.number, f"ended by {name}; {ledger.sentence()}"
+    if isinstance(error, KeyboardInterrupt | Terminated):
+        number = error.number if isinstance(error, Terminated) else int(signal.SIGINT)
+        return 128 + number, f"{_stopped(number)}; {ledger.sentence()}"
     if isinstance(error, BrokenPipeError):
         return 128 + getattr(signal, "SIGPIPE", 13), ""
     code, sentence = _failure(error)
@@ -253,6 +316,20 @@ def leave(error: BaseException) -> int:
         if sentence:
             err.print(f"absentia: {printable(sentence)}", soft_wrap=True)
     return code
+
+
+def run_process(command: Callable[[], None]) -> None:
+    """Run a command as all that this process does: after a signal it ends, whatever its threads do."""
+    patience.guarded = hasattr(os, "fork")
+    try:
+        command()
+    except SystemExit as leaving:
+        if isinstance(leaving.code, int) and leaving.code > 128:
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(Exception):
+                    stream.flush()
+            os._exit(leaving.code)
+        raise
 
 
 def _unheard() -> None:

@@ -49,6 +49,24 @@ def _console(stderr: bool = False, wide: bool = True) -> _Console:
 out, err = _console(), _console(stderr=True)
 helping = _console(wide=False)
 
+#: Seconds; progress lines go by it.
+clock: Callable[[], float] = time.monotonic
+
+
+def make_pace(seconds: float) -> Callable[[], bool]:
+    """A function that is True when so many seconds have passed since it last was, or was made."""
+    last = clock()
+
+    def is_due() -> bool:
+        nonlocal last
+        now = clock()
+        if now - last < seconds:
+            return False
+        last = now
+        return True
+
+    return is_due
+
 
 def lenient() -> None:
     """Characters that the terminal does not have are shown by their numbers."""
@@ -118,12 +136,10 @@ def iteration_bar() -> Iterator[Callable[[str], Callback]]:
 
 def now_and_then(name: str, seconds: float = 10.0) -> Callback:
     """Progress for logs: a line at most every so many seconds."""
-    last = time.monotonic()
+    is_due = make_pace(seconds)
 
     def show(progress: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= seconds:
-            last = time.monotonic()
+        if is_due():
             err.print(
                 f"{escape(name)}: iteration {progress.iteration} of at most {progress.max_iter}, "
                 f"objective {progress.objective:.6g}, change {progress.change:.1e}",
@@ -199,16 +215,15 @@ def step_bar(name: str, total: int, seconds: float = 10.0) -> Iterator[Callable[
         TextColumn("{task.completed} of {task.total}"),
         TimeElapsedColumn(),
     )
-    done, last = 0, time.monotonic()
+    done, is_due = 0, make_pace(seconds)
     with _bar(*columns) as bar:
         task = bar.add_task(escape(name), total=total)
 
         def step() -> None:
-            nonlocal done, last
+            nonlocal done
             done += 1
             bar.update(task, completed=min(done, total))
-            if not err.is_terminal and time.monotonic() - last >= seconds:
-                last = time.monotonic()
+            if not err.is_terminal and is_due():
                 err.print(f"{escape(name)}: {done} of {total}", soft_wrap=True)
 
         yield step

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from absentia.app._terminal import err, out
+from absentia.app._terminal import err, make_pace, out
 
 # isort: split
 from rich.live import Live
@@ -121,13 +120,11 @@ def watched(watch: Watch) -> Iterator[Watch]:
         with _live(watch):
             yield watch
     else:
-        last, tell = time.monotonic(), watch.tell
+        is_due, tell = make_pace(EVERY), watch.tell
 
         def say(record: Record) -> None:
-            nonlocal last
             tell(record)
-            if time.monotonic() - last >= EVERY and watch.done < watch.total:
-                last = time.monotonic()
+            if watch.done < watch.total and is_due():
                 err.print(escape(watch.line()), soft_wrap=True)
 
         watch.tell = say  # type: ignore[method-assign]

@@ -19,8 +19,9 @@ from sklearn.base import clone
 from absentia.core._keeping import TRACES
 from absentia.core._loop import Callback, Progress
 
-#: Seconds between lines.
+#: Seconds between lines, and what they are counted by.
 PAUSE = 2.0
+clock: Callable[[], float] = time.monotonic
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -74,12 +75,12 @@ def say(sentence: str) -> None:
 
 def lines(name: str) -> Callback:
     """A line now and then."""
-    last = time.monotonic()
+    last = clock()
 
     def show(progress: Progress) -> None:
         nonlocal last
-        if time.monotonic() - last >= PAUSE:
-            last = time.monotonic()
+        if (now := clock()) - last >= PAUSE:
+            last = now
             # where there is no objective, what is watched is the change itself
             objective = (
                 f"objective {progress.objective:.6g}, " if progress.objective != progress.change else ""

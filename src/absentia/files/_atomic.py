@@ -23,6 +23,7 @@ from absentia.files._errors import FileError, PathLike, why
 from absentia.files._opening import irregular
 
 DAY = 86_400.0
+_unfinished: set[Path] = set()  # temporary files that this process writes
 
 
 def write_whole(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
@@ -41,6 +42,7 @@ def _swapped(path: PathLike, save: Callable[[BinaryIO, Path], Any]) -> Path:
         place, replaced = _place(path)
         _remove_stale(place)
         temporary = place.with_name(f"{_prefix(place)}{_host()}-{os.getpid()}-{secrets.token_hex(4)}.part")
+        _unfinished.add(temporary)
         try:
             with os.fdopen(_created(temporary, replaced), "wb") as file:
                 save(file, temporary)
@@ -50,10 +52,19 @@ def _swapped(path: PathLike, save: Callable[[BinaryIO, Path], Any]) -> Path:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+        finally:
+            _unfinished.discard(temporary)
         _flush_folder(place.parent)
     except OSError as error:
         raise FileError(f"{path}: cannot be written ({why(error)})") from error
     return path
+
+
+def remove_unfinished() -> None:
+    """Remove what this process is writing, which goes no further: it is about to end where it is."""
+    for temporary in list(_unfinished):
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _place(path: Path) -> tuple[Path, os.stat_result | None]:

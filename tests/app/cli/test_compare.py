@@ -88,7 +88,7 @@ def test_json_is_for_programs(data, compared):
 def test_numbers_several_labels_and_no_labels_at_all(data, tmp_path, labels, methods, metric):
     result = run(
         *("compare", "v.npz", *labels, "-o", tmp_path / "out", "--methods", *methods),
-        *("--repeats", 2, "--cv", 2, "--jobs", 1, "--json"),
+        *("--repeats", 1, "--cv", 2, "--jobs", 1, "--json"),
         cwd=data,
     )
     assert result.returncode == 0, result.stderr

@@ -25,7 +25,7 @@ def test_help_names_every_flag_of_every_method(verb):
         assert words in text
 
 
-def test_flags_reach_the_method(kernels, tmp_path):
+def test_flags_reach_the_method(kernels, tmp_path, few_judged):
     flags = ["--method", "cvkt", "--rounds", "2", "--rank", "0.5", "--keep-observed", "no"]
     result = run("complete", kernels, "-o", "o.npz", "--report", "r.html", *flags, cwd=tmp_path)
     assert result.returncode == 0, result.stderr

@@ -98,7 +98,7 @@ def living(session):
     return found
 
 
-def until(true, seconds=60.0):
+def until(true, seconds=300.0):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"
@@ -178,16 +178,16 @@ def test_two_processes_that_do_the_same_trials_do_not_hurt_one_another(place, wh
 )
 def test_an_interrupt_says_what_is_kept_and_how_to_go_on(place, whole, number, everybody, words):
     name = f"interrupted-{number}-{everybody}"
-    process = start(place, *COMPARE, "-o", name)
+    process = start(place, *COMPARE, "-o", name, "--quiet")  # no lines of progress
     until(lambda: count(place / name) >= 3)
     (os.killpg if everybody else os.kill)(process.pid, number)
-    _, err = process.communicate(timeout=60)
-    time.sleep(1.0)
-    assert living(process.pid) == []
+    _, err = process.communicate(timeout=300)
+    until(lambda: not living(process.pid))
     assert process.returncode == 128 + number, err
     there = contents(place / name)
     said = [line for line in err.splitlines() if not line.startswith("warning: ")]
-    assert said == [
+    # where the machine is so busy that ending workers takes seconds, it is the middle of a long step
+    assert [line.replace(" in the middle of a long step", "") for line in said] == [
         f"absentia: {words}; {len(there)} of {TRIALS} trials are kept in {name}; the same command, or absentia "
         f"work {name}, goes on, and absentia report {name} shows what is there"
     ]
@@ -204,11 +204,10 @@ def test_an_interrupt_before_the_first_trial_is_one_sentence_too(place):
     until(lambda: (place / "early" / "design.json").exists())
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert [line for line in err.splitlines() if not line.startswith(("warning: ", "absentia: "))] == []
-    time.sleep(1.0)
-    assert living(process.pid) == []
+    until(lambda: not living(process.pid))
 
 
 # ---------------------------------------------------------------------------------------- what is reused

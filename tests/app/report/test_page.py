@@ -131,7 +131,7 @@ def test_render_is_deterministic_and_leaves_its_input_alone():
         np.testing.assert_array_equal(a, copy)
 
 
-@pytest.mark.parametrize("n", [230, 320, 700])
+@pytest.mark.parametrize("n", [230, *(pytest.param(n, marks=pytest.mark.slow) for n in (320, 700))])
 def test_large_page_stays_small(n):
     """Six views of noise, which no compression helps, and five methods."""
     rng = np.random.default_rng(0)

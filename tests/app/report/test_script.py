@@ -30,7 +30,7 @@ def run(tmp_path, then):
     page.write_text(f"{TABLE}<script>{script}</script><script>{then}</script>", encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--dump-dom"]
     options += ["--disable-background-networking", f"--user-data-dir={tmp_path / 'profile'}"]
-    done = subprocess.run([BROWSER, *options, page.as_uri()], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([BROWSER, *options, page.as_uri()], capture_output=True, text=True, timeout=250)
     return done.stdout.split("<script>")[0]
 
 

@@ -46,7 +46,7 @@ def test_a_fit_that_takes_too_long_is_stopped(do, own_process):
     with pytest.raises(OutOfTime), measuring, limited(Limits(0.2), own_process):
         trying.perform({"do": do})
     swallowed = 1.0 if do == "stubborn" else 0.0  # again after a second
-    assert 0.7 * (0.2 + swallowed) <= meter.cost["cpu"] < 1.2 + swallowed  # timers count in ticks
+    assert meter.cost["cpu"] >= 0.7 * (0.2 + swallowed)  # timers count in ticks
 
 
 def test_nobody_who_goes_on_after_errors_goes_on_after_this_one():

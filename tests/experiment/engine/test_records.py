@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import asdict, replace
 
 import pytest
@@ -162,23 +161,27 @@ def test_others_are_the_records_of_no_known_trial(records):
 
 
 WRITER = """
-import sys
-import time
+import sys, threading
 from absentia.experiment.engine import Record, Records
-for n in range(100):
+over = threading.Thread(target=sys.stdin.read)
+over.start()
+while over.is_alive():
     Records(sys.argv[1]).write(Record({"method": "mean", "fold": 3}, "done", {"by": "b" * 5000}))
 """
 
 
 def test_several_writers_of_one_record_leave_one_whole_record(records):
-    other = subprocess.Popen([sys.executable, "-c", WRITER, str(records.folder)], env=os.environ)
+    command = [sys.executable, "-c", WRITER, str(records.folder)]
+    other = subprocess.Popen(command, env=os.environ, stdin=subprocess.PIPE)
     seen = ""
-    while other.poll() is None:
-        records.write(replace(RECORD, result={"by": "a" * 5000}))
-        time.sleep(0.003)  # the other one's turn
-        seen += records.read(TRIAL.hash).result["by"][0]
+    while seen.count("a") < 50 or seen.count("b") < 50:
+        if len(seen) % 2:  # otherwise the other one's turn, if it takes it
+            records.write(replace(RECORD, result={"by": "a" * 5000}))
+        found = records.read(TRIAL.hash)
+        seen += found.result["by"][0] if found else "-"
+        assert other.poll() is None
+    other.communicate()
     assert other.returncode == 0
-    assert set(seen) == {"a", "b"}
     assert records.damaged == []
     assert len(records.read(TRIAL.hash).result["by"]) == 5000
     assert os.listdir(records.place) == [f"{TRIAL.hash}.json"]

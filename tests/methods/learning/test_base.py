@@ -13,8 +13,14 @@ from absentia.testing import _tools as laws_tools
 from market import CLASSIFIERS, COSTLY, cases
 from nearest import NearestMean, Widest
 
+
+def is_slow(name, law):
+    """Variants that cost much; and threads, which all tests have in `make test-portable`, of all but two."""
+    return name in COSTLY or ("threads" in law.__name__ and name not in ("mkl", "linear"))
+
+
 CASES = [
-    pytest.param(*case, id=name, marks=pytest.mark.slow if case[0] in COSTLY else ())
+    pytest.param(*case, id=name, marks=pytest.mark.slow if is_slow(*case) else ())
     for name, case in cases("every", "chances").items()
 ]
 
@@ -103,7 +109,9 @@ def test_faint_evidence_is_mixed_with_the_prior_and_none_is_not_read():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", offered("classifier"))
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n == "auto" else ()) for n in offered("classifier")]
+)
 def test_every_classifier_is_to_be_had_by_name_with_what_it_declares(name):
     entry = find(name, "classifier")
     flags = entry.parameters()

@@ -191,6 +191,7 @@ def test_which_columns_go_together_in_the_row_part_is_found():
         assert found < 0.9 * error(X)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_a_row_kernel_that_is_given_is_better_than_nothing_and_a_column_kernel_hardly_worse(seed):
     X, K1, K2 = interactions(seed)

@@ -143,6 +143,7 @@ def test_the_default_library_is_fitted_saved_and_read(tmp_path):
     assert fitted.score(views[80:], y[80:] % 3) > 0.7
 
 
+@pytest.mark.slow
 def test_of_many_samples_quick_candidates_are_tried_on_some(monkeypatch, rng):
     monkeypatch.setattr(chooser, "MANY", 100)
     monkeypatch.setattr(chooser, "TRIED", 60)

@@ -85,6 +85,7 @@ def test_a_chooser_says_whose_importances_it_averages():
     assert frame["view"].unique().tolist() == list(views.names)
 
 
+@pytest.mark.slow
 def test_fusion_and_stacking_have_those_of_the_views_models():
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression

@@ -109,8 +109,11 @@ class Trees:
         values = np.concatenate([one.value[:, 0, :] for one in trees]).astype(np.float64)
         if hasattr(forest, "classes_"):
             values /= values.sum(axis=1, keepdims=True)
+        # scikit-learn before 1.9 has NaN where all that is observed is one value, which goes to the right
+        thresholds = [np.where(np.isnan(t.threshold), -np.inf, t.threshold) for t in trees]
         pieces = [
-            (t.feature, t.threshold, t.children_left, t.children_right, t.missing_go_to_left) for t in trees
+            (t.feature, threshold, t.children_left, t.children_right, t.missing_go_to_left)
+            for t, threshold in zip(trees, thresholds, strict=True)
         ]
         return cls(
             **_stacked(pieces),

@@ -66,6 +66,7 @@ def test_map_and_exact_inference_are_one_and_gibbs_is_near(made_up):
     assert 0 < np.abs(ways["gibbs"] - ways["exact"]).max() < 0.3
 
 
+@pytest.mark.slow
 def test_a_cell_of_the_table_by_hand(data_folder):
     data = datasets.load_benchmark("ml_emotions", data_folder)
     X = StandardScaler().fit_transform(data.views.block(data.views.names[0]).astype(float))

@@ -283,7 +283,7 @@ def test_embryos_are_completed_better_than_published(data_folder, view, paper):
 
 
 @pytest.mark.parametrize("options", [{}, {"rounds": 3}, {"n_landmarks": 0.5}])
-@pytest.mark.parametrize("level", [0, 2, 4])
+@pytest.mark.parametrize("level", [*(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2)), 4])
 def test_new_digits_are_completed_nearly_as_well_as_training_digits(data_folder, level, options):
     """Every fifth digit, left out of the fit and brought in by its rows, against fitting on all."""
     truth, keep, kv = published(data_folder, DIGITS, level)

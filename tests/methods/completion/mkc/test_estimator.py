@@ -59,7 +59,7 @@ RECOVERED = {
 }
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_view_that_is_a_mixture_of_the_others_is_recovered(variant, seed):
     full, kv = mixture_problem(seed)
@@ -93,7 +93,7 @@ def test_digits_are_completed_better_than_by_the_mean(data_folder, variant):
     assert metrics.are(data.kernels, done, keep) < 0.95 * metrics.are(data.kernels, mean, keep)
 
 
-@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("center", [pytest.param(True, marks=pytest.mark.slow), False])
 @pytest.mark.parametrize("variant", ["ht", "app"])
 def test_a_training_sample_that_comes_as_a_new_one_gets_its_own_coefficients(variant, center):
     kv = random_problem(30, 3, seed=2)

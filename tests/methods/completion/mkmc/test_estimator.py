@@ -277,6 +277,7 @@ def test_a_kernel_of_zeros_is_named():
         MKMC("pca", n_components=2).fit(KernelViews.from_dense(K))
 
 
+@pytest.mark.slow
 def test_quality_on_mfeat(mfeat):
     """Half of the cells hidden, 400 digits: far better than the mean, as the papers claim."""
 

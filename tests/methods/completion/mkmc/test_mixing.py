@@ -31,7 +31,10 @@ def common_model(kv, q=3):
     return LowRankPlusDiagonal(W, np.full(len(kv), sigma2))
 
 
-@pytest.mark.parametrize("pull", [0.0, 0.3, 2.0])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("pull", [pytest.param(0.0, marks=SLOW), 0.3, pytest.param(2.0, marks=SLOW)])
 def test_the_slow_version_ends_where_the_fast_one_does(pull):
     kv = grouped_kernels(24, 6, hidden=0.3)
     common, wrong = common_model(kv), np.array([0, 1, 0, 1, 0, 0])  # the last one belongs to the others

@@ -130,6 +130,7 @@ def test_no_warning_where_views_share_what_they_show(model):
         )
 
 
+@pytest.mark.slow
 def test_the_warning_fires_on_the_leukaemia_data_and_not_on_mfeat(data_folder, mfeat):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AbsenceWarning)

@@ -42,6 +42,7 @@ def test_it_takes_far_fewer_evaluations():
     assert fast.objective_[-1] < paper.objective_[-1]
 
 
+@pytest.mark.slow
 def test_quality_on_mfeat_is_that_of_the_papers_algorithm(mfeat):
     index = np.arange(0, 2000, 5)
     truth = ViewKernels().fit_transform(mfeat.views[index])
