@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import norm
 
 from absentia import Views
-from absentia.data import Leak, find_leaks
+from absentia.data import find_leaks
+from absentia.data._leaks import Leak
 
 
 def noise(n, p, seed=0):

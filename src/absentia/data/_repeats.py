@@ -4,7 +4,8 @@ Where such samples stand on both sides of a split, a method is judged on whom it
 
 By id: ids that differ in how they end only, behind ``_`` ``-`` ``.`` or a space, if the ends are words for
 repeats (``visit2``, ``rep1``, ``day14``, ``pre``), or numbers up to 20 or single letters of which the
-beginnings have a few each, and the same ones (``P01_1``, ``P01_2``, ``P02_1``, ...; not ``sample_1`` to ``sample_99``).
+beginnings have a few each, and the same ones (``P01_1``, ``P01_2``, ``P02_1``, ...; not ``sample_1`` to
+``sample_99``).
 
 By values: two samples whose distance, in the standardised columns of a view, is at most a tenth of what is
 usual, and so small that not one such pair is to be expected by chance; unless they are far apart in

@@ -11,8 +11,8 @@ from absentia.files._mat import mat_content
 from absentia.files._memory import parse_bytes
 from absentia.files._npz import from_arrays, is_data
 from absentia.files._options import LabelsSource, Opened, Options
-from absentia.files._reading import labels_table, open_data, read
+from absentia.files._reading import open_data, read
 from absentia.files._rows import against, read_new
 from absentia.files._states import holds_model, read_state, write_state
 from absentia.files._tables import Matrix, csv_rows, holds_matrix, read_matrix, write_csv
-from absentia.files._writing import is_own_file, is_own_pair, write
+from absentia.files._writing import is_own_file, write

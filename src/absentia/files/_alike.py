@@ -78,7 +78,7 @@ def _turned(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[str
     own, names = [set(x) for x in ids.values()], [set(x) for x in columns.values()]
     if len(own) < 2 or len(set.union(*own)) < sum(map(len, own)):
         return []
-    counts = Counter(column for one in names for column in one)
+    counts = Counter(column for one in columns.values() for column in dict.fromkeys(one))
     if any(2 * sum(counts[column] > 1 for column in one) < max(len(one), 4) for one in names):
         return []
     some = ", ".join(shown(x) for x in [x for x in counts if counts[x] > 1][:3])

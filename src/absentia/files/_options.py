@@ -125,9 +125,12 @@ class Opened:
         Where a manifest says that the labels are.
     notes : tuple of str
         Sentences worth showing: what was left out, and why.
+    table : Path, optional
+        The table of labels, if one is named.
     """
 
     data: Views | KernelViews
     per_view: dict[str, dict[str, Any]] = field(default_factory=dict)
     labels: LabelsSource | None = None
     notes: tuple[str, ...] = ()
+    table: Path | None = None

@@ -109,7 +109,7 @@ def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **opt
         As in :func:`read`.
     """
     path = Path(path)
-    given = Options(**options, labels=labels_table(labels, path))
+    given = Options(**options, labels=_labels_table(labels, path))
     with reading(path):
         opened = open_with(path, given)
         unused = [entry for entry in given.ignore if entry not in given.used]
@@ -121,7 +121,7 @@ def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **opt
             unknown = [name for name in given.transpose if name not in opened.data.names]
             if unknown:
                 raise ValueError(f"transpose: no view {unknown[0]!r}; there are {list(opened.data.names)}")
-    return opened
+    return replace(opened, table=given.labels or (opened.labels.file if opened.labels else None))
 
 
 def open_with(path: Path, options: Options) -> Opened:
@@ -146,7 +146,7 @@ def open_with(path: Path, options: Options) -> Opened:
     return opened
 
 
-def labels_table(labels: str | LabelsSource | None, path: Path) -> Path | None:
+def _labels_table(labels: str | LabelsSource | None, path: Path) -> Path | None:
     """The table that is named for labels, if one is."""
     from absentia.files._labels import located
 

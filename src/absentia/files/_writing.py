@@ -60,9 +60,19 @@ HEAD = 4096  # bytes of a file that show what it is
 COMPLETED = ({"mask_before", "method"}, {"std", "observed", "method"})
 
 
-def is_own_file(path: Path) -> bool:
-    """Whether absentia wrote a file, by what stands in it: a page, a model, a completion or predictions."""
+def is_own_file(path: Path, deviations: Path | None = None) -> bool:
+    """Whether absentia wrote a file, by what stands in it: a page, a model, a completion or predictions.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    deviations : Path, optional
+        Where its standard deviations would be, if it is a completed matrix.
+    """
     kind = path.suffix.lower()
+    if deviations is not None and _is_own_pair(path, deviations):
+        return True
     try:
         if kind in (".npz", ".absentia"):
             held = set(keys(path))
@@ -83,7 +93,7 @@ def is_own_file(path: Path) -> bool:
     return kind == ".csv" and told and (not end or line.rstrip().endswith(b",flag"))
 
 
-def is_own_pair(values: Path, deviations: Path) -> bool:
+def _is_own_pair(values: Path, deviations: Path) -> bool:
     """Whether two tables are a completed matrix and its standard deviations, 0 where it was observed."""
     try:
         with open(values, newline="") as file, open(deviations, newline="") as beside:

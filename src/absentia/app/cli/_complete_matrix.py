@@ -75,7 +75,7 @@ def _deviations_place(places: Places) -> Path | None:
     if std is not None:
         check_ending(std, "a table of standard deviations", ".csv")
     beside = (std or output.with_suffix(".std.csv")) if csv else None
-    own = [output, beside] if beside is not None and files.is_own_pair(output, beside) else []
+    own = [output, beside] if beside is not None and files.is_own_file(output, beside) else []
     check_outputs([file], [output, beside, report], force, own)
     check_report(report)
     return beside

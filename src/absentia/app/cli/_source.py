@@ -93,12 +93,9 @@ class Source:
 
         return files.open_data(path, labels=labels, **self.options())
 
-    def remembered(self, path: Path, opened: Opened, labels: str | None) -> dict[str, Any]:
+    def remembered(self, opened: Opened) -> dict[str, Any]:
         """What a model has to know to read new samples as those that it was learned from."""
-        from absentia import files
-
-        file = files.labels_table(opened.labels if labels is None else labels, path)
-        found = {"ignore": list(self.ignore), "labels": None if file is None else file.name}
+        found = {"ignore": list(self.ignore), "labels": opened.table.name if opened.table else None}
         return {name: value for name, value in found.items() if value}
 
     def as_trained(self, path: Path, remembered: Any) -> dict[str, Any]:
@@ -133,9 +130,9 @@ class Labelled(Source):
     def options(self) -> dict[str, Any]:
         return super().options() | {"features_from_labels": self.features_from_labels}
 
-    def remembered(self, path: Path, opened: Opened, labels: str | None) -> dict[str, Any]:
+    def remembered(self, opened: Opened) -> dict[str, Any]:
         own = list(self.features_from_labels)
-        found = super().remembered(path, opened, labels)
+        found = super().remembered(opened)
         return found | ({"features from labels": own} if own else {})
 
 

@@ -126,7 +126,7 @@ def read_training(
     for sentence in [*odd, *repeat_sentences(used)]:
         warn(sentence, AbsenceWarning)
     notes = (*opened.notes, f"labels: {label_sentence(found)}")
-    reading = source.remembered(path, opened, labels)
+    reading = source.remembered(opened)
     columns = found.columns
     return Training(
         used, found.values[kept], makes, len(data), dropped, notes, kind, columns, reading=reading
