@@ -358,7 +358,7 @@ def test_what_absentia_wrote_is_replaced_and_the_rest_by_force(folder, tmp_path)
 
 def test_a_folder_of_a_comparison_is_gone_on_with(tmp_path):
     (tmp_path / "table.csv").write_text("mine")
-    with pytest.raises(ValueError, match="table.csv: is there already"):
+    with pytest.raises(ValueError, match=r"table.csv: is there already"):
         cli_compare.check_study_folder(tmp_path, force=False)
     cli_compare.check_study_folder(tmp_path, force=True)
     for name in ("design.json", "data.absentia"):

@@ -78,8 +78,10 @@ class Labels:
 
     def leak_sentences(self, data: Views | KernelViews) -> list[str]:
         """Warnings of columns that nearly determine a label, those that have its name apart."""
-        found = []
-        for k, column in enumerate(self.columns if isinstance(data, Views) else ()):
+        found = list[str]()
+        if not isinstance(data, Views):
+            return found
+        for k, column in enumerate(self.columns):
             values = self.values if self.values.ndim == 1 else self.values[:, k]
             known = self.known & (values == values)
             numbers = self.kind == "numbers" or (self.kind == "survival" and k == 0)

@@ -161,7 +161,9 @@ def without_ignored(data: Views | KernelViews, options: Options) -> Views | Kern
     if not kept:
         raise ValueError("all views are ignored; at least one is wanted")
     data = data if len(kept) == data.n_views else data.select(kept)
-    for name in kept if isinstance(data, Views) else ():
+    if not isinstance(data, Views):
+        return data
+    for name in kept:
         features, width = data.features(name), data.block(name).shape[1]
         names = [f"{name}_{k}" for k in range(width)] if features is None else features.tolist()
         if columns := options.ignored(name, names):
