@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from absentia.core import warn
-from absentia.data import AbsenceWarning, KernelViews, Views, named, without_features
+from absentia.data import AbsenceWarning, KernelViews, Views, find_repeats, named, without_features
 from absentia.files._errors import PathLike, reading
 from absentia.files._formats import TABLES
 from absentia.files._opening import there
@@ -87,13 +87,14 @@ def read(
     from absentia.files._labels import read_labels
 
     found = read_labels(labels, opened, Path(path), id=id)
-    for sentence in found.leak_sentences(found.without(opened.data)):
+    data = found.without(opened.data)
+    for sentence in [*found.leak_sentences(data), *(one.sentence for one in find_repeats(data))]:
         warn(sentence, AbsenceWarning)
     values = found.values
     if found.kind == "classes":
         values = values.astype(object)
         values[~found.known] = None
-    return found.without(opened.data), values
+    return data, values
 
 
 def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **options: Any) -> Opened:
