@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from absentia import Views, io, models
 from absentia import experiment as validation
+from absentia.app._checks import check_replaced
 from absentia.app.cli import _compare as cli_compare
 from absentia.app.cli import _complete_kernels, _predict
 from absentia.app.cli import _complete_matrix as cli_matrix
@@ -293,3 +294,73 @@ def test_no_call_gives_a_traceback(folder, tmp_path_factory, arguments):
         assert len(said) == 1, said
         assert said[0].startswith("absentia: ")
     assert not list(place.rglob("*.part"))
+
+
+# ------------------------------------------------------------------------------------- what is replaced
+
+FIT = ("fit", "v.npz", "--labels", "y", "-o", "m.npz", "--method", "average", "--C", 1)
+COMPARE = (
+    "compare",
+    "v.npz",
+    "--labels",
+    "y",
+    "-o",
+    "out",
+    "--methods",
+    "average",
+    "--repeats",
+    1,
+    "--jobs",
+    1,
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (FIT, "m.npz"),
+        (FIT, "m.html"),
+        ((*FIT, "--report", "notes.html"), "notes.html"),
+        (("complete", "k.npz", "-o", "done.npz", "--method", "mean"), "done.npz"),
+        (("complete", "t.csv", "-o", "done.csv", "--method", "pma"), "done.csv"),
+        (("complete", "t.csv", "-o", "done.csv", "--method", "pma"), "done.std.csv"),
+        (("predict", "m.npz", "v.npz", "-o", "p.csv"), "p.csv"),
+        (COMPARE, "out/report.html"),
+        (COMPARE, "out/table.csv"),
+        (("demo", "-o", "out"), "out/digits.npz"),
+    ],
+)
+def test_what_absentia_did_not_write_is_not_replaced(folder, tmp_path, idle, command, name):
+    for file in ("v.npz", "k.npz", "t.csv", *(["m.npz"] if command[0] == "predict" else [])):
+        (tmp_path / file).write_bytes((folder / file).read_bytes())
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("id,score\nours,1\n")
+    refused(run(*command, cwd=tmp_path), name, "is there already", "--force")
+    assert (tmp_path / name).read_text() == "id,score\nours,1\n"
+
+
+def test_what_absentia_wrote_is_replaced_and_the_rest_by_force(folder, tmp_path):
+    for file in ("v.npz", "k.npz", "t.csv"):
+        (tmp_path / file).write_bytes((folder / file).read_bytes())
+    complete, predict = (
+        ("complete", "t.csv", "-o", "d.csv", "--method", "pma"),
+        ("predict", "m.npz", "v.npz"),
+    )
+    assert run(*FIT, cwd=tmp_path).returncode == 0
+    check_replaced([tmp_path / "m.npz", tmp_path / "m.html"], force=False)
+    for command in (complete, complete, (*predict, "-o", "p.csv"), (*predict, "-o", "p.csv")):
+        assert run(*command, cwd=tmp_path).returncode == 0
+    (tmp_path / "p.csv").write_text("mine")
+    refused(run(*predict, "-o", "p.csv", cwd=tmp_path), "p.csv")
+    assert run(*predict, "-o", "p.csv", "--force", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "p.csv").read_text().startswith("id,predicted,")
+
+
+def test_a_folder_of_a_comparison_is_gone_on_with(tmp_path):
+    (tmp_path / "table.csv").write_text("mine")
+    with pytest.raises(ValueError, match=r"table.csv: is there already"):
+        cli_compare.check_study_folder(tmp_path, force=False)
+    cli_compare.check_study_folder(tmp_path, force=True)
+    for name in ("design.json", "data.absentia"):
+        (tmp_path / name).write_text("{}")
+    cli_compare.check_study_folder(tmp_path, force=False)

@@ -239,7 +239,7 @@ def test_a_signal_while_a_file_is_written_leaves_none(folder, monkeypatch, heard
         signal.raise_signal(number)
 
     monkeypatch.setattr(np.lib.format, "write_array", half)
-    one_sentence(run(*COMPLETE, cwd=folder), 128 + number, word, "nothing was written")
+    one_sentence(run(*COMPLETE, "--force", cwd=folder), 128 + number, word, "nothing was written")
     assert sorted(p.name for p in folder.iterdir()) == ["k.npz", "o.npz"]
     assert (folder / "o.npz").read_bytes() == b"what was there"
 

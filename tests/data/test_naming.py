@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from absentia import Views
-from absentia.data import named, without_feature
+from absentia.data import named, without_features
 
 
 def test_names_and_levels_are_given():
@@ -40,19 +40,19 @@ def test_names_that_do_not_fit_are_refused(features, levels, sentence):
 def test_a_feature_is_taken_away_and_who_had_no_other_lacks_the_view():
     frame = pd.DataFrame({"y": ["a", "b", "c"], "x": [1.0, np.nan, 3.0]}, index=["p", "q", "r"])
     views = Views.from_dict({"v": frame, "w": pd.DataFrame({"z": [1.0, 1.0]}, index=["q", "s"])})
-    left = without_feature(views, "v", "y")
+    left = without_features(views, "v", ["y"])
     assert left.ids.tolist() == views.ids.tolist()
     assert left.features("v").tolist() == ["x"]
     assert left.levels("v") == {}
     assert left.block("v").ravel().tolist() == [1, 3]
     assert left.observed.tolist() == [[True, False], [False, True], [True, False], [False, True]]
-    assert without_feature(views, "w", "z").names == ("v",)
+    assert without_features(views, "w", ["z"]).names == ("v",)
     with pytest.raises(ValueError, match="view 'v' has no feature 'k'"):
-        without_feature(views, "v", "k")
+        without_features(views, "v", ["k"])
 
 
 def test_sparse_views_stay_sparse():
     views = Views.from_dict({"v": scipy.sparse.csr_array(np.eye(3))})
-    left = without_feature(named(views, {"v": ["a", "b", "c"]}, {}), "v", "b")
+    left = without_features(named(views, {"v": ["a", "b", "c"]}, {}), "v", ["b"])
     assert scipy.sparse.issparse(left.block("v"))
     np.testing.assert_array_equal(left.block("v").toarray(), np.eye(3)[:, [0, 2]])

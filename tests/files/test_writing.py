@@ -101,3 +101,48 @@ def test_R_reads_a_table(tmp_path):
         ["Rscript", "-e", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert found.stdout == "2 3 p1 s TRUE"
+
+
+# --------------------------------------------------------------------------- whose file is it
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "own"),
+    [
+        ("a.html", '<meta charset="utf-8">\n<meta name="generator" content="absentia">', True),
+        ("a.html", "<p>absentia</p>", False),
+        ("p.csv", "id,predicted,probability=a,view=x,flag\n1,a,1,1,\n", True),
+        ("p.csv", "id,risk,survival=2,view=x,flag\n1,.5,1,1,\n", True),
+        ("p.csv", "id,predicted\n1,a\n", False),
+        ("p.txt", "id,predicted,view=x,flag\n", False),
+        ("m.absentia", "no archive", False),
+        ("m.h5ad", "no archive", False),
+        ("empty.csv", "", False),
+    ],
+)
+def test_files_are_known_by_what_stands_in_them(tmp_path, name, content, own):
+    (tmp_path / name).write_text(content)
+    assert io.is_own_file(tmp_path / name) is own
+
+
+def test_data_that_were_written_on_purpose_are_nobodys_to_replace(tmp_path):
+    views = Views.from_dict({"a": np.eye(3)})
+    assert not io.is_own_file(io.write(tmp_path / "v.npz", views))
+    assert io.is_own_file(io.write(tmp_path / "v.npz", views, mask_before=views.observed, method="mean"))
+    assert not io.is_own_file(tmp_path / "gone.npz")
+
+
+def test_a_completed_matrix_is_known_by_its_deviations(tmp_path):
+    values, deviations = tmp_path / "x.csv", tmp_path / "x.std.csv"
+    values.write_text("id,p,q\na,1,2\nb,3,4\n")
+    assert not io.is_own_file(values, deviations)
+    deviations.write_text("id,p,q\na,0,0\nb,0.5,0\n")
+    assert io.is_own_file(values, deviations)
+    for other in (
+        "id,p,q\na,1,1\nb,0.5,2\n",
+        "id,p,q\na,0,0\n",
+        "id,p,r\na,0,0\nb,0.5,0\n",
+        "id,p,q\na,x,0\n",
+    ):
+        deviations.write_text(other)
+        assert not io.is_own_file(values, deviations)

@@ -49,13 +49,31 @@ def price_of(text: str) -> float | None:
 # ---------------------------------------------------------------------------------------------- places
 
 
-def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]) -> None:
-    """Refuse outputs that are one of the other files, a folder, or where nothing can be written."""
+def check_outputs(
+    inputs: Sequence[Path], outputs: Sequence[Path | None], force: bool, own: Sequence[Path | None] = ()
+) -> None:
+    """Refuse outputs that are one of the other files, a folder, or where nothing can be written.
+
+    Files that are there are replaced if absentia wrote them (`own` are known to be such), or by `force`.
+    """
     others = list(inputs)
     for output in outputs:
         if output is not None:
             check_output(output, others)
             others.append(output)
+    check_replaced([output for output in outputs if output not in own], force)
+
+
+def check_replaced(outputs: Sequence[Path | None], force: bool) -> None:
+    """Refuse to replace files that absentia did not write, unless by `force`."""
+    from absentia.files import is_own_file
+
+    for output in outputs:
+        if output is not None and not force and output.is_file() and not is_own_file(output):
+            raise ValueError(
+                f"{output}: is there already, and absentia did not write it; choose another name, or "
+                "replace it with --force"
+            )
 
 
 def check_output(output: Path, others: Sequence[Path]) -> None:

@@ -1,4 +1,4 @@
-"""Names of features given to views that came without, and a feature taken away."""
+"""Names of features given to views that came without, and features taken away."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -59,8 +59,8 @@ def _dense(block: object, place: int) -> "np.ndarray[tuple[int], np.dtype[np.flo
     return np.asarray(own.toarray() if scipy.sparse.issparse(own) else own, dtype=float).ravel()
 
 
-def without_feature(views: Views, name: str, column: str) -> Views:
-    """The same without one feature; who has no other value of the view lacks it then.
+def without_features(views: Views, name: str, columns: Sequence[str]) -> Views:
+    """The same without some features; who has no other value of the view lacks it then.
 
     Parameters
     ----------
@@ -68,13 +68,16 @@ def without_feature(views: Views, name: str, column: str) -> Views:
         The data.
     name : str
         The view.
-    column : str
-        Its feature.
+    columns : sequence of str
+        Its features that go.
     """
     features = views.features(name)
-    if features is None or column not in features.tolist():
-        raise ValueError(f"view {name!r} has no feature {column!r}")
-    keep = np.flatnonzero(features != column)
+    for column in columns:
+        if features is None or column not in features:
+            raise ValueError(f"view {name!r} has no feature {column!r}")
+    if features is None:
+        return views
+    keep = np.flatnonzero(~np.isin(features, columns))
     if not len(keep):
         return views.select([other for other in views.names if other != name])
     block = views.block(name)[:, keep]
@@ -82,7 +85,7 @@ def without_feature(views: Views, name: str, column: str) -> Views:
     observed = views.observed.copy()
     v = views.names.index(name)
     observed[np.flatnonzero(observed[:, v])[~there], v] = False
-    levels = {key: own for key, own in views.levels(name).items() if key != column}
+    levels = {key: own for key, own in views.levels(name).items() if key not in columns}
     return replace(
         views,
         observed=frozen(observed),

@@ -15,4 +15,4 @@ from absentia.files._reading import open_data, read
 from absentia.files._rows import against, read_new
 from absentia.files._states import holds_model, read_state, write_state
 from absentia.files._tables import Matrix, csv_rows, holds_matrix, read_matrix, write_csv
-from absentia.files._writing import write
+from absentia.files._writing import is_own_file, write

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 
 from absentia.data import shown
 
@@ -39,7 +40,7 @@ def differences(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence
         The names of the features of each view.
     """
     counts = Counter(x for own in ids.values() for x in set(own))
-    sentences, seen = [], dict[str, str]()
+    sentences, seen = _turned(ids, columns), dict[str, str]()
     for name, own in ids.items():
         alone = len(ids) > 1 and not any(counts[x] > 1 for x in own)
         if alone:
@@ -67,6 +68,21 @@ def _refuse_turned(name: str, columns: Sequence[str], others: Mapping[str, set[s
         if known > 1 and 2 * known >= len(columns):
             raise ValueError(
                 f"view {name!r} has no sample in common with any other view, but its columns are named as "
-                f"the samples of {other!r} are: it seems to be transposed; turn it, or write "
-                "transpose = true into a manifest"
+                f"the samples of {other!r} are: it seems to be transposed; give --transpose {quote(name)}, "
+                "or write transpose = true into a manifest"
             )
+
+
+def _turned(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """A sentence if no two views have a sample in common, but nearly all have their columns in common."""
+    own, names = [set(x) for x in ids.values()], [set(x) for x in columns.values()]
+    if len(own) < 2 or len(set.union(*own)) < sum(map(len, own)):
+        return []
+    counts = Counter(column for one in columns.values() for column in dict.fromkeys(one))
+    if any(2 * sum(counts[column] > 1 for column in one) < max(len(one), 4) for one in names):
+        return []
+    some = ", ".join(shown(x) for x in [x for x in counts if counts[x] > 1][:3])
+    return [
+        f"the views {', '.join(map(repr, ids))} have no sample in common, but columns of the same names "
+        f"({some}, ...): if the columns are the samples (genes x samples), give --transpose"
+    ]

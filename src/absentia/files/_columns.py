@@ -32,14 +32,14 @@ _DATE = re.compile(
 _MEASURED = re.compile(r"[<>~≤≥]?\s*[-−+]?\d[\d .,'’]*\s*(?:±.*|[%a-zA-Zµ/]{0,6})")
 
 _ADVICE = {
-    "date": "dates; give a number instead, as the days since a fixed day",
+    "date": "dates; give a number instead, as the days since a fixed day, or leave them out (--ignore)",
     "mixed": "numbers with something else among them; write numbers, or leave cells empty (a manifest's "
     "missing = [...] names what else means missing, categorical = [...] keeps a column as texts)",
     "unsure": "numbers such as 1,234, which may be 1234 or 1.234; write them without thousands separators "
     "and with a decimal point",
     "free": "texts that are nearly all different (names, ids, remarks), of which nothing can be learned; "
-    "remove the columns, or name them in a manifest's ignore = [...]",
-    "strange": "neither numbers nor texts; remove the columns or make numbers of them",
+    "leave the columns out (--ignore, or a manifest's ignore = [...])",
+    "strange": "neither numbers nor texts; make numbers of them, or leave them out (--ignore)",
 }
 
 

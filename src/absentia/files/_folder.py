@@ -1,6 +1,7 @@
 """A folder as one data set: each table is a view, named as its file is.
 
-Files that are called labels, y, target, outcome or phenotype are not views.  A manifest (``absentia.toml``,
+The file that is named for labels, and files that are called labels, y, target, outcome or phenotype, are
+not views.  A manifest (``absentia.toml``,
 or the only .toml file) takes the place of all this.  Folders inside are not looked into.
 """
 
@@ -35,21 +36,33 @@ def read_folder(path: Path, options: Options) -> Opened:
     if manifest is not None:
         return read_manifest(manifest, options)
     options.refuse("views", why="a folder; it is for one wide table")
-    files, labels, unknown = _sorted_out(path)
+    files, labels, unknown = _sorted_out(path, options)
     if unknown:
         names = ", ".join(file.name for file in unknown[:SHOWN]) + (" ..." if len(unknown) > SHOWN else "")
         warn(f"{path}: {len(unknown)} file(s) of no known kind are left out: {names}", AbsenceWarning)
     if not files:
         raise ValueError(
             "is a folder without any table; each view is one, e.g. expression.csv with a column of ids"
-            + (f" ({labels[0].name} is taken for labels)" if labels else "")
+            + (
+                f" ({labels[0].name} is taken for labels; if features stand beside them, give this table "
+                "itself, not its folder)"
+                if labels
+                else ""
+            )
         )
-    frames, notes = {}, [f"{file.name} is not a view: it is taken for labels" for file in labels]
+    frames, notes = {}, [_not_a_view(file, options) for file in labels]
     for file in files:
-        frame, more = read_view(file, Spec(id=options.id), options)
+        frame, more = read_view(stem(file), file, Spec(id=options.id), options)
         frames[stem(file)] = frame
         notes += more
     return joined(frames, notes)
+
+
+def _not_a_view(file: Path, options: Options) -> str:
+    said = f"{file.name} is not a view: it is taken for labels"
+    if options.is_labels(file) and not options.features_from_labels:
+        said += " (--features-from-labels COLUMN ... makes features of others of its columns)"
+    return said
 
 
 def _manifest_in(path: Path) -> Path | None:
@@ -63,15 +76,15 @@ def _manifest_in(path: Path) -> Path | None:
     return next(iter(named or found), None)
 
 
-def _sorted_out(path: Path) -> tuple[list[Path], list[Path], list[Path]]:
+def _sorted_out(path: Path, options: Options) -> tuple[list[Path], list[Path], list[Path]]:
     """Files that are views, that hold labels, and that nothing is known of."""
     files, labels, unknown = list[Path](), list[Path](), list[Path]()
     for file in sorted(path.iterdir(), key=lambda file: (file.name.lower(), file.name)):
         if _BESIDE.fullmatch(file.name) or (file.is_dir() and not is_known(file)):
             continue
-        if is_known(file) and LABELS.fullmatch(stem(file)):
+        if is_known(file) and (LABELS.fullmatch(stem(file)) or options.is_labels(file)):
             labels.append(file)
-        else:
+        elif not options.is_ignored(stem(file)):
             (files if is_known(file) else unknown).append(file)
     for file in files:
         if not file.resolve().is_relative_to(path.resolve()):

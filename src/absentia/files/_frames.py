@@ -6,9 +6,9 @@ barcode (also ``sample_id`` and the like), else the index that the file declares
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import translate
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from absentia.files._columns import sentence, typed_columns
 from absentia.files._errors import FileError, reading
 from absentia.files._formats import TABLES, read_raw
 from absentia.files._numbers import MISSING, is_number
-from absentia.files._options import Opened, Options
+from absentia.files._options import Opened, Options, fitting
 from absentia.files._raw import Raw, id_called
 from absentia.files._tables import plain_cell
 
@@ -50,6 +50,8 @@ class Spec:
         Whether samples are the columns of the table.
     sheet : str, optional
         Which sheet of a workbook.
+    unwanted : callable, optional
+        Says which of the names of columns are to be left out besides.
     """
 
     id: str | None = None
@@ -59,6 +61,7 @@ class Spec:
     missing: Sequence[str] = ()
     transpose: bool = False
     sheet: str | None = None
+    unwanted: Callable[[Sequence[str]], Sequence[str]] | None = None
 
 
 NOTHING_SAID = Spec()
@@ -78,7 +81,7 @@ def read_frame(path: Path, spec: Spec = NOTHING_SAID) -> "tuple[pd.DataFrame, tu
         raw = read_raw(path, spec.sheet)
         raw = raw.transposed() if spec.transpose else raw
         _check_names(raw)
-        own = id_place(raw, spec.id)
+        own = id_place(raw, None if spec.transpose and spec.id not in raw.names else spec.id)
         ids = checked_ids(raw, own)
         places, notes = _taken(path, raw, own, spec)
         texts = matching([raw.names[p] for p in places], spec.categorical, "categorical")
@@ -181,10 +184,10 @@ def _taken(path: Path, raw: Raw, own: int, spec: Spec) -> tuple[list[int], list[
             "have no name in the first line; name every column"
         )
     names = [raw.names[p] for p in places if p not in counting]
-    ignored = set(matching(names, spec.ignore, "ignore"))
+    ignored = {*matching(names, spec.ignore, "ignore"), *(spec.unwanted(names) if spec.unwanted else ())}
     if spec.columns is not None:
-        fitting = set(matching(names, spec.columns, "columns"))
-        rest = [name for name in names if name not in fitting | ignored]
+        wanted = set(matching(names, spec.columns, "columns"))
+        rest = [name for name in names if name not in wanted | ignored]
         if rest:
             notes.append(f"{path.name}: {len(rest)} column(s) in no view: {some(list(map(repr, rest)))}")
         ignored |= set(rest)
@@ -205,7 +208,7 @@ def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[s
     """Names that fit one of the patterns (as ``gene_*``); a pattern that fits none is refused."""
     found: dict[str, None] = {}
     for pattern in patterns:
-        own = [pattern] if pattern in names else list(filter(re.compile(translate(pattern)).match, names))
+        own = fitting(names, pattern)
         if not own:
             raise ValueError(
                 f"{what}: no column fits {pattern!r}; the columns are {some([repr(x) for x in names])}"
@@ -231,7 +234,8 @@ def _telling(path: Path, columns: Mapping[str, Any]) -> list[str]:
         return []
     which = some([repr(name) for name in alone])
     return [
-        f"{path.name}: no value of column {which} appears twice; leave it out if it is an id or a remark"
+        f"{path.name}: no value of column {which} appears twice; leave it out (--ignore) if it is an id or "
+        "a remark"
     ]
 
 
@@ -252,11 +256,17 @@ def as_views(frames: "Mapping[str, pd.DataFrame]") -> Views:
 def read_table_file(path: Path, options: Options) -> Opened:
     """One table: a view of its name, or, with patterns of columns, several."""
     options.refuse("layer", "use_rep", why="a table")
-    spec = Spec(id=options.id)
-    if options.views is None:
-        frame, notes = read_frame(path, spec)
-        return Opened(as_views({stem(path): frame}), notes=notes)
-    frames, notes = read_groups(path, options.views, spec)
+    view, groups = stem(path), options.views
+    spec = Spec(id=options.id, transpose=options.turns(view))
+    if groups is None:
+        frame, notes = read_frame(path, replace(spec, unwanted=partial(options.ignored, view)))
+        return Opened(as_views({view: frame}), notes=notes)
+
+    def unwanted(names: Sequence[str]) -> list[str]:
+        taken = {group: matching(names, own, f"view {group!r}") for group, own in groups.items()}
+        return [column for group, own in taken.items() for column in options.ignored(group, own)]
+
+    frames, notes = read_groups(path, groups, replace(spec, unwanted=unwanted))
     return Opened(as_views(frames), notes=notes)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.files._alike import differences
 from absentia.files._errors import reading
 from absentia.files._formats import is_table
-from absentia.files._frames import NOTHING_SAID, Spec, as_views, read_frame
+from absentia.files._frames import NOTHING_SAID, Spec, as_views, read_frame, stem
 from absentia.files._memory import Budget
 from absentia.files._options import LabelsSource, Opened, Options
 from absentia.files._reading import reader_of
@@ -21,20 +22,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_view(file: Path, spec: Spec, options: Options) -> "tuple[pd.DataFrame, tuple[str, ...]]":
+def read_view(
+    view: str, file: Path, spec: Spec, options: Options
+) -> "tuple[pd.DataFrame, tuple[str, ...]]":
     """One view out of a file of any kind, as a data frame, and notes.
 
     Parameters
     ----------
+    view : str
+        What it is called.
     file : Path
         A table, or anything else that holds one view.
     spec : Spec
         What is said about it, if it is a table.
     options : Options
-        What is said about it, if it is none.
+        What else is said.
     """
     if is_table(file):
-        return read_frame(file, spec)
+        turned = spec.transpose or options.turns(view)
+        return read_frame(file, replace(spec, transpose=turned, unwanted=partial(options.ignored, view)))
     with reading(file):
         if replace(spec, id=None) != NOTHING_SAID:
             raise ValueError(
@@ -45,7 +51,8 @@ def read_view(file: Path, spec: Spec, options: Options) -> "tuple[pd.DataFrame, 
             raise ValueError("is of no known kind")
         found = reader(file, replace(options, id=None, views=None))
         opened = found if isinstance(found, Opened) else Opened(found)
-        return frame_of_one(opened.data), opened.notes
+        frame = frame_of_one(opened.data)
+        return frame.drop(columns=options.ignored(view, map(str, frame.columns))), opened.notes
 
 
 def frame_of_one(data: Views | KernelViews) -> "pd.DataFrame":
@@ -84,6 +91,34 @@ def frame_of(data: Views, name: str) -> "pd.DataFrame":
         codes = frame[column].fillna(-1).astype(int)
         frame[column] = pd.Categorical.from_codes(codes, pd.Index(levels))
     return frame
+
+
+def with_features_from_labels(opened: Opened, options: Options) -> Opened:
+    """The same with one view more: those columns of the table of labels that are features.
+
+    Parameters
+    ----------
+    opened : Opened
+        The data, and where a manifest says that the labels are.
+    options : Options
+        Where the table of labels is, and which of its columns are wanted.
+    """
+    file = options.labels or (opened.labels.file if opened.labels else None)
+    if file is None:
+        raise ValueError(
+            "features_from_labels names columns of the table of labels, and no table is named for labels; "
+            "name one, as FILE:COLUMN"
+        )
+    if not isinstance(opened.data, Views):
+        raise ValueError("features_from_labels goes with features, and the data are kernels; leave it out")
+    view = stem(file)
+    if view in opened.data.names:
+        raise ValueError(f"features_from_labels: there is a view {view!r} already; rename one of the files")
+    own = opened.labels.id if opened.labels else None
+    spec = Spec(id=own or options.id, columns=options.features_from_labels)
+    frame, notes = read_view(view, file, spec, replace(options, transpose=False))
+    frames = {name: frame_of(opened.data, name) for name in opened.data.names}
+    return joined({**frames, view: frame}, (*opened.notes, *notes), opened.per_view, opened.labels)
 
 
 def joined(

@@ -8,11 +8,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, shown, without_feature
+from absentia.data import KernelViews, Views, find_leaks, shown, without_features
 from absentia.files._alike import HOW, alike
 from absentia.files._archive import archive, keys
 from absentia.files._contents import CONTENTS, OBSERVATIONS, label_array
@@ -72,8 +73,22 @@ class Labels:
         for view, column in self.leaves:
             if data.names == (view,) and data.block(view).shape[1] == 1:
                 raise ValueError(f"the label {column!r} is all that there is; give features beside it")
-            data = without_feature(data, view, column)
+            data = without_features(data, view, [column])
         return data
+
+    def leak_sentences(self, data: Views | KernelViews) -> list[str]:
+        """Warnings of columns that nearly determine a label, those that have its name apart."""
+        found = list[str]()
+        if not isinstance(data, Views):
+            return found
+        for k, column in enumerate(self.columns):
+            values = self.values if self.values.ndim == 1 else self.values[:, k]
+            known = self.known & (values == values)
+            numbers = self.kind == "numbers" or (self.kind == "survival" and k == 0)
+            leaking = find_leaks(data[np.flatnonzero(known)], values[known], numbers=numbers)
+            leaking = [one for one in leaking if (one.view, one.column) not in self.telling]
+            found += [one.sentence(f"the label {column!r}") for one in leaking]
+        return found
 
 
 def read_labels(
@@ -114,10 +129,10 @@ def _found(
     source: str | LabelsSource, opened: Opened, path: Path, id: str | None, kind: Kind | None
 ) -> Labels:
     if isinstance(source, LabelsSource):
-        return _from_table(source.file, source.column, opened.data.ids, source.id or id, kind)
+        return _from_table(source.file, source.column, opened.data, source.id or id, kind)
     file, column = located(source, path)
     if file is not None:
-        return _from_table(file, column, opened.data.ids, id, kind)
+        return _from_table(file, column, opened.data, id, kind)
     if isinstance(opened.data, Views) and (found := _of_a_view(source, opened.data)):
         return _from_view(opened.data, *found, kind)
     in_arrays = path.suffix.lower() == ".npz"
@@ -128,7 +143,7 @@ def _found(
     if path.suffix.lower() in (*CONTENTS, *OBSERVATIONS):
         return _from_container(source, path, opened.data.ids, kind)
     if is_table(path) and source in read_raw(path).names:  # of a wide table, and in no view
-        return _from_table(path, source, opened.data.ids, id, kind)
+        return _from_table(path, source, opened.data, id, kind)
     with reading(path):
         raise ValueError(
             f"there are no labels {source[:80]!r}: no table of that name, and no column of a view; "
@@ -162,17 +177,19 @@ def located(source: str, path: Path) -> tuple[Path | None, str | None]:
 # --------------------------------------------------------------------------------------------- a table
 
 
-def _from_table(path: Path, column: str | None, ids: Array, id: str | None, kind: Kind | None) -> Labels:
+def _from_table(
+    path: Path, column: str | None, data: Views | KernelViews, id: str | None, kind: Kind | None
+) -> Labels:
     with reading(path):
         raw = read_raw(path)
         own = id_place(raw, id if id in raw.names else None)
         places = _label_places(raw, own, column)
-        wanted = [str(x) for x in ids.tolist()]
+        wanted = [str(x) for x in data.ids.tolist()]
         listed = checked_ids(raw, own)
         where = {x: line for line, x in enumerate(listed)}
         lines = [where.get(x) for x in wanted]
         if all(line is None for line in lines):
-            raise ValueError(_nothing_fits(raw, own, listed, wanted))
+            raise ValueError(_nothing_fits(raw, own, listed, wanted) + _if_turned(data, listed))
         cells = [[plain_cell(cell.strip()) for cell in raw.texts(place)] for place in places]
         rows = [["" if line is None else own[line] for line in lines] for own in cells]
         names = tuple(raw.names[place] for place in places)
@@ -225,6 +242,22 @@ def _nothing_fits(raw: Raw, own: int, listed: Sequence[str], wanted: Sequence[st
         + (f"; column {fits[0]!r} does hold ids of samples: say so (--id {fits[0]})" if fits else "")
         + ("" if pairs or fits else "; give the labels of these samples, or the column of their ids")
     )
+
+
+def _if_turned(data: Views | KernelViews, listed: Sequence[str]) -> str:
+    """What to do about views whose columns are called as the samples with labels are."""
+    features = {name: data.features(name) for name in data.names} if isinstance(data, Views) else {}
+    known = set(listed)
+    turned = [
+        name
+        for name, own in features.items()
+        if own is not None and 2 * len(known.intersection(own.tolist())) >= max(len(own), 2)
+    ]
+    if not turned:
+        return ""
+    which = "" if len(turned) == data.n_views else "".join(f" {quote(name)}" for name in turned)
+    views = ", ".join(map(repr, turned))
+    return f"; columns of view {views} are named as these ids: is it transposed? Give --transpose{which}"
 
 
 # ---------------------------------------------------------------------------------------------- a view

@@ -15,6 +15,7 @@ All keys are in ``docs/files.md``.  Files are named relative to the manifest and
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -67,15 +68,25 @@ def read_manifest(path: Path, options: Options) -> Opened:
                 raise ValueError(
                     f"views.{name}: kernel is {entry['kernel']!r}; there are {', '.join(KERNELS)}"
                 )
+        said = options if options.labels or not labels else replace(options, labels=labels.file)
         frames, notes = {}, list[str]()
         for name, entry in views.items():
             file = inside(path, entry["file"], f"views.{name}")
-            frame, more = read_view(file, _spec(entry, options), options)
-            frames[name] = frame
-            notes += more
+            if said.is_labels(file) and "columns" not in entry:
+                notes.append(
+                    f"view {name!r} is left out: {file.name} is taken for labels; columns = [...] says "
+                    "which of its columns are features"
+                )
+            elif not options.is_ignored(name):
+                frame, more = read_view(name, file, _spec(entry, options), options)
+                frames[name] = frame
+                notes += more
+        if not frames:
+            raise ValueError(f"no view is left ({notes[0] if notes else 'all are ignored'})")
         per_view = {
             name: {key: value for key, value in entry.items() if key in ("kernel", "log")}
             for name, entry in views.items()
+            if name in frames
         }
         return joined(frames, notes, {name: own for name, own in per_view.items() if own}, labels)
 

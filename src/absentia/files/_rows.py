@@ -22,7 +22,7 @@ from absentia.files._archive import read_arrays
 from absentia.files._errors import PathLike, reading
 from absentia.files._npz import beside, checked_ids, from_arrays, is_data
 from absentia.files._options import Options
-from absentia.files._reading import read
+from absentia.files._reading import open_with, without_ignored
 
 
 def against(data: KernelViews, training: Presence) -> KernelViews:
@@ -62,6 +62,8 @@ def against(data: KernelViews, training: Presence) -> KernelViews:
 def read_new(path: PathLike, **options: Any) -> Views | KernelViews:
     """New samples: whatever :func:`read` takes, or rows of kernels in an .npz file.
 
+    What is to be ignored, and the table of labels, need not be there.
+
     Rows have the keys ``K`` (views x new samples x training samples, NaN where absent), ``column_ids`` (the
     training samples), and optionally ``ids``, ``mask`` and ``names`` of the new samples and views.
 
@@ -70,12 +72,13 @@ def read_new(path: PathLike, **options: Any) -> Views | KernelViews:
     path : path-like
         What to read.
     **options : optional
-        As in :func:`read`.
+        As in :class:`Options`.
     """
-    if Path(path).suffix.lower() != ".npz":
-        return read(path, **options)
+    path, given = Path(path), Options(**options)
     with reading(path):
-        Options(**options).refuse("id", "views", "layer", "use_rep", why="an .npz file")
+        if path.suffix.lower() != ".npz":
+            return open_with(path, given).data
+        given.refuse("id", "views", "layer", "use_rep", why="an .npz file")
         arrays = read_arrays(path, lambda key: is_data(key) or key == "column_ids")
         K = arrays.get("K")
         if "column_ids" in arrays:
@@ -85,7 +88,7 @@ def read_new(path: PathLike, **options: Any) -> Views | KernelViews:
                 f"'K' has {K.shape[1]} rows and {K.shape[2]} columns; say with 'column_ids' which training "
                 "samples the columns are"
             )
-        return from_arrays(arrays)
+        return without_ignored(from_arrays(arrays), given)
 
 
 def _kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:

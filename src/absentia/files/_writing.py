@@ -4,6 +4,7 @@ The tables of a folder have the ids in the first column and a line for each samp
 takes them with ``read.csv(file, row.names = 1)``, and :func:`absentia.read` takes the folder.
 """
 
+import csv
 import os
 import re
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from absentia.data import KernelViews, Views, check_unique
+from absentia.files._archive import keys
 from absentia.files._atomic import write_whole
 from absentia.files._errors import FileError, PathLike, reading
 from absentia.files._folder import LABELS
@@ -48,6 +50,59 @@ def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
     if path.suffix.lower() != ".npz":
         raise FileError(f"{path}: data are written to an .npz file or to a folder; give it such a name")
     return write_npz(path, data, **extra)
+
+
+# ------------------------------------------------------------------------------------ what was written
+
+PAGE = b'<meta name="generator" content="absentia">'
+HEAD = 4096  # bytes of a file that show what it is
+#: Arrays that only a completed set of kernels, or a completed matrix, has beside one another.
+COMPLETED = ({"mask_before", "method"}, {"std", "observed", "method"})
+
+
+def is_own_file(path: Path, deviations: Path | None = None) -> bool:
+    """Whether absentia wrote a file, by what stands in it: a page, a model, a completion or predictions.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    deviations : Path, optional
+        Where its standard deviations would be, if it is a completed matrix.
+    """
+    kind = path.suffix.lower()
+    if deviations is not None and _is_own_pair(path, deviations):
+        return True
+    try:
+        if kind in (".npz", ".absentia"):
+            held = set(keys(path))
+            return "model" in held or any(own <= held for own in COMPLETED)
+        if kind in (".h5ad", ".h5mu"):
+            import h5py
+
+            with h5py.File(path, "r") as file:
+                return any(name.startswith("absentia_") for name in file["obs"])
+        with open(path, "rb") as file:
+            head = file.read(HEAD)
+    except (OSError, ValueError, KeyError, ImportError):
+        return False
+    if kind == ".html":
+        return PAGE in head
+    line, end, _ = head.partition(b"\n")
+    told = line.startswith((b"id,predicted,", b"id,risk,")) and b",view=" in line
+    return kind == ".csv" and told and (not end or line.rstrip().endswith(b",flag"))
+
+
+def _is_own_pair(values: Path, deviations: Path) -> bool:
+    """Whether two tables are a completed matrix and its standard deviations, 0 where it was observed."""
+    try:
+        with open(values, newline="") as file, open(deviations, newline="") as beside:
+            lines, own = list(csv.reader(file)), list(csv.reader(beside))
+            below = [float(cell) for line in own[1:] for cell in line[1:]]
+    except (OSError, ValueError, csv.Error):
+        return False
+    alike = [line[:1] for line in lines] == [line[:1] for line in own] and lines[:1] == own[:1]
+    return alike and min(below, default=-1.0) == 0.0
 
 
 def _write_folder(path: Path, data: Views | KernelViews) -> Path:

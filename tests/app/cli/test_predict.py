@@ -128,7 +128,10 @@ def test_a_failure_in_a_late_block_leaves_nothing(folder, tmp_path, monkeypatch)
     monkeypatch.setattr(_predict, "prediction_lines", fail)
     monkeypatch.setattr(_predict, "block_rows", lambda _: 100)
     (tmp_path / "p.csv").write_text("what was there")
-    refused(run("predict", "model.npz", "new.npz", "-o", tmp_path / "p.csv", cwd=folder), "the third block")
+    refused(
+        run("predict", "model.npz", "new.npz", "-o", tmp_path / "p.csv", "--force", cwd=folder),
+        "the third block",
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
     assert (tmp_path / "p.csv").read_text() == "what was there"
 

@@ -13,8 +13,8 @@ from absentia.app.cli._source import Features
 @pytest.fixture
 def data(tmp_path):
     X = np.random.default_rng(0).normal(size=(30, 4))
-    views = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]})
-    io.write(tmp_path / "v.npz", views, y=(X[:, 0] > 0).astype(int), number=X[:, 0])
+    views, number = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]}), X.sum(axis=1)
+    io.write(tmp_path / "v.npz", views, y=(number > 0).astype(int), number=number)
     return tmp_path / "v.npz"
 
 

@@ -71,6 +71,8 @@ def test_options_are_those_of_reading():
         "views": {"expr": ["gene_*"], "clin": ["age", "sex"]},
         "layer": None,
         "use_rep": None,
+        "ignore": (),
+        "transpose": False,
     }
     assert Source().options()["views"] is None
 

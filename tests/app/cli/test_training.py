@@ -1,13 +1,17 @@
 """Samples to learn from: who has a label and a view, and who is left out."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import absentia
 from absentia import AbsenceWarning, KernelViews, ViewKernels, Views, io
 from absentia.app.cli import _training
 from absentia.app.cli._source import Source
 from absentia.app.cli._training import read_training
+from command import refused, run
 
 
 @pytest.fixture
@@ -114,3 +118,158 @@ def test_of_very_many_samples_some_are_judged_on_and_that_is_said(monkeypatch):
     assert np.unique(some.y, return_counts=True)[1].tolist() == [15, 5]
     np.testing.assert_array_equal(some.data.block("a")[:, 0] / 2 >= 30, some.y == "y")
     assert some.notes == ("judged on 20 of the 40 samples: with all to learn from, it may do better",)
+
+
+# ----------------------------------------------------------------------- what stands beside the label
+
+QUICK = ("--method", "average", "--C", "1", "--no-report", "--json")
+LABEL = ("--labels", "metadata.csv:status")
+
+
+def fitted(folder, *flags):
+    """The views that a model was learned from, and what was said on standard error."""
+    done = run("fit", folder, *LABEL, "-o", folder.parent / "m.absentia", *QUICK, *flags)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["views"], done.stderr
+
+
+def test_what_stands_beside_the_label_is_no_feature(clinic):
+    views, said = fitted(clinic)
+    assert views == ["expr", "meth"]
+    assert "determines" not in said
+    beside = read_training(clinic, Source(), LABEL[1])
+    assert any("metadata.csv is not a view" in note for note in beside.notes)
+    pd.read_csv(clinic / "metadata.csv", index_col="id")[["status"]].to_csv(clinic / "metadata.csv")
+    alone = read_training(clinic, Source(), LABEL[1])
+    assert alone.data.names == beside.data.names
+    assert all(np.array_equal(alone.data.block(v), beside.data.block(v)) for v in views)
+    assert alone.y.tolist() == beside.y.tolist()
+
+
+def test_columns_beside_the_label_are_features_if_they_are_named(clinic):
+    views, said = fitted(clinic, "--features-from-labels", "cluster", "age")
+    assert views == ["expr", "meth", "metadata"]
+    for words in ("'cluster'", "'metadata'", "nearly determines the label 'status'", "100%"):
+        assert words in said
+    assert "--ignore metadata:cluster" in said
+    assert "'age'" not in said
+
+
+def test_a_column_of_any_view_that_nearly_determines_the_label_is_named_everywhere(clinic):
+    table = pd.read_csv(clinic / "expr.csv", index_col="id")
+    table.insert(3, "group", pd.read_csv(clinic / "metadata.csv").cluster.to_numpy())
+    table.to_csv(clinic / "expr.csv")
+    out = ("-o", clinic / "out")
+    for command in (("inspect", clinic), ("compare", clinic, "--dry-run", *out)):
+        done = run(*command, *LABEL)
+        assert done.returncode == 0
+        assert "column 'group' of view 'expr' nearly determines the label 'status'" in done.stderr
+    assert "nearly determines" in fitted(clinic)[1]
+    assert "nearly determines" not in fitted(clinic, "--ignore", "expr:gr*")[1]
+    with pytest.warns(AbsenceWarning, match="'group' of view 'expr' nearly determines"):
+        absentia.read(clinic, labels="metadata.csv:status")
+
+
+def test_what_was_ignored_in_training_is_ignored_in_prediction(clinic):
+    flags = ("--features-from-labels", "age", "--ignore", "expr0", "meth:*[12]")
+    fitted(clinic, *flags)
+    model = clinic.parent / "m.absentia"
+    done = run("predict", model, clinic, "-o", clinic.parent / "p.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ignored" not in done.stdout
+    assert "7 features of 'expr' matched by name" in done.stdout
+    assert "6 features of 'meth' matched by name" in done.stdout
+    said = run("inspect", model, "--json")
+    assert json.loads(said.stdout)["about"]["reading"] == {
+        "ignore": ["expr0", "meth:*[12]"],
+        "labels": "metadata.csv",
+        "features from labels": ["age"],
+    }
+    (clinic / "metadata.csv").unlink()  # new patients come without it
+    done = run("predict", model, clinic, "-o", clinic.parent / "p.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_being_ignored_dates_are_refused_and_the_flag_is_named(clinic):
+    refused(run("inspect", clinic), "metadata.csv", "'seen'", "dates", "--ignore")
+    assert run("inspect", clinic, "--ignore", "seen").returncode == 0
+    assert "metadata" not in run("inspect", clinic, "--ignore", "metadata:*").stdout
+    refused(run("inspect", clinic, "--ignore", "sean", "metadata:*"), "no column of any view fits 'sean'")
+
+
+# --------------------------------------------------------------------------------- repeats, orientation
+
+
+def test_visits_of_one_patient_are_named_by_every_verb_that_judges(clinic):
+    for name in ("expr", "meth", "metadata"):
+        table = pd.read_csv(clinic / f"{name}.csv")
+        table["id"] = [f"P{k // 2:02d}_visit{k % 2 + 1}" for k in range(60)]
+        table.to_csv(clinic / f"{name}.csv", index=False)
+    words = "'P00_visit1' and 'P00_visit2'"
+    out = ("-o", clinic / "out")
+    for command in (
+        ("inspect", clinic, *LABEL),
+        ("inspect", clinic, "--ignore", "metadata:*"),
+        ("compare", clinic, "--dry-run", *LABEL, *out),
+        ("compare", clinic, "--dry-run", "--ignore", "metadata:*", *out),
+        ("fit", clinic, *LABEL, *QUICK, "-o", clinic.parent / "m.absentia"),
+    ):
+        done = run(*command)
+        assert done.returncode == 0, done.stderr
+        assert words in done.stderr, command
+
+
+@pytest.fixture
+def turned(clinic):
+    for name in ("expr", "meth"):
+        pd.read_csv(clinic / f"{name}.csv", index_col="id").T.to_csv(
+            clinic / f"{name}.csv", index_label="gene"
+        )
+    return clinic
+
+
+def test_genes_by_samples_are_recognised_and_offered(turned):
+    done = run("inspect", turned, "--ignore", "metadata:*")
+    assert "no sample in common, but columns of the same names ('P00'" in done.stderr
+    assert "--transpose" in done.stderr
+    refused(run("inspect", turned, *LABEL), "'expr', 'meth'", "is it transposed? Give --transpose")
+    done = run("inspect", turned, *LABEL, "--transpose")
+    assert "60 samples, 2 views" in done.stdout
+    assert "--transpose -o model.absentia" in done.stdout
+    assert done.stderr.count("transpose") == 0
+
+
+def test_one_view_can_be_transposed_alone(turned):
+    meth = pd.read_csv(turned / "meth.csv", index_col="gene")
+    meth.T.to_csv(turned / "meth.csv", index_label="id")
+    refused(run("inspect", turned, *LABEL), "'expr'", "give --transpose expr")
+    assert fitted(turned, "--transpose", "expr")[0] == ["expr", "meth"]
+    refused(run("inspect", turned, *LABEL, "--transpose", "expr", "x"), "transpose: no view 'x'")
+    model, out = turned.parent / "m.absentia", ("-o", turned.parent / "p.csv")
+    (turned / "meth.csv").unlink()
+    refused(run("predict", model, turned, *out), "seems to be transposed; give --transpose expr")
+    assert run("predict", model, turned, *out, "--transpose", "expr").returncode == 0
+
+
+# ------------------------------------------------------------------------------------ what is advised
+
+
+def test_inspect_advises_no_fit_that_would_be_refused(folder):
+    done = run("inspect", folder, "--labels", "labels.csv:y")
+    assert "next:  " in done.stdout
+    table = pd.read_csv(folder / "labels.csv").assign(one="same", none="", p=[0, 1] * 10, q=[1, 0] * 10)
+    table.to_csv(folder / "labels.csv", index=False)
+    for label in ("one", "none"):
+        done = run("inspect", folder, "--labels", f"labels.csv:{label}")
+        assert done.returncode == 0
+        assert "absentia fit would refuse" in done.stdout
+        assert "next:" not in done.stdout
+        refused(run("fit", folder, "--labels", f"labels.csv:{label}", "-o", folder / "m.absentia"))
+    done = run("inspect", folder, "--labels", "labels.csv:p,q")
+    assert "next:  absentia compare" in done.stdout
+
+
+def test_compare_of_times_and_events_names_what_there_is(folder):
+    done = run("compare", folder, "--labels", "labels.csv:time,event", "-o", folder / "out")
+    refused(done, "times and events", "absentia compare does not judge", "absentia fit")
+    assert "--method" not in done.stderr

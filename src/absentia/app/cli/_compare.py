@@ -17,10 +17,10 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from absentia.app import _endings as endings
-from absentia.app._checks import check_folder, check_report, check_whole
+from absentia.app._checks import check_folder, check_replaced, check_report, check_whole
 from absentia.app._comparing import Comparison, jobs_of
 from absentia.app._trials import StudyWatch, watched
-from absentia.app.cli._flags import List, method_groups
+from absentia.app.cli._flags import Force, List, method_groups
 from absentia.app.cli._inspect import JSON
 from absentia.app.cli._question import Question, Reading, asked
 from absentia.app.cli._source import DATA, LABELS
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from absentia.experiment.engine import Trial
 
 PAGE, TABLE = "report.html", "table.csv"
+DESIGN, PROBLEM = "design.json", "data.absentia"  # what else a comparison keeps in its folder
 FOLDER = Parameter(
     name=["--output", "-o"], help="Folder for records, table and page; the same command goes on in it."
 )
@@ -55,6 +56,7 @@ def compare(
     jobs: Annotated[MaybeWhole, JOBS] = None,
     dask: Annotated[str | None, DASK] = None,
     retry: Annotated[bool, RETRY] = False,
+    force: Force = False,
     dry_run: Annotated[bool, DRY] = False,
     plan_only: Annotated[bool, PLAN] = False,
     json: Annotated[bool, JSON] = False,
@@ -73,7 +75,7 @@ def compare(
         raise ValueError("DATA and -o FOLDER are wanted; see absentia compare --help")
     if json and (dry_run or plan_only):
         raise ValueError("--json is for results; leave it out with --dry-run and --plan-only")
-    _check(output, jobs)
+    _check(output, jobs, force)
     out.quiet = out.quiet or json
     study, notes = asked(data, labels, reading, question, output)
     for note in notes:
@@ -88,11 +90,18 @@ def compare(
     return finish(study, json)
 
 
-def _check(output: Path | None, jobs: int | None) -> None:
+def _check(output: Path | None, jobs: int | None, force: bool) -> None:
     check_whole("--jobs", jobs, 1, 4096)
     if output is not None:
         check_folder(output)
         check_report(output / PAGE)
+        check_study_folder(output, force)
+
+
+def check_study_folder(folder: Path, force: bool, *others: str) -> None:
+    """Refuse to replace files in a folder that is not of a comparison, unless by `force`."""
+    if not all((folder / name).is_file() for name in (DESIGN, PROBLEM)):
+        check_replaced([folder / name for name in (PAGE, TABLE, DESIGN, PROBLEM, *others)], force)
 
 
 def _offered() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from absentia.app._checks import check_threads
 from absentia.app._terminal import out
 from absentia.app.cli import _complete_kernels, _complete_matrix
-from absentia.app.cli._flags import List, method_table, with_flags
+from absentia.app.cli._flags import Force, List, method_table, with_flags
 from absentia.app.cli._source import DATA, Features, Kernels, Logs, Threads
 
 # isort: split
@@ -57,6 +57,7 @@ def complete(
     report: Annotated[Path | None, Parameter(help="Also write an HTML report here.")] = None,
     no_quality: Annotated[bool, QUALITY] = False,
     threads: Threads = None,
+    force: Force = False,
     list_methods: List = False,
     flags: dict[str, str],
 ) -> None:
@@ -81,12 +82,24 @@ def complete(
     options = entry.read(flags)
     if entry.family == "matrix":
         _refuse(method, {"--kernel": kernel or None, "--log": log or None, "--repair": repair})
-        _complete_matrix.run(file, output, entry, options, std=std, report=report, threads=threads)
+        places = _complete_matrix.Places(file, output, std, report, force)
+        _complete_matrix.run(places, entry, options, threads)
     else:
         _refuse(method, {"--std": std})
         _complete_kernels.run(
             _complete_kernels.Call(
-                file, output, entry, options, source, kernel, log, repair, report, not no_quality, threads
+                file,
+                output,
+                entry,
+                options,
+                source,
+                kernel,
+                log,
+                repair,
+                report,
+                not no_quality,
+                threads,
+                force,
             )
         )
 

@@ -49,6 +49,7 @@ class Call:
     report: Path | None
     quality: bool
     threads: int | None
+    force: bool = False
 
 
 def run(call: Call) -> None:
@@ -58,7 +59,7 @@ def run(call: Call) -> None:
     if not call.source.views:
         refuse_matrix(call.file, call.entry.name)
     check_ending(call.output, "the output", ".npz", *containers(call.file))
-    check_outputs([call.file], [call.output, call.report])
+    check_outputs([call.file], [call.output, call.report], call.force)
     check_report(call.report)
     endings.ledger.expect(call.output, call.report)
     opened = call.source.open(call.file)

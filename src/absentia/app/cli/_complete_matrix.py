@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
     from absentia.app.report import MatrixStory
 
 
-def run(
-    file: Path,
-    output: Path,
-    entry: Entry,
-    options: dict[str, Any],
-    *,
-    std: Path | None,
-    report: Path | None,
-    threads: int | None,
-) -> None:
+class Places(NamedTuple):
+    """Where a matrix comes from and its completion goes, as was asked for."""
+
+    file: Path
+    output: Path
+    std: Path | None = None
+    report: Path | None = None
+    force: bool = False
+
+
+def run(places: Places, entry: Entry, options: dict[str, Any], threads: int | None) -> None:
     """Complete a matrix and write it, its standard deviations and, if asked, a report."""
-    beside = _places(file, output, std, report)
+    file, output, report, beside = places.file, places.output, places.report, _deviations_place(places)
     endings.ledger.expect(output, beside, report)
     matrix = files.read_matrix(file)
     imputer = entry.make(**options, **_kernels(matrix))
@@ -64,8 +65,9 @@ def _kernels(matrix: Matrix) -> dict[str, Array]:
 # --------------------------------------------------------------------------------------- before the work
 
 
-def _places(file: Path, output: Path, std: Path | None, report: Path | None) -> Path | None:
+def _deviations_place(places: Places) -> Path | None:
     """Where standard deviations go, if not into the output; refuse what could not be written."""
+    file, output, std, report, force = places
     check_ending(output, "a completed matrix", ".csv", ".npz")
     csv = output.suffix.lower() == ".csv"
     if std is not None and not csv:
@@ -73,7 +75,8 @@ def _places(file: Path, output: Path, std: Path | None, report: Path | None) -> 
     if std is not None:
         check_ending(std, "a table of standard deviations", ".csv")
     beside = (std or output.with_suffix(".std.csv")) if csv else None
-    check_outputs([file], [output, beside, report])
+    own = [output, beside] if beside is not None and files.is_own_file(output, beside) else []
+    check_outputs([file], [output, beside, report], force, own)
     check_report(report)
     return beside
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from absentia.app._checks import check_folder, check_number, check_report, check_whole
 from absentia.app._terminal import Whole
+from absentia.app.cli._flags import Force
 from absentia.app.cli._words import call, say
 
 # isort: split
@@ -33,6 +34,7 @@ def demo(
     n_samples: Whole = 200,
     absent: float = 0.3,
     seed: Whole = 0,
+    force: Force = False,
 ) -> None:
     """Hide views of handwritten digits, and compare what can be done about it: a page in about a minute.
 
@@ -48,6 +50,8 @@ def demo(
         Share of sample-view pairs to hide, 0 to 0.8.
     seed
         Seed of the random choice of what is hidden, and of the folds.
+    force
+        Replace files that are there and not written by absentia.
     """
     check_whole("--n-samples", n_samples, FEWEST, MOST)
     check_number("--absent", absent, most=0.8)
@@ -56,9 +60,10 @@ def demo(
     check_report(output / "report.html")
     from absentia import files
     from absentia.app._comparing import jobs_of
-    from absentia.app.cli._compare import finish, run_trials
+    from absentia.app.cli._compare import check_study_folder, finish, run_trials
     from absentia.experiment.engine import Pool
 
+    check_study_folder(output, force, DATA)
     study = demo_study(n_samples, absent, seed, output)
     study.save()
     views, y = hidden_digits(n_samples, absent, seed)

@@ -15,7 +15,6 @@ from absentia.app._terminal import out, printable, step_bar, warnings_kept
 from cyclopts import Parameter
 from rich.table import Table
 
-import absentia
 from absentia import experiment
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_report, check_threads, price_of
@@ -23,14 +22,14 @@ from absentia.app.cli._fit_numbers import METHODS as NUMBERS
 from absentia.app.cli._fit_numbers import fit_numbers
 from absentia.app.cli._fit_survival import METHODS as SURVIVAL
 from absentia.app.cli._fit_survival import Order, fit_survival, is_survival
-from absentia.app.cli._flags import List, method_groups, with_flags
+from absentia.app.cli._flags import Force, List, method_groups, with_flags
 from absentia.app.cli._inspect import JSON
 from absentia.app.cli._read import read_in_words
 from absentia.app.cli._source import (
     DATA,
     LABELS,
-    Features,
     Kernels,
+    LabelledFeatures,
     Logs,
     Threads,
     check_kernel_names,
@@ -72,13 +71,14 @@ def fit(
     output: Annotated[Path | None, OUTPUT] = None,
     method: Annotated[str, METHOD] = USUAL,
     C: Annotated[str, PRICE] = "cv",
-    source: Features = Features(),  # noqa: B008 - it is frozen
+    source: LabelledFeatures = LabelledFeatures(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
     log: Logs = (),
     probability: Annotated[bool, Parameter(help="Also learn to give the chances of the classes.")] = True,
     report: Annotated[Path | None, REPORT] = None,
     no_report: Annotated[bool, NO_REPORT] = False,
     threads: Threads = None,
+    force: Force = False,
     json: Annotated[bool, JSON] = False,
     list_methods: List = False,
     flags: dict[str, str],
@@ -95,7 +95,7 @@ def fit(
     if data is None or output is None:
         raise ValueError("DATA, --labels and -o MODEL.absentia are wanted; see absentia fit --help")
     _check_words(threads, kernel)
-    page = _report_place(data, output, labels, report, no_report)
+    page = _report_place(data, output, labels, report, no_report, force)
     order = Order(data, labels, output, page, source, kernel, log, threads, json)
     if other := _of_another_kind(order, method):
         return other(order, method, flags, C)
@@ -164,7 +164,7 @@ def _learn(method: str, plan: Plan, training: Training, validate: bool) -> tuple
 
 
 def _report_place(
-    data: Path, output: Path, labels: str | None, report: Path | None, none: bool
+    data: Path, output: Path, labels: str | None, report: Path | None, none: bool, force: bool
 ) -> Path | None:
     """Where the report goes; refuse, before any work, what could not be written."""
     check_ending(output, "the model", ".absentia", ".npz")
@@ -172,7 +172,7 @@ def _report_place(
         raise ValueError("--report and --no-report exclude one another")
     page = None if none else report or output.with_suffix(".html")
     named = [] if labels is None else [labels, labels.rpartition(":")[0] or labels]
-    check_outputs([data, *map(Path, named)], [output, page])
+    check_outputs([data, *map(Path, named)], [output, page], force)
     check_report(page, ", or give --no-report")
     endings.ledger.expect(output, page)
     return page
@@ -182,12 +182,7 @@ def _report_place(
 
 
 def _about(method: str, data: Path, training: Training, judged: Validation | None) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        "method": method,
-        "data": data.name,
-        "samples": len(training.y),
-        "written by": f"absentia {absentia.__version__}",
-    }
+    about = training.about(method, data)
     if judged is not None:
         about["cross-validated accuracy"] = float((judged.predicted == training.judged.y).mean())
     return about

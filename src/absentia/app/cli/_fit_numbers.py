@@ -114,8 +114,7 @@ def _errors(training: Training, forecast: numbers.Forecast) -> dict[str, numbers
 def _about(
     entry: Entry, data: Path, training: Training, forecast: numbers.Forecast | None
 ) -> dict[str, Any]:
-    about: dict[str, Any] = {"method": entry.name, "data": data.name, "samples": len(training.y)}
-    about["written by"] = f"absentia {absentia.__version__}"
+    about = training.about(entry.name, data)
     if forecast is not None:
         about["cross-validated R2"] = _errors(training, forecast)[entry.name].r2.value
     return about

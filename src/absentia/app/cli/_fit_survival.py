@@ -43,7 +43,7 @@ def is_survival(method: str, usual: str, data: Path, source: Source, labels: str
     if method != usual or labels is None or "," not in labels:
         return False
     with warnings.catch_warnings(action="ignore"):  # given when they are read to learn from
-        return find_labels(data, source, source.open(data), labels).kind == "survival"
+        return find_labels(data, source, source.open(data, labels), labels).kind == "survival"
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,7 @@ def _concordances(training: Training, outlook: Outlook) -> dict[str, Any]:
 
 
 def _about(entry: Entry, data: Path, training: Training, outlook: Outlook | None) -> dict[str, Any]:
-    about: dict[str, Any] = {
-        "method": entry.name,
-        "data": data.name,
-        "samples": len(training.y),
-        "events": int(training.y[:, 1].sum()),
-        "written by": f"absentia {absentia.__version__}",
-    }
+    about = training.about(entry.name, data) | {"events": int(training.y[:, 1].sum())}
     if outlook is not None:
         about["cross-validated concordance"] = _concordances(training, outlook)[entry.name].value
     return about

@@ -20,6 +20,13 @@ List = Annotated[
     bool,
     Parameter(name="--list", negative="", help="List the methods with their flags, and do nothing else."),
 ]
+#: One that verbs with output have.
+Force = Annotated[
+    bool,
+    Parameter(
+        name="--force", negative="", help="Replace files that are there and not written by absentia."
+    ),
+]
 GROUP = Group("Parameters of methods", sort_key=10)
 
 

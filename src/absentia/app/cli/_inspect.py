@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from absentia.app._terminal import out, printable, show_warning
-from absentia.app.cli._source import DATA, LABELS, Source, find_labels, label_sentence
+from absentia.app.cli._source import DATA, LABELS, Labelled, find_labels, label_sentence
 from absentia.app.cli._words import call, concerns, say, say_json
 
 # isort: split
@@ -26,7 +27,7 @@ def inspect(
     /,
     *,
     labels: Annotated[str | None, Parameter(help=LABELS)] = None,
-    source: Source = Source(),  # noqa: B008 - it is frozen
+    source: Labelled = Labelled(),  # noqa: B008 - it is frozen
     json: Annotated[bool, JSON] = False,
 ) -> None:
     """Show what is there: views, columns, who has what, labels, what is worth a warning; or a model.
@@ -40,7 +41,7 @@ def inspect(
 
         _show_model(data, models.describe(data), json)
         return
-    opened = source.open(data)
+    opened = source.open(data, labels)
     found = None
     if labels is not None or opened.labels is not None:
         found = find_labels(data, source, opened, labels)
@@ -49,7 +50,21 @@ def inspect(
         return
     _show(data, opened, found)
     if found is not None:
-        say(f"next:  {call('fit', data, labels=labels)} -o model.absentia")
+        say(_next(data, labels, source, found, opened))
+
+
+def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opened: Opened) -> str:
+    """The command to go on with, or why there is none."""
+    from absentia.app.cli._training import why_not
+
+    flags = {"labels": labels, "method": "cox" if found.kind == "survival" and labels is None else None}
+    more = escape(" ".join(["", shlex.join(source.words())]).rstrip())
+    if found.kind == "multilabel":
+        return f"next:  {call('compare', path, **flags)}{more} -o compared"
+    why = why_not(found.without(opened.data), found, labels or "the labels of the manifest")
+    if why:
+        return f"absentia fit would refuse: {escape(why)}"
+    return f"next:  {call('fit', path, **flags)}{more} -o model.absentia"
 
 
 def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
@@ -63,14 +78,14 @@ def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
     for note in opened.notes:
         say(f"note: {printable(note)}")
     with at_most(None, len(data)):
-        sentences = [*concerns(data), *advice(data)]
+        sentences = [*concerns(data), *advice(data, labels)]
     for sentence in sentences:
         show_warning(sentence)
 
 
-def advice(data: Views | KernelViews) -> list[str]:
-    """What is odd about views, and what to do: one sample, nothing that varies, counts, nothing absent."""
-    from absentia.app.cli._source import count_sentences, number_sentences
+def advice(data: Views | KernelViews, labels: Labels | None = None) -> list[str]:
+    """What is odd about the data, and what to do: a view of one sample, columns that tell the label, ..."""
+    from absentia.app.cli._source import count_sentences, number_sentences, repeat_sentences
     from absentia.data import Views
     from absentia.kernels import ViewKernels
 
@@ -84,7 +99,9 @@ def advice(data: Views | KernelViews) -> list[str]:
         found += [f"view {name!r} is constant; it can tell nothing apart" for name in constant(data)]
     if data.observed.all():
         found.append("every sample has every view: there is nothing to complete")
-    return [*found, *count_sentences(data, ViewKernels()), *number_sentences(data)]
+    leaks = [] if labels is None else labels.leak_sentences(data)
+    odd = [*count_sentences(data, ViewKernels()), *number_sentences(data)]
+    return [*leaks, *repeat_sentences(data), *found, *odd]
 
 
 def empty_columns(data: Views) -> list[str]:
@@ -178,7 +195,7 @@ def _as_json(opened: Opened, labels: Labels | None) -> dict[str, Any]:
             for name, present in zip(data.names, data.observed.T, strict=True)
         ],
         "notes": list(opened.notes),
-        "warnings": [*concerns(data), *advice(data)],
+        "warnings": [*concerns(data), *advice(data, labels)],
     }
     if labels is not None:
         found["labels"] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from absentia.app import _endings as endings
 from absentia.app._checks import check_ending, check_outputs, check_threads
 from absentia.app._terminal import err, out, printable, step_bar
+from absentia.app.cli._flags import Force
 from absentia.app.cli._inspect import JSON
 from absentia.app.cli._predict_numbers import numbers_header, numbers_lines, tells_numbers
 from absentia.app.cli._predict_survival import survival_header, survival_lines, tells_survival
@@ -51,6 +53,7 @@ def predict(
     source: Source = Source(),  # noqa: B008 - it is frozen
     json: Annotated[bool, JSON] = False,
     threads: Threads = None,
+    force: Force = False,
 ) -> None:
     """Classify new samples from the views they have and write a table.
 
@@ -67,13 +70,14 @@ def predict(
         raise ValueError("-o - prints the table, and --json something else; choose one")
     if not printed:
         check_ending(output, "the output", ".csv", *containers(new))
-        check_outputs([model, new], [output])
+        check_outputs([model, new], [output], force)
         endings.ledger.expect(output)
     from absentia import files
     from absentia.core import at_most
 
     fitted = load_model(model)
-    data = as_trained(fitted, files.read_new(new, **source.options()), new)
+    reading = source.as_trained(new, files.read_state(model)[1]["about"].get("reading"))
+    data = as_trained(fitted, files.read_new(new, **reading), new)
     with at_most(threads, len(fitted.classifier.ids_)):
         try:
             matched = matched_sentences(fitted, data)
@@ -123,6 +127,7 @@ def as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | K
                 "of training; give an .npz file with K (views x new x training samples), ids and column_ids"
             )
         return data
+    check_orientation(model, data, path)
     if len(model.names) == 1 and data.n_views == 1:
         return data.renamed(dict(zip(data.names, model.names, strict=True)))
     if not set(data.names) & set(model.names):
@@ -133,16 +138,37 @@ def as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | K
     return data
 
 
+def check_orientation(model: Model, data: Views, path: Path) -> None:
+    """Refuse views whose samples are called as the features of training are: they are transposed."""
+    if not model.takes_features:
+        return
+    views = _coding(model).views
+    for name, present in zip(data.names, data.observed.T, strict=True):
+        own = next(iter(views.values())) if len(views) == data.n_views == 1 else views.get(name)
+        if own is None or own.columns is None:
+            continue
+        ids = {str(x) for x in data.ids[present].tolist()}
+        if 2 * len(ids.intersection(own.columns.tolist())) > max(len(ids), 2):
+            raise ValueError(
+                f"{path}: the samples of view {name!r} are named as its columns were in training: it seems "
+                f"to be transposed; give --transpose {shlex.quote(name)}"
+            )
+
+
 def matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
     """How the columns of new samples go with those of training, and which views are not looked at."""
     from absentia.data import Views
 
     if not isinstance(data, Views) or not model.takes_features:
         return []
-    coding = model.classifier._coding if model.kernels is None else model.kernels._coding
     unknown = [name for name in data.names if name not in model.names]
     ignored = [f"view {name!r} was not there in training (ignored)" for name in unknown]
-    return [*coding.sentences(data), *ignored]
+    return [*_coding(model).sentences(data), *ignored]
+
+
+def _coding(model: Model) -> Any:
+    """What the columns of views were in training."""
+    return model.classifier._coding if model.kernels is None else model.kernels._coding
 
 
 def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> int:

@@ -14,7 +14,16 @@ from absentia.app._terminal import Whole, warnings_kept
 from cyclopts import Parameter
 
 from absentia.app._comparing import designed
-from absentia.app.cli._source import Features, Kernels, Logs, check_kernel_names, view_kernels
+from absentia.app.cli._source import (
+    Kernels,
+    LabelledFeatures,
+    Logs,
+    check_kernel_names,
+    repeat_sentences,
+    view_kernels,
+)
+from absentia.core import warn
+from absentia.data import AbsenceWarning
 from absentia.experiment.comparison import Study, labelled, problem_of
 
 if TYPE_CHECKING:
@@ -75,19 +84,15 @@ class Question:
 class Reading:
     """How the data are read, and kernels made of them."""
 
-    source: Features = Features()  # noqa: RUF009 - it is frozen
+    source: LabelledFeatures = LabelledFeatures()  # noqa: RUF009 - it is frozen
     kernel: Kernels = ()
     log: Logs = ()
 
     def words(self) -> list[str]:
         """The flags that were given, as they are typed."""
-        one = self.source
-        texts = {"--id": one.id, "--layer": one.layer, "--use-rep": one.use_rep}
-        texts["--approx"] = None if one.approx == Features.approx else one.approx
-        texts["--factors"] = None if one.factors == Features.factors else str(one.factors)
-        lists = {"--views": one.views, "--kernel": self.kernel, "--log": self.log}
-        given = [word for flag, value in texts.items() if value is not None for word in (flag, value)]
-        return given + [word for flag, values in lists.items() if values for word in (flag, *values)]
+        lists = {"--kernel": self.kernel, "--log": self.log}
+        own = [word for flag, values in lists.items() if values for word in (flag, *values)]
+        return [*self.source.words(), *own]
 
 
 def asked(
@@ -117,9 +122,11 @@ def asked(
 
 def read_problem(path: Path, labels: str | None, reading: Reading) -> tuple[Problem, Sequence[str]]:
     """What is compared on, and what is to be said of it."""
-    opened = reading.source.open(path)
+    opened = reading.source.open(path, labels)
     if labels is None and opened.labels is None:
         kernels = view_kernels(opened, reading.kernel, reading.log, reading.source)
+        for sentence in repeat_sentences(opened.data):
+            warn(sentence, AbsenceWarning)
         return problem_of(opened.data, kernel=kernels), opened.notes
     from absentia.app.cli._training import read_training
 

@@ -13,8 +13,9 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from absentia.app import _endings as endings
-from absentia.app._checks import check_folder, check_report, check_whole
+from absentia.app._checks import check_folder, check_replaced, check_report, check_whole
 from absentia.app._trials import Watch, watched
+from absentia.app.cli._flags import Force
 from absentia.experiment.engine import Pool
 from absentia.experiment.reproduction import (
     Experiment,
@@ -32,7 +33,7 @@ from absentia.experiment.reproduction import (
     summarise,
     write_kept,
 )
-from absentia.files import write_whole
+from absentia.files import is_own_file, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +61,7 @@ def reproduce(
     pages: Annotated[Path | None, PAGES] = None,
     jobs: Annotated[MaybeWhole, JOBS] = None,
     retry: Annotated[bool, RETRY] = False,
+    force: Force = False,
     list_all: Annotated[bool, LIST] = False,
 ) -> None:
     """Run the experiment behind a table or figure of a paper, and write a page with both numbers.
@@ -78,10 +80,17 @@ def reproduce(
     check_folder(output)
     check_report(output / "page.html")
     for experiment in _asked(name):
+        _check_replaced(output / f"{experiment.name}.html", force)
         _run(experiment.asked(quick, repeats), quick, output, pages, _pool(jobs), retry)
     if pages is not None:
         _write_pages(pages)
     return None
+
+
+def _check_replaced(page: Path, force: bool) -> None:
+    """Refuse to replace the page of an experiment, and what goes beside it, if the page is not ours."""
+    if not is_own_file(page):
+        check_replaced([page.with_suffix(ending) for ending in (".html", ".md", ".svg")], force)
 
 
 def _asked(name: str | None) -> Sequence[Experiment]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -42,6 +43,20 @@ def _repeated(name: str, words: str) -> Parameter:
     )
 
 
+IGNORE = _repeated(
+    "--ignore",
+    'Columns to leave out: COLUMN of any view, or VIEW:COLUMN; patterns too ("clinical:date_*"), and '
+    '"VIEW:*" for a whole view.',
+)
+TRANSPOSE = _repeated(
+    "--transpose", "Views whose tables have samples as columns (genes x samples); without a name, all."
+)
+FROM_LABELS = _repeated(
+    "--features-from-labels",
+    "Columns of the table of labels that are features all the same; by default none is.",
+)
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Source:
@@ -60,19 +75,65 @@ class Source:
         str | None,
         Parameter(name="--use-rep", help="Entry of obsm (.h5ad, .h5mu), instead of X.", group=READING),
     ] = None
+    ignore: Annotated[tuple[str, ...], IGNORE] = ()
+    transpose: Annotated[tuple[str, ...] | None, TRANSPOSE] = None
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""
         from absentia import files
 
         groups = files.parse_groups(list(self.views)) if self.views else None
-        return {"id": self.id, "views": groups, "layer": self.layer, "use_rep": self.use_rep}
+        found = {"id": self.id, "views": groups, "layer": self.layer, "use_rep": self.use_rep}
+        turned = False if self.transpose is None else self.transpose or True
+        return {**found, "ignore": self.ignore, "transpose": turned}
 
-    def open(self, path: Path) -> Opened:
-        """Data, and what was found beside them."""
+    def open(self, path: Path, labels: str | None = None) -> Opened:
+        """Data, and what was found beside them; the table of `labels` is no view."""
         from absentia import files
 
-        return files.open_data(path, **self.options())
+        return files.open_data(path, labels=labels, **self.options())
+
+    def remembered(self, opened: Opened) -> dict[str, Any]:
+        """What a model has to know to read new samples as those that it was learned from."""
+        found = {"ignore": list(self.ignore), "labels": opened.table.name if opened.table else None}
+        return {name: value for name, value in found.items() if value}
+
+    def as_trained(self, path: Path, remembered: Any) -> dict[str, Any]:
+        """Options for new samples: as the call says, and as a model remembers."""
+        said = remembered if isinstance(remembered, dict) else {}
+        ignored = [text for text in said.get("ignore", ()) if isinstance(text, str)]
+        options = self.options()
+        own = {"features_from_labels": said.get("features from labels", ()), "labels": None}
+        if isinstance(name := said.get("labels"), str) and path.is_dir() and (path / name).is_file():
+            own["labels"] = path / name
+        else:
+            own["features_from_labels"] = ()
+        return {**options, **own, "ignore": (*self.ignore, *ignored)}
+
+    def words(self) -> list[str]:
+        """The flags that were given, as they are typed."""
+        given = []
+        for one in fields(self):
+            value, flag = getattr(self, one.name), f"--{one.name.replace('_', '-')}"
+            if value != one.default:
+                given += [flag, *map(str, value if isinstance(value, tuple) else [value])]
+        return given
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Labelled(Source):
+    """The same, where labels are read too."""
+
+    features_from_labels: Annotated[tuple[str, ...], FROM_LABELS] = ()
+
+    def options(self) -> dict[str, Any]:
+        return super().options() | {"features_from_labels": self.features_from_labels}
+
+    def remembered(self, opened: Opened) -> dict[str, Any]:
+        own = list(self.features_from_labels)
+        found = super().remembered(opened)
+        return found | ({"features from labels": own} if own else {})
 
 
 APPROX = Parameter(
@@ -98,6 +159,12 @@ class Features(Source):
         """As :class:`absentia.ViewKernels` takes it."""
         check_whole("--factors", self.factors)
         return {"approx": None if self.approx == "none" else self.approx, "n_landmarks": self.factors}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LabelledFeatures(Features, Labelled):
+    """The same, where kernels are made of features and labels are read too."""
 
 
 def containers(file: Path) -> tuple[str, ...]:
@@ -200,6 +267,13 @@ def number_sentences(data: Views | KernelViews) -> list[str]:
     return found
 
 
+def repeat_sentences(data: Views | KernelViews) -> list[str]:
+    """Warnings of samples that seem to be of one patient."""
+    from absentia.data import find_repeats
+
+    return [found.sentence for found in find_repeats(data)]
+
+
 def find_labels(path: Path, source: Source, opened: Opened, said: str | None, kind: Any = None) -> Labels:
     """Labels as the call names them, or as the manifest does; of that `kind`, or what they look like."""
     from absentia import files
@@ -212,8 +286,8 @@ def find_labels(path: Path, source: Source, opened: Opened, said: str | None, ki
     found = files.read_labels(where, opened, path, id=source.id, kind=kind)
     for view, column in found.telling:
         warn(
-            f"column {column!r} of view {view!r} has the name of the label and tells it; leave it out, "
-            "unless it is known of new samples too",
+            f"column {column!r} of view {view!r} has the name of the label and tells it; unless it is "
+            f"known of new samples too, leave it out: --ignore {shlex.quote(f'{view}:{column}')}",
             AbsenceWarning,
         )
     for names in _alike(found):

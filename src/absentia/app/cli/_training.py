@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+import absentia
 from absentia import experiment
 from absentia.app.cli._source import (
     Source,
@@ -18,6 +19,7 @@ from absentia.app.cli._source import (
     find_labels,
     label_sentence,
     number_sentences,
+    repeat_sentences,
     view_kernels,
 )
 from absentia.app.cli._words import empty_sentences, indefinite_sentences
@@ -64,6 +66,13 @@ class Training:
     kind: Learned = "classes"
     columns: tuple[str, ...] = ()
     n_learned: int = 0  # where these are some of the samples that were learned from
+    reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
+
+    def about(self, method: str, data: Path) -> dict[str, Any]:
+        """What a model says of where it comes from."""
+        said = {"method": method, "data": data.name, "samples": len(self.y)}
+        said["written by"] = f"absentia {absentia.__version__}"
+        return said | ({"reading": self.reading} if self.reading else {})
 
     @cached_property
     def judged(self) -> Training:
@@ -95,7 +104,7 @@ def read_training(
     with warnings.catch_warnings():
         # who has nothing is said below, in terms of what is learned from; all else is for the user
         warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
-        opened = source.open(path)
+        opened = source.open(path, labels)
     found = find_labels(path, source, opened, labels, "numbers" if kinds == ("numbers",) else None)
     called = f"{path}: labels {labels or 'of the manifest'!r}"
     kind = _expected(found, kinds, called)
@@ -110,14 +119,18 @@ def read_training(
         if count:
             warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
     used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
-    odd = [*count_sentences(used, makes), *number_sentences(used)]
+    odd = [*found.leak_sentences(data), *count_sentences(used, makes), *number_sentences(used)]
     if isinstance(used, KernelViews):
         advice = "what is learned from it may not be the best there is"
         odd = [*empty_sentences(used), *indefinite_sentences(used, advice)]
-    for sentence in odd:
+    for sentence in [*odd, *repeat_sentences(used)]:
         warn(sentence, AbsenceWarning)
     notes = (*opened.notes, f"labels: {label_sentence(found)}")
-    return Training(used, found.values[kept], makes, len(data), dropped, notes, kind, found.columns)
+    reading = source.remembered(opened)
+    columns = found.columns
+    return Training(
+        used, found.values[kept], makes, len(data), dropped, notes, kind, columns, reading=reading
+    )
 
 
 def _expected(found: Labels, kinds: Sequence[Learned], what: str) -> Learned:
@@ -125,9 +138,26 @@ def _expected(found: Labels, kinds: Sequence[Learned], what: str) -> Learned:
     for kind in kinds:
         if found.kind == kind:
             return kind
+    if "multilabel" in kinds:
+        raise ValueError(
+            f"{what} are times and events, which absentia compare does not judge; absentia fit learns from "
+            "them, and judges what it learns beside baselines"
+        )
     if "classes" in kinds:
         raise ValueError(f"{what} are {OTHERWISE[found.kind]}")
     raise ValueError(f"{what} are {found.kind}; {WANTED[kinds[0]]}")
+
+
+def why_not(data: Views | KernelViews, labels: Labels, what: str) -> str:
+    """Why ``absentia fit`` would refuse these labels; nothing if it would not."""
+    if labels.kind == "multilabel":
+        return OTHERWISE["multilabel"]
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            (_kept if labels.kind == "classes" else _measured)(data, labels, what)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _kept(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:

@@ -1,0 +1,125 @@
+"""Columns that nearly determine a target, and those that do not."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from absentia import Views
+from absentia.data import find_leaks
+from absentia.data._leaks import Leak
+
+
+def noise(n, p, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, p))
+
+
+def found(X, y, **options):
+    views = Views.from_dict({"v": X})
+    return [one.column for one in find_leaks(views, y, **options)]
+
+
+Y = np.arange(200) % 2
+
+
+def cluster(y, wrong, seed=0):
+    """Three levels: two of one class, one of the other, but for a few samples."""
+    rng = np.random.default_rng(seed)
+    levels = np.where(y == 0, 0.0, rng.integers(1, 3, len(y)))
+    levels[np.flatnonzero(y == 0)[:wrong]] = 1.0
+    return levels
+
+
+def test_a_category_that_is_wrong_about_a_few_is_found_among_many_columns():
+    X = noise(200, 300)
+    X[:, 7] = cluster(Y, 8)  # 8 of the 100 of one class: 96 %
+    (leak,) = find_leaks(Views.from_dict({"a": noise(200, 5), "v": X}), Y)
+    assert (leak.view, leak.column, leak.numbers) == ("v", "v_7", False)
+    assert leak.score == pytest.approx(0.96)
+    assert leak.next_best < 0.75
+
+
+@pytest.mark.parametrize("y", [Y, np.sort(Y)], ids=["mixed", "sorted by class"])
+def test_noise_is_not_a_leak(y):
+    columns = noise(200, 400)
+    assert found(columns, y) == []
+    assert found((columns > 0.5) * 1.0, y) == []
+    assert found(np.zeros((200, 2)), y) == []
+
+
+@pytest.mark.parametrize("n", [20, 60])
+def test_nor_is_the_best_of_very_many_columns_of_noise(n):
+    assert found(noise(n, 20_000), Y[:n]) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nor_is_a_marker_that_is_right_nine_times_of_ten(seed):
+    X = noise(200, 50, seed)
+    X[:, 0] += 2 * norm.ppf(0.9) * Y
+    assert found(X, Y) == []
+
+
+def test_nor_are_many_strong_markers_none_of_which_stands_apart():
+    X = noise(200, 40)
+    X += np.linspace(0, 5, 40) * Y[:, None]  # accuracies from one half to 99 % without a gap
+    assert found(X, Y) == []
+
+
+def test_a_score_from_which_classes_were_made_is_found():
+    X = noise(200, 50)
+    assert found(X, np.digitize(X[:, 3], [-0.5, 0.5])) == ["v_3"]
+
+
+def test_that_a_value_is_there_may_tell_the_class():
+    X = noise(200, 50)
+    X[Y == 0, 4] = np.nan
+    assert found(X, Y) == ["v_4"]
+
+
+def test_a_column_that_most_samples_lack_is_not_judged_by_the_rest():
+    X = noise(200, 50)
+    X[12:, 4] = np.nan
+    X[:12, 4] = Y[:12]
+    assert found(X, Y) == []
+
+
+def test_ids_tell_nothing():
+    X = noise(200, 3)
+    X[:, 1] = np.arange(200)
+    assert found(X, np.random.default_rng(1).permutation(Y)) == []
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_of_numbers_a_bent_copy_is_found_and_noise_is_not(n):
+    X, y = noise(n, 50), noise(n, 1, 1)[:, 0]
+    assert found(X, y, numbers=True) == []
+    X[:, 5] = np.exp(y)
+    X[:, 6] = y + noise(n, 1, 2)[:, 0]  # explains half
+    assert found(X, y, numbers=True) == ["v_5"]
+
+
+def test_several_leaks_stand_apart_together():
+    X = noise(200, 50)
+    X[:, 2], X[:, 9] = Y, cluster(Y, 6)
+    assert found(X, Y) == ["v_2", "v_9"]
+
+
+def test_few_samples_one_class_or_a_class_of_one_are_not_judged():
+    X = np.column_stack([Y, Y])[:19].astype(float)
+    assert found(X, Y[:19]) == []
+    assert found(noise(200, 2), np.zeros(200)) == []
+    assert found(noise(200, 2), np.arange(200) == 3) == []
+
+
+def test_sparse_and_wide_views_are_judged_too():
+    import scipy.sparse
+
+    X = (noise(200, 3000) > 2) * 1.0
+    X[:, 11] = Y
+    assert found(scipy.sparse.csr_array(X), Y) == ["v_11"]
+
+
+def test_the_sentence_has_names_numbers_and_what_to_do():
+    text = Leak("my view", "cluster", 0.9598, 0.58, False).sentence("the label 'IGHV'")
+    for words in ("'cluster'", "'my view'", "'IGHV'", "96%", "58%", "--ignore 'my view:cluster'"):
+        assert words in text
+    assert "explains 99% of its variance" in Leak("v", "c", 0.99, -0.2, True).sentence("y")
