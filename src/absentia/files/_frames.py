@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.data import Views, repeated
+from absentia.core import warn
+from absentia.data import AbsenceWarning, Views, normal_id, repeated
 from absentia.files._columns import sentence, typed_columns
 from absentia.files._errors import FileError, reading
 from absentia.files._formats import TABLES, read_raw
 from absentia.files._numbers import MISSING, is_number
 from absentia.files._options import Opened, Options
-from absentia.files._raw import Raw, id_called
+from absentia.files._raw import Raw, check_header, id_called
 from absentia.files._tables import plain_cell
 
 if TYPE_CHECKING:
@@ -77,15 +78,18 @@ def read_frame(path: Path, spec: Spec = NOTHING_SAID) -> "tuple[pd.DataFrame, tu
     with reading(path):
         raw = read_raw(path, spec.sheet)
         raw = raw.transposed() if spec.transpose else raw
-        _check_names(raw)
         own = id_place(raw, spec.id)
+        _check_names(raw)
         ids = checked_ids(raw, own)
         places, notes = _taken(path, raw, own, spec)
         texts = matching([raw.names[p] for p in places], spec.categorical, "categorical")
-        columns, faults = typed_columns(raw, places, frozenset(texts), frozenset(spec.missing))
-        if faults:
-            raise FileError(f"{path}: {sentence(faults)}")
-        return _frame(columns, ids), (*raw.notes, *notes, *_telling(path, columns))
+        found = typed_columns(raw, places, frozenset(texts), frozenset(spec.missing))
+        if found.faults:
+            raise FileError(f"{path}: {sentence(found.faults)}")
+        if found.doubts:
+            warn(f"{path}: {sentence(found.doubts)}", AbsenceWarning)
+        notes += _reading(path, found.notations)
+        return _frame(found.columns, ids), (*raw.notes, *notes, *_telling(path, found.columns))
 
 
 def _frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
@@ -119,6 +123,7 @@ def id_place(raw: Raw, wanted: str | None) -> int:
         return known[0]
     if raw.index is not None:
         return raw.names.index(raw.index)
+    check_header(raw)
     cells = [cell for cell in raw.texts(0)[:1000] if cell.strip() not in MISSING]
     broken = next((cell for cell in cells if is_number(cell) and not float(cell).is_integer()), None)
     if broken is not None:
@@ -130,8 +135,8 @@ def id_place(raw: Raw, wanted: str | None) -> int:
 
 
 def checked_ids(raw: Raw, place: int) -> list[str]:
-    """Ids as texts, none missing, each once; lines are named."""
-    ids = [plain_cell(cell.strip()) for cell in raw.texts(place)]
+    """Ids as texts, in one Unicode form, none missing, each once; lines are named."""
+    ids = [normal_id(plain_cell(cell.strip())) for cell in raw.texts(place)]
     column = f"the column of ids, {raw.names[place]!r}," if raw.names[place] else "the column of ids"
     if all(x.endswith(".0") and x[:-2].isdigit() for x in ids if x) and any(ids):
         ids = [x.removesuffix(".0") for x in ids]  # whole numbers, which something made floats of
@@ -232,6 +237,17 @@ def _telling(path: Path, columns: Mapping[str, Any]) -> list[str]:
     which = some([repr(name) for name in alone])
     return [
         f"{path.name}: no value of column {which} appears twice; leave it out if it is an id or a remark"
+    ]
+
+
+def _reading(path: Path, notations: Mapping[str, str]) -> list[str]:
+    """How numbers were read that are not written plainly, a sentence for each way of writing."""
+    ways: dict[str, list[str]] = {}
+    for column, words in notations.items():
+        ways.setdefault(words, []).append(repr(column))
+    return [
+        f"{path.name}: column{'' if len(own) == 1 else 's'} {some(own)} read as numbers: {words}"
+        for words, own in ways.items()
     ]
 
 
