@@ -187,3 +187,19 @@ def test_obs_of_a_modality_can_be_labels(tmp_path):
     }
     depth = io.label_array(tmp_path / "x.h5mu", "rna:depth")
     np.testing.assert_array_equal(depth.values, [1.5, 2.5, 3.5, np.nan])
+
+
+def test_a_layer_that_some_modalities_lack_is_taken_where_it_is(tmp_path):
+    mdata = three_modalities()
+    del mdata.mod["adt"].layers["log"]
+    path = saved(tmp_path / "a.h5mu", mdata)
+    with pytest.warns(
+        absentia.AbsenceWarning, match="modality 'adt': layers holds no 'log', and X is taken"
+    ):
+        found = absentia.read(path, layer="log")
+    np.testing.assert_array_equal(row(found, "rna", "c1"), mdata.mod["rna"]["c1"].layers["log"].ravel())
+    np.testing.assert_array_equal(row(found, "adt", "c4"), mdata.mod["adt"]["c4"].X.ravel())
+    with pytest.raises(io.FileError, match=re.escape("layers holds no 'log' but nothing")):
+        absentia.read(path, layer="rna=log,adt=log")
+    with pytest.raises(io.FileError, match=re.escape("layers holds no 'raw' but ['log']")):
+        absentia.read(path, layer="raw")

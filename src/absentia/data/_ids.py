@@ -113,9 +113,9 @@ def _warn_of_forms(ids: Array) -> None:
     alike = [x for x, form in other.items() if form != x and form in there]
     if alike:
         warn(
-            f"{len(alike)} sample id(s), e.g. {alike[0]!a}, look as others do, {other[alike[0]]!a}, and are "
-            "taken for other samples: they differ in Unicode form or characters that do not show; write "
-            "them alike (unicodedata.normalize('NFC', id))",
+            f"{len(alike)} sample id(s), e.g. {alike[0]!a}, look as others do, {other[alike[0]]!a}, and "
+            "are taken for other samples: they differ in Unicode form or characters that do not show; "
+            "write them alike (unicodedata.normalize('NFC', id))",
             AbsenceWarning,
         )
 

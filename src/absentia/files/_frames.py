@@ -18,7 +18,7 @@ from absentia.core import warn
 from absentia.data import AbsenceWarning, Views, normal_id, repeated
 from absentia.files._columns import sentence, typed_columns
 from absentia.files._errors import FileError, reading
-from absentia.files._formats import TABLES, read_raw
+from absentia.files._formats import TABLES, read_raw, table_sheets
 from absentia.files._numbers import MISSING, is_number
 from absentia.files._options import Opened, Options
 from absentia.files._raw import Raw, check_header, id_called
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _UNNAMED = re.compile(r"|unnamed: \d+|index|row\.?names?", re.IGNORECASE)
+LABELS = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNORECASE)  # files and sheets
 SHOWN = 5
 
 
@@ -269,11 +270,41 @@ def read_table_file(path: Path, options: Options) -> Opened:
     """One table: a view of its name, or, with patterns of columns, several."""
     options.refuse("layer", "use_rep", why="a table")
     spec = Spec(id=options.id)
+    if options.views is None and path.suffix.lower() == ".xlsx":
+        from absentia.files._joining import joined
+
+        sheets, more = read_sheets(path, spec)
+        return joined(sheets if len(sheets) > 1 else {stem(path): next(iter(sheets.values()))}, more)
     if options.views is None:
         frame, notes = read_frame(path, spec)
         return Opened(as_views({stem(path): frame}), notes=notes)
     frames, notes = read_groups(path, options.views, spec)
     return Opened(as_views(frames), notes=notes)
+
+
+def read_sheets(path: Path, spec: Spec) -> "tuple[dict[str, pd.DataFrame], list[str]]":
+    """The sheets of a workbook by name, each a table, and notes about those that are none.
+
+    Parameters
+    ----------
+    path : Path
+        The workbook.
+    spec : Spec
+        What is said about all sheets.
+    """
+    with reading(path):
+        tables, others = table_sheets(path)
+        labels = [name for name in tables if LABELS.fullmatch(name.strip())] if len(tables) > 1 else []
+        notes = [f"{path.name}: sheet {name!r} is not a view: it is taken for labels" for name in labels]
+        notes += [f"{path.name}: sheet {name!r} is left out: it is no table" for name in others]
+        frames = {}
+        for name in tables:
+            if name not in labels:
+                frames[name], more = read_frame(path, replace(spec, sheet=name))
+                notes += [note.replace(path.name, f"{path.name}, sheet {name!r}", 1) for note in more]
+        if not frames:
+            raise ValueError("no sheet holds a table; one with ids and at least one column is wanted")
+        return frames, notes
 
 
 def stem(path: Path) -> str:

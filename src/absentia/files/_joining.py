@@ -12,7 +12,7 @@ from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.files._alike import differences
 from absentia.files._errors import reading
 from absentia.files._formats import is_table
-from absentia.files._frames import NOTHING_SAID, Spec, as_views, read_frame
+from absentia.files._frames import NOTHING_SAID, Spec, as_views, read_frame, read_sheets, stem
 from absentia.files._memory import Budget
 from absentia.files._options import LabelsSource, Opened, Options
 from absentia.files._reading import reader_of
@@ -46,6 +46,24 @@ def read_view(file: Path, spec: Spec, options: Options) -> "tuple[pd.DataFrame, 
         found = reader(file, replace(options, id=None, views=None))
         opened = found if isinstance(found, Opened) else Opened(found)
         return frame_of_one(opened.data), opened.notes
+
+
+def read_views(file: Path, options: Options) -> "tuple[dict[str, pd.DataFrame], list[str]]":
+    """The views of one of several files by name, and notes: one, or of a workbook one for each sheet.
+
+    Parameters
+    ----------
+    file : Path
+        As in :func:`read_view`.
+    options : Options
+        What is said about all files.
+    """
+    if file.suffix.lower() == ".xlsx":
+        frames, notes = read_sheets(file, Spec(id=options.id))
+        one = len(frames) == 1
+        return {stem(file) if one else f"{stem(file)}_{name}": x for name, x in frames.items()}, notes
+    frame, more = read_view(file, Spec(id=options.id), options)
+    return {stem(file): frame}, list(more)
 
 
 def frame_of_one(data: Views | KernelViews) -> "pd.DataFrame":
