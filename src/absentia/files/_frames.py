@@ -179,7 +179,9 @@ def _taken(path: Path, raw: Raw, own: int, spec: Spec) -> tuple[list[int], list[
     """Columns that are features, and notes about those that are not."""
     places = [place for place in range(len(raw.names)) if place != own]
     notes = []
-    counting = [p for p in places if _UNNAMED.fullmatch(raw.names[p]) and _counts(raw.texts(p))]
+    counting = dict.fromkeys(
+        p for p in places if _UNNAMED.fullmatch(raw.names[p]) and _counts(raw.texts(p))
+    )
     unnamed = [p + 1 for p in places if not raw.names[p] and p not in counting]
     if unnamed:
         raise ValueError(
@@ -194,9 +196,9 @@ def _taken(path: Path, raw: Raw, own: int, spec: Spec) -> tuple[list[int], list[
         if rest:
             notes.append(f"{path.name}: {len(rest)} column(s) in no view: {some(list(map(repr, rest)))}")
         ignored |= set(rest)
-    more = [p for p in id_called(raw.names) if p != own and _all_different(raw.texts(p))]
-    for left, why in [(counting, "which only counts lines"), (more, "which holds further ids")]:
-        left = [p for p in left if raw.names[p] not in ignored]
+    more = dict.fromkeys(p for p in id_called(raw.names) if p != own and _all_different(raw.texts(p)))
+    for among, why in [(counting, "which only counts lines"), (more, "which holds further ids")]:
+        left = [p for p in among if raw.names[p] not in ignored]
         if left:
             notes.append(
                 f"{path.name}: column {some([repr(raw.names[p]) for p in left])}, {why}, is left out"
@@ -210,8 +212,9 @@ def _taken(path: Path, raw: Raw, own: int, spec: Spec) -> tuple[list[int], list[
 def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
     """Names that fit one of the patterns (as ``gene_*``); a pattern that fits none is refused."""
     found: dict[str, None] = {}
+    there = set(names)
     for pattern in patterns:
-        own = [pattern] if pattern in names else list(filter(re.compile(translate(pattern)).match, names))
+        own = [pattern] if pattern in there else list(filter(re.compile(translate(pattern)).match, names))
         if not own:
             raise ValueError(
                 f"{what}: no column fits {pattern!r}; the columns are {some([repr(x) for x in names])}"
