@@ -102,7 +102,11 @@ def _frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
     frame = pd.DataFrame(block, index=index, columns=plain)
     if len(plain) < len(columns):
         others = pd.DataFrame(
-            {name: values for name, values in columns.items() if values.dtype != float}, index=index
+            {  # pandas 3 would make texts of its own kind of objects, and NaN of None
+                name: pd.Series(values, index=index, dtype=values.dtype)
+                for name, values in columns.items()
+                if values.dtype != float
+            }
         )
         frame = pd.concat([frame, others], axis=1)[list(columns)]
     return frame
