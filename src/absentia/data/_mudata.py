@@ -99,7 +99,7 @@ def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part
         return named_part(name, adata.obs_names, values, columns)
     values = adata.X if layer is None else _entry(name, adata.layers, layer, "layers")
     if values is None:
-        there = f"layers {list(adata.layers)}, obsm {list(adata.obsm)}"
+        there = f"layers {_keys(adata.layers)}, obsm {list(adata.obsm)}"
         raise ValueError(f"view {name!r} has no X; name a layer or use_rep ({there})")
     levels = _levels(name, adata, values) if layer is None else {}
     return named_part(name, adata.obs_names, values, adata.var_names, levels)
@@ -129,8 +129,13 @@ def _levels(name: str, adata: Any, values: Any) -> dict[str, tuple[str, ...]]:
 
 def _entry(name: str, entries: Any, key: str, where: str) -> Any:
     if key not in entries:
-        raise ValueError(f"view {name!r}: {where} holds no {key!r} but {list(entries) or 'nothing'}")
+        raise ValueError(f"view {name!r}: {where} holds no {key!r} but {_keys(entries) or 'nothing'}")
     return entries[key]
+
+
+def _keys(entries: Any) -> list[str]:
+    """Names of entries; anndata from 0.13 on has X among the layers, as None."""
+    return [key for key in entries if key is not None]
 
 
 def obsp_blocks(data: Any, use_rep: Source) -> dict[str, tuple[Array, Array]] | None:
