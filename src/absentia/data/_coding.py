@@ -241,8 +241,8 @@ def _texts(values: Array, levels: tuple[str, ...] | None, wanted: Sequence[str])
     known = ~np.isnan(values)
     if levels is None:  # 2.0 where training had the text 2, and 1.0 where it had the text True
         named = {_TRUTHS[level.lower()]: level for level in wanted if level.lower() in _TRUTHS}
-        texts = [f"{x:.15g}" if ok else "" for x, ok in zip(values.tolist(), known, strict=True)]
-        return np.array([named.get(text, text) for text in texts])
+        written = [f"{x:.15g}" if ok else "" for x, ok in zip(values.tolist(), known, strict=True)]
+        return np.array([named.get(text, text) for text in written])
     texts = np.zeros(values.shape, dtype=f"<U{max([1, *map(len, levels)])}")
     texts[known] = np.array(levels, dtype=str)[values[known].astype(int)]
     return texts

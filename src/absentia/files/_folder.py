@@ -6,6 +6,7 @@ or the only .toml file) takes the place of all this.  Folders inside are not loo
 
 import re
 from pathlib import Path
+from typing import Any
 
 from absentia.core import warn
 from absentia.data import AbsenceWarning
@@ -44,7 +45,10 @@ def read_folder(path: Path, options: Options) -> Opened:
             "is a folder without any table; each view is one, e.g. expression.csv with a column of ids"
             + (f" ({labels[0].name} is taken for labels)" if labels else "")
         )
-    frames, notes = {}, [f"{file.name} is not a view: it is taken for labels" for file in labels]
+    frames, notes = (
+        dict[str, Any](),
+        [f"{file.name} is not a view: it is taken for labels" for file in labels],
+    )
     for file in files:
         found, more = read_views(file, options)
         if twice := sorted(frames.keys() & found.keys()):
