@@ -7,6 +7,7 @@ import csv
 import gzip
 import io as memory
 import json
+import shutil
 import struct
 import tempfile
 import warnings
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from absentia import MKLClassifier, ViewKernels, Views, datasets, io, models
+from absentia.experiment.comparison import open_study
 from absentia.files import _labels as labels
 from absentia.files import _tables as tables
 from absentia.files._rows import read_new
@@ -60,6 +62,28 @@ def _described(path):
         return None
 
 
+def _compared(path):
+    """A folder of ``absentia compare``, packed; what is wrong with a file in it is wrong with the folder."""
+    folder = path.parent / "compared"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        content = members(path.read_bytes())
+    except Exception as error:  # the packing is ours, not what is read
+        raise io.FileError(f"{path}: is no packed folder") from error
+    for name, data in content:
+        place = folder / name
+        if name and not name.endswith("/") and place.resolve().is_relative_to(folder.resolve()):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+    try:
+        study = open_study(folder)
+        study.outstanding()
+        return study.findings()
+    except ValueError as error:  # one sentence, which the command line prints
+        raise io.FileError(f"{path}: {' '.join(str(error).split())}") from error
+
+
 #: name -> (reader, the file's ending)
 READERS = {
     "io.read": (io.read, ".npz"),
@@ -77,7 +101,13 @@ READERS = {
     "io.read of a workbook": (io.read, ".xlsx"),
     "io.read of a manifest": (_described, ".toml"),
     "labels.read_labels of text": (lambda p: labels.read_labels(str(p), SIX, p), ".csv"),
+    "io.read of MATLAB": (io.read, ".mat"),
+    "io.read of AnnData": (io.read, ".h5ad"),
+    "io.read of MuData": (io.read, ".h5mu"),
+    "comparison.open_study": (_compared, ".zip"),
 }
+#: Readers of which one input takes long; tests take the files as they are, and ``fuzz/run.py`` damages them.
+SLOW = ("io.read of AnnData", "io.read of MuData", "comparison.open_study")
 
 
 def place(folder, reader):
@@ -170,7 +200,57 @@ def seeds():
             found[reader] = [text.encode() for text in TABLES]
     found["io.read of packed text"] = [gzip.compress(text.encode()) for text in TABLES]
     found["io.read of a manifest"] = [text.encode() for text in MANIFESTS]
-    return found | _frames()
+    return found | _frames() | _containers() | {"comparison.open_study": _comparisons()}
+
+
+def _containers():
+    """Files of MATLAB, AnnData and MuData."""
+    import scipy.io
+    import scipy.sparse
+
+    from absentia.files import write_mudata
+    from omics import modality, three_modalities
+
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(6, 2)), rng.normal(size=(6, 3))
+    cells = np.empty((1, 2), dtype=object)
+    cells[0, 0], cells[0, 1] = A, B
+    found = {"io.read of MATLAB": [], "io.read of AnnData": [], "io.read of MuData": []}
+    for held in (
+        {"X": cells, "gt": np.arange(6)},
+        {"K": np.stack([A @ A.T, B @ B.T], axis=2), "y": np.arange(6.0)},
+        {"X1": scipy.sparse.csc_matrix(A > 0, dtype=float), "X2": B, "ids": np.array(IDS, dtype=object)},
+    ):
+        for packed_too in (True, False):
+            content = memory.BytesIO()
+            scipy.io.savemat(content, held, do_compression=packed_too)
+            found["io.read of MATLAB"].append(content.getvalue())
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+        for reader, name, data in [
+            ("io.read of AnnData", "a.h5ad", modality("rna")),
+            ("io.read of MuData", "a.h5mu", three_modalities()),
+            ("io.read of MuData", "b.h5mu", Views.from_dict({"a": A, "b": B}).to_mudata()),
+        ]:
+            found[reader].append(write_mudata(Path(folder) / name, data).read_bytes())
+    return found
+
+
+def _comparisons():
+    """Folders of comparisons with their records, packed."""
+    import comparing
+    from absentia.experiment.comparison._study import Study
+
+    found = []
+    for task in ("classes", "completion"):
+        with tempfile.TemporaryDirectory() as folder:
+            study = Study(comparing.made_problem(task), comparing.made_design(task), folder)
+            study.save()
+            rng = np.random.default_rng(0)
+            for trial in study.trials[:12]:
+                study.records.write(comparing.made_up(study.problem, trial, rng))
+            files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+            found.append(packed([(str(path.relative_to(folder)), path.read_bytes()) for path in files]))
+    return found
 
 
 MANIFESTS = [
@@ -433,7 +513,21 @@ def description(rng, data):
     at = next((i for i, (name, _) in enumerate(content) if name == "model.npy"), None)
     if at is None:
         return arrays(rng, data)
-    thing = json.loads(str(np.load(memory.BytesIO(content[at][1]))))
+    text = _replaced(rng, json.loads(str(np.load(memory.BytesIO(content[at][1])))))
+    content[at] = ("model.npy", _npy_of(np.array(text)))
+    return packed(content)
+
+
+def records(rng, data):
+    """Something in one of the descriptions of a comparison replaced, removed or nested without end."""
+    content = members(data)
+    at = rng.choice([i for i, (name, _) in enumerate(content) if name.endswith(".json")])
+    content[at] = (content[at][0], _replaced(rng, json.loads(content[at][1])).encode("utf-8", "replace"))
+    return packed(content)
+
+
+def _replaced(rng, thing):
+    """A thing of JSON as a text, some of it something else."""
     for _ in range(rng.choice([1, 1, 2])):
         node = thing
         while True:
@@ -457,8 +551,7 @@ def description(rng, data):
         text = rng.choice(
             ["[" * 20_000, '{"a":' * 20_000, text[: rng.randrange(len(text))], "9" * 5000, "NaN", "null"]
         )
-    content[at] = ("model.npy", _npy_of(np.array(text)))
-    return packed(content)
+    return text
 
 
 def table(rng, data):
@@ -506,7 +599,9 @@ def damaged(rng, reader, data):
         way = rng.choice([flip, unpacked, unpacked])
     elif READERS[reader][1] == ".xlsx":
         way = rng.choice([flip, directory, parts, parts])
-    elif READERS[reader][1] in (".parquet", ".feather", ".toml"):
+    elif READERS[reader][1] == ".zip":
+        way = rng.choice([parts, entries, records, records, records, records])
+    elif READERS[reader][1] in (".parquet", ".feather", ".toml", ".mat", ".h5ad", ".h5mu"):
         way = flip
     elif READERS[reader][1] == ".csv":
         way = rng.choice([flip, table, table])

@@ -143,3 +143,15 @@ def test_views_that_nobody_has_are_absent_and_strangers_are_left_out():
     assert coding(found).block("a").shape == (0, coding(train).block("a").shape[1])
     same = coding.in_views(train)
     np.testing.assert_array_equal(coding(same).block("a"), coding(train).block("a"))
+
+
+def test_true_and_false_are_found_whether_training_had_texts_or_numbers():
+    numbers = Views.from_dict({"a": pd.DataFrame({"t": [1.0, 0.0, np.nan], "n": 1.0}, index=list("xyz"))})
+    texts = Views.from_dict(
+        {"a": pd.DataFrame({"t": ["True", "False", None], "n": 1.0}, index=list("xyz"))}
+    )
+    for trained in (numbers, texts):
+        coding = Coding.learn(trained)
+        assert not coding.differences(numbers)
+        assert not coding.differences(texts)
+        np.testing.assert_array_equal(coding(numbers).block("a"), coding(texts).block("a"))

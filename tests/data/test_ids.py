@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from absentia import Views
-from absentia.data._ids import align_ids, as_ids, check_unique, holders, id_list, repeated
+from absentia import AbsenceWarning, Views
+from absentia.data._ids import align_ids, as_ids, check_unique, holders, id_list, normal_id, repeated
 
 
 @pytest.mark.parametrize(
@@ -134,3 +134,17 @@ def test_changing_the_ids_given_changes_nothing():
 def test_ids_that_are_no_list_are_named(ids):
     with pytest.raises(ValueError, match="one id per sample"):
         Views.from_list([np.ones((3, 2))], ids=ids)
+
+
+def test_ids_that_look_the_same_are_pointed_out():
+    forms = ["Jos\u00e9", "Jose\u0301", "Jos\u00e9\u200b", "\ufeffJos\u00e9"]
+    assert {normal_id(form) for form in forms} == {"Jos\u00e9"}
+    assert normal_id("plain") == "plain"
+    for form in forms[1:]:
+        frames = {
+            v: pd.DataFrame({v: [1.0, 2.0]}, index=[x, "x"]) for v, x in [("a", forms[0]), ("b", form)]
+        }
+        with pytest.warns(
+            AbsenceWarning, match=r"1 sample id\(s\), e.g. '.*', look as others do, 'Jos\\xe9'"
+        ):
+            assert len(Views.from_dict(frames)) == 3

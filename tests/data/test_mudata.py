@@ -169,3 +169,25 @@ def test_factors_of_many_samples_go_there_instead_of_kernels(monkeypatch):
         if f"absentia_{name}_own" in out.obs:
             K += np.diag(out.obs[f"absentia_{name}_own"].to_numpy()[where])
         np.testing.assert_allclose(K, full.block(name), rtol=1e-6, atol=1e-7)
+
+
+def test_levels_go_along_and_come_back():
+    frame = pd.DataFrame({"n": [1.0, 2, 3], "stage": ["I", "III", None]}, index=list("abc"))
+    views = Views.from_dict(
+        {"clin": frame.assign(stage=pd.Categorical(frame["stage"], ["I", "II", "III"]))}
+    )
+    out = views.to_mudata()
+    assert out.mod["clin"].var["absentia_levels"].tolist() == ["", '["I", "II", "III"]']
+    again = Views.from_mudata(out)
+    assert again.levels("clin") == views.levels("clin") == {"stage": ("I", "II", "III")}
+    np.testing.assert_array_equal(again.block("clin"), views.block("clin"))
+    assert again.to_frame("clin")["stage"].tolist()[:2] == ["I", "III"]
+    assert Views.from_mudata(Views.from_dict({"a": np.eye(2)}).to_mudata()).levels("a") == {}
+    for text, why in [
+        ("[", "a JSON list of the levels is wanted"),
+        ('{"a": 1}', "a JSON list of the levels is wanted"),
+        ('["I"]', "values do not go with its 1 levels"),
+    ]:
+        out.mod["clin"].var["absentia_levels"] = ["", text]
+        with pytest.raises(ValueError, match=f"view 'clin', column 'stage': .*{why}"):
+            Views.from_mudata(out)

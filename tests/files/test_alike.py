@@ -7,7 +7,15 @@ from absentia.files._alike import alike, differences, loose
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("P-001", "p_1"), ("7", "007"), ("7.0", "7"), (" a.b ", "AB"), ("TCGA-01-02", "tcga.1.2")],
+    [
+        ("P-001", "p_1"),
+        ("7", "007"),
+        ("7.0", "7"),
+        (" a.b ", "AB"),
+        ("e\u0301", "\u00e9"),
+        ("a\u200b", "a"),
+        ("TCGA-01-02", "tcga.1.2"),
+    ],
 )
 def test_what_people_write_differently(one, other):
     assert loose(one) == loose(other)

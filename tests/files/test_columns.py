@@ -15,7 +15,7 @@ def typed(categorical=(), missing=(), **cells):
 
 
 def test_numbers_texts_and_missing_values():
-    found, faults = typed(
+    found, faults, _, _ = typed(
         a=["1", "NA", "2.5"], b=["x ", "?", "'=y"], c=["", "", ""], d=["yes", "no", "true"]
     )
     assert not faults
@@ -26,8 +26,18 @@ def test_numbers_texts_and_missing_values():
     assert list(found) == ["a", "b", "c", "d"]
 
 
+def test_true_and_false_are_1_and_0_however_they_are_written():
+    found, faults, _, _ = typed(
+        a=["True", "FALSE", "true"], b=["TRUE", "NA", "FALSE"], c=["True", "False", "no"]
+    )
+    assert not faults
+    assert found["a"].tolist() == [True, False, True]
+    np.testing.assert_array_equal(found["b"], [1, np.nan, 0])
+    assert found["c"].tolist() == ["True", "False", "no"]
+
+
 def test_what_is_said_goes_before_what_it_looks_like():
-    found, faults = typed(["a"], ["-9"], a=["1", "-9"], b=["-9", "2"])
+    found, faults, _, _ = typed(["a"], ["-9"], a=["1", "-9"], b=["-9", "2"])
     assert not faults
     assert found["a"].tolist() == ["1", None]
     np.testing.assert_array_equal(found["b"], [np.nan, 2])
@@ -43,10 +53,11 @@ FAULTS = [
     ("mixed", ["12", "13", "1_4"]),
     ("mixed", [*map(str, range(10)), *["high"] * 90]),
     ("mixed", ["<0,5", "0,7", "1,2"]),
-    ("mixed", [f"{k}'000" for k in range(60)]),
-    ("mixed", [f"{k} kg" for k in range(60)]),
+    ("mixed", [f"{k} {'kg' if k % 2 else 'g'}" for k in range(60)]),
+    ("mixed", [f"{k % 12} {'kg' if k % 2 else 'g'}" for k in range(600)]),
+    ("mixed", [f"{k}%" if k % 2 else f"${k}" for k in range(60)]),
     ("mixed", [f"0.{k}±0.1" for k in range(60)]),
-    ("mixed", [f"−{k}" for k in range(60)]),
+    ("mixed", [f"<{k}" for k in range(12)]),
     ("unsure", ["1,234", "2"]),
     ("free", FREE),
     ("free", [f"{k}-AB-{k}" for k in range(60)]),
@@ -55,7 +66,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("kind", "cells"), FAULTS)
 def test_faults(kind, cells):
-    found, [fault] = typed(a=cells)
+    found, [fault], _, _ = typed(a=cells)
     assert (fault.kind, fault.column, found) == (kind, "a", {})
     assert fault.cell == cells[fault.line - 2]
 
@@ -69,26 +80,48 @@ def test_faults(kind, cells):
         FREE * 2,
         ["120/80", "130/90", "1"],
         ["10-20-3", "a", "b"],
+        ["1a", "1b", "2a", "2b"],
     ],
 )
 def test_categories_that_only_look_odd(cells):
-    found, faults = typed(a=cells)
+    found, faults, doubts, _ = typed(a=cells)
     assert not faults
+    assert not doubts
     assert found["a"].tolist() == cells
 
 
+@pytest.mark.parametrize("unit", ["%", " kg", "'000", "\u00a0000"])
+@pytest.mark.parametrize("n", [5, 40, 400])
+def test_numbers_that_are_not_written_plainly_are_numbers_however_many(unit, n):
+    found, faults, doubts, notations = typed(a=[f"{k % 90}{unit}" for k in range(n)])
+    assert not faults
+    assert not doubts
+    assert found["a"].tolist() == [k % 90 * (1000 if "000" in unit else 1) for k in range(n)]
+    assert list(notations) == ["a"]
+
+
+def test_a_few_values_that_may_be_numbers_are_doubtful():
+    found, faults, [doubt], _ = typed(a=["<5 mg", "5 mg", "10 g", ""] * 20)
+    assert not faults
+    assert found["a"].tolist()[:4] == ["<5 mg", "5 mg", "10 g", None]
+    assert (doubt.kind, doubt.column, doubt.cell) == ("doubtful", "a", "<5 mg")
+    assert "column 'a' ('<5 mg' in line 2) holds values that begin with numbers" in columns.sentence(
+        [doubt]
+    )
+
+
 def test_other_columns_say_what_a_comma_means():
-    found, faults = typed(a=["1,234", "2"], b=["0,5", "1"])
+    found, faults, _, _ = typed(a=["1,234", "2"], b=["0,5", "1"])
     assert not faults
     assert found["a"].tolist() == [1.234, 2]
-    found, faults = typed(a=["1,234", "2"], b=["0.5", "1"])
+    found, faults, _, _ = typed(a=["1,234", "2"], b=["0.5", "1"])
     assert not faults
     assert found["a"].tolist() == [1234, 2]
     assert [fault.column for fault in typed(a=["1,234", "2"], b=["0.5", "1"], c=["0,5", "2"])[1]] == ["a"]
 
 
 def test_a_point_is_no_decimal_point_where_commas_are_decimal():
-    _, [fault] = typed(a=["1.234", "2"], b=["0,5", "1"])
+    _, [fault], _, _ = typed(a=["1.234", "2"], b=["0,5", "1"])
     assert (fault.kind, fault.column, fault.cell) == ("unsure", "a", "1.234")
 
 
@@ -116,7 +149,7 @@ def test_columns_with_declared_types():
         }
     )
     raw = Raw(list(frame), [frame[c] for c in frame], [1, 2])
-    found, faults = columns.typed_columns(raw, range(9), frozenset(), frozenset({"2"}))
+    found, faults, _, _ = columns.typed_columns(raw, range(9), frozenset(), frozenset({"2"}))
     assert [(fault.kind, fault.column) for fault in faults] == [
         ("date", "d"),
         ("strange", "l"),

@@ -8,7 +8,7 @@ import pytest
 
 import absentia
 import mutations
-from absentia import io
+from absentia import MKLClassifier, ViewKernels, io
 from absentia.files import _formats as formats
 from absentia.files._frames import Spec, read_frame
 
@@ -170,3 +170,123 @@ def test_places_outside_a_feather_file_are_refused(tmp_path):
     (tmp_path / "t.feather").write_bytes(b"FEA1" + raw)
     with pytest.raises(io.FileError, match="version 1"):
         io.read(tmp_path / "t.feather")
+
+
+def book(path, **sheets):
+    with pd.ExcelWriter(path) as content:
+        for name, frame in sheets.items():
+            frame.to_excel(content, sheet_name=name, index=False, header=len(frame.columns) > 0)
+    return path
+
+
+def test_sheets_are_views(tmp_path):
+    other = FRAME.assign(patient=["p2", "p3", "p4"])
+    remark = pd.DataFrame({"made by hand": ["yes"]})
+    labels = pd.DataFrame({"patient": ["p1", "p2"], "y": ["a", "b"]})
+    path = book(
+        tmp_path / "t.xlsx", one=FRAME, two=other, about=remark, labels=labels, Sheet3=pd.DataFrame()
+    )
+    opened = io.open_data(path)
+    assert opened.data.names == ("one", "two")
+    assert sorted(opened.data.ids.tolist()) == ["p1", "p2", "p3", "p4"]
+    assert opened.notes == (
+        "t.xlsx: sheet 'labels' is not a view: it is taken for labels",
+        "t.xlsx: sheet 'about' is left out: it is no table",
+    )
+    folder = tmp_path / "d"
+    folder.mkdir()
+    path.rename(folder / "t.xlsx")
+    written(FRAME, folder / "u.csv")
+    book(folder / "v.xlsx", any=FRAME, Sheet2=pd.DataFrame())
+    assert absentia.read(folder).names == ("t_one", "t_two", "u", "v")
+    with pytest.raises(io.FileError, match="no sheet holds a table"):
+        absentia.read(book(tmp_path / "e.xlsx", about=remark))
+
+
+# ------------------------------------------------------------------------- the same data in every format
+
+rng = np.random.default_rng(0)
+CLINICAL = pd.DataFrame(
+    {
+        "age": rng.normal(60, 10, 24).round(3),  # a workbook holds 16 digits
+        "smoker": rng.random(24) < 0.5,
+        "count": rng.integers(0, 30, 24),
+        "stage": rng.choice(["I", "II", "III"], 24),
+        "ill": [True, None, *(rng.random(22) < 0.5)],
+    },
+    index=pd.Index([f"s{k:02}" for k in range(24)], name="id"),
+)
+CLINICAL.loc[["s03", "s04"], ["age", "stage"]] = None
+EXPRESSION = pd.DataFrame(
+    rng.normal(size=(20, 3)).round(6), index=CLINICAL.index[4:], columns=["g1", "g2", "g3"]
+)
+Y = (rng.random(24) < 0.5).astype(int)
+
+
+def folder_of(ending):
+    def write(path, frames):
+        path.mkdir()
+        for name, frame in frames.items():
+            written(frame.reset_index(), path / f"{name}{ending}")
+        return path
+
+    return write
+
+
+def container(path, frames):
+    """Ours, made of what the folder of CSV files gives."""
+    views = absentia.read(folder_of(".csv")(path.with_suffix(".d"), frames))
+    return io.write(path, views) if path.suffix == ".npz" else io.write_mudata(path, views.to_mudata())
+
+
+def as_arrays(frames):
+    whole = {name: frame.reindex(CLINICAL.index).to_numpy(float) for name, frame in frames.items()}
+    return {f"view_{name}": table for name, table in whole.items()} | {"ids": np.array(CLINICAL.index)}
+
+
+def plain_npz(path, frames):
+    np.savez(path, **{key: x.astype(str) if key == "ids" else x for key, x in as_arrays(frames).items()})
+    return path
+
+
+def zarr_folder(path, frames):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(path, mode="w", zarr_format=2)
+    for key, x in as_arrays(frames).items():
+        group.create_array(key, data=x.astype(str) if key == "ids" else x)
+    return path
+
+
+def one_book(path, frames):
+    return book(path, **{name: frame.reset_index() for name, frame in frames.items()})
+
+
+WAYS = [("d", folder_of(f".{x}")) for x in ("csv", "tsv.gz", "parquet", "feather", "xlsx")]
+WAYS += [("b.xlsx", one_book), ("b.npz", container), ("b.h5mu", container)]
+NUMBERS_ONLY = [("n.npz", plain_npz), ("n.zarr", zarr_folder)]
+
+
+def chances(train, new):
+    """Of all samples, in the order of their ids."""
+    kernels = ViewKernels()
+    order = np.argsort(train.ids)
+    K = kernels.fit_transform(train[order])
+    model = MKLClassifier(probability=True).fit(K, Y)
+    return model.predict_proba(kernels.transform(new[np.argsort(new.ids)]))
+
+
+@pytest.mark.parametrize("categories", [True, False])
+def test_the_same_data_give_the_same_predictions_in_every_format(tmp_path, categories):
+    columns = list(CLINICAL) if categories else ["age", "smoker", "count"]
+    frames = {"clinical": CLINICAL[columns], "expression": EXPRESSION}
+    found = {}
+    for k, (name, write) in enumerate(WAYS + ([] if categories else NUMBERS_ONLY)):
+        place = tmp_path / str(k)
+        place.mkdir()
+        found[k, name] = absentia.read(write(place / name, frames))
+    first = found[0, "d"]
+    wanted = chances(first, first)
+    assert np.ptp(wanted[:, 0]) > 0.01
+    for way, views in found.items():
+        np.testing.assert_allclose(chances(views, views), wanted, rtol=0, atol=1e-12, err_msg=str(way))
+        np.testing.assert_allclose(chances(first, views), wanted, rtol=0, atol=1e-12, err_msg=str(way))

@@ -52,6 +52,70 @@ def test_names_of_columns_are_there_once(tmp_path):
     refused(tmp_path, "id,a\nx,1\n", "no column is left", ignore=["a"])
 
 
+HEADERLESS = [
+    "s1,5.1,3.5\ns2,4.9,3.0\ns3,5.2,3.6\n",
+    "s1,5.1,5.5\ns2,4.9,3.0\ns3,5.2,5.6\n",
+    "anna,12,7\nbert,14,9\ncarl,9,5\n",
+    "anna,12\nbert,14\ncarl,9\n",
+    "5.1,3.5,1.4\n4.9,3.0,1.3\n5.3,3.6,1.5\n",
+    "s1,a\ns2,b\ns3,a\n",
+    "s1,NA,m\ns2,4,f\ns3,5,m\n",
+    "s1,1,1\ns2,0,1\ns3,1,0\n",
+]
+HEADERS = [
+    "id,5.1,3.5\ns2,4.9,3.0\ns3,5.2,3.6\n",
+    ",5.1,3.5\ns2,4.9,3.0\ns3,5.2,3.6\n",
+    "name,0,1,2\ns1,0.1,0.2,3\ns2,5,2,1\n",
+    "name,1990,1991\ns1,0.1,0.2\ns2,5,2\n",
+    "name,1017,7157,672\ns1,0.1,0.2,5\ns2,5,2,4\n",
+    "gene1,a\ns1,b\ns2,c\n",
+    "name,m\ns1,f\ns2,x\n",
+]
+
+
+@pytest.mark.parametrize("text", HEADERLESS)
+def test_a_first_line_that_is_a_sample_is_not_taken_for_names(tmp_path, text):
+    first = repr(text.split(",")[0])
+    refused(
+        tmp_path, text, rf"the first line \({first}, .*\) looks like a sample .* call the first column id"
+    )
+
+
+@pytest.mark.parametrize("text", HEADERS)
+def test_a_first_line_that_may_be_names_is(tmp_path, text):
+    frame, _ = read_frame(table(tmp_path, text))
+    assert list(frame.columns) == text.split("\n")[0].split(",")[1:]
+    assert len(frame) == 2
+
+
+def test_how_numbers_were_read_is_said(tmp_path):
+    text = "id\ta\tb\tc\nx\t1,5\t5 kg\t2,5\ny\t2,5\t6 kg\t1\n"
+    frame, notes = read_frame(table(tmp_path, text))
+    assert frame.to_numpy().tolist() == [[1.5, 5, 2.5], [2.5, 6, 1]]
+    assert notes == (
+        "t.csv: columns 'a', 'c' read as numbers: decimal commas",
+        "t.csv: column 'b' read as numbers: 'kg' left out",
+    )
+
+
+def test_categories_that_may_be_numbers_are_warned_of(tmp_path):
+    path = table(tmp_path, "id,a\nx,5 kg\ny,500 g\nz,5 kg\n")
+    with pytest.warns(AbsenceWarning, match=r"column 'a' \('5 kg' in line 2\) holds values that begin"):
+        assert read_frame(path)[0]["a"].tolist() == ["5 kg", "500 g", "5 kg"]
+
+
+def test_ids_are_joined_whatever_their_unicode_form(tmp_path):
+    forms = ["Jos\u00e9", "Jose\u0301", "Jos\u00e9\u200b"]
+    folder = tmp_path / "d"
+    folder.mkdir()
+    for k, form in enumerate(forms):
+        (folder / f"v{k}.csv").write_text(f"id,a{k}\n{form},1\nx,2\n", encoding="utf-8")
+    views = absentia.read(folder)
+    assert sorted(views.ids.tolist()) == ["Jos\u00e9", "x"]
+    assert views.observed.all()
+    refused(tmp_path, f"id,a\n{forms[0]},1\n{forms[1]},2\n", r"more than once: 'José' \(lines 2, 3\)")
+
+
 def test_what_is_no_feature_is_left_out_with_a_word(tmp_path):
     frame, notes = read_frame(table(tmp_path, ",sample,patient,subject,a\n0,x,p,s,1\n1,y,q,s,2\n"))
     assert list(frame.columns) == ["subject", "a"]

@@ -49,7 +49,7 @@ def test_the_files_that_are_damaged_are_fine_before(seeds, folder, reader):
     assert any(taken) if READERS[reader][1].startswith(".csv") else all(taken)
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", [reader for reader in READERS if reader not in mutations.SLOW])
 def test_a_damaged_file_is_read_or_refused_with_one_sentence(seeds, folder, reader):
     path = place(folder, reader)
 

@@ -230,6 +230,23 @@ def test_a_label_never_stays_a_feature_whatever_it_is_named_by(tmp_path):
     assert io.read_labels("dx", wide, tmp_path / "a.csv").values.tolist() == label
 
 
+def test_a_label_of_true_and_false_stays_no_feature(tmp_path):
+    frame = pd.DataFrame({"x": range(6), "ill": [True, False] * 3}, [f"s{k}" for k in range(6)])
+    for path, write in [("a.csv", frame.to_csv), ("a.parquet", frame.to_parquet)]:
+        write(tmp_path / path)
+        opened = io.open_data(tmp_path / path)
+        assert opened.data.levels("a") == {}
+        found = io.read_labels(f"{path}:ill", opened, tmp_path)
+        assert found.values.tolist() == ["True", "False"] * 3
+        assert found.leaves == (("a", "ill"),)
+
+
+def test_labels_are_found_whatever_the_unicode_form_of_ids(tmp_path):
+    (tmp_path / "y.csv").write_text("id,y\nJose\u0301,a\nx\u200b,b\n", encoding="utf-8")
+    data = Views.from_dict({"a": np.eye(2)}, ids=["Jos\u00e9\u200b", "x"])
+    assert io.read_labels("y.csv:y", data, tmp_path).values.tolist() == ["a", "b"]
+
+
 def test_a_feature_that_only_has_the_name_of_the_label_stays(tmp_path):
     ids = [f"s{k}" for k in range(30)]
     rng = np.random.default_rng(0)

@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from absentia.files._numbers import MISSING, Mark, is_number, looks_grouped, mark_of, numbers, pointed
+from absentia.files._numbers import (
+    MISSING,
+    Mark,
+    find_notation,
+    is_measured,
+    is_number,
+    looks_grouped,
+    mark_of,
+    numbers,
+    pointed,
+)
+from bounded import cpu_limit
 
 
 def test_missing_values_are_nan():
@@ -66,3 +77,73 @@ def test_single_cells():
     assert not looks_grouped(["1.23", "1.234"])
     assert not looks_grouped(["0.123"])
     assert not looks_grouped(["12"])
+
+
+WRITTEN = [
+    (["1,5", "-2"], [1.5, -2], "decimal commas"),
+    (["12%", "3.5 %"], [12, 3.5], "'%' left out"),
+    (["5 kg", "70.5kg"], [5, 70.5], "'kg' left out"),
+    (["$3", "-$4", "$ -5"], [3, -4, -5], "'$' left out"),
+    (["3 €", "1.234,5 €"], [3, 1234.5], "points between thousands and decimal commas, '€' left out"),
+    (["\u22123", "4", "1e\u22122"], [-3, 4, 0.01], "a minus that is no hyphen"),
+    (["1'234", "12", "1\u2019234\u2019567.5"], [1234, 12, 1234567.5], '"\'" between thousands'),
+    (["1 234", "12"], [1234, 12], "spaces between thousands"),
+    (["1\u00a0234,5", "12\u202f345 kg/m2".removesuffix(" kg/m2")], [1234.5, 12345],
+     "decimal commas, spaces between thousands"),
+    (["5 mg/dl", "1e3 mg/dl"], [5, 1000], "'mg/dl' left out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cells", "values", "words"), WRITTEN, ids=[" ".join(c) for c, _, _ in WRITTEN])
+def test_numbers_that_are_not_written_plainly(cells, values, words):
+    assert numbers(cells) is None
+    notation = find_notation(cells)
+    assert str(notation) == words
+    assert notation.numbers([*cells, "NA"])[:-1].tolist() == values
+    assert np.isnan(notation.numbers(["NA"])).all()
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["5 kg", "500 g"],
+        ["5 kg", "5"],
+        ["1a", "1b"],
+        ["T1", "T2"],
+        ["120/80"],
+        ["12 34"],
+        ["--3"],
+        ["$3$"],
+        ["1'234", "1 234"],
+        ["0.4±0.1"],
+        ["<5"],
+        ["5 kg of it"],
+        ["1-2"],
+        ["10:30"],
+    ],
+)
+def test_what_is_not_written_in_one_way_is_no_number(cells):
+    assert find_notation(cells) is None
+
+
+def test_a_number_with_something_beside_it_is_told_from_a_code():
+    assert all(map(is_measured, ["<0.5", "5 kg", "12%", "0.4 ± 0.1", ">= 3", "\u22125"]))
+    assert not any(map(is_measured, ["1a", "12b", "T1", "1-2", "120/80", "5-AB-5", "high"]))
+
+
+LONG = [
+    "1" * 40_000 + "!",
+    "1" + " " * 40_000 + "!",
+    "1 " * 20_000 + "!",
+    "1," * 20_000 + "!",
+    "1'" * 20_000,
+]
+
+
+@pytest.mark.parametrize("cell", LONG, ids=[cell[:3] for cell in LONG])
+def test_long_cells_take_as_long_as_they_are(cell):
+    with cpu_limit():
+        assert not is_number(cell)
+        assert find_notation([cell]) is None
+        is_measured(cell)
+        mark_of([cell])

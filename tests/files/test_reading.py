@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import absentia
-from absentia import Views, io
+from absentia import AbsenceWarning, Views, io
 from absentia.files import _reading as reading
 
 
@@ -52,3 +52,20 @@ def test_labels_come_with_the_data_if_they_are_asked_for(tmp_path):
     data, y = io.read(tmp_path / "t.csv", labels="t.csv:size")
     np.testing.assert_array_equal(y, [1.5, 2.5, np.nan, 4])
     assert io.read(tmp_path / "t.csv").features("t").tolist() == ["x", "dx", "size"]
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("a.rds", r"is an R object; .* write.csv\(readRDS\('a.rds'\), 'a.csv'\)"),
+        ("a.RData", r"is objects of R; .* print\(load\('a.RData'\)\)"),
+        ("a.pkl", r"is a pickle, .* never loaded; .* pandas.read_pickle\('a.pkl'\).to_csv\('a.csv'\)"),
+    ],
+)
+def test_what_is_not_read_is_told_how_to_convert(tmp_path, name, how):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(io.FileError, match=how):
+        io.read(tmp_path / name)
+    (tmp_path / "b.csv").write_text("id,x\np,1\nq,2\n")
+    with pytest.warns(AbsenceWarning, match=f"1 file.* left out: {name}; {name} {how}"):
+        io.read(tmp_path)

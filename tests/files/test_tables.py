@@ -147,3 +147,11 @@ def test_what_is_no_matrix_is_refused_with_one_sentence(tmp_path, arrays, senten
     path = tmp_path / "m.npz"
     np.savez(path, **arrays)
     refused(tables.read_matrix, path, sentence)
+
+
+def test_a_first_line_that_is_a_row_is_not_taken_for_names(tmp_path):
+    (tmp_path / "m.csv").write_text("r1,5.1,3.5\nr2,4.9,3.0\nr3,5.2,3.6\nr4,5.0,\n")
+    with pytest.raises(io.FileError, match=r"the first line \('r1', '5.1', '3.5'\) looks like a sample"):
+        tables.read_matrix(tmp_path / "m.csv")
+    (tmp_path / "m.csv").write_text("user,1,2,3\nr2,4,3,\nr3,5,?,1\nr4,5,null,2\n")
+    assert np.isnan(tables.read_matrix(tmp_path / "m.csv").X).sum() == 3

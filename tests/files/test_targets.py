@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from absentia import AbsenceWarning
 from absentia.files._targets import targets
 
 FOUND = [
@@ -23,6 +24,19 @@ def test_one_column(cells, kind, values):
     assert found == kind
     np.testing.assert_array_equal(got, np.array(values))
     assert known.tolist() == [x not in ("", "NA", "?", "nan", ".") for x in cells]
+
+
+def test_numbers_that_are_not_written_plainly_are_no_classes():
+    with pytest.warns(AbsenceWarning, match="labels 'y' are read as numbers: decimal commas"):
+        kind, values, known = targets(("y",), [[f"{k},5" for k in range(20)] + ["NA"]])
+    assert kind == "numbers"
+    assert values[:-1].tolist() == [k + 0.5 for k in range(20)]
+    assert known.tolist() == [True] * 20 + [False]
+    with pytest.warns(AbsenceWarning, match="'%' left out"):
+        assert targets(("y",), [[f"{k}%" for k in range(30)]])[1].tolist() == list(range(30))
+    with pytest.warns(AbsenceWarning, match="labels 'time' are read as numbers: decimal commas"):
+        assert targets(("time", "event"), [["1,5", "2"], ["1", "0"]])[1].tolist() == [[1.5, 1], [2, 0]]
+    assert targets(("y",), [["1 mg", "2 mg"] * 3])[0] == "classes"  # as whole numbers are
 
 
 def test_what_is_said_goes_before_what_it_looks_like():
@@ -55,6 +69,13 @@ BAD = [
     (("y",), [["1", "inf"]], "numbers", "'inf' is none"),
     (("a", "b"), [["1"], ["1"]], "classes", r"2 columns \(a, b\) cannot be classes; 1 is wanted"),
     (("a",), [["1"]], "survival", "cannot be survival; 2 are wanted"),
+    (("y",), [["1,234", "2,345"]], None, "'1,234', which may be 1234 or 1.234"),
+    (
+        ("y",),
+        [[f"<{k}" for k in range(30)]],
+        None,
+        "column 'y' holds numbers with something else among them",
+    ),
     (("a",), [["1"]], "ranks", "labels cannot be 'ranks'; there are classes, numbers"),
 ]
 

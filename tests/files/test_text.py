@@ -1,14 +1,17 @@
 """Tables in text files: encodings, delimiters, lines that do not fit."""
 
 import gzip
+import warnings
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import absentia
 from absentia import io
 from absentia.files import _text as text
 from absentia.files._errors import reading
+from bounded import cpu_limit
 
 
 def read(tmp_path, content, name="t.csv"):
@@ -106,3 +109,19 @@ def test_packed_tables_are_read_and_bounded(tmp_path, monkeypatch):
 def test_what_python_writes_is_read_back(delimiter, rows):
     content = "\n".join(delimiter.join(row) for row in rows)
     assert text.found_delimiter(content) == delimiter
+
+
+def test_many_empty_fields_take_as_long_as_they_are(tmp_path):
+    ends = "," * 100_000
+    path = tmp_path / "t.csv"
+    path.write_text(f"id,a{ends}\nx,1{ends}\ny,2{ends}\n")
+    with cpu_limit():
+        assert text.read_text(path).names == ["id", "a"]
+
+
+def test_a_long_cell_takes_as_long_as_it_is(tmp_path):
+    path = tmp_path / "t.csv"
+    for cell in ("1" * 60_000 + "x", "1" + " " * 60_000 + "!"):
+        path.write_text("id,a\n" + "".join(f's{k},"{cell}{k}"\n' for k in range(4)))
+        with cpu_limit(), warnings.catch_warnings(action="ignore"):
+            absentia.read(path)

@@ -1,6 +1,7 @@
 """Zarr folders of strangers: what is in them, and nothing outside them."""
 
 import json
+import os
 import pickle
 import re
 import shutil
@@ -128,3 +129,36 @@ def test_what_is_no_zarr_folder_or_a_part_of_one(tmp_path, version):
     chunk.write_bytes(chunk.read_bytes()[:-30])
     with pytest.raises(io.FileError, match=re.escape("a.zarr: ")):
         absentia.read(path)
+
+
+@formats
+@pytest.mark.parametrize("dtype", ["f8", "i4", "bool"])
+def test_a_chunk_that_is_not_there_is_no_zero(tmp_path, version, dtype):
+    path = tmp_path / "a.zarr"
+    group = zarr.open_group(path, mode="w", zarr_format=version)
+    group.create_array("X", data=np.ones((6, 4), dtype), chunks=(2, 4))
+    group.create_array("y", data=np.arange(1, 7))
+    assert absentia.read(path).shape[0] == 6
+    (path / "X" / ("c/1/0" if version == 3 else "1.0")).unlink()
+    with pytest.raises(io.FileError, match=r"a.zarr: '/X' lacks 1 of its 3 chunks, which would be read as"):
+        absentia.read(path)
+
+
+def test_chunks_of_nan_need_not_be_there(tmp_path):
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w")
+    array = group.create_array("X", shape=(6, 4), chunks=(2, 4), dtype="f8", fill_value=np.nan)
+    array[:4] = rng.normal(size=(4, 4))
+    group.create_array("y", data=np.arange(1, 7))
+    with pytest.warns(absentia.AbsenceWarning, match="2 sample"):
+        assert absentia.read(tmp_path / "a.zarr").observed[:, 0].tolist() == [True] * 4 + [False] * 2
+
+
+@pytest.mark.parametrize("place", ["X/c/0/0", "X/zarr.json", "zarr.json", "more"])
+def test_a_pipe_is_not_waited_for(tmp_path, place):
+    path = written(tmp_path / "a.zarr", X=rng.normal(size=(3, 2)))
+    (path / place).unlink(missing_ok=True)
+    os.mkfifo(path / place)
+    with pytest.raises(io.FileError, match=r"a.zarr: '.*' in it is a named pipe, which is not opened"):
+        absentia.read(path)
+    with pytest.raises(io.FileError, match="a named pipe"):
+        io.arrays_of(path)

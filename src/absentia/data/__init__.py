@@ -5,7 +5,7 @@ from absentia.data._canonical import Table, canonical
 from absentia.data._coding import Coding
 from absentia.data._fusing import fused
 from absentia.data._gaps import AbsenceWarning, shown, warn_of_strangers
-from absentia.data._ids import as_ids, check_unique, repeated
+from absentia.data._ids import as_ids, check_unique, normal_id, repeated
 from absentia.data._joined import column_scales, joined
 from absentia.data._kernel_checks import by_factors, check_kernel
 from absentia.data._kernelviews import KernelViews, check_kernels

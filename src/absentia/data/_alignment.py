@@ -13,13 +13,14 @@ import numpy as np
 
 from absentia.core import Array, warn
 from absentia.data._gaps import AbsenceWarning, shown
-from absentia.data._ids import id_list, repeated
+from absentia.data._ids import id_list, normal_id, repeated
 
 #: What often differs between ids that are meant to be the same, and how to look past it.
 _DIFFERENCES: dict[str, Callable[[str], str]] = {
     "space": lambda text: "".join(text.split()),
     "upper and lower case": str.casefold,
     "leading zeros": lambda text: text.lstrip("0"),
+    "Unicode form, or characters that do not show,": normal_id,
     "dots, dashes and underscores": lambda text: text.translate(str.maketrans("._", "--")),
 }
 
@@ -234,8 +235,9 @@ def _nothing_in_common(what: str, own: Sequence[Any], given: Sequence[Any]) -> s
 def _disorder(
     what: str, texts: Sequence[str], others: Sequence[str], own: Sequence[Any], given: Sequence[Any]
 ) -> str:
-    strange = [x for x, text in zip(given, others, strict=True) if text not in set(texts)]
-    lacking = [x for x, text in zip(own, texts, strict=True) if text not in set(others)]
+    ours, theirs = set(texts), set(others)
+    strange = [x for x, text in zip(given, others, strict=True) if text not in ours]
+    lacking = [x for x, text in zip(own, texts, strict=True) if text not in theirs]
     if strange or lacking:
         counts = f"{len(strange)} that are no sample, {len(lacking)} samples not among them"
         return f"{what} is by other ids than the samples: {counts}, e.g. {_some((strange + lacking)[:1])}"

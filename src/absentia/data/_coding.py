@@ -19,6 +19,8 @@ from absentia.core import Array, frozen, kept, warn
 from absentia.data._gaps import AbsenceWarning, shown
 from absentia.data._views import Views
 
+_TRUTHS = {"true": "1", "false": "0"}  # which texts may be, and numbers
+
 
 class Match(NamedTuple):
     """Where the columns of training are among those that came (-1: nowhere), and what else came."""
@@ -88,7 +90,7 @@ class ViewCoding:
         """A column as one feature, or as one for each level of training."""
         if column not in self.levels:
             return values[:, None] if came is None else self._numbers(column, values, came)[:, None]
-        texts = _texts(values, came)
+        texts = _texts(values, came, self.levels[column])
         missing = texts == ""
         part = (texts[:, None] == np.array(self.levels[column], dtype=str)).astype(values.dtype)
         part[missing] = np.nan
@@ -96,6 +98,7 @@ class ViewCoding:
 
     def _numbers(self, column: str, codes: Array, levels: tuple[str, ...]) -> Array:
         """A column that was numbers in training and is texts now."""
+        levels = tuple(_TRUTHS.get(level.lower(), level) for level in levels)
         strange = [level for level in levels if not _is_float(level)]
         if strange:
             raise ValueError(
@@ -134,7 +137,7 @@ class ViewCoding:
         for column, known in self.levels.items():
             if column in came:
                 values = X.block(self.name)[:, came.index(column)]
-                texts = _texts(values, X.levels(self.name).get(column))
+                texts = _texts(values, X.levels(self.name).get(column), known)
                 new = [text for text in np.unique(texts).tolist() if text and text not in known]
                 if new:
                     found.append(f"{column!r} has levels that training did not have ({_some(new)})")
@@ -233,11 +236,13 @@ def _at(values: Array, codes: Array) -> Array:
     return result
 
 
-def _texts(values: Array, levels: tuple[str, ...] | None) -> Array:
-    """A column's values as texts, empty where missing; numbers as people write them."""
+def _texts(values: Array, levels: tuple[str, ...] | None, wanted: Sequence[str]) -> Array:
+    """A column's values as texts, empty where missing; numbers as people write them, or as was `wanted`."""
     known = ~np.isnan(values)
-    if levels is None:  # 2.0 where training had the text 2
-        return np.array([f"{x:.15g}" if ok else "" for x, ok in zip(values.tolist(), known, strict=True)])
+    if levels is None:  # 2.0 where training had the text 2, and 1.0 where it had the text True
+        named = {_TRUTHS[level.lower()]: level for level in wanted if level.lower() in _TRUTHS}
+        written = [f"{x:.15g}" if ok else "" for x, ok in zip(values.tolist(), known, strict=True)]
+        return np.array([named.get(text, text) for text in written])
     texts = np.zeros(values.shape, dtype=f"<U{max([1, *map(len, levels)])}")
     texts[known] = np.array(levels, dtype=str)[values[known].astype(int)]
     return texts

@@ -1,13 +1,14 @@
 """Ids of samples: of any kind, each once, and lined up between views."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from absentia.core import Array, frozen, inverse
-from absentia.data._gaps import shown
+from absentia.core import Array, frozen, inverse, warn
+from absentia.data._gaps import AbsenceWarning, shown
 
 Align = Literal["union", "intersection", "strict"]
 
@@ -37,6 +38,19 @@ def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
 def id_list(ids: Array) -> list[Any]:
     """Ids as hashable Python values; dates stay dates."""
     return list(ids) if ids.dtype.kind in "mM" else ids.tolist()
+
+
+def normal_id(text: str) -> str:
+    """An id as it looks: in Unicode form C, without characters that do not show.
+
+    Parameters
+    ----------
+    text : str
+        The id.
+    """
+    if text.isascii():
+        return text
+    return "".join(x for x in unicodedata.normalize("NFC", text) if unicodedata.category(x) != "Cf").strip()
 
 
 def repeated(values: Iterable[Hashable]) -> list[Any]:
@@ -86,8 +100,24 @@ def align_ids(names: Sequence[str], own: Sequence[Array], align: Align) -> tuple
             f"(and {lacking[:, v].sum() - 1} more), which align='strict' forbids; "
             "use align='union' to mark them absent"
         )
+    _warn_of_forms(union)
     keep = ~lacking.any(axis=1) if align == "intersection" else slice(None)
     return frozen(union[keep]), [row[keep] for row in rows]
+
+
+def _warn_of_forms(ids: Array) -> None:
+    """Point out ids that look the same and differ in their characters."""
+    texts = [x for x in ids.tolist() if isinstance(x, str) and not x.isascii()]
+    there = {x for x in ids.tolist() if isinstance(x, str)} if texts else set()
+    other = {x: normal_id(x) for x in texts}
+    alike = [x for x, form in other.items() if form != x and form in there]
+    if alike:
+        warn(
+            f"{len(alike)} sample id(s), e.g. {alike[0]!a}, look as others do, {other[alike[0]]!a}, and "
+            "are taken for other samples: they differ in Unicode form or characters that do not show; "
+            "write them alike (unicodedata.normalize('NFC', id))",
+            AbsenceWarning,
+        )
 
 
 def _union(own: Sequence[Array]) -> tuple[Array, list[Array]]:

@@ -4,6 +4,7 @@ Everything is lined up by the names of observations.  Both packages are only imp
 to be made; one that is given brings its own methods.
 """
 
+import json
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, factors_of
-from absentia.data._gaps import shown
+from absentia.core import Array, factors_of, warn
+from absentia.data._gaps import AbsenceWarning, shown
 from absentia.data._ids import repeated
 from absentia.data._kernel_checks import by_factors
-from absentia.data._tables import Part, is_frame, named_part
+from absentia.data._tables import Part, check_codes, is_frame, named_part
 
 if TYPE_CHECKING:
     from absentia.data._presence import Presence
 
 Source = str | Mapping[str, str] | None
 PREFIX = "absentia"
+LEVELS = f"{PREFIX}_levels"  # column of var: a JSON list of the levels whose numbers X holds
 
 
 def is_mudata(data: Any) -> bool:
@@ -43,6 +45,8 @@ def mudata_parts(mdata: Any, layer: Source, use_rep: Source) -> tuple[tuple[str,
     if not mdata.mod:
         raise ValueError("no modality is in this MuData; at least one is wanted")
     layers, reps = by_modality(mdata, layer, "layer"), by_modality(mdata, use_rep, "use_rep")
+    layers = _where_there(mdata, layers, "layers", isinstance(layer, str))
+    reps = _where_there(mdata, reps, "obsm", isinstance(use_rep, str))
     parts = [_part(name, one, layers.get(name), reps.get(name)) for name, one in mdata.mod.items()]
     return tuple(mdata.mod), parts
 
@@ -68,6 +72,21 @@ def by_modality(mdata: Any, source: Source, what: str) -> dict[str, str]:
     return dict(source)
 
 
+def _where_there(mdata: Any, said: dict[str, str], where: str, for_all: bool) -> dict[str, str]:
+    """What to take, of the modalities that have it, if one word was said for all; X of the others."""
+    has = [name for name, key in said.items() if key in getattr(mdata.mod[name], where)]
+    if not for_all or not has or len(has) == len(said):
+        return said  # what nobody has, or one that was named has not, is an error later
+    lacking = [name for name in said if name not in has]
+    key, noun = said[has[0]], "modality" if len(lacking) == 1 else "modalities"
+    warn(
+        f"{noun} {', '.join(map(repr, lacking))}: {where} holds no {key!r}, and X is taken; to be "
+        f"told of it as an error, name the modalities, as in {has[0]}={key}",
+        AbsenceWarning,
+    )
+    return {name: said[name] for name in has}
+
+
 def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part:
     if layer is not None and use_rep is not None:
         raise ValueError(
@@ -80,15 +99,43 @@ def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part
         return named_part(name, adata.obs_names, values, columns)
     values = adata.X if layer is None else _entry(name, adata.layers, layer, "layers")
     if values is None:
-        there = f"layers {list(adata.layers)}, obsm {list(adata.obsm)}"
+        there = f"layers {_keys(adata.layers)}, obsm {list(adata.obsm)}"
         raise ValueError(f"view {name!r} has no X; name a layer or use_rep ({there})")
-    return named_part(name, adata.obs_names, values, adata.var_names)
+    levels = _levels(name, adata, values) if layer is None else {}
+    return named_part(name, adata.obs_names, values, adata.var_names, levels)
+
+
+def _levels(name: str, adata: Any, values: Any) -> dict[str, tuple[str, ...]]:
+    """The levels of categories whose numbers are in X, as :func:`made` writes them."""
+    if LEVELS not in adata.var.columns:
+        return {}
+    features, found = [str(x) for x in adata.var_names], {}
+    for feature, text in zip(features, adata.var[LEVELS].tolist(), strict=True):
+        if not isinstance(text, str) or not text:
+            continue
+        try:
+            levels = json.loads(text)
+        except (ValueError, RecursionError):
+            levels = None
+        if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
+            raise ValueError(
+                f"view {name!r}, column {feature!r}: var[{LEVELS!r}] is {text[:40]!r}; a JSON list of the "
+                "levels is wanted"
+            )
+        check_codes(name, feature, features, values, levels)
+        found[feature] = tuple(levels)
+    return found
 
 
 def _entry(name: str, entries: Any, key: str, where: str) -> Any:
     if key not in entries:
-        raise ValueError(f"view {name!r}: {where} holds no {key!r} but {list(entries) or 'nothing'}")
+        raise ValueError(f"view {name!r}: {where} holds no {key!r} but {_keys(entries) or 'nothing'}")
     return entries[key]
+
+
+def _keys(entries: Any) -> list[str]:
+    """Names of entries; anndata from 0.13 on has X among the layers, as None."""
+    return [key for key in entries if key is not None]
 
 
 def obsp_blocks(data: Any, use_rep: Source) -> dict[str, tuple[Array, Array]] | None:
@@ -280,6 +327,8 @@ def made(data: Any) -> Any:
                 block, features = data.block(name), data.features(name)
                 called = range(block.shape[1]) if features is None else features
                 var = pd.DataFrame(index=pd.Index([str(x) for x in called]))
+                if levels := data.levels(name):
+                    var[LEVELS] = [json.dumps(levels[x]) if x in levels else "" for x in var.index]
                 parts[name] = anndata.AnnData(block.copy(), obs=samples, var=var)
             else:
                 parts[name] = anndata.AnnData(obs=samples)

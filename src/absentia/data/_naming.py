@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse
 
 from absentia.core import frozen
 from absentia.data._ids import repeated
+from absentia.data._tables import check_codes
 from absentia.data._views import Views, _empty_rows, _freeze_block
 
 
@@ -36,27 +36,8 @@ def named(
         found[name] = np.array(own, dtype=str)
         coded[name] = {column: tuple(texts) for column, texts in levels.get(name, {}).items()}
         for column, texts in coded[name].items():
-            _check_codes(name, column, own, block, texts)
+            check_codes(name, column, own, block, texts)
     return replace(views, _features=found, _levels=coded)
-
-
-def _check_codes(
-    name: str, column: str, features: Sequence[str], block: object, texts: Sequence[str]
-) -> None:
-    if column not in features:
-        raise ValueError(f"view {name!r}: levels of {column!r}, which is none of its features")
-    codes = _dense(block, features.index(column))
-    codes = codes[codes == codes]
-    if repeated(texts) or not np.isin(codes, np.arange(len(texts))).all():
-        raise ValueError(
-            f"view {name!r}, column {column!r}: values do not go with its {len(texts)} levels; 0, 1, ... "
-            "in the order of the levels, and each level once, are wanted"
-        )
-
-
-def _dense(block: object, place: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    own = block[:, [place]]  # type: ignore[index]
-    return np.asarray(own.toarray() if scipy.sparse.issparse(own) else own, dtype=float).ravel()
 
 
 def without_features(views: Views, name: str, columns: Sequence[str]) -> Views:

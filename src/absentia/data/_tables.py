@@ -89,6 +89,20 @@ def named_part(name: str, ids: Any, values: Any, features: Any, levels: Any = No
     return Part(own, as_table(name, values), _feature_names(name, features), levels or {})
 
 
+def check_codes(name: str, column: str, features: Sequence[str], block: Any, texts: Sequence[str]) -> None:
+    """Raise unless the values of a column are the numbers of its levels."""
+    if column not in features:
+        raise ValueError(f"view {name!r}: levels of {column!r}, which is none of its features")
+    own = block[:, [features.index(column)]]
+    codes = np.asarray(own.toarray() if scipy.sparse.issparse(own) else own, dtype=float).ravel()
+    codes = codes[codes == codes]
+    if repeated(texts) or not np.isin(codes, np.arange(len(texts))).all():
+        raise ValueError(
+            f"view {name!r}, column {column!r}: values do not go with its {len(texts)} levels; 0, 1, ... "
+            "in the order of the levels, and each level once, are wanted"
+        )
+
+
 def frame_part(name: str, frame: Any) -> Part:
     """A view in a data frame: texts and categories become numbers of levels, the rest are numbers."""
     frame = with_index(name, frame)

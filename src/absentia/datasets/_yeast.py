@@ -69,7 +69,9 @@ def load_yeast_kernels(
     place = Path(folder)
     if not place.is_dir():
         raise FileError(f"{place}: no such folder")
-    texts = sorted(path.name for path in place.iterdir() if path.name.lower().endswith(ENDINGS))
+    texts = sorted(
+        path.name for path in place.iterdir() if path.name.lower().endswith(ENDINGS) and path.is_file()
+    )
     table = _label_file(place, texts, labels)
     named = (
         {_view_name(name): name for name in texts if name != table} if kernels is None else dict(kernels)

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
-from absentia.data import shown
+from absentia.data import normal_id, shown
 
 HOW = "case, spaces, - _ . or zeros"
 
 
 def loose(sample: str) -> str:
     """An id without what people write one way here and another way there."""
-    plain = re.sub(r"\.0$", "", sample.strip().casefold())
+    plain = re.sub(r"\.0$", "", normal_id(sample).strip().casefold())
     return re.sub(r"[\s_.-]", "", re.sub(r"(?<!\d)0+(?=\d)", "", plain))
 
 

@@ -1,23 +1,32 @@
 """What each column of a table is: numbers, categories, or something that a model must not be given.
 
 Dates, numbers with texts among them and free texts are refused, all columns of a table in one sentence:
-who mends one at a time gives up at the third.
+who mends one at a time gives up at the third.  Where numbers are not written plainly, it is said how they
+were read.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.files._numbers import MISSING, Mark, is_number, looks_grouped, mark_of, numbers, pointed
+from absentia.files._numbers import (
+    MANY_NUMBERS,
+    MISSING,
+    Mark,
+    find_notation,
+    is_measured,
+    is_number,
+    looks_grouped,
+    numbers,
+)
 from absentia.files._raw import Raw, Written, cell_text
 from absentia.files._tables import plain_cell
 
 MOST_LEVELS = 50  # of a text in which more than half of the values differ
-MANY_NUMBERS = 10  # different numbers that make a column numeric whatever else it holds
 SHOWN = 12
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -28,9 +37,6 @@ _DATE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 
-#: A number with a sign, a limit, groups, a unit or an error: <0.5, 1'000, 50 kg, 0.4±0.1.
-_MEASURED = re.compile(r"[<>~≤≥]?\s*[-−+]?\d[\d .,'’]*\s*(?:±.*|[%a-zA-Zµ/]{0,6})")
-
 _ADVICE = {
     "date": "dates; give a number instead, as the days since a fixed day, or leave them out (--ignore)",
     "mixed": "numbers with something else among them; write numbers, or leave cells empty (a manifest's "
@@ -40,6 +46,8 @@ _ADVICE = {
     "free": "texts that are nearly all different (names, ids, remarks), of which nothing can be learned; "
     "leave the columns out (--ignore, or a manifest's ignore = [...])",
     "strange": "neither numbers nor texts; make numbers of them, or leave them out (--ignore)",
+    "doubtful": "values that begin with numbers and are taken as categories; if they are numbers, leave "
+    "nothing else in the cells, or write one unit in all of them",
 }
 
 
@@ -53,10 +61,31 @@ class Fault:
     line: int | None = None
 
 
+class Typed(NamedTuple):
+    """Columns by name, what is wrong with others, and what is worth knowing.
+
+    Attributes
+    ----------
+    columns : dict of str to array
+        Numbers as floats, truth values as bools, texts as objects (None = missing).
+    faults : list of Fault
+        Columns that cannot be taken.
+    doubts : list of Fault
+        Columns that are taken as categories and may be numbers.
+    notations : dict of str to str
+        Columns of numbers that are not written plainly, and how they are written.
+    """
+
+    columns: dict[str, Any]
+    faults: list[Fault]
+    doubts: list[Fault]
+    notations: dict[str, str]
+
+
 def typed_columns(
     raw: Raw, places: Sequence[int], categorical: frozenset[str], missing: frozenset[str]
-) -> tuple[dict[str, Any], list[Fault]]:
-    """Columns by name, numbers as floats (or bools) and texts as objects (None = missing), and faults.
+) -> Typed:
+    """What the columns of a table are.
 
     Parameters
     ----------
@@ -72,7 +101,7 @@ def typed_columns(
     told = MISSING | missing
     found: dict[str, Any] = {}
     texts: dict[str, list[str]] = {}
-    faults: list[Fault] = []
+    result = Typed(found, [], [], {})
     for place in places:
         name, column = raw.names[place], raw.columns[place]
         said = name in categorical or type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype"
@@ -87,7 +116,8 @@ def typed_columns(
                 found[name] = values
                 continue
             if isinstance(values, Fault):
-                faults.append(Fault(values.kind, name, values.cell, raw.lines[0] if raw.lines else None))
+                line = raw.lines[0] if raw.lines else None
+                result.faults.append(Fault(values.kind, name, values.cell, line))
                 continue
             column = raw.texts(place)
         if said:
@@ -98,8 +128,10 @@ def typed_columns(
             texts[name] = column
         else:
             found[name] = values
-    found |= _marked(raw, places, texts, found, told, faults)
-    return {raw.names[p]: found[raw.names[p]] for p in places if raw.names[p] in found}, faults
+    _read_texts(raw, places, texts, told, result)
+    return result._replace(
+        columns={raw.names[p]: found[raw.names[p]] for p in places if raw.names[p] in found}
+    )
 
 
 def _declared(column: Any, missing: frozenset[str]) -> Array | Fault | None:
@@ -121,52 +153,61 @@ def _declared(column: Any, missing: frozenset[str]) -> Array | Fault | None:
     return None if strange is None else Fault("strange", "", type(strange).__name__)
 
 
-def _marked(
-    raw: Raw,
-    places: Sequence[int],
-    texts: Mapping[str, list[str]],
-    found: Mapping[str, Any],
-    missing: frozenset[str],
-    faults: list[Fault],
-) -> dict[str, Any]:
-    """Columns that are no plain numbers: with commas, or texts, or faults, which are added."""
+def _read_texts(
+    raw: Raw, places: Sequence[int], texts: Mapping[str, list[str]], missing: frozenset[str], result: Typed
+) -> None:
+    """Add columns that are no plain numbers to `result`: other numbers, truth values, texts, faults."""
     cells = {name: [cell.strip() for cell in column] for name, column in texts.items()}
-    marks = {name: mark_of(set(own) - missing) for name, own in cells.items()}
-    comma = any(mark in (Mark.COMMA, Mark.POINT_GROUPS) for mark in marks.values())
-    plain = (
-        [p for p in places if raw.names[p] in found and isinstance(raw.columns[p], list)] if marks else []
+    notations = {name: find_notation(set(own) - missing) for name, own in cells.items()}
+    marks = [None if notation is None else notation.mark for notation in notations.values()]
+    comma = Mark.COMMA in marks or Mark.POINT_GROUPS in marks
+    plain = [p for p in places if raw.names[p] in result.columns and isinstance(raw.columns[p], list)]
+    doubtful = [p for p in plain if comma and looks_grouped(raw.columns[p])]
+    point = Mark.COMMA_GROUPS in marks or (
+        Mark.UNSURE in marks and _has_point(raw, set(plain) - set(doubtful))
     )
-    doubtful = {raw.names[p] for p in plain if comma and looks_grouped(raw.columns[p])}
-    point = Mark.COMMA_GROUPS in marks.values() or any(
-        raw.names[p] not in doubtful and any("." in cell and is_number(cell) for cell in raw.columns[p])
-        for p in plain
-    )
-    result: dict[str, Any] = {}
     for name, own in cells.items():
-        mark = marks[name]
-        if mark is Mark.UNSURE and comma != point:
-            mark = Mark.COMMA if comma else Mark.COMMA_GROUPS
-        values = None if mark in (None, Mark.UNSURE) else numbers(pointed(own, mark), missing)
+        notation = notations[name]
+        if notation is not None and notation.mark is Mark.UNSURE and comma != point:
+            notation = replace(notation, mark=Mark.COMMA if comma else Mark.COMMA_GROUPS)
+        unsure = notation is not None and notation.mark is Mark.UNSURE
+        values = None if notation is None or unsure else notation.numbers(own, missing)
         if values is not None:
-            result[name] = values
+            result.columns[name], result.notations[name] = values, str(notation)
             continue
-        fault = _fault(name, own, raw.lines, missing, unsure=mark is Mark.UNSURE)
-        if fault is None:
-            result[name] = _as_levels(own, missing)
-        else:
-            faults.append(fault)
-    faults += [
+        fault = _fault(name, own, raw.lines, missing, unsure=unsure)
+        if fault is not None and fault.kind != "doubtful":
+            result.faults.append(fault)
+            continue
+        result.columns[name] = (
+            _as_levels(own, missing) if (truth := _truths(own, missing)) is None else truth
+        )
+        result.doubts.extend([] if fault is None else [fault])
+    result.faults.extend(
         _example("unsure", raw.names[p], raw.columns[p], raw.lines, lambda cell: "." in cell)
-        for p in plain
-        if raw.names[p] in doubtful
-    ]
-    return result
+        for p in doubtful
+    )
+
+
+def _has_point(raw: Raw, places: Iterable[int]) -> bool:
+    """Whether one of these columns of plain numbers has decimal points."""
+    return any("." in cell and is_number(cell) for p in places for cell in raw.columns[p])
+
+
+def _truths(cells: Sequence[str], missing: frozenset[str]) -> Array | None:
+    """A column of True and False, in any case, as bools (with gaps: 1, 0, NaN); None if it is none."""
+    codes = {"true": 1.0, "false": 0.0}
+    found = [np.nan if cell in missing else codes.get(cell.lower()) for cell in cells]
+    if None in found:
+        return None
+    values = np.array(found, dtype=float)
+    return values if np.isnan(values).any() else values.astype(bool)
 
 
 def _fault(
     name: str, cells: Sequence[str], lines: Sequence[int], missing: frozenset[str], *, unsure: bool
 ) -> Fault | None:
-    """What is wrong with a column of texts, if anything."""
+    """What is wrong, or doubtful, with a column of texts, if anything."""
     if unsure:
         return _example("unsure", name, cells, lines, lambda cell: "," in cell)
     there = [cell for cell in cells if cell not in missing]
@@ -179,10 +220,12 @@ def _fault(
         2 * sum(cell in numeric for cell in there) >= len(there) or len(numeric) >= MANY_NUMBERS
     ):
         return _example("mixed", name, cells, lines, ((levels - numeric) or levels).__contains__)
+    measured = {cell for cell in levels if is_measured(cell)}
+    if 2 * sum(cell in measured for cell in there) > len(there):
+        kind = "mixed" if len(measured) >= MANY_NUMBERS else "doubtful"
+        return _example(kind, name, cells, lines, measured.__contains__)
     if len(levels) > MOST_LEVELS and 2 * len(levels) > len(there):
-        measured = {cell for cell in levels if _MEASURED.fullmatch(cell)}
-        kind = "mixed" if 2 * len(measured) > len(levels) else "free"
-        return _example(kind, name, cells, lines, (measured if kind == "mixed" else levels).__contains__)
+        return _example("free", name, cells, lines, levels.__contains__)
     return None
 
 

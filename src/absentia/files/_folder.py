@@ -7,17 +7,17 @@ or the only .toml file) takes the place of all this.  Folders inside are not loo
 
 import re
 from pathlib import Path
+from typing import Any
 
 from absentia.core import warn
 from absentia.data import AbsenceWarning
-from absentia.files._frames import Spec, stem
-from absentia.files._joining import joined, read_view
+from absentia.files._frames import LABELS, stem
+from absentia.files._joining import joined, read_views
 from absentia.files._manifest import read_manifest
 from absentia.files._options import Opened, Options
-from absentia.files._reading import is_known
+from absentia.files._reading import how_to_convert, is_known
 
 MANIFEST = "absentia.toml"
-LABELS = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNORECASE)
 _BESIDE = re.compile(r"\..*|~\$.*|readme.*|.*\.(md|html?|json|toml)", re.IGNORECASE | re.DOTALL)
 SHOWN = 6
 
@@ -39,7 +39,8 @@ def read_folder(path: Path, options: Options) -> Opened:
     files, labels, unknown = _sorted_out(path, options)
     if unknown:
         names = ", ".join(file.name for file in unknown[:SHOWN]) + (" ..." if len(unknown) > SHOWN else "")
-        warn(f"{path}: {len(unknown)} file(s) of no known kind are left out: {names}", AbsenceWarning)
+        how = "".join(f"; {one.name} is {word}" for one in unknown[:SHOWN] if (word := how_to_convert(one)))
+        warn(f"{path}: {len(unknown)} file(s) of no known kind are left out: {names}{how}", AbsenceWarning)
     if not files:
         raise ValueError(
             "is a folder without any table; each view is one, e.g. expression.csv with a column of ids"
@@ -50,10 +51,13 @@ def read_folder(path: Path, options: Options) -> Opened:
                 else ""
             )
         )
-    frames, notes = {}, [_not_a_view(file, options) for file in labels]
+    frames: dict[str, Any] = {}
+    notes = [_not_a_view(file, options) for file in labels]
     for file in files:
-        frame, more = read_view(stem(file), file, Spec(id=options.id), options)
-        frames[stem(file)] = frame
+        found, more = read_views(file, options)
+        if twice := sorted(frames.keys() & found.keys()):
+            raise ValueError(f"a sheet of {file.name} and another file would both be view {twice[0]!r}")
+        frames |= found
         notes += more
     return joined(frames, notes)
 

@@ -17,6 +17,7 @@ TEXT = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
 BINARY = (".parquet", ".pq", ".feather", ".xlsx")
 TABLES = (*TEXT, *BINARY)
 MOST_ROWS = 1 << 20  # that a sheet can have
+MOST_SHEETS = 100
 _FORMULA = re.compile(rb"<(\w+:)?f[ />]")
 
 
@@ -119,6 +120,44 @@ def _from_frame(frame: Any) -> Raw:
         frame = frame.reset_index(names=[index])
     columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
     return Raw([str(name) for name in frame.columns], columns, range(1, len(frame) + 1), index)
+
+
+def table_sheets(path: Path) -> tuple[list[str], list[str]]:
+    """Names of the sheets of a workbook that hold a line of two cells or more, and of others with content.
+
+    Parameters
+    ----------
+    path : Path
+        The workbook.
+    """
+    openpyxl = _needed("openpyxl", "openpyxl", "Excel")
+    tables, others = list[str](), list[str]()
+    with opened(path, "a workbook") as file:
+        _check_packed(file)
+        try:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=False, keep_links=False)
+            for page in book.worksheets:
+                page.reset_dimensions()
+                widest = _first_width(page)
+                if widest:
+                    (tables if widest > 1 else others).append(str(page.title))
+        except Exception as error:
+            raise _damaged(error, "workbook (.xlsx)") from None
+    if len(tables) > MOST_SHEETS:
+        raise ValueError(f"it has {len(tables)} sheets; at most {MOST_SHEETS} are taken")
+    return tables, others
+
+
+def _first_width(page: Any) -> int:
+    """How many cells the first line of a sheet has that has several; 1 if none has, 0 if none has any."""
+    widest = 0
+    for number, row in enumerate(page.iter_rows(values_only=True)):
+        if number == MOST_ROWS:
+            raise ValueError(f"it has more than {MOST_ROWS} lines")
+        widest = max(widest, sum(value is not None for value in row))
+        if widest > 1:
+            break
+    return widest
 
 
 def _from_excel(path: Path, sheet: str | None) -> Raw:

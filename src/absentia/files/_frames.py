@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from absentia.data import Views, repeated
+from absentia.core import warn
+from absentia.data import AbsenceWarning, Views, normal_id, repeated
 from absentia.files._columns import sentence, typed_columns
 from absentia.files._errors import FileError, reading
-from absentia.files._formats import TABLES, read_raw
+from absentia.files._formats import TABLES, read_raw, table_sheets
 from absentia.files._numbers import MISSING, is_number
 from absentia.files._options import Opened, Options, fitting
-from absentia.files._raw import Raw, id_called
+from absentia.files._raw import Raw, check_header, id_called
 from absentia.files._tables import plain_cell
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _UNNAMED = re.compile(r"|unnamed: \d+|index|row\.?names?", re.IGNORECASE)
+LABELS = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNORECASE)  # files and sheets
 SHOWN = 5
 
 
@@ -80,15 +82,18 @@ def read_frame(path: Path, spec: Spec = NOTHING_SAID) -> "tuple[pd.DataFrame, tu
     with reading(path):
         raw = read_raw(path, spec.sheet)
         raw = raw.transposed() if spec.transpose else raw
-        _check_names(raw)
         own = id_place(raw, None if spec.transpose and spec.id not in raw.names else spec.id)
+        _check_names(raw)
         ids = checked_ids(raw, own)
         places, notes = _taken(path, raw, own, spec)
         texts = matching([raw.names[p] for p in places], spec.categorical, "categorical")
-        columns, faults = typed_columns(raw, places, frozenset(texts), frozenset(spec.missing))
-        if faults:
-            raise FileError(f"{path}: {sentence(faults)}")
-        return _frame(columns, ids), (*raw.notes, *notes, *_telling(path, columns))
+        found = typed_columns(raw, places, frozenset(texts), frozenset(spec.missing))
+        if found.faults:
+            raise FileError(f"{path}: {sentence(found.faults)}")
+        if found.doubts:
+            warn(f"{path}: {sentence(found.doubts)}", AbsenceWarning)
+        notes += _reading(path, found.notations)
+        return _frame(found.columns, ids), (*raw.notes, *notes, *_telling(path, found.columns))
 
 
 def _frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
@@ -100,7 +105,11 @@ def _frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
     frame = pd.DataFrame(block, index=index, columns=plain)
     if len(plain) < len(columns):
         others = pd.DataFrame(
-            {name: values for name, values in columns.items() if values.dtype != float}, index=index
+            {  # pandas 3 would make texts of its own kind of objects, and NaN of None
+                name: pd.Series(values, index=index, dtype=values.dtype)
+                for name, values in columns.items()
+                if values.dtype != float
+            }
         )
         frame = pd.concat([frame, others], axis=1)[list(columns)]
     return frame
@@ -122,6 +131,7 @@ def id_place(raw: Raw, wanted: str | None) -> int:
         return known[0]
     if raw.index is not None:
         return raw.names.index(raw.index)
+    check_header(raw)
     cells = [cell for cell in raw.texts(0)[:1000] if cell.strip() not in MISSING]
     broken = next((cell for cell in cells if is_number(cell) and not float(cell).is_integer()), None)
     if broken is not None:
@@ -133,8 +143,8 @@ def id_place(raw: Raw, wanted: str | None) -> int:
 
 
 def checked_ids(raw: Raw, place: int) -> list[str]:
-    """Ids as texts, none missing, each once; lines are named."""
-    ids = [plain_cell(cell.strip()) for cell in raw.texts(place)]
+    """Ids as texts, in one Unicode form, none missing, each once; lines are named."""
+    ids = [normal_id(plain_cell(cell.strip())) for cell in raw.texts(place)]
     column = f"the column of ids, {raw.names[place]!r}," if raw.names[place] else "the column of ids"
     if all(x.endswith(".0") and x[:-2].isdigit() for x in ids if x) and any(ids):
         ids = [x.removesuffix(".0") for x in ids]  # whole numbers, which something made floats of
@@ -176,7 +186,9 @@ def _taken(path: Path, raw: Raw, own: int, spec: Spec) -> tuple[list[int], list[
     """Columns that are features, and notes about those that are not."""
     places = [place for place in range(len(raw.names)) if place != own]
     notes = []
-    counting = [p for p in places if _UNNAMED.fullmatch(raw.names[p]) and _counts(raw.texts(p))]
+    counting = dict.fromkeys(
+        p for p in places if _UNNAMED.fullmatch(raw.names[p]) and _counts(raw.texts(p))
+    )
     unnamed = [p + 1 for p in places if not raw.names[p] and p not in counting]
     if unnamed:
         raise ValueError(
@@ -191,9 +203,9 @@ def _taken(path: Path, raw: Raw, own: int, spec: Spec) -> tuple[list[int], list[
         if rest:
             notes.append(f"{path.name}: {len(rest)} column(s) in no view: {some(list(map(repr, rest)))}")
         ignored |= set(rest)
-    more = [p for p in id_called(raw.names) if p != own and _all_different(raw.texts(p))]
-    for left, why in [(counting, "which only counts lines"), (more, "which holds further ids")]:
-        left = [p for p in left if raw.names[p] not in ignored]
+    more = dict.fromkeys(p for p in id_called(raw.names) if p != own and _all_different(raw.texts(p)))
+    for among, why in [(counting, "which only counts lines"), (more, "which holds further ids")]:
+        left = [p for p in among if raw.names[p] not in ignored]
         if left:
             notes.append(
                 f"{path.name}: column {some([repr(raw.names[p]) for p in left])}, {why}, is left out"
@@ -207,8 +219,9 @@ def _taken(path: Path, raw: Raw, own: int, spec: Spec) -> tuple[list[int], list[
 def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
     """Names that fit one of the patterns (as ``gene_*``); a pattern that fits none is refused."""
     found: dict[str, None] = {}
+    there = set(names)
     for pattern in patterns:
-        own = fitting(names, pattern)
+        own = [pattern] if pattern in there else fitting(names, pattern)
         if not own:
             raise ValueError(
                 f"{what}: no column fits {pattern!r}; the columns are {some([repr(x) for x in names])}"
@@ -239,6 +252,17 @@ def _telling(path: Path, columns: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _reading(path: Path, notations: Mapping[str, str]) -> list[str]:
+    """How numbers were read that are not written plainly, a sentence for each way of writing."""
+    ways: dict[str, list[str]] = {}
+    for column, words in notations.items():
+        ways.setdefault(words, []).append(repr(column))
+    return [
+        f"{path.name}: column{'' if len(own) == 1 else 's'} {some(own)} read as numbers: {words}"
+        for words, own in ways.items()
+    ]
+
+
 def some(items: Sequence[str], most: int = SHOWN) -> str:
     """Some of many names, and how many more there are."""
     more = len(items) - most
@@ -257,17 +281,59 @@ def read_table_file(path: Path, options: Options) -> Opened:
     """One table: a view of its name, or, with patterns of columns, several."""
     options.refuse("layer", "use_rep", why="a table")
     view, groups = stem(path), options.views
-    spec = Spec(id=options.id, transpose=options.turns(view))
+    if groups is None and path.suffix.lower() == ".xlsx":
+        from absentia.files._joining import joined
+
+        return joined(*read_sheets(path, options))
     if groups is None:
-        frame, notes = read_frame(path, replace(spec, unwanted=partial(options.ignored, view)))
+        frame, notes = read_frame(path, spec_of_view(view, options))
         return Opened(as_views({view: frame}), notes=notes)
 
     def unwanted(names: Sequence[str]) -> list[str]:
         taken = {group: matching(names, own, f"view {group!r}") for group, own in groups.items()}
         return [column for group, own in taken.items() for column in options.ignored(group, own)]
 
-    frames, notes = read_groups(path, groups, replace(spec, unwanted=unwanted))
+    spec = Spec(id=options.id, transpose=options.turns(view), unwanted=unwanted)
+    frames, notes = read_groups(path, groups, spec)
     return Opened(as_views(frames), notes=notes)
+
+
+def spec_of_view(view: str, options: Options, spec: Spec | None = None) -> Spec:
+    """What is said about the table of one view: by `spec`, and by the options about all of them."""
+    spec = Spec(id=options.id) if spec is None else spec
+    turned = spec.transpose or options.turns(view)
+    return replace(spec, transpose=turned, unwanted=partial(options.ignored, view))
+
+
+def read_sheets(
+    path: Path, options: Options, prefix: str = ""
+) -> "tuple[dict[str, pd.DataFrame], list[str]]":
+    """The sheets of a workbook, each the table of a view, and notes about those that are none.
+
+    Parameters
+    ----------
+    path : Path
+        The workbook.
+    options : Options
+        What is said about all sheets.
+    prefix : str
+        Goes before the names of sheets, if there are several; a sheet alone is a view named as the file.
+    """
+    with reading(path):
+        tables, others = table_sheets(path)
+        labels = [name for name in tables if LABELS.fullmatch(name.strip())] if len(tables) > 1 else []
+        notes = [f"{path.name}: sheet {name!r} is not a view: it is taken for labels" for name in labels]
+        notes += [f"{path.name}: sheet {name!r} is left out: it is no table" for name in others]
+        sheets, frames = [name for name in tables if name not in labels], {}
+        for name in sheets:
+            view = f"{prefix}{name}" if len(sheets) > 1 else stem(path)
+            if options.is_ignored(view):
+                continue
+            frames[view], more = read_frame(path, replace(spec_of_view(view, options), sheet=name))
+            notes += [note.replace(path.name, f"{path.name}, sheet {name!r}", 1) for note in more]
+        if not frames:
+            raise ValueError("no sheet holds a table; one with ids and at least one column is wanted")
+        return frames, notes
 
 
 def stem(path: Path) -> str:

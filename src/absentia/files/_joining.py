@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.files._alike import differences
 from absentia.files._errors import reading
 from absentia.files._formats import is_table
-from absentia.files._frames import NOTHING_SAID, Spec, as_views, read_frame, stem
+from absentia.files._frames import NOTHING_SAID, Spec, as_views, read_frame, read_sheets, spec_of_view, stem
 from absentia.files._memory import Budget
 from absentia.files._options import LabelsSource, Opened, Options
 from absentia.files._reading import reader_of
@@ -39,8 +38,7 @@ def read_view(
         What else is said.
     """
     if is_table(file):
-        turned = spec.transpose or options.turns(view)
-        return read_frame(file, replace(spec, transpose=turned, unwanted=partial(options.ignored, view)))
+        return read_frame(file, spec_of_view(view, options, spec))
     with reading(file):
         if replace(spec, id=None) != NOTHING_SAID:
             raise ValueError(
@@ -53,6 +51,22 @@ def read_view(
         opened = found if isinstance(found, Opened) else Opened(found)
         frame = frame_of_one(opened.data)
         return frame.drop(columns=options.ignored(view, map(str, frame.columns))), opened.notes
+
+
+def read_views(file: Path, options: Options) -> "tuple[dict[str, pd.DataFrame], list[str]]":
+    """The views of one of several files by name, and notes: one, or of a workbook one for each sheet.
+
+    Parameters
+    ----------
+    file : Path
+        As in :func:`read_view`.
+    options : Options
+        What is said about all files.
+    """
+    if file.suffix.lower() == ".xlsx":
+        return read_sheets(file, options, f"{stem(file)}_")
+    frame, more = read_view(stem(file), file, Spec(id=options.id), options)
+    return {stem(file): frame}, list(more)
 
 
 def frame_of_one(data: Views | KernelViews) -> "pd.DataFrame":

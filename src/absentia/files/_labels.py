@@ -13,7 +13,7 @@ from shlex import quote
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, find_leaks, shown, without_features
+from absentia.data import KernelViews, Views, find_leaks, normal_id, shown, without_features
 from absentia.files._alike import HOW, alike
 from absentia.files._archive import archive, keys
 from absentia.files._contents import CONTENTS, OBSERVATIONS, label_array
@@ -184,7 +184,7 @@ def _from_table(
         raw = read_raw(path)
         own = id_place(raw, id if id in raw.names else None)
         places = _label_places(raw, own, column)
-        wanted = [str(x) for x in data.ids.tolist()]
+        wanted = [normal_id(str(x)) for x in data.ids.tolist()]
         listed = checked_ids(raw, own)
         where = {x: line for line, x in enumerate(listed)}
         lines = [where.get(x) for x in wanted]
@@ -318,7 +318,7 @@ def _tells(pairs: Sequence[tuple[str, str]]) -> bool:
 def _written(value: object) -> str:
     """A value as :func:`_cells` has it."""
     text = repr(value).removesuffix(".0") if isinstance(value, int | float) else str(value)
-    return "" if text == "nan" else text
+    return {"nan": "", "true": "1", "false": "0"}.get(text.lower(), text)  # as truth values are in views
 
 
 def _cells(data: Views, view: str, column: str) -> tuple[list[str], Array]:
@@ -369,7 +369,7 @@ def _from_container(source: str, path: Path, ids: Array, kind: Kind | None) -> L
         if held.ids is None or held.values.ndim != 1:
             values, known, found = as_labels(held.values, len(ids), kind)
             return Labels(found, (source,), values, known, empty=int((~known).sum()))
-        own, wanted = [str(x) for x in held.ids.tolist()], [str(x) for x in ids.tolist()]
+        own, wanted = ([normal_id(str(x)) for x in some.tolist()] for some in (held.ids, ids))
         where = {x: place for place, x in enumerate(own)}
         lines = np.array([where.get(x, -1) for x in wanted])
         nothing = np.zeros(1, str) if held.values.dtype.kind == "U" else np.full(1, np.nan)

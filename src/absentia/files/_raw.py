@@ -11,6 +11,7 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import ID_COLUMNS
+from absentia.files._numbers import MISSING, is_number, numbers
 
 
 def id_called(names: Sequence[str]) -> list[int]:
@@ -22,6 +23,60 @@ def id_called(names: Sequence[str]) -> list[int]:
 
 def _bare(name: str) -> str:
     return re.sub(r"[\s_.-]", "", name).lower()
+
+
+def check_header(raw: "Raw") -> None:
+    """Raise if the first line of a text looks like a sample and not like names of columns.
+
+    Every name is then a number such as its column has, or a text that its column has, and the first is
+    written as the ids are or nothing speaks for names, as numbers that rise evenly do.
+
+    Parameters
+    ----------
+    raw : Raw
+        A table whose ids are in the first column.
+    """
+    first, *names = raw.names
+    columns = raw.columns[1:]
+    typed = not all(isinstance(column, list | Written) for column in columns)
+    if not first or typed or id_called(raw.names):
+        return
+    there = [(name, column) for name, column in zip(names, columns, strict=True) if name not in MISSING]
+    places = [_place_in(name, column) for name, column in there]
+    if not there or None in places:
+        return
+    shape = re.sub(r"\d+", "0", first)
+    alike = sum(re.sub(r"\d+", "0", cell.strip()) == shape for cell in raw.texts(0))
+    as_ids = "0" in shape and shape != "0" and 2 * alike > len(raw.lines)
+    if not as_ids and _could_be_names([name for name, _ in there], "near" not in places):
+        return
+    line = ", ".join(repr(name) for name in raw.names[:4]) + (", ..." if len(raw.names) > 4 else "")
+    raise ValueError(
+        f"the first line ({line}) looks like a sample and not like names of columns; put a line with names "
+        "above it, as in id,age,sex, or, if these are names, call the first column id"
+    )
+
+
+def _could_be_names(names: Sequence[str], inside: bool) -> bool:
+    """Whether names are numbers that rise: evenly, where all lie among the values of their columns."""
+    if not all(map(is_number, names)):
+        return False
+    steps = np.diff([float(name) for name in names])
+    rising = bool((steps > 0).all())
+    return rising and len(steps) > 1 and bool(np.ptp(steps) <= 1e-6 * steps[0]) if inside else rising
+
+
+def _place_in(name: str, column: Any) -> str | None:
+    """Whether a name lies among the values of its column, or not far from them; None if it does not."""
+    if not is_number(name):
+        return "inside" if isinstance(column, list) and name in map(str.strip, column) else None
+    values = column.values if isinstance(column, Written) else numbers(column)
+    if values is None or np.isnan(values).all():
+        return None
+    low, high = np.nanmin(values), np.nanmax(values)
+    if low <= float(name) <= high:
+        return "inside"
+    return "near" if 2 * low - high <= float(name) <= 2 * high - low else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -198,7 +198,27 @@ def loaded(name: str) -> Any:
     return getattr(import_module(f"absentia.files.{module}"), function)
 
 
+def how_to_convert(path: Path) -> str | None:
+    """What to do with a file that is not read but can be made one that is; None if nothing is known."""
+    kind, table = path.suffix.lower(), f"{path.stem}.csv"
+    if kind == ".rds":
+        return f"an R object; make a table of it in R: write.csv(readRDS({path.name!r}), {table!r})"
+    if kind in (".rdata", ".rda"):
+        return (
+            f"objects of R; make a table of each in R: print(load({path.name!r})) names them, and "
+            f"write.csv(NAME, 'NAME.csv') writes one"
+        )
+    if kind in (".pkl", ".pickle"):
+        return (
+            "a pickle, which could run code and is never loaded; if you trust it, make a table of it in "
+            f"Python: pandas.read_pickle({path.name!r}).to_csv({table!r})"
+        )
+    return None
+
+
 def _unknown(path: Path) -> str:
     if not there(path):
         return "no such file"
+    if how := how_to_convert(path):
+        return f"is {how}"
     return f"is of no known kind; it may be a folder of tables or end in {', '.join(sorted(READERS))}"

@@ -2,7 +2,7 @@
 
 ``.csv``
     The first line names the columns, the first field of every line is the row's id; an empty field, NA or
-    NaN is missing.
+    NaN, or what else ``_numbers.MISSING`` has, is missing.
 ``.npz``
     ``X`` (rows x columns, NaN where missing), optionally ``row_ids``, ``column_names`` and the positive
     semidefinite ``row_kernel`` and ``column_kernel``.  Other keys are left alone; nothing is unpickled.
@@ -32,9 +32,10 @@ from absentia.files._archive import archive, keys
 from absentia.files._atomic import write_whole
 from absentia.files._errors import FileError, reading
 from absentia.files._npz import is_data
+from absentia.files._numbers import MISSING, is_number
 from absentia.files._opening import text_lines
+from absentia.files._raw import Raw, Written, check_header
 
-MISSING = ("", "na", "nan")
 KEYS = ("X", "row_ids", "column_names", "row_kernel", "column_kernel")
 FEWEST_ROWS, FEWEST_COLUMNS = 3, 2
 LARGEST = 1e150  # squares must be numbers too
@@ -82,7 +83,6 @@ def read_matrix(path: Path) -> Matrix:
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # also as wide as an ideograph
 _SPLITS = re.compile(r'[,;"\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]')
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def safe_cell(value: Any) -> Any:
@@ -91,7 +91,7 @@ def safe_cell(value: Any) -> Any:
     Texts that only look so quoted (an apostrophe before such a character) get one more, so that
     :func:`plain_cell` undoes exactly this.  Numbers, also as texts, stay.
     """
-    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
+    if isinstance(value, str) and _FORMULA.match(value) and not (value[0] in "+-" and is_number(value)):
         return f"'{value}"
     return value
 
@@ -163,11 +163,12 @@ def _from_csv(path: Path) -> Matrix:
             ids.append(line[0])
             values.extend(_value(c, line[0], name) for c, name in zip(line[1:], header[1:], strict=True))
     X = np.array(values).reshape(len(ids), len(header) - 1)
+    check_header(Raw(header, [ids, *(Written(column, list) for column in X.T)], range(len(ids))))
     return Matrix(X, np.array(ids, dtype=str), np.array(header[1:]), corner=header[0])
 
 
 def _value(cell: str, row: str, column: str) -> float:
-    if cell.lower() in MISSING:
+    if cell in MISSING:
         return math.nan
     try:
         if "_" in cell:  # which Python allows in numbers

@@ -5,8 +5,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from absentia.core import Array
-from absentia.files._numbers import MISSING, is_number, numbers
+from absentia.core import Array, warn
+from absentia.data import AbsenceWarning
+from absentia.files._numbers import MISSING, Mark, find_notation, is_measured, is_number, numbers
 
 Kind = Literal["classes", "numbers", "survival", "multilabel"]
 MOST_CLASSES = 20  # that whole numbers can be
@@ -53,7 +54,14 @@ def targets(
 def _found(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Kind:
     if len(columns) == 1:
         cells = {cell for cell in columns[0] if cell not in MISSING}
-        found = numbers(list(cells))
+        found, _ = _read(names[0], list(cells))
+        measured = {cell for cell in cells if is_measured(cell)}
+        if found is None and len(measured) > max(MOST_CLASSES, len(cells) / 2):
+            odd = min(cell for cell in cells if not is_number(cell))
+            raise ValueError(
+                f"column {names[0]!r} holds numbers with something else among them, e.g. {odd[:40]!r}; "
+                "write numbers, in one way, and leave cells empty where there is none"
+            )
         if found is None or not cells:
             return "classes"
         return "classes" if len(set(found.tolist())) <= MOST_CLASSES and _whole(found) else "numbers"
@@ -61,9 +69,28 @@ def _found(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Kind:
         if [name.lower() for name in names] == ["time", "event"]:
             return "survival"
         first, second = ({cell.lower() for cell in column if cell not in MISSING} for column in columns)
-        if second <= {*_YES, *_NO} and not first <= {*_YES, *_NO} and numbers(list(first)) is not None:
+        if (
+            second <= {*_YES, *_NO}
+            and not first <= {*_YES, *_NO}
+            and _read(names[0], list(first))[0] is not None
+        ):
             return "survival"
     return "multilabel"
+
+
+def _read(name: str, cells: Sequence[str]) -> tuple[Array | None, str]:
+    """Cells as numbers, None if some are none, and how they are written if not plainly."""
+    values = numbers(cells)
+    notation = find_notation(set(cells) - MISSING) if values is None else None
+    if notation is None:
+        return values, ""
+    if notation.mark is Mark.UNSURE:
+        odd = min(cell for cell in cells if "," in cell)
+        raise ValueError(
+            f"column {name!r} holds numbers such as {odd[:40]!r}, which may be {odd.replace(',', '')[:40]} "
+            f"or {odd.replace(',', '.')[:40]}; write them without thousands separators and with a point"
+        )
+    return notation.numbers(cells), str(notation)
 
 
 def _whole(found: Array) -> bool:
@@ -81,7 +108,9 @@ def _classes(cells: Sequence[str]) -> tuple[Array, Array]:
 
 
 def _numbers(name: str, cells: Sequence[str]) -> Array:
-    values = numbers(cells)
+    values, written = _read(name, cells)
+    if written:
+        warn(f"labels {name!r} are read as numbers: {written}", AbsenceWarning)
     if values is None or np.isinf(values).any():
         bad = next(cell for cell in cells if cell not in MISSING and not is_number(cell))
         raise ValueError(f"column {name!r} is to be numbers, and {bad[:40]!r} is none; mend or empty it")

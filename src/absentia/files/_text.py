@@ -58,8 +58,9 @@ def _as_texts(text: str, delimiter: str) -> Raw:
         raise ValueError("the file is empty")
     if len(rows) > 1 and len(rows[1]) == len(rows[0]) + 1:
         rows[0].insert(*_name_that_lacks(rows, lines[1]))
-    while len(rows[0]) > 2 and not any(row[-1].strip() for row in rows):
-        rows = [row[:-1] for row in rows]  # a delimiter at the end of every line
+    width = max(2, *(_last_cell(row) for row in rows))
+    if width < len(rows[0]):
+        rows = [row[:width] for row in rows]  # delimiters at the end of every line
     if len(rows[0]) < 2:
         raise ValueError(
             f"the first line has one field, {rows[0][0][:40]!r}; a table has ids and at least one column, "
@@ -68,6 +69,11 @@ def _as_texts(text: str, delimiter: str) -> Raw:
     names = [plain_cell(cell.strip()) for cell in rows[0]]
     columns = [list(column) for column in zip(*rows[1:], strict=True)] or [[] for _ in names]
     return Raw(names, columns, lines[1:])
+
+
+def _last_cell(row: list[str]) -> int:
+    """How many cells there are up to the last that holds something."""
+    return next((place for place in range(len(row), 0, -1) if row[place - 1].strip()), 0)
 
 
 def _name_that_lacks(rows: list[list[str]], line: int) -> tuple[int, str]:

@@ -18,9 +18,8 @@ from absentia.data import KernelViews, Views, check_unique
 from absentia.files._archive import keys
 from absentia.files._atomic import write_whole
 from absentia.files._errors import FileError, PathLike, reading
-from absentia.files._folder import LABELS
 from absentia.files._formats import is_table
-from absentia.files._frames import stem
+from absentia.files._frames import LABELS, stem
 from absentia.files._npz import write_npz
 from absentia.files._tables import csv_rows
 

@@ -1,12 +1,13 @@
 """Zarr folders of strangers: arrays at the root or one group deep, and nothing outside the folder.
 
-Symbolic links inside the folder are refused, and the consolidated metadata, which may name any path, are
-not read. Arrays may be packed only by codecs that cannot run code (the codec ``pickle`` can).  What an
-array declares is checked against the ceiling of memory before it is read.  Which array is what is said in
-``_guessing``.
+Symbolic links, pipes and devices inside the folder are refused, and the consolidated metadata, which may
+name any path, are not read.  A chunk that is not there would be read as zeros and is refused.  Arrays may
+be packed only by codecs that cannot run code (the codec ``pickle`` can).  What an array declares is checked
+against the ceiling of memory before it is read.  Which array is what is said in ``_guessing``.
 """
 
 import os
+import stat
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from absentia.files._archive import MOST_MEMBERS
 from absentia.files._errors import PathLike, reading
 from absentia.files._guessing import guess
 from absentia.files._memory import Budget
+from absentia.files._opening import irregular
 from absentia.files._optional import needed
 from absentia.files._options import Options
 
@@ -89,7 +91,7 @@ def _tree(group: Any, budget: Budget, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def _check_folder(path: Path) -> None:
-    """A folder without links that lead elsewhere, and without endlessly many files."""
+    """A folder of regular files: no links that lead elsewhere, nothing to wait for, not endlessly many."""
     if not path.exists():
         raise ValueError("no such file")
     if not path.is_dir():
@@ -100,10 +102,13 @@ def _check_folder(path: Path) -> None:
         if count > 100 * MOST_MEMBERS:
             raise ValueError(f"holds more than {100 * MOST_MEMBERS} files")
         for name in (*folders, *files):
-            if os.path.islink(os.path.join(folder, name)):
+            mode = os.lstat(os.path.join(folder, name)).st_mode
+            if stat.S_ISLNK(mode):
                 raise ValueError(
                     f"{name[:80]!r} in it is a symbolic link, which is not followed; put the data there"
                 )
+            if not stat.S_ISDIR(mode) and (kind := irregular(mode)):
+                raise ValueError(f"{name[:80]!r} in it is {kind}, which is not opened; remove it")
 
 
 def _values(array: Any, budget: Budget) -> Array | None:
@@ -121,12 +126,24 @@ def _values(array: Any, budget: Budget) -> Array | None:
     elements = max(int(np.prod(array.shape, dtype=object)), chunk)
     need = elements * max(array.dtype.itemsize, 64 if texts else 8)
     budget.spend(need, f"{array.name!r}, {array.dtype} of shape {array.shape},")
+    _check_chunks(array)
     found = np.asarray(array[...])
     if texts:
         flat = [str(x) for x in found.ravel().tolist()]
         budget.spend(4 * max(map(len, flat), default=0) * len(flat), f"the texts of {array.name!r}")
         return np.array(flat, dtype=str).reshape(found.shape)
     return found.astype(np.float64) if found.dtype.itemsize > 8 else found
+
+
+def _check_chunks(array: Any) -> None:
+    """Raise if a chunk is not there; those of NaN say themselves that nothing is known."""
+    lacking = array.nchunks - array.nchunks_initialized
+    if array.size and lacking > 0 and not (array.dtype.kind == "f" and np.isnan(array.fill_value)):
+        raise ValueError(
+            f"{array.name!r} lacks {lacking} of its {array.nchunks} chunks, which would be read as "
+            f"{array.fill_value!r}; copy the folder again, or, if these are its values, write it with "
+            "config={'write_empty_chunks': True}"
+        )
 
 
 def _codecs(array: Any) -> list[str]:

@@ -1,6 +1,7 @@
 """From a question to trials: what follows from the data, the design and the seed, and nothing else."""
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +33,12 @@ def hashes(problem, design):
 
 
 # ------------------------------------------------------------------------------------------------ design
+
+
+def test_a_design_that_is_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / FILE)
+    with pytest.raises(FileError, match="is no regular file"):
+        load_design(tmp_path)
 
 
 @pytest.mark.parametrize(

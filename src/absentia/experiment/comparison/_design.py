@@ -95,6 +95,8 @@ class Design:
 def load_design(folder: Path) -> Design:
     """What :meth:`Design.save` wrote."""
     path = folder / FILE
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise FileError(f"{path}: is no regular file; give the command again")
     try:
         said = json.loads(path.read_bytes())
         lists = {key: tuple(said[key]) for key in ("methods", "rates", "completers", "remarks")}

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 from absentia.files import FileError
 
 Better = Literal["higher", "lower", "neither"]
-_NUMBER = re.compile(r"(-?\d*\.?\d+)(?:\s*(?:±|\+-)\s*(\d*\.?\d+))?")
+_NUMBER = re.compile(r"(-?(?:\d++(?:\.\d++)?|\.\d++))(?:\s*+(?:±|\+-)\s*+(\d++(?:\.\d++)?|\.\d++))?")
 _FIELD = re.compile(r"\{(\w+)\}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 
