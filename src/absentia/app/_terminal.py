@@ -196,7 +196,7 @@ def step_bar(name: str, total: int, seconds: float = 10.0) -> Iterator[Callable[
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed} of {task.total}"),
+        TextColumn("step {task.completed} of {task.total}"),
         TimeElapsedColumn(),
     )
     done, last = 0, time.monotonic()
@@ -209,6 +209,6 @@ def step_bar(name: str, total: int, seconds: float = 10.0) -> Iterator[Callable[
             bar.update(task, completed=min(done, total))
             if not err.is_terminal and time.monotonic() - last >= seconds:
                 last = time.monotonic()
-                err.print(f"{escape(name)}: {done} of {total}", soft_wrap=True)
+                err.print(f"{escape(name)}: step {done} of {total}", soft_wrap=True)
 
         yield step

@@ -134,6 +134,7 @@ class Method:
     width: float  # percent of the way from 0 to 1
     low: float
     high: float
+    cut: bool  # whether the interval goes on below 0
 
 
 def _methods(story: NumbersStory) -> list[Method]:
@@ -144,9 +145,8 @@ def _methods(story: NumbersStory) -> list[Method]:
         ends = [round(100 * float(np.clip(x, 0, 1)), 2) for x in (value, low, high)]
         interval = f"{_digits(low)} to {_digits(high)}"
         own = name != story.method
-        rows.append(
-            Method(name, own, _digits(value), interval, number(rmse), number(mae), value == most, *ends)
-        )
+        told = (_digits(value), interval, number(rmse), number(mae))
+        rows.append(Method(name, own, *told, value == most, *ends, low < 0))
     return rows
 
 
