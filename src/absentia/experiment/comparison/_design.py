@@ -85,7 +85,9 @@ class Design:
 
     def _check_types(self) -> None:
         """Refuse what is not a text, a list of texts or a number where it is to be."""
-        texts = {name: (getattr(self, name),) for name in ("data", "title", "command", "call", "mechanism")}
+        texts: dict[str, tuple[Any, ...]] = {
+            name: (getattr(self, name),) for name in ("data", "title", "command", "call", "mechanism")
+        }
         texts |= {name: getattr(self, name) for name in ("methods", "completers", "remarks")}
         texts |= {"metric": () if self.metric is None else (self.metric,)}
         texts |= {"left_out": (*self.left_out, *self.left_out.values()), "repeats_of": (*self.repeats_of,)}

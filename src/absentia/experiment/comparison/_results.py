@@ -95,7 +95,8 @@ def _check_maps(maps: Any, names: Sequence[str], n_samples: int) -> None:
         raise ValueError(f"maps are not of the views {', '.join(names)}")
     for name, view in views.items():
         ends = _mapping(view, f"map {name!r}", ("low", "high", *PICTURES))
-        low, high = ends.get("low"), ends.get("high")
+        low: Any = ends.get("low")
+        high: Any = ends.get("high")
         if not (_is_number(low) and _is_number(high) and low <= high):
             raise ValueError(f"map {name!r} goes from {_shown(low)} to {_shown(high)}; numbers are wanted")
         if not all(_is_picture(ends.get(what), side) for what in PICTURES):
