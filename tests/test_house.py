@@ -153,6 +153,19 @@ def test_the_public_names_are_those_of_the_stub():
         absentia.MKMD  # noqa: B018
 
 
+def test_public_modules_are_imported_by_their_public_names():
+    code = (
+        "from absentia.statistics import holm; import absentia.io, absentia.metrics as metrics, absentia; "
+        "assert absentia.statistics.holm is holm; assert metrics is absentia.metrics; "
+        "assert absentia.metrics.__spec__.name == 'absentia.data.metrics'"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    for name in ("absentia.MKMC", "absentia.nothing"):
+        with pytest.raises(ModuleNotFoundError, match=name):
+            importlib.import_module(name)
+
+
 def test_every_module_says_what_it_is_for():
     for path in SOURCE.rglob("*.py"):
         assert ast.get_docstring(ast.parse(path.read_text())), path

@@ -5,6 +5,10 @@ they live, stands in one place: the stub beside this file, which type checkers r
 """
 
 import ast
+import importlib.abc
+import importlib.machinery
+import sys
+import types
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,3 +38,26 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
+
+
+class _ModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports public modules by their public names: ``from absentia.statistics import holm``."""
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        known = package == __name__ and name in _HOME and isinstance(__getattr__(name), types.ModuleType)
+        return importlib.machinery.ModuleSpec(fullname, self) if known else None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        module: types.ModuleType = __getattr__(spec.name.rpartition(".")[2])
+        spec.loader_state = module.__spec__  # importing sets another
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__ = module.__spec__.loader_state
+
+
+sys.meta_path.append(_ModuleFinder())

@@ -53,6 +53,19 @@ def test_it_opens_from_a_file_and_fits_any_window(visit, case):
         assert page.locator("h1").count() == 1
 
 
+def test_a_table_that_goes_on_beyond_the_window_has_a_shadow_at_that_edge(visit):
+    page = visit(page_of("typical"), viewport={"width": 390, "height": 800})
+    box = page.locator("#everything .scroll")
+    assert box.evaluate("e => e.scrollWidth > e.clientWidth + 50")
+    style = box.evaluate(
+        "e => { const s = getComputedStyle(e); return [s.backgroundImage, s.backgroundAttachment] }"
+    )
+    assert style[0].count("gradient") == 4
+    assert style[1] == "local, local, scroll, scroll"
+    page.emulate_media(media="print")
+    assert box.evaluate("e => getComputedStyle(e).backgroundImage") == "none"
+
+
 def test_tables_sort_by_click_and_by_key(visit):
     page = visit(page_of("typical"))
     table = "#ranking .by-0 table"

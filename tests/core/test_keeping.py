@@ -5,9 +5,9 @@ import datetime
 import json
 import math
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pytest
@@ -279,3 +279,101 @@ def test_sparse_matrices_that_lead_outside_are_refused(indices, indptr):
     arrays = {"0": np.ones(2), "1": np.array(indices), "2": np.array(indptr)}
     with pytest.raises(ValueError, match=r"indi|index|indptr|whole numbers"):
         unpacked({"is": "sparse", "shape": [2, 2], "parts": parts}, arrays)
+
+
+@kept
+@dataclass
+class Declared:
+    """Attributes of several declared types."""
+
+    weights: np.ndarray
+    name: str
+    count: int
+    share: float
+    parts: list[Thing] | None
+    way: Literal["one", "other"] = "one"
+    widths: dict[str, float] = field(default_factory=dict)
+
+
+def declared():
+    return Declared(np.arange(3.0), "a", 2, 0.5, [Thing(np.ones(2), "t")], "other", {"a": 1.0})
+
+
+def test_declared_attributes_come_back():
+    state = packed(declared())
+    found = unpacked(state.tree, state.arrays)
+    assert (found.name, found.count, found.share, found.way, found.widths) == (
+        "a",
+        2,
+        0.5,
+        "other",
+        {"a": 1.0},
+    )
+    assert unpacked(*_changed({"parts": None, "share": 1})).parts is None
+
+
+def _changed(changes, drop=()):
+    """The plain data of an object with other attributes."""
+    state = packed(declared())
+    tree = json.loads(json.dumps(state.tree))
+    tree["state"] = {k: v for k, v in (tree["state"] | changes).items() if k not in drop}
+    return tree, state.arrays
+
+
+@pytest.mark.parametrize("name", ["weights", "name", "count", "share", "parts", "way", "widths"])
+@pytest.mark.parametrize("value", [True, [], {}, {"is": "tuple", "items": [1]}, "x"])
+def test_attributes_of_other_types_than_declared_are_refused(name, value):
+    fine = {"parts": [], "widths": {}, "name": "x", "share": True}
+    if fine.get(name) == value:
+        return
+    with pytest.raises(ValueError, match=f"{name} of its Declared is"):
+        unpacked(*_changed({name: value}))
+
+
+def test_attributes_that_are_missing_are_refused():
+    for name in ("weights", "name", "parts"):
+        with pytest.raises(ValueError, match=f"{name} of its Declared is missing"):
+            unpacked(*_changed({}, [name]))
+
+
+@pytest.mark.parametrize(
+    ("bend", "words"),
+    [
+        (lambda a: a[:-1], "has shape"),
+        (lambda a: a[None], "has shape"),
+        (lambda a: a.astype(int), "has dtype"),
+        (lambda a: a.astype(str), "has dtype"),
+        (lambda a: a * np.nan, "has finite False, not True"),
+        (lambda a: a + np.inf, "has finite False, not True"),
+    ],
+)
+def test_arrays_that_are_not_as_described_are_refused(bend, words):
+    tree, arrays = _changed({})
+    with pytest.raises(ValueError, match=words):
+        unpacked(tree, {key: bend(one) for key, one in arrays.items()})
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"names_in_": 7}, "names_in_ of its Bare is 7"),
+        ({"names_in_": ["a", 2]}, "names_in_ of its Bare"),
+        ({"names_in_": ["a", "a"]}, "a name twice"),
+        ({"ids_": None}, "ids_ of its Bare is None"),
+        ({"classes_": np.zeros(2)}, "a class twice"),
+        ({"classes_": np.zeros((2, 2))}, "classes_ of its Bare"),
+        ({"names_in_": ["a"], "ids_": np.arange(2), "_observed": np.ones((1, 1), bool)}, "_observed"),
+        ({"names_in_": ["a"], "ids_": np.arange(2), "_observed": np.zeros((2, 1), bool)}, "_observed"),
+    ],
+)
+def test_names_ids_and_classes_that_cannot_be_are_refused(state, words):
+    one = Bare()
+    vars(one).update(state)
+    kept_state = packed(one)
+    with pytest.raises(ValueError, match=words):
+        unpacked(kept_state.tree, kept_state.arrays)
+
+
+@kept
+class Bare:
+    """Nothing is declared."""

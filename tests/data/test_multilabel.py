@@ -81,3 +81,8 @@ def test_labels_of_one_kind_have_no_area_and_do_not_enter_the_mean():
     assert metrics.roc_auc(Y[:, [2]], np.ones((2, 1))) == 0.5  # ties count half
     with pytest.raises(ValueError, match=r"pass \(samples, labels\)"):
         metrics.roc_auc(Y, S[:, :2])
+
+
+def test_equal_scores_are_in_the_wrong_order_as_in_scikit_learn():
+    Y, S = np.array([[1, 0, 0], [0, 1, 1]]), np.zeros((2, 3))
+    assert metrics.ranking_loss(Y, S) == sklearn.metrics.label_ranking_loss(Y, S) == 1

@@ -129,3 +129,22 @@ def test_log_rank_is_that_of_other_packages(groups):
 def test_a_step_function_has_its_value_from_its_time_on():
     values = stepped(np.array([1.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 1, 2, 3, 9]), 5.0)
     np.testing.assert_array_equal(values, [5, 10, 10, 20, 20])
+
+
+@pytest.mark.parametrize(
+    ("time", "event", "words"),
+    [
+        ([1, -2], [1, 1], "negative or no number, e.g. -2"),
+        ([1, np.nan], [1, 1], "negative or no number"),
+        ([1, 2], [1, 7], "neither 0 nor 1"),
+        ([1, 2], [1], "2 times and 1 events"),
+        ([], [], "0 times"),
+    ],
+)
+def test_a_curve_is_of_times_that_can_be(time, event, words):
+    with pytest.raises(ValueError, match=words):
+        survival.kaplan_meier(time, event)
+
+
+def test_a_curve_of_nobody_with_an_event_stays_up():
+    assert survival.kaplan_meier([1, 2], [0, 0]).survival.tolist() == [1, 1]

@@ -35,8 +35,10 @@ from absentia import (
     io,
     models,
 )
+from absentia.core import Packed, packed
 from absentia.core._foreign import FOREIGN
 from absentia.files._rows import read_new
+from absentia.files._states import write_state
 from absentia.methods.catalogue import offered
 from absentia.methods.models import Model
 from absentia.testing._tools import digits, takes_kernels
@@ -652,3 +654,52 @@ def test_every_name_that_can_be_fitted_predicts_the_same_in_another_process(tmp_
     for name, before in wanted.items():
         np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), before, err_msg=name)
     assert len(wanted) > 25
+
+
+# ------------------------------------------------------------------------ changed, with a valid checksum
+
+BENT = {
+    "short": lambda a: a[:-1],
+    "long": lambda a: np.concatenate([a, a[:1]]),
+    "flat": lambda a: a.ravel() if a.ndim > 1 else a[:, None],
+    "none": lambda a: a[:0],
+    "texts": lambda a: a.astype(str),
+    "nan": lambda a: a * np.nan,
+}
+
+
+@pytest.mark.parametrize("bend", BENT)
+@pytest.mark.parametrize(
+    "name",
+    ["classifier completed", "classifier linear", "classifier forest", "completer cvkt", "kernels rff"],
+)
+def test_arrays_that_were_changed_are_refused_in_one_sentence(tmp_path, name, bend):
+    """Each of some arrays of a model, as somebody would change it who can compute checksums."""
+    state = packed(traveller(name)[0])
+    bendable = [key for key, one in state.arrays.items() if one.dtype.kind == "f" and one.size and one.ndim]
+    for key in bendable[:: max(1, len(bendable) // 4)]:
+        arrays = state.arrays | {key: BENT[bend](state.arrays[key])}
+        path = write_state(tmp_path / "m.absentia", Packed(state.tree, arrays), {})
+        with pytest.raises(io.FileError, match=r"m\.absentia: not a valid model: its ") as caught:
+            absentia.load(path)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["classifier completed", "classifier linear", "completer mean"])
+def test_objects_that_were_changed_are_refused_in_one_sentence(tmp_path, name):
+    """Attributes of everything that declares them, dropped or replaced by a number."""
+    state = packed(traveller(name)[0])
+    inner = [
+        (i, key)
+        for i, (kind, attributes) in enumerate(state.parts())
+        if kind in ("data.ViewCoding", "completion.Frame", "completion.Place")
+        for key in attributes
+        if key in ("name", "C", "W")
+    ]
+    assert inner or name == "classifier linear"
+    for i, key in inner[:: max(1, len(inner) // 8)]:
+        tree = copy.deepcopy(state.tree)
+        del list(Packed(tree).parts())[i][1][key]
+        path = write_state(tmp_path / "m.absentia", Packed(tree, state.arrays), {})
+        with pytest.raises(io.FileError, match=r"m\.absentia: not a valid model: .* is missing"):
+            absentia.load(path)

@@ -212,7 +212,7 @@ def step_bar(name: str, total: int, seconds: float = 10.0) -> Iterator[Callable[
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed} of {task.total}"),
+        TextColumn("step {task.completed} of {task.total}"),
         TimeElapsedColumn(),
     )
     done, is_due = 0, make_pace(seconds)
@@ -224,6 +224,6 @@ def step_bar(name: str, total: int, seconds: float = 10.0) -> Iterator[Callable[
             done += 1
             bar.update(task, completed=min(done, total))
             if not err.is_terminal and is_due():
-                err.print(f"{escape(name)}: {done} of {total}", soft_wrap=True)
+                err.print(f"{escape(name)}: step {done} of {total}", soft_wrap=True)
 
         yield step

@@ -9,11 +9,12 @@ cannot be kept, and a ``callback`` is left behind.  Dates, and ids of several ty
 
 import datetime
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache, cached_property
 from inspect import getattr_static
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy.sparse
@@ -175,7 +176,13 @@ def _packed_array(value: Array, what: str, arrays: dict[str, Array]) -> Any:
     known = next((key for key, one in arrays.items() if one is value), None)
     key = str(len(arrays)) if known is None else known
     arrays[key] = value
-    return {KIND: "array", "number": key}
+    return {KIND: "array", "number": key, **_header(value)}
+
+
+def _header(value: Array) -> dict[str, Any]:
+    """What is said of an array beside it, and has to be so when it is read."""
+    finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
+    return {"dtype": value.dtype.str, "shape": list(value.shape), "finite": finite}
 
 
 def _packed_sparse(value: Any, what: str, arrays: dict[str, Array]) -> Any:
@@ -285,7 +292,11 @@ class _Reader:
     def array(self, tree: dict[str, Any]) -> Array:
         if tree.get("number") not in self.arrays:
             raise ValueError(f"its array {tree.get('number')!r} is missing")
-        return self.arrays[tree["number"]]
+        found = self.arrays[tree["number"]]
+        for key, value in _header(found).items():
+            if tree.get(key, value) != value:
+                raise ValueError(f"its array {tree['number']!r} has {key} {value}, not {tree[key]!r:.40}")
+        return found
 
     def object(self, name: str, tree: dict[str, Any], depth: int) -> Any:
         if not self.objects or (name not in FOREIGN and name not in _CLASSES):
@@ -295,7 +306,7 @@ class _Reader:
             )
         cls = _CLASSES.get(name)
         if cls is not None and issubclass(cls, tuple):
-            return cls(*self.read(tree["items"], depth))
+            return _checked(cls, cls(*self.read(tree["items"], depth)))
         state = self.read(tree.get("state"), depth)
         if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
             raise ValueError(f"its {name} has no attributes")
@@ -311,7 +322,74 @@ def _own_object(cls: Any, state: dict[str, Any]) -> Any:
         value.__setstate__(state)
     else:
         value.__dict__.update(state)
+    return _checked(cls, value)
+
+
+def _checked(cls: Any, value: Any) -> Any:
+    """An object whose declared attributes are there and of the declared types."""
+    for name, hint in _declared(cls).items():
+        one = getattr(value, name, cls)
+        if one is cls or not _is_of(one, hint):
+            came = "is missing" if one is cls else f"is {one!r:.40}, a {type(one).__name__}"
+            raise ValueError(f"{name} of its {cls.__name__} {came}")
+    _check_fitted(vars(value) if hasattr(value, "__dict__") else {}, cls.__name__)
     return value
+
+
+def _check_fitted(state: Mapping[str, Any], of: str) -> None:
+    """Refuse names, ids and classes of a fitted estimator that cannot be those of any."""
+    names, ids, classes = (state.get(key) for key in ("names_in_", "ids_", "classes_"))
+    if "names_in_" in state and not (
+        isinstance(names, list | tuple) and all(type(x) is str for x in names)
+    ):
+        raise ValueError(f"names_in_ of its {of} is {names!r:.40}; names are wanted")
+    if names is not None and len(set(names)) < len(names):
+        raise ValueError(f"names_in_ of its {of} has a name twice")
+    for key, one in (("ids_", ids), ("classes_", classes)):
+        if key in state and not (isinstance(one, np.ndarray) and one.ndim == 1 and len(one)):
+            raise ValueError(f"{key} of its {of} is {one!r:.40}; a list of them is wanted")
+    if classes is not None and len(set(classes.tolist())) < len(classes):
+        raise ValueError(f"classes_ of its {of} has a class twice")
+    seen = state.get("_observed")
+    if not isinstance(seen, np.ndarray) or names is None or ids is None:
+        return
+    if seen.dtype != bool or seen.shape != (len(ids), len(names)) or not seen.any():
+        raise ValueError(f"_observed of its {of} does not say which of the ids have which of the names")
+
+
+@cache
+def _declared(cls: Any) -> dict[str, Any]:
+    """Types of the attributes that a class declares: those of a tuple, a dataclass, or a method."""
+    names = [one.name for one in fields(cls)] if is_dataclass(cls) else getattr(cls, "_fields", ())
+    try:
+        hints = get_type_hints(cls, include_extras=False)
+    except NameError:  # of what only type checkers see
+        return {}
+    return {name: hints.get(name, Any) for name in names if name != "_"}
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type, as far as that can be told."""
+    kind, inside = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if kind is Union or kind is types.UnionType:
+        return any(_is_of(value, one) for one in inside)
+    if kind is Literal:
+        return any(type(value) is type(one) and value == one for one in inside)
+    if kind in (list, tuple, Sequence) and isinstance(value, list | tuple):
+        each = inside[0] if inside and (kind is not tuple or inside[1:] == (...,)) else Any
+        return all(_is_of(one, each) for one in value)
+    if kind in (dict, Mapping) and isinstance(value, dict):
+        return all(_is_of(one, inside[1] if inside else Any) for one in value.values())
+    if hint is float:
+        return isinstance(value, float | int)
+    if hint is int and isinstance(value, bool):
+        return False
+    wanted = kind or (type(None) if hint is None else hint)
+    return (
+        not isinstance(wanted, type) or getattr(wanted, "_is_protocol", False) or isinstance(value, wanted)
+    )
 
 
 def _sparse(items: Any, shape: tuple[int, ...], tree: dict[str, Any]) -> Any:

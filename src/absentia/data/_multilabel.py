@@ -52,10 +52,15 @@ def coverage(truth: ArrayLike, scores: ArrayLike, *, normalize: bool = False) ->
 def ranking_loss(truth: ArrayLike, scores: ArrayLike) -> float:
     """Share of pairs (positive, negative) in the wrong order; lower is better.
 
+    Equal scores are in the wrong order, as in scikit-learn's ``label_ranking_loss``: a constant score has
+    loss 1.
+
     Examples
     --------
     >>> ranking_loss([[1, 0, np.nan, 0]], [[0.5, 0.9, 1.0, 0.1]])
     0.5
+    >>> ranking_loss([[1, 0]], [[0.5, 0.5]])
+    1.0
     """
     positive, known, S = _checked(truth, scores)
     negative = known & ~positive

@@ -89,8 +89,9 @@ def corrected_resampled_t(differences: Any, test_share: float, *, level: float =
     -------
     Paired
         ``mean, low, high, p, error, n``; `p` is two-sided.  Where all differences are equal (but for
-        rounding) the interval is a point, and `p` is 1 if they are zero and otherwise 0, the limit of ever
-        smaller spread.  Scores that ought to be equal but differ by rounding should be rounded before.
+        rounding) there is no spread to judge by: the interval is a point, and `p` is that of the sign test,
+        :math:`2^{1 - J}`, as :math:`J` signs may be alike by chance; 1 if the differences are zero.  Scores
+        that ought to be equal but differ by rounding should be rounded before.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def corrected_resampled_t(differences: Any, test_share: float, *, level: float =
     _check_level(level)
     mean, error, n = _spread(differences, test_share)
     if error == 0:
-        return Paired(mean, mean, mean, float(mean == 0), 0.0, n)
+        return Paired(mean, mean, mean, 1.0 if mean == 0 else 2.0 ** (1 - n), 0.0, n)
     half = float(student.ppf((1 + level) / 2, n - 1)) * error
     p = 2 * float(student.sf(abs(mean / error), n - 1))
     return Paired(mean, mean - half, mean + half, p, error, n)

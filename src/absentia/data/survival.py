@@ -96,7 +96,8 @@ def _named(table: Any, names: list[Any], kinds: list[Any]) -> tuple[Any, Any]:
     )
 
 
-def _checked(time: Array, event: Array, ids: Array) -> Survival:
+def _checked(time: Array, event: Array, ids: Array, none: bool = False) -> Survival:
+    """Times and events that can be; `none`: nobody needs to have had one."""
     try:
         time, numbers = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=np.float64)
     except (TypeError, ValueError):
@@ -116,7 +117,7 @@ def _checked(time: Array, event: Array, ids: Array) -> Survival:
             f"{bad.sum()} event(s) are neither 0 nor 1, e.g. {numbers[k]:g} of {shown(ids[k])}; {WANTED} "
             f"is wanted{turned}"
         )
-    if not numbers.any():
+    if not none and not numbers.any():
         raise ValueError(f"none of {len(time)} samples has an event; at least one is wanted")
     return Survival(time, numbers == 1)
 
@@ -202,7 +203,9 @@ def kaplan_meier(time: Any, event: Any, *, level: float = 0.95) -> KaplanMeier:
     >>> kaplan_meier([1, 2, 2, 4], [1, 1, 0, 0]).survival
     array([0.75, 0.5 , 0.5 ])
     """
-    time, event = np.asarray(time, dtype=np.float64), np.asarray(event).astype(bool)
+    time, event = _checked(time, event, np.arange(len(time)), none=True)
+    if not len(time) == len(event) > 0:
+        raise ValueError(f"{len(time)} times and {len(event)} events came; {WANTED} is wanted")
     times, place = np.unique(time, return_inverse=True)
     died = np.bincount(place, weights=event, minlength=len(times))
     risk = np.bincount(place, minlength=len(times))[::-1].cumsum()[::-1]

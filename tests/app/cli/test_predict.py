@@ -8,6 +8,7 @@ import pytest
 
 from absentia import Views, io, models
 from absentia.app.cli import _complete_kernels, _predict
+from absentia.files._states import read_state, write_state
 from absentia.methods.learning._machines import KernelClassifier
 from command import refused, run
 
@@ -153,6 +154,16 @@ def test_a_model_that_was_changed_is_refused(folder, tmp_path):
     result = run("predict", "bad.npz", folder / "new.npz", "-o", "p.csv", cwd=tmp_path)
     refused(result, "bad.npz", "damaged or changed")
     assert not (tmp_path / "p.csv").exists()
+
+
+def test_a_model_that_gives_no_answer_is_named(folder, tmp_path):
+    """Changed by somebody who can compute checksums."""
+    state, _ = read_state(folder / "model.npz")
+    attributes = next(one for _, one in state.parts() if "_weights" in one)
+    attributes["_weights"] = {}
+    write_state(tmp_path / "bad.npz", state, {})
+    result = run("predict", "bad.npz", folder / "new.npz", "-o", "p.csv", cwd=tmp_path)
+    refused(result, "bad.npz: the model gives no answer", "fit it again")
 
 
 def test_predictions_that_are_not_finite_are_refused(folder, tmp_path, monkeypatch):

@@ -25,6 +25,16 @@ def test_importances_are_told_where_there_are_any():
     assert read_in_words(Model(chooser), judged(gains=[]))["importance_of"] == "the mean of trees (100%)"
 
 
+def test_the_rule_of_decisions_is_told_where_it_is_not_the_largest_chance():
+    views, y = planted(40)
+    trees = {"trees": JoinedClassifier(n_trees=10)}
+    rule = read_in_words(Model(Chooser(trees).fit(views, y)), judged(gains=[]))["rule"]
+    assert "divided by its frequency" in rule
+    assert "to the power of 0.5" in rule
+    for plain in (Chooser(trees, balance=0), AbsentClassifier(C=1.0)):
+        assert "rule" not in read_in_words(Model(plain.fit(views, y)), judged(gains=[]))
+
+
 def test_why_gains_are_not_told():
     views, y = planted(40)
     own = AbsentClassifier(C=1.0, kernel="precomputed").fit(ViewKernels().fit_transform(views), y)

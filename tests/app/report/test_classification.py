@@ -160,11 +160,19 @@ def test_calibration_by_pattern_is_that_of_the_chances():
 def test_candidates_of_a_chooser_are_shown_with_what_was_made_of_them():
     tried = [
         ["cvkt-svm", "0.810", "0.720", "0.500", "0.50"],
-        ["<forest>", "0.700", "0.600", "0.900", "dropped"],
+        ["<forest>", "0.700", "0.600", "0.900", "dropped after 2 folds"],
     ]
     html = render_classification(make_story(tried=tried, used="the average of <two>"))
     assert "What was tried" in html
     assert "Used: the average of &lt;two&gt;." in html
     assert '<th scope="row">&lt;forest&gt;</th>' in html
-    assert "dropped</td>" in html
+    assert "dropped after 2 folds</td>" in html
+    assert "fewer folds" in html
+    assert "fewer folds" not in render_classification(make_story(tried=tried[:1], used="one"))
     assert "What was tried" not in render_classification(make_story())
+
+
+def test_mistakes_say_by_which_rule_classes_are_predicted():
+    rule = "whose chance, divided by its frequency to the power of 0.5, is the largest"
+    assert f"What is predicted is the class {rule}." in render_classification(make_story(rule=rule))
+    assert "the class with the highest score" in render_classification(make_story())

@@ -111,3 +111,15 @@ def test_a_view_is_worth_what_its_absence_costs():
     )
     nobody = make_story(observed=np.column_stack([np.ones((90, 2), bool), np.zeros(90, bool)]))
     assert [row.name for row in worth(nobody)] == ["a", "b"]
+
+
+def test_intervals_that_go_on_below_zero_are_marked():
+    story = make_story()
+    rng = np.random.default_rng(0)
+    worse = {"own": story.predictions["own"], "far": story.truth + 40 * rng.normal(size=90)}
+    html = render_numbers(make_story(predictions=worse))
+    assert html.count('<i class="cut"') == 1
+    assert "goes on below 0" in html
+    good = render_numbers(make_story(predictions={"own": worse["own"]}))
+    assert 'class="cut"' not in good
+    assert "goes on below 0" not in good

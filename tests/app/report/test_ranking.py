@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from absentia.app.report import render_comparison
 from absentia.app.report._ranking import ranking, rankings, tags, unranked, why_not
 from absentia.experiment import findings as found
 from findings import ACCURACY, LOG_LOSS, make_findings
@@ -66,3 +67,14 @@ def test_methods_without_a_score_say_why():
     assert why_not(row) == "not measured yet"
     assert why_not(dataclasses.replace(row, failed=1)) == "its fit failed"
     assert why_not(dataclasses.replace(row, done=1)) == "no score in this metric"
+
+
+def test_intervals_that_go_on_beyond_the_chart_have_an_arrow_and_a_note():
+    findings = make_findings(n_methods=6)
+    assert "beyond the chart" not in render_comparison(findings)
+    row = findings.rows[0]
+    value = row.scores["accuracy"].value
+    wide = dataclasses.replace(row, scores=row.scores | {"accuracy": found.Span(value, 0.0, value)})
+    html = render_comparison(dataclasses.replace(findings, rows=[wide, *findings.rows[1:]]))
+    assert html.count('<path class="cut"') == 1
+    assert html.count("the end of an interval (open) lies beyond the chart") == 1

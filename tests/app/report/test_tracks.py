@@ -41,6 +41,26 @@ def test_one_that_is_far_off_does_not_squeeze_the_others():
     assert axis(near).track(*near[0]).off == 0
 
 
+def test_an_interval_that_goes_on_beyond_the_axis_says_so():
+    near = [(x, x - 0.02, x + 0.02) for x in (0.7, 0.72, 0.74, 0.76)]
+    wide, far = (0.73, 0.1, 0.75), (-50.0, -70.0, -30.0)
+    along = axis([*near, wide])
+    assert along.track(*wide).cut == (True, False)
+    assert along.track(0.73, 0.72, 9.0).cut == (False, True)
+    assert all(along.track(*span).cut == (False, False) for span in near)
+    assert (along.track(*far).off, along.track(*far).cut) == (-1, (False, False))
+
+
+def test_close_numbers_do_not_cut_their_own_intervals():
+    """Intervals are mostly longer than the numbers are apart."""
+    spans = [(x, x - 0.08, x + 0.08) for x in (0.72, 0.721, 0.722, 0.723)]
+    spans += [(0.704, 0.516, 0.892), (0.725, 0.603, 0.848)]
+    along = axis(spans)
+    tracks = [along.track(*span) for span in spans]
+    assert all(track.cut == (False, False) for track in tracks)
+    assert tracks[-2].low < tracks[-1].low < tracks[-1].high < tracks[-2].high
+
+
 def test_what_must_be_there_is_even_if_far():
     near = [(x, x, x) for x in (5.0, 5.1, 5.2, 5.3)]
     assert axis(near, also=(0.0,)).low == 0

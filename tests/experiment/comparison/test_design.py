@@ -78,7 +78,14 @@ def test_what_is_no_design_is_said(tmp_path):
         load_design(tmp_path)
     Design(("mean",)).save(tmp_path)
     said = json.loads((tmp_path / FILE).read_text())
-    for broken in ("{", "[]", json.dumps(said | {"hide": 2}), json.dumps(said | {"other": 1})):
+    wrong = [
+        *({"hide": 2}, {"other": 1}, {"hide": "x"}, {"hide": True}, {"equivalence": 10**400}),
+        *({"title": 2.5}, {"call": [[1]]}, {"metric": 1}, {"methods": []}, {"methods": "mean"}),
+        *({"methods": [{"a": 1}]}, {"completers": [2]}, {"remarks": [None]}, {"left_out": {"knn": 1}}),
+        *({"repeats_of": {"knn": "x"}}, {"repeats_of": {"knn": 0}}, {"repeats_of_views": None}),
+        *({"seed": -7}, {"seed": 1e300}, {"cv": "x"}, {"rates": ["x"]}, {"time_limit": "x"}),
+    ]
+    for broken in ("{", "[]", *(json.dumps(said | one) for one in wrong)):
         (tmp_path / FILE).write_text(broken)
         with pytest.raises(FileError, match="not the design of a comparison"):
             load_design(tmp_path)

@@ -212,6 +212,15 @@ def test_records_that_are_damaged_are_run_again(tmp_path):
     assert study.findings().done == len(study.trials) - 1
 
 
+@pytest.mark.parametrize("changes", [{"methods": ["mean", "unheard-of"]}, {"metric": "accuracy"}])
+def test_a_design_that_does_not_go_with_its_data_is_named(tmp_path, changes):
+    small("completion", tmp_path).save()
+    path = tmp_path / "design.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(FileError, match=r"design\.json: not a design for these data"):
+        open_study(tmp_path)
+
+
 def test_records_of_other_questions_are_not_counted(tmp_path):
     study = small("completion", tmp_path)
     filled(study)

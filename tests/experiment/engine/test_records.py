@@ -45,14 +45,14 @@ def test_what_is_written_is_read(records):
     assert records.read(TRIAL.hash) == failed
     assert (RECORD.done, failed.done) == (True, False)
     assert os.listdir(records.place) == [path.name]
-    assert records.damaged == []
+    assert records.damaged == {}
 
 
 def test_a_folder_without_records_has_none(records):
     assert (records.read(TRIAL.hash), records.hashes(), records.of([TRIAL])) == (None, set(), {})
     records.folder.write_text("a file")
     assert (records.read(TRIAL.hash), records.hashes(), records.of([TRIAL])) == (None, set(), {})
-    assert records.damaged == []
+    assert records.damaged == {}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -80,6 +80,9 @@ DAMAGE = {
     "no result": {k: v for k, v in WHOLE.items() if k != "result"},
     "a number as error": WHOLE | {"error": 1},
     "text as cost": WHOLE | {"cost": {"cpu": "much"}},
+    "less than no cost": WHOLE | {"cost": {"cpu": -1.0}},
+    "a cost beyond all numbers": WHOLE | {"cost": {"cpu": 10**400}},
+    "made with a list": WHOLE | {"made": {"numpy": []}},
     "nan in the result": json.dumps(WHOLE | {"result": {"R2": float("nan")}}).encode(),
     "nan in the trial": json.dumps(WHOLE | {"trial": {"rate": float("nan")}}).encode(),
     "inf in the trial": json.dumps(WHOLE).replace('"fold": 3', '"fold": 1e999').encode(),
@@ -91,9 +94,22 @@ def test_what_is_no_record_is_listed_and_made_again(records, content):
     path = put(records, content)
     assert records.of([TRIAL]) == {}
     assert records.read(TRIAL.hash) is None
-    assert records.damaged == [path]  # once
+    assert list(records.damaged) == [path]  # once
     records.write(RECORD)
     assert records.read(TRIAL.hash) == RECORD
+
+
+def test_what_cannot_have_come_of_its_trial_is_no_record_of_it(tmp_path):
+    def check(record):
+        if record.result["R2"] > 1:
+            raise ValueError("R2 is more than 1")
+
+    records = Records(tmp_path, check)
+    records.write(replace(RECORD, result={"R2": 7.0}))
+    assert records.of([TRIAL]) == {}
+    assert records.damaged == {records.path(TRIAL.hash): "R2 is more than 1"}
+    records.write(replace(RECORD, result={"R2": 0.7}))
+    assert list(records.of([TRIAL])) == [TRIAL.hash]
 
 
 def test_a_huge_file_is_not_read(records, monkeypatch):
@@ -101,7 +117,7 @@ def test_a_huge_file_is_not_read(records, monkeypatch):
     os.truncate(path, module.LARGEST + 1)  # sparse: takes no room
     monkeypatch.setattr(module.Path, "read_bytes", lambda path: pytest.fail("was read"))
     assert records.read(TRIAL.hash) is None
-    assert records.damaged == [path]
+    assert list(records.damaged) == [path]
 
 
 def test_links_folders_and_pipes_are_not_looked_into(records, tmp_path):
@@ -119,7 +135,7 @@ def test_links_folders_and_pipes_are_not_looked_into(records, tmp_path):
         make()
         records.damaged.clear()
         assert records.read(TRIAL.hash) is None
-        assert records.damaged == [path]
+        assert list(records.damaged) == [path]
         path.unlink()
     path.mkdir()
     assert records.read(TRIAL.hash) is None
@@ -146,7 +162,7 @@ def test_files_of_other_names_are_none_of_ours(records):
     ):
         (records.place / name).write_text("{}")
     assert records.hashes() == {TRIAL.hash}
-    assert (list(records.others([])), records.damaged) == ([RECORD], [])
+    assert (list(records.others([])), records.damaged) == ([RECORD], {})
 
 
 def test_others_are_the_records_of_no_known_trial(records):
@@ -157,7 +173,7 @@ def test_others_are_the_records_of_no_known_trial(records):
     put(records, b"half", trials[3])
     assert set(records.of(trials[:2])) == {trial.hash for trial in trials[:2]}
     assert list(records.others([trials[0].hash])) == [made[h] for h in sorted(t.hash for t in trials[1:3])]
-    assert records.damaged == [records.path(trials[3].hash)]
+    assert list(records.damaged) == [records.path(trials[3].hash)]
 
 
 WRITER = """
@@ -182,6 +198,6 @@ def test_several_writers_of_one_record_leave_one_whole_record(records):
         assert other.poll() is None
     other.communicate()
     assert other.returncode == 0
-    assert records.damaged == []
+    assert records.damaged == {}
     assert len(records.read(TRIAL.hash).result["by"]) == 5000
     assert os.listdir(records.place) == [f"{TRIAL.hash}.json"]

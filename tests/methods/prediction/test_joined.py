@@ -169,6 +169,12 @@ def test_targets_that_are_none_are_refused(data):
 # -------------------------------------------------------------------------------------- names and files
 
 
+def test_linear_is_logistic_as_on_the_command_line():
+    views, y = frames()
+    one, other = (JoinedClassifier(name, C=0.1).fit(views, y) for name in ("linear", "logistic"))
+    np.testing.assert_array_equal(one.predict_proba(views), other.predict_proba(views))
+
+
 @pytest.mark.parametrize("name", ["forest", "boosting", "logistic", "svm"])
 def test_importance_goes_by_name(name):
     views, y = frames()

@@ -127,9 +127,9 @@ def run_trials(study: Study, pool: Pool, retry: bool, trials: Sequence[Trial] | 
     )
     endings.ledger.keeps(lambda: kept_words(study))
     own = {trial.hash for trial in todo}
-    for path in study.records.damaged:
+    for path, why in study.records.damaged.items():
         if path.stem in own:
-            say(printable(f"{path}: is no whole record and is made again"))
+            say(printable(f"{path}: is no whole record and is made again ({why})"))
     with watched(StudyWatch(study, todo, pool.jobs)) as watch:
         study.run(todo, pool, watch.tell, watch.begin)
 

@@ -258,7 +258,8 @@ def candidate_rows(classifier: Any) -> list[list[str]]:
     rows = []
     for name, one in getattr(classifier, "candidates_", {}).items():
         numbers = [f"{one[key]:.3f}" for key in ("accuracy", "balanced", "loss")]
-        rows.append([name, *numbers, "dropped" if one["dropped"] else f"{one['weight']:.2f}"])
+        dropped = one["dropped"] and f"dropped after {one['dropped']} folds"
+        rows.append([name, *numbers, dropped or f"{one['weight']:.2f}"])
     return rows
 
 

@@ -85,6 +85,12 @@ def predict(
             flagged = write(output, fitted, data)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
+        except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
+            why = f"{type(error).__name__}: {files.one_line(error, 200)}"
+            raise files.FileError(
+                f"{model}: the model gives no answer ({why}); it was changed, or another version wrote it: "
+                "fit it again, and if that does not help, report it"
+            ) from error
     if json:
         say_json({"samples": len(data), "flagged": flagged, "matched": matched, "predictions": str(output)})
         return

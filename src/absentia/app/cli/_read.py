@@ -10,6 +10,12 @@ from absentia.methods.models import Model
 def read_in_words(model: Model, judged: Validation) -> dict[str, Any]:
     """Fields of a classification story."""
     found: dict[str, Any] = {"parts": judged.parts, "exact": judged.exact, "gains": judged.gains}
+    if balance := model.classifier.get_params().get("balance"):
+        found["rule"] = (
+            "whose chance, divided by its frequency among the samples learned from to the power of "
+            f"{balance:g} (the parameter balance), is the largest: a rare class may be predicted over a "
+            "frequent one that has more chance"
+        )
     if judged.gains is None:
         found["why_no_gains"] = _why(model, judged)
     try:

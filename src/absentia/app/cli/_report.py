@@ -14,6 +14,8 @@ from absentia.app.cli._words import say
 from cyclopts import Parameter
 
 from absentia.app._checks import check_report
+from absentia.core import warn
+from absentia.data import AbsenceWarning
 from absentia.experiment.comparison import open_study
 
 
@@ -35,6 +37,9 @@ def report(
             f"{folder}: its records are all of other data, folds or versions than the design asks for; the "
             f"page is left as it is: run the trials again with absentia work {folder}"
         )
+    for path, why in study.records.damaged.items():
+        told = f"{path}: is no whole record and is left out ({why})"
+        warn(f"{told}; absentia work {folder} makes it again", AbsenceWarning)
     if left.todo and not json:
         say(printable(left.sentence))
     finish(study, json)

@@ -59,6 +59,8 @@ class ClassificationStory:
         Candidates of a chooser: name, accuracy, its mean over classes, log-loss, weight.
     used : str
         What the chooser made of them.
+    rule : str
+        Which class is predicted, after "What is predicted is the class"; empty: that of the highest score.
     without : (n, V) int, optional
         What the method says out of fold, as positions in `classes`, if a view is hidden from a sample.
     parts : (n, V, classes), optional
@@ -94,6 +96,7 @@ class ClassificationStory:
     without: Array | None = None
     tried: Sequence[Sequence[str]] = ()
     used: str = ""
+    rule: str = ""
     parts: Array | None = None
     exact: bool = False
     importance: Sequence[tuple[str, str, float]] = ()

@@ -134,6 +134,7 @@ class Method:
     width: float  # percent of the way from 0 to 1
     low: float
     high: float
+    cut: bool  # whether the interval goes on below 0
 
 
 def _methods(story: NumbersStory) -> list[Method]:
@@ -141,12 +142,11 @@ def _methods(story: NumbersStory) -> list[Method]:
     most = max(one.r2.value for one in found.values())
     rows = []
     for name, ((value, low, high), rmse, mae) in found.items():
-        ends = [round(100 * float(np.clip(x, 0, 1)), 2) for x in (value, low, high)]
+        at, left, right = (round(100 * float(np.clip(x, 0, 1)), 2) for x in (value, low, high))
         interval = f"{_digits(low)} to {_digits(high)}"
         own = name != story.method
-        rows.append(
-            Method(name, own, _digits(value), interval, number(rmse), number(mae), value == most, *ends)
-        )
+        told = (_digits(value), interval, number(rmse), number(mae))
+        rows.append(Method(name, own, *told, value == most, at, left, right, bool(low < 0)))
     return rows
 
 

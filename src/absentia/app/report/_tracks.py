@@ -22,12 +22,17 @@ class Tick(NamedTuple):
 
 
 class Track(NamedTuple):
-    """Where a number and its interval lie, in percent; `off` is -1 or 1 if the number is beyond an end."""
+    """Where a number and its interval lie, in percent.
+
+    `off` is -1 or 1 if the number is beyond an end of the axis; `cut` says whether, while it is not, its
+    interval goes on beyond the left and the right end.
+    """
 
     at: float
     low: float
     high: float
     off: int
+    cut: tuple[bool, bool]
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,9 @@ class Axis:
         """What cannot be told is drawn as short as it can be."""
         low, high = (end if math.isfinite(end) else value for end in (low, high))
         off = int(value > self.high) - int(value < self.low)
-        return Track(self.at(value), self.at(low), self.at(high), off)
+        slack = 1e-9 * (self.high - self.low)
+        cut = (off >= 0 and low < self.low - slack, off <= 0 and high > self.high + slack)
+        return Track(self.at(value), self.at(low), self.at(high), off, cut)
 
 
 def _place(value: float, low: float, high: float) -> float:
@@ -79,12 +86,14 @@ def axis(
 
 
 def _ends(spans: Sequence[tuple[float, float, float]], also: Sequence[float]) -> tuple[float, float]:
-    """The ends of the axis: quartiles of all values say what is far off."""
+    """The ends of the axis: quartiles of all values, and how long intervals are, say what is far off."""
     middles = np.array([s[0] for s in spans if math.isfinite(s[0])] or [*also] or [0.0])
     every = np.array([x for s in spans for x in s if math.isfinite(x)] + [*also] or [0.0])
     if len(middles) >= 4:
         first, third = np.quantile(middles, [0.25, 0.75])
-        reach = FENCE * max(third - first, 1e-3 * abs(third), 1e-12)
+        lengths = [(s[2] - s[1]) / 2 for s in spans if math.isfinite(s[2] - s[1])]
+        usual = float(np.median(lengths)) if lengths else 0.0
+        reach = FENCE * max(third - first, usual, 1e-3 * abs(third), 1e-12)
         kept = every[(every >= first - reach) & (every <= third + reach)]
         every = np.concatenate([kept, also]) if kept.size else every
     low, high = float(every.min()), float(every.max())

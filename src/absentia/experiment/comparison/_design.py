@@ -5,9 +5,12 @@ come to the same trials, and a design with more repeats or methods contains thos
 """
 
 import json
+import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +64,44 @@ class Design:
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_types()
         if not 0 < self.hide < 1:
             raise ValueError(f"hide is a share between 0 and 1, not {self.hide!r}")
         if self.mechanism not in MECHANISMS:
             raise ValueError(f"mechanism is one of {', '.join(MECHANISMS)}, not {self.mechanism!r}")
-        for name, value, least in (("repeats", self.repeats, 1), ("cv", self.cv, 2)):
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
-                raise ValueError(f"{name} is a whole number of {least} or more, not {value!r}")
+        counts = {"repeats": 1, "cv": 2, "seed": 0, "repeats_of_views": 0}
+        whole = [(name, getattr(self, name), least) for name, least in counts.items()]
+        whole += [(f"repeats_of {method}", count, 1) for method, count in self.repeats_of.items()]
+        for name, value, least in whole:
+            most = math.inf if name == "seed" else MOST
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise ValueError(f"{name} is a whole number of {least} or more, not {_shown(value)}")
         if not all(0 < rate < 1 for rate in self.rates):
             raise ValueError(f"rates are shares between 0 and 1, not {list(self.rates)}")
         object.__setattr__(self, "rates", tuple(dict.fromkeys(self.rates)))
         _ = self.limits  # refuses what is none
         if not 0 <= self.equivalence < float("inf"):
             raise ValueError(f"equivalence is a number from 0 on, not {self.equivalence!r}")
+
+    def _check_types(self) -> None:
+        """Refuse what is not a text, a list of texts or a number where it is to be."""
+        texts: dict[str, tuple[Any, ...]] = {
+            name: (getattr(self, name),) for name in ("data", "title", "command", "call", "mechanism")
+        }
+        texts |= {name: getattr(self, name) for name in ("methods", "completers", "remarks")}
+        texts |= {"metric": () if self.metric is None else (self.metric,)}
+        texts |= {"left_out": (*self.left_out, *self.left_out.values()), "repeats_of": (*self.repeats_of,)}
+        for name, values in texts.items():
+            for value in values:
+                if not isinstance(value, str):
+                    raise ValueError(f"{name} is in texts, not {_shown(value)}")
+        if not self.methods:
+            raise ValueError("methods are none")
+        limits = [value for value in (self.time_limit, self.memory_limit) if value is not None]
+        for value in (self.hide, self.equivalence, *self.rates, *limits):
+            huge = isinstance(value, int) and abs(value) > sys.float_info.max
+            if isinstance(value, bool) or not isinstance(value, Real) or huge:
+                raise ValueError(f"{_shown(value)} is no number")
 
     @property
     def limits(self) -> Limits:
@@ -92,6 +120,10 @@ class Design:
         write_whole(folder / FILE, lambda file: file.write(content))
 
 
+def _shown(value: Any) -> str:
+    return repr(value)[:40]
+
+
 def load_design(folder: Path) -> Design:
     """What :meth:`Design.save` wrote."""
     path = folder / FILE
@@ -100,6 +132,8 @@ def load_design(folder: Path) -> Design:
     try:
         said = json.loads(path.read_bytes())
         lists = {key: tuple(said[key]) for key in ("methods", "rates", "completers", "remarks")}
+        if any(isinstance(said[key], str) for key in lists):
+            raise ValueError(f"{', '.join(lists)} are lists")
         if not all(isinstance(said[key], dict) for key in ("repeats_of", "left_out")):
             raise ValueError("repeats_of and left_out are by method")
         return Design(**{**said, **lists})

@@ -19,13 +19,13 @@ from absentia.experiment._findings import (
     ViewWorth,
 )
 from absentia.experiment.comparison._maps import decoded
+from absentia.experiment.comparison._results import range_of
 from absentia.experiment.engine import Record
 
 if TYPE_CHECKING:
     from absentia.experiment.comparison._summary import Summary
 
 TOP_PATTERNS = 8
-LEAST = {"R2": -np.inf, "similarity": -1.0}  # other metrics begin at 0
 GROUPED = {
     "classes": Metric("accuracy", True, True, "share of samples that is right"),
     "numbers": Metric("RMSE", False, False, "root of the mean squared error, in units of the numbers"),
@@ -62,9 +62,7 @@ def span(values: Array, metric: Metric, share: float, shift: float = 0.0) -> Spa
     """Mean and interval of scores of overlapping folds, as far as scores go; no interval of one."""
     t = statistics.corrected_resampled_t(values, share) if len(values) > 1 else None
     numbers = (t.mean, t.low, t.high) if t else (float(values.mean()), np.nan, np.nan)
-    least = LEAST.get(metric.name, 0.0)
-    most = 1.0 if metric.share and metric.higher else np.inf
-    return Span(*(float(x) for x in np.clip(np.array(numbers) + shift, least, most)))
+    return Span(*(float(x) for x in np.clip(np.array(numbers) + shift, *range_of(metric))))
 
 
 # ------------------------------------------------------------------------------------------ by pattern

@@ -10,6 +10,7 @@ from typing import Any
 
 from absentia.experiment._findings import Findings, Metric
 from absentia.experiment.comparison._costs import expected
+from absentia.experiment.comparison._design import FILE as DESIGN
 from absentia.experiment.comparison._design import (
     Design,
     Expansion,
@@ -20,10 +21,12 @@ from absentia.experiment.comparison._design import (
 from absentia.experiment.comparison._measures import metrics_of
 from absentia.experiment.comparison._performing import Perform
 from absentia.experiment.comparison._problem import FILE, Problem, load_problem
+from absentia.experiment.comparison._results import ResultChecker
+from absentia.experiment.comparison._strategies import strategy
 from absentia.experiment.comparison._summary import Summary
 from absentia.experiment.comparison._verdict import score_words
 from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
-from absentia.files import FileError
+from absentia.files import FileError, one_line
 
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
 QUESTION = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
@@ -63,7 +66,7 @@ class Study:
         self.problem = problem
         self.design = replace(check_metric(problem, design), data=problem.hash)
         self.folder = Path(folder)
-        self.records = Records(self.folder)
+        self.records = Records(self.folder, ResultChecker(problem))
 
     def save(self) -> None:
         """Write what every process of this study reads."""
@@ -186,4 +189,11 @@ def open_study(folder: str | os.PathLike[str]) -> Study:
     """The study of a folder, as it was last asked for."""
     place = Path(folder)
     design = load_design(place)  # first: it says what a folder without one is
-    return Study(load_problem(place), design, place)
+    problem = load_problem(place)
+    try:
+        for names, one in ((design.methods, problem), (design.completers, as_completion(problem))):
+            for name in names:
+                strategy(name, one)
+        return Study(problem, design, place)
+    except ValueError as error:
+        raise FileError(f"{place / DESIGN}: not a design for these data ({one_line(error)})") from None

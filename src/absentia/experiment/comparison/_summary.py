@@ -129,11 +129,9 @@ class Summary:
 
     def _difference(self, method: str, values: Array) -> Difference:
         t = statistics.corrected_resampled_t(values, self.share)
-        # folds that all differ by the same have no spread to judge by, but their sign may be chance
-        p = t.p if t.error > 0 else max(t.p, 2.0 ** (1 - len(values)))
         chances = statistics.bayesian_correlated_t(values, self.share, self.equivalence)
         worse, same, better = map(float, chances)
-        found = Difference(method, t.mean, t.low, t.high, p, p, worse, same, better)
+        found = Difference(method, t.mean, t.low, t.high, t.p, t.p, worse, same, better)
         if t.error == 0 and t.mean != 0:  # nothing to judge it by
             nan = float("nan")
             found = replace(found, low=nan, high=nan, worse=nan, same=nan, better=nan)

@@ -8,13 +8,14 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from absentia.experiment.engine._trials import Trial
-from absentia.files import write_whole
+from absentia.files import one_line, write_whole
 
 Status = Literal["done", "failed", "time", "memory", "died"]
 STATUSES = ("done", "failed", "time", "memory", "died")
@@ -49,12 +50,21 @@ class Records:
     ----------
     folder : path
         Its ``trials`` are made when the first is written.
+    check : callable, optional
+        Raises ValueError, a sentence, on a record that cannot have come of its trial.
+
+    Attributes
+    ----------
+    damaged : dict of Path to str
+        Files that were met and are no records, and why.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+    def __init__(
+        self, folder: str | os.PathLike[str], check: Callable[[Record], None] = lambda record: None
+    ) -> None:
+        self.folder, self.check = Path(folder), check
         self.place = self.folder / "trials"
-        self.damaged: list[Path] = []  # files that were met and are no records
+        self.damaged: dict[Path, str] = {}
 
     def path(self, hash: str) -> Path:
         return self.place / f"{hash}.json"
@@ -73,20 +83,31 @@ class Records:
         path = self.path(hash)
         try:
             record = _record(_said(path))
-            whole = record is not None and record.hash == hash
+            if record.hash != hash:
+                raise ValueError("it is of another trial")
+            return record
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValueError, RecursionError):
-            record, whole = None, False
-        if not whole and path not in self.damaged:
-            self.damaged.append(path)
-        return record if whole else None
+        except (OSError, ValueError, RecursionError) as error:
+            self.damaged.setdefault(path, one_line(error))
+            return None
+
+    def _read_own(self, hash: str) -> Record | None:
+        """The same of a trial that is asked for, if it can have come of it."""
+        record = self.read(hash)
+        try:
+            if record is not None:
+                self.check(record)
+            return record
+        except ValueError as error:
+            self.damaged.setdefault(self.path(hash), one_line(error))
+            return None
 
     def of(self, trials: Iterable[Trial]) -> dict[str, Record]:
         """Those of these trials that there are, by hash."""
         there = self.hashes()
         wanted = (trial.hash for trial in trials)
-        found = ((hash, self.read(hash)) for hash in wanted if hash in there)
+        found = ((hash, self._read_own(hash)) for hash in wanted if hash in there)
         return {hash: record for hash, record in found if record is not None}
 
     def hashes(self) -> set[str]:
@@ -109,7 +130,7 @@ def _said(path: Path) -> Any:
     """What a file says; links, pipes and devices are not looked into."""
     found = os.lstat(path)
     if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
-        raise ValueError(f"{path}: is no file, or too large")
+        raise ValueError("it is no file, or too large")
     return json.loads(path.read_bytes(), parse_constant=_refuse)
 
 
@@ -117,13 +138,19 @@ def _refuse(word: str) -> Any:
     raise ValueError(f"{word} is no number")
 
 
-def _record(said: Any) -> Record | None:
-    """A record out of what a file says; None if it says something else."""
+def _record(said: Any) -> Record:
+    """A record out of what a file says."""
     if not isinstance(said, dict) or said.get("status") not in STATUSES:
-        return None
+        raise ValueError(f"it is no record: its status is none of {', '.join(STATUSES)}")
     parts: dict[str, Any] = {key: said.get(key) for key in ("trial", "result", "cost", "made")}
     if not all(isinstance(part, dict) for part in parts.values()) or not isinstance(said.get("error"), str):
-        return None
-    if not all(value is None or type(value) in (int, float) for value in parts["cost"].values()):
-        return None
+        raise ValueError("it is no record: trial, result, cost and made are by name, error is a text")
+    if not all(value is None or _is_cost(value) for value in parts["cost"].values()):
+        raise ValueError("its cost is not in numbers of 0 or more")
+    if not all(isinstance(value, str) for value in parts["made"].values()):
+        raise ValueError("what it was made with is not in texts")
     return Record(status=said["status"], error=said["error"], **parts)
+
+
+def _is_cost(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= sys.float_info.max

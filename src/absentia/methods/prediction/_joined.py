@@ -96,6 +96,7 @@ LEARN: dict[str, Callable[[Task], Learned]] = {
     "forest": _forest,
     "boosting": _boosting,
     "logistic": _of_line(logistic),
+    "linear": _of_line(logistic),
     "svm": _of_line(machine),
     "ridge": _of_line(ridge),
 }
@@ -187,7 +188,7 @@ class JoinedClassifier(Joined, Classifier):
 
     Parameters
     ----------
-    model : "forest", "boosting", "logistic" or "svm"
+    model : "forest", "boosting", "logistic" (or "linear", the same) or "svm"
         A random forest or gradient-boosted trees, which take an absent feature as it is; multinomial
         logistic regression or a linear support vector machine, where it is the training mean.
     complete_cases : bool, default False
@@ -220,7 +221,7 @@ class JoinedClassifier(Joined, Classifier):
     (60, 2)
     """
 
-    model: Literal["forest", "boosting", "logistic", "svm"] = "forest"
+    model: Literal["forest", "boosting", "logistic", "linear", "svm"] = "forest"
     _: KW_ONLY
     complete_cases: bool = False
     C: Positive | Literal["cv"] = "cv"

@@ -185,6 +185,19 @@ def test_widths_are_spaced_as_asked(made):
     np.testing.assert_allclose((ratios[0], ratios[-1]), (equal[0], equal[-1]))
 
 
+def test_which_kernels_are_made_is_said_by_the_design_and_not_by_the_name_of_the_file(made):
+    (made / "uci_heart.npz").rename(made / "heart.npz")
+    assert amkl.problem(KEY | {"data": "heart"}).data.n_views == 20
+    (made / "proteinfold_embed27.npz").rename(made / "uci_folds.npz")
+    assert amkl.problem(KEY | {"data": "uci_folds"}).data.n_views == 5
+    unsaid = {name: value for name, value in KEY.items() if name != "spacing"}
+    for key in (unsaid, KEY | {"spacing": "even"}):
+        with pytest.raises(
+            ValueError, match=r"heart\.npz is one table .* does not say which kernels .*spacing"
+        ):
+            amkl.problem(key | {"data": "heart"})
+
+
 def test_kernels_have_no_features(made):
     with pytest.raises(ValueError, match="no features"):
         perform(KEY | {"data": "plant", "method": "MMAFClassifier"})

@@ -6,8 +6,9 @@ cross-validation on training samples, and scores the share of test samples that 
 What is absent is gone before the first mean or kernel is computed.  Only a method in the paper's own form
 (``paper_form``) gets the complete kernels of the training samples, and a mask beside them.
 
-Data are features, of which 20 Gaussian kernels are made (``uci_...``), factors of kernels
-(``view_...`` in the file), or kernels (``K``, views x samples x samples), with classes ``y``.
+Data are one table of features, of which 20 Gaussian kernels are made as the design's ``spacing`` says,
+factors of kernels (``view_...`` in the file), or kernels (``K``, views x samples x samples), with classes
+``y``.
 """
 
 import itertools
@@ -104,8 +105,15 @@ def problem(key: Mapping[str, Any]) -> Problem:
     name, seed = key["data"], [key["seed"], key["repeat"]]
     data, y = loaded(name)
     train, test = split(y, TEN.get(name), np.random.default_rng(seed))
-    if name.startswith("uci_"):
-        data, kernels = gaussian(np.asarray(data.block("x"), dtype=np.float64), train, key["spacing"])
+    if isinstance(data, Views) and data.n_views == 1:
+        if key.get("spacing") not in SPACINGS:
+            raise ValueError(
+                f"{name}.npz is one table of features, and the design does not say which kernels to make "
+                f"of it: add  spacing = {list(SPACINGS)[:1]}  (or {', '.join(list(SPACINGS)[1:])}) to "
+                "[design], for 20 Gaussian ones"
+            )
+        X = np.asarray(data.block(data.names[0]), dtype=np.float64)
+        data, kernels = gaussian(X, train, key["spacing"])
     else:
         kind = "linear" if isinstance(data, Views) else "precomputed"
         kernels = ViewKernels(kind, standardize=False, center=True)
