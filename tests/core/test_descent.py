@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from absentia.core._descent import Descent, Evaluated, Sloped, accelerate, descend, dot, plus, quasi_newton
+from absentia.core._descent import (
+    Descent,
+    Evaluated,
+    Sloped,
+    accelerate,
+    descend,
+    dot,
+    plus,
+    quasi_newton,
+    settle,
+)
 from absentia.core._loop import Stop
 
 
@@ -81,3 +91,24 @@ def test_points_are_added_and_multiplied_part_by_part():
     assert a[1].item() == 3.0  # nothing is changed in place
     nothing = (np.zeros((0, 3)),)
     assert plus(nothing, 1.0, nothing)[0].shape == (0, 3)
+
+
+def test_settling_goes_on_until_the_point_stands_still():
+    """Along a flat direction the objective's change says nothing of how far there is to go."""
+    curvature, target = np.logspace(0, -4, 12), np.ones(12)
+
+    def evaluate(point):
+        away = point[0] - target
+        value = 1.0 + 0.5 * float(curvature @ away**2)
+        return Sloped(point, value, (curvature * away,), lambda v: v)
+
+    run = descend(evaluate, Descent(evaluate((np.zeros(12),))), stop=Stop(1e-6, patience=3), max_iter=500)
+    assert run.converged
+    assert np.abs(run.state.at.point[0] - target).max() > 1e-3
+    rest = settle(evaluate, run)
+    assert np.linalg.norm(rest.state.at.gradient[0]) < 1e-8
+    assert np.abs(rest.state.at.point[0] - target).max() < 1e-4  # 1e-8 over the least curvature
+    assert rest.status is run.status
+    assert len(rest.trace) > len(run.trace)
+    stopped = descend(evaluate, Descent(evaluate((np.zeros(12),))), stop=Stop(1e-6), max_iter=1)
+    assert settle(evaluate, stopped) is stopped

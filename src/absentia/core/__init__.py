@@ -15,6 +15,7 @@ from absentia.core._descent import (
     dot,
     plus,
     quasi_newton,
+    settle,
 )
 from absentia.core._describing import in_bytes
 from absentia.core._factoring import Factors, factors_of, has_factors

@@ -6,14 +6,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import scipy.linalg
 
 from absentia.core._linalg import Array
-from absentia.core._loop import Solution, iterate
+from absentia.core._loop import Callback, Solution, Stop, iterate
 
 Point = tuple[Array, ...]
 Found = TypeVar("Found", bound="Evaluated | Sloped")
@@ -112,6 +112,9 @@ def _extrapolated(first: Evaluated, second: Evaluated, length: float) -> Point:
 
 #: Shortest share of a proposed step that is tried, and the share of the promised descent that suffices.
 SHORTEST, SUFFICIENT = 1e-2, 1e-4
+#: By so much, relative, rounding may raise an objective that in truth falls; the slope along a step that is
+#: taken all the same must have fallen to so much of what it was.
+ROUNDING, FLATTER = 1e-11, 0.9
 
 
 @dataclass(frozen=True)
@@ -142,14 +145,22 @@ class Descent(Generic[Local]):
 
 
 def quasi_newton(
-    evaluate: Callable[[Point], Local], memory: int = 3
+    evaluate: Callable[[Point], Local], memory: int = 3, *, by_slope: bool = False
 ) -> Callable[[Descent[Local]], Descent[Local]]:
     """One step of preconditioned L-BFGS (Nocedal & Wright 2006, section 7.2) with backtracking.
 
     Without pairs in memory the direction is the preconditioned gradient, for EM the EM step itself.
     ``evaluate(x)`` may move x into the feasible region; the point it returns is the one that counts.
     The objective never rises: a step that does not lower it is not taken, and the memory is cleared.
+    With `by_slope` it may rise by rounding where the slope falls (Hager & Zhang 2005): gradients tell where
+    the objective is flat long after its values do not.
     """
+
+    def lower(found: Local, at: Local, direction: Point, length: float, promised: float) -> bool:
+        if found.value <= at.value - SUFFICIENT * length * promised:
+            return True
+        flat = by_slope and found.value <= at.value + ROUNDING * abs(at.value)
+        return flat and abs(dot(found.gradient, direction)) <= FLATTER * promised
 
     def step(state: Descent[Local]) -> Descent[Local]:
         at = state.at
@@ -159,7 +170,7 @@ def quasi_newton(
         while promised > 0 and length >= SHORTEST:
             found = attempt(evaluate, plus(at.point, -length, direction))
             cost += 1
-            if found is not None and found.value <= at.value - SUFFICIENT * length * promised:
+            if found is not None and lower(found, at, direction, length, promised):
                 s, y = plus(found.point, -1.0, at.point), plus(found.gradient, -1.0, at.gradient)
                 curved = dot(s, y) > 1e-10 * math.sqrt(dot(s, s) * dot(y, y))
                 pairs = (*state.pairs, (s, y))[-memory:] if curved else state.pairs
@@ -175,6 +186,40 @@ def descend(
 ) -> Solution[Descent[Local]]:
     """Descend from `start`; one iteration is one step, mostly one evaluation."""
     return iterate(quasi_newton(evaluate), lambda state: state.value, start, **options)
+
+
+#: A descent has settled where the preconditioned gradient is shorter than this, and is given so many steps.
+SETTLED, SETTLING = 1e-8, 1000
+
+
+def settle(
+    evaluate: Callable[[Point], Local], run: Solution[Descent[Local]], callback: Callback | None = None
+) -> Solution[Descent[Local]]:
+    """Go on from where `run` converged until the point, and not only the objective, stands still.
+
+    Along flat directions an objective changes with the square of what is left to go: a point at which it
+    seems to stand still depends on rounding, and with that on the order of what was added up.  Ends early
+    where rounding leaves no step to take.
+    """
+    step, ended = quasi_newton(evaluate, by_slope=True), False
+
+    def turn(state: Descent[Local]) -> Descent[Local]:
+        nonlocal ended
+        found = step(state)
+        ended = found.at is state.at and not state.pairs
+        return found
+
+    def slope(state: Descent[Local]) -> float:
+        at = state.at
+        return 0.0 if ended else math.sqrt(max(dot(at.gradient, at.precondition(at.gradient)), 0.0))
+
+    if not run.converged:
+        return run
+    stop = Stop(SETTLED, measure=slope)
+    rest = iterate(
+        turn, lambda state: state.value, run.state, stop=stop, max_iter=SETTLING, callback=callback
+    )
+    return replace(run, state=rest.state, trace=np.append(run.trace, rest.trace))
 
 
 def _quasi_newton_direction(at: Sloped, pairs: tuple[tuple[Point, Point], ...]) -> Point:

@@ -23,6 +23,15 @@ def _same(found: Array, wanted: Array, tolerance: float = REORDERED) -> None:
     np.testing.assert_allclose(found / largest, wanted / largest, atol=tolerance)
 
 
+def _thin_problem(n: int = 20, ranks: tuple[int, ...] = (3, 4, 6), seed: int = 0) -> KernelViews:
+    """Linear kernels of fewer features than samples: singular, as most that come from tables are."""
+    rng = np.random.default_rng(seed)
+    shared = rng.standard_normal((n, 3))
+    features = [shared @ rng.standard_normal((3, r)) + 0.3 * rng.standard_normal((n, r)) for r in ranks]
+    keep = missingness.mcar((n, len(ranks)), 0.3, random_state=seed)
+    return KernelViews.from_dense(np.stack([x @ x.T for x in features]), observed=keep)
+
+
 # --------------------------------------------------------------------------------------- what comes out
 
 
@@ -81,27 +90,28 @@ def a_score_is_better_the_less_is_missed(completer: Completer) -> None:
 
 def permuting_samples_permutes_the_result(completer: Completer) -> None:
     """Whether their ids go with them or are given anew."""
-    kv, order = random_problem(), np.random.default_rng(0).permutation(40)
-    straight = completer.fit_transform(kv).to_dense()[:, order][:, :, order]
-    _same(completer.fit_transform(kv[np.ix_(order, order)]).to_dense(), straight)
-    renumbered = KernelViews.from_dense(kv.to_dense()[:, order][:, :, order])
-    _same(completer.fit_transform(renumbered).to_dense(), straight)
+    for kv in (random_problem(), _thin_problem()):
+        order = np.random.default_rng(0).permutation(len(kv))
+        straight = completer.fit_transform(kv).to_dense()[:, order][:, :, order]
+        _same(completer.fit_transform(kv[np.ix_(order, order)]).to_dense(), straight)
+        renumbered = KernelViews.from_dense(kv.to_dense()[:, order][:, :, order])
+        _same(completer.fit_transform(renumbered).to_dense(), straight)
 
 
 def reordering_views_reorders_the_result(completer: Completer) -> None:
-    kv = random_problem()
-    straight = completer.fit_transform(kv).to_dense()[::-1]
-    _same(completer.fit_transform(kv.select(kv.names[::-1])).to_dense(), straight)
-    _same(completer.fit_transform(KernelViews.from_dense(kv.to_dense()[::-1])).to_dense(), straight)
+    for kv in (random_problem(), _thin_problem()):
+        straight = completer.fit_transform(kv).to_dense()[::-1]
+        _same(completer.fit_transform(kv.select(kv.names[::-1])).to_dense(), straight)
+        _same(completer.fit_transform(KernelViews.from_dense(kv.to_dense()[::-1])).to_dense(), straight)
 
 
 def rounding_changes_nothing_that_shows(completer: Completer) -> None:
     """Another processor, or number of threads, rounds the last digits differently; so does this."""
-    kv, rng = random_problem(), np.random.default_rng(0)
-    straight = completer.fit_transform(kv).to_dense()
-    for size in (1e-15, 1e-13):
-        rounded = KernelViews.from_dense(noisy(kv.to_dense(), size, rng))
-        _same(completer.fit_transform(rounded).to_dense(), straight)
+    for kv, sizes in ((random_problem(), (1e-15, 1e-13)), (_thin_problem(), (1e-14,))):
+        straight, rng = completer.fit_transform(kv).to_dense(), np.random.default_rng(0)
+        for size in sizes:
+            rounded = KernelViews.from_dense(noisy(kv.to_dense(), size, rng))
+            _same(completer.fit_transform(rounded).to_dense(), straight)
 
 
 def scaling_a_view_scales_its_result_and_no_other(completer: Completer) -> None:

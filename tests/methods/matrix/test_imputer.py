@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from absentia import PMAImputer
+from absentia import AbsenceWarning, PMAImputer
 from absentia.methods.matrix import _mean as mean
 from absentia.methods.matrix._model import Addition
 from matrices import from_model, rbf
@@ -129,5 +129,38 @@ def test_rows_other_than_those_of_the_fit_have_their_own_deviations():
     for i in range(20):
         m, o = np.isnan(gaps[40 + i]), ~np.isnan(gaps[40 + i])
         left = S[np.ix_(m, m)] - S[np.ix_(m, o)] @ np.linalg.solve(S[np.ix_(o, o)], S[np.ix_(o, m)])
-        np.testing.assert_allclose(std[i, m] ** 2, np.diagonal(left), rtol=1e-8)
+        own = std[i, m] / (imputer.widening_ if imputer.row_kernel_ == "none" else 1.0)
+        np.testing.assert_allclose(own**2, np.diagonal(left), rtol=1e-8)
         assert (std[i, o] == 0).all()
+
+
+def factor_matrix(seed, n, m):
+    """Two factors and noise, a fifth of the entries missing: no kernel is known."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2)) @ rng.standard_normal((2, m)) + 0.5 * rng.standard_normal((n, m))
+    return X, np.where((rng.random(X.shape) < 0.2) & (np.arange(n) > 1)[:, None], np.nan, X)
+
+
+@pytest.mark.parametrize("row_kernel", ["heldout", "estimate"])
+def test_intervals_cover_what_they_say_where_kernels_are_estimated(row_kernel):
+    """Without widening .89 and .79; over some 480 entries, several of a matrix off at once, .05 is 2 errors."""
+    inside, total = 0, 0
+    for seed in range(10):
+        X, gaps = factor_matrix(seed, 40, 6)
+        mean, std = PMAImputer(row_kernel=row_kernel).fit(gaps).predict(return_std=True)
+        gone = np.isnan(gaps)
+        inside += (np.abs(X - mean)[gone] < 1.96 * std[gone]).sum()
+        total += gone.sum()
+    assert 0.91 < inside / total < 0.99
+
+
+def test_where_nothing_is_estimated_deviations_stay_those_of_the_model():
+    _, gaps, K1, K2 = from_model()
+    assert PMAImputer(row_kernel=K1, col_kernel=K2).fit(gaps).widening_ == 1
+    assert PMAImputer(row_kernel="none", col_kernel=K2).fit(gaps).widening_ == 1
+
+
+def test_too_few_entries_to_widen_by_are_said():
+    _, gaps = factor_matrix(0, 6, 3)
+    with pytest.warns(AbsenceWarning, match="too few to tell how much wider"):
+        PMAImputer(row_kernel="estimate").fit(gaps).predict(return_std=True)

@@ -115,7 +115,7 @@ class Additive(Iterative, Method):
         """Take away what an earlier fit left and this one may not have."""
         iteration = ("n_iter_", "kernel_changes_", "converged_", "status_")
         chosen = ("gamma_", "gamma_curve_", "label_covariance_curve_")
-        for name in (*iteration, *chosen, "log_marginal_likelihood_"):
+        for name in (*iteration, *chosen, "log_marginal_likelihood_", "widening_"):
             self.__dict__.pop(name, None)
 
     def _record(self, solution: Solution[Any]) -> None:

@@ -18,12 +18,14 @@ columns it can follow noise, and completions are then worse than with rows unrel
 estimated is a choice of that kind.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.core import Array, least, unwatched, warn
@@ -35,6 +37,10 @@ HIDDEN = 0.1
 FEWEST = 10
 #: Least standard deviation of a column, relative to its greatest value.
 LEAST_SCALE = 1e-10
+
+#: Deviations are widened by what hidden entries tell: so many of them, hidden at most so many times, of
+#: which such a share is to lie within what a normal distribution has it within.
+ENOUGH, TIMES, COVERED = 200, 3, 0.95
 
 Key = TypeVar("Key")
 
@@ -88,6 +94,37 @@ def heldout_curve(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what is chosen is fitted again
         return {key: rmse((complete(key, part) / unit)[hidden], truth) for key in candidates}
+
+
+def widening(X: Array, predict: Callable[[Array], tuple[Array, Array]], *, seed: int, unit: Array) -> float:
+    """What standard deviations are multiplied by, 1 or more, because kernels were estimated.
+
+    The posterior takes estimated kernels for true, and is too sure.  So entries are hidden, and
+    ``predict(X)`` completes X without them and says how sure it is; the factor is the least with which 95 %
+    of the intervals cover, of one entry more than were hidden (split conformal prediction).
+    """
+    ratios = np.zeros(0)
+    for k in range(TIMES):
+        hidden = hidden_entries(X / unit, seed + k)
+        if len(ratios) < ENOUGH and hidden.any():
+            with warnings.catch_warnings():
+                for known in (ConvergenceWarning, AbsenceWarning):  # said of the whole matrix
+                    warnings.simplefilter("ignore", known)
+                found, std = predict(np.where(hidden, np.nan, X))
+            missed = np.abs(found - X)[hidden] / np.maximum(
+                std[hidden], LEAST_SCALE * unit[hidden.nonzero()[1]]
+            )
+            ratios = np.append(ratios, missed)
+    if len(ratios) < FEWEST:
+        warn(
+            f"only {len(ratios)} entries could be hidden, too few to tell how much wider standard "
+            "deviations have to be because kernels were estimated: they are too small; give kernels, "
+            "or more rows",
+            AbsenceWarning,
+        )
+        return 1.0
+    place = min(math.ceil(COVERED * (len(ratios) + 1)), len(ratios))
+    return max(float(np.sort(ratios)[place - 1] / ndtri((1 + COVERED) / 2)), 1.0)
 
 
 def chosen_rows(n: int, curve: Mapping[str, float]) -> tuple[str, str]:

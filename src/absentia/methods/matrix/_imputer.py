@@ -21,13 +21,13 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Whole, inverse, kept, method, suited_to, warn
+from absentia.core import Array, Whole, inverse, kept, method, suited_to, unwatched, warn
 from absentia.data import AbsenceWarning, Table, canonical
 from absentia.methods.matrix import _checks as checks
 from absentia.methods.matrix._alone import RowsAlone, chosen_kernels
 from absentia.methods.matrix._base import Additive, Completing
 from absentia.methods.matrix._checks import Kernel
-from absentia.methods.matrix._completing import column_scale
+from absentia.methods.matrix._completing import column_scale, widening
 from absentia.methods.matrix._estimate import What, starting
 from absentia.methods.matrix._evidence import DRAWS, Shrinking, Target, beside
 from absentia.methods.matrix._given import Given, fixed_amplitude, read_column_kernel
@@ -131,6 +131,9 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
     heldout_curve_ : dict
         Root mean square error of the hidden entries, in units of `scale_`, without a row kernel ("none"),
         with an estimated one ("estimate") and with that alone ("alone"); for ``row_kernel="heldout"``.
+    widening_ : float
+        What standard deviations are multiplied by so that 95 % intervals cover 95 % of entries hidden for
+        the purpose; 1 where no kernel is estimated.
     diagnostics_ : dict
         After Gibbs sampling, the worst `r_hat` (should be near 1) and `effective_sample_size`.
     log_marginal_likelihood_ : float
@@ -192,23 +195,51 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
     def predict(self, X: Any = None, return_std: bool = False) -> Any:
         """The completed training matrix, or other rows as in :meth:`transform`.
 
-        With `return_std` also standard deviations (observed: 0).
+        With `return_std` also standard deviations (observed: 0).  The model's own take estimated kernels
+        for true; they are multiplied by ``widening_``, for which the fit is repeated up to three times the
+        first time they are asked for.  Those of other rows only where rows are taken as unrelated.
         """
         check_is_fitted(self, "completed_")
         if X is not None:
             X = checks.read_table(self, X, fit=False, gaps=True)
             if not np.array_equal(X, self._X, equal_nan=True):
                 mean, std = self._new_rows(X)
-                return (mean, std) if return_std else mean
-        return (self.completed_.copy(), self._std()) if return_std else self.completed_.copy()
+                alike = return_std and self.row_kernel_ == "none"  # then rows of the fit are no different
+                return (mean, std * self.widening_ if alike else std) if return_std else mean
+        mean = self.completed_.copy()
+        return (mean, self._std() * self.widening_) if return_std else mean
 
     def sample(self, n_samples: int = 1) -> Array:
-        """Independent draws of the completed matrix from the posterior, (n_samples, n, m)."""
+        """Independent draws of the completed matrix, (n_samples, n, m), as wide as deviations are."""
         check_is_fitted(self, "completed_")
         self._check_draws(n_samples)
         p = self._problem
         found = p.restored(draws(self._ordered, p.X, p.seen, self._rng(), n_samples))
+        found = self.completed_ + (found - self.completed_) * self.widening_
         return np.where(np.isnan(self._X), found, self._X)
+
+    @cached_property
+    def widening_(self) -> float:
+        check_is_fitted(self, "completed_")
+        if not hasattr(self, "kernel_changes_"):
+            return 1.0  # no kernel was estimated
+        again = self._chosen | {"inference": "exact", "random_state": self._seed}
+
+        def predict(X: Array) -> tuple[Array, Array]:
+            part = unwatched(self, **again).fit(X)
+            return part.completed_, part._std()
+
+        with suited_to(max(self._X.shape)):
+            return widening(self._X, predict, seed=self._seed, unit=column_scale(self._X))
+
+    @property
+    def _chosen(self) -> dict[str, Any]:
+        """Parameters with which what was chosen is fitted without choosing."""
+        if not isinstance(self.row_kernel, str):
+            return {}
+        columns = {"col_kernel": "none"} if self.col_kernel_ == "none" else {}
+        drawn = {"amplitude": "estimate"} if self.col_kernel_ == "given" else {}
+        return {"row_kernel": self.row_kernel_, **columns, **(drawn if self.row_kernel_ == "none" else {})}
 
     @cached_property
     def log_marginal_likelihood_(self) -> float:

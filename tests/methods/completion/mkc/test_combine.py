@@ -62,7 +62,8 @@ def test_the_completed_kernel_is_made_of_coefficients_whose_observed_rows_are_th
     done = mkc.transform(kv)
     for v, name in enumerate(kv.names):
         present = kv.observed[:, v]
-        A = mkc._point[0][v][:, present].copy()
+        back = np.argsort(mkc._samples)
+        A = mkc._point[0][mkc._views.index(v)][np.ix_(back, back[present])].copy()
         if center:
             A += (1 - A.sum(axis=1))[:, None] / present.sum()
         A[present] = np.eye(present.sum())

@@ -14,7 +14,7 @@ kernel values are those of the vector ``mu + sqrt(s) y``, with ``p_j = sqrt(s) <
     k(y, i) = <mu, phi_i> + p.y + s c_i.y,        k(y, z) = <mu, mu> + p.y + p.z + s y.z.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -53,6 +53,10 @@ class Coordinates:
         scale = float(about.diagonal().mean()) if len(w) else 0.0  # all samples alike: nothing to scale
         basis = U / np.sqrt(w * scale)
         return cls(U * np.sqrt(w / scale), basis, means, grand, (means @ basis) * scale, scale, center)
+
+    def rearranged(self, order: Array) -> Self:
+        """The same with the observed samples in another order."""
+        return replace(self, C=self.C[order], basis=self.basis[order], means=self.means[order])
 
     @property
     def rank(self) -> int:

@@ -63,9 +63,10 @@ Departures from the paper
   whatever a kernel's scale.
 * Samples without any view are left out of the fit and become the mean sample; so does, in a view, a sample
   that no chain of views links with those who have it.
-* app is not convex and drops whole columns on its way, and rounding grows over its hundred steps: the same
-  problem in another order, or with other rounding, ends at an objective some 1e-4 apart and at kernels that
-  differ by up to 6e-2 (90 digits, six views).  ht and sdp agree with themselves to 1e-10.
+* Samples and views are first brought into an order that the kernels decide, so that the order in which they
+  came changes nothing.  app is not convex and drops whole columns on its way, so that rounding grows over
+  its hundred steps: noise of 1e-14 in the kernels has moved the objective by 1e-4 of it and the completed
+  kernels by up to 6e-2 (90 digits, six views).  ht and sdp agree with themselves to 1e-9.
 
 What to expect
 --------------
@@ -92,13 +93,14 @@ from absentia.core import (
     RandomState,
     Stop,
     Whole,
+    inverse,
     iterate,
     least,
     method,
     parameters_of,
     unwatched,
 )
-from absentia.data import KernelViews
+from absentia.data import KernelViews, own_order
 from absentia.methods.completion._hiding import Trial
 from absentia.methods.completion._placement import Frame, Place, Placing
 from absentia.methods.completion.mkc._combine import Approximate, Heterogeneous
@@ -194,16 +196,19 @@ class MKC(Iterative, Placing):
     # ------------------------------------------------------------------------------------- fitting
 
     def _learn(self, X: KernelViews) -> None:
-        self._views = _filled_views(X)
+        _check_views(X)
         given = (self.c1, self.c2, self.c3)
         c = self._by_hiding(X, given) if "heldout" in given else tuple(map(float, given))
-        self._coordinates = {
-            X.names[v]: Coordinates.of(X.block(X.names[v]), self.center) for v in self._views
-        }
-        self._groups = X.components()
-        samples = np.flatnonzero(self._groups >= 0)
+        views, order = own_order(X)
+        self._views, self._groups = views.tolist(), X.components()
+        self._samples = samples = order[self._groups[order] >= 0]
+        self._coordinates, C = {}, []
+        for v in self._views:
+            own, K = self._own_order(X.observed[:, v]), X.block(X.names[v])
+            coordinates = Coordinates.of(K[np.ix_(own, own)], self.center)
+            self._coordinates[X.names[v]] = coordinates.rearranged(inverse(own))
+            C.append(coordinates.C)
         observed = X.observed[samples][:, self._views]
-        C = [own.C for own in self._coordinates.values()]
         c1, c2, c3 = c
         problem = Problem(C, observed, c1, c2, c3, everywhere=self.between == "all")
         self._model: Variant = VARIANTS[self.variant](problem)
@@ -217,7 +222,11 @@ class MKC(Iterative, Placing):
         )
         self._record(solution)
         self._point, self._S = solution.state.at.point, solution.state.at.S
-        self._describe(X, samples)
+        self._describe(X)
+
+    def _own_order(self, present: Array) -> Array:
+        """Positions, among the samples that have a view, of the same in the order of the problem."""
+        return np.searchsorted(np.flatnonzero(present), self._samples[present[self._samples]])
 
     def _by_hiding(self, X: KernelViews, given: Sequence[Any]) -> tuple[float, ...]:
         """The weights that best complete what is hidden for the purpose."""
@@ -237,13 +246,16 @@ class MKC(Iterative, Placing):
             self.heldout_curve_ = trial.curve(path, complete, len(path)) if trial.n_hidden else {}
         return least(self.heldout_curve_) if self.heldout_curve_ else tuple(p[len(p) // 2] for p in paths)
 
-    def _describe(self, X: KernelViews, samples: Array) -> None:
+    def _describe(self, X: KernelViews) -> None:
         """Fitted attributes, frames, and the places of all missing samples."""
+        samples = self._samples
         self.weights_ = np.zeros((X.n_views, X.n_views))
         self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S
         self.view_scales_ = np.ones(X.n_views)
         used = self._model.basis(self._point)
-        self.basis_ = {name: X.ids[samples[u]] for name, u in zip(self._coordinates, used, strict=True)}
+        self.basis_ = {
+            name: X.ids[np.sort(samples[u])] for name, u in zip(self._coordinates, used, strict=True)
+        }
         frames, places = _nothing(X)
         F = self._model.coordinates(self._point)
         for v, own, f in zip(self._views, self._coordinates.values(), F, strict=True):
@@ -285,7 +297,8 @@ class MKC(Iterative, Placing):
             rows = np.asarray(X.block(name), dtype=np.float64)
             about.append(np.zeros((len(X), len(own.C))))
             C.append(np.zeros((len(X), own.rank)))
-            about[k][present], C[k][present] = own.about(rows), own.locate(rows)
+            order = self._own_order(self._observed[:, self._views[k]])
+            about[k][present], C[k][present] = own.about(rows)[:, order], own.locate(rows)
             square[present, k] = np.nan_to_num(own.square(rows, X.diagonal(name)), nan=1.0)  # if unknown
         return Rows(observed, about, C, square)
 
@@ -307,8 +320,8 @@ def _nothing(X: KernelViews) -> tuple[list[Frame], list[Place]]:
     return frames, places
 
 
-def _filled_views(X: KernelViews) -> list[int]:
-    """Positions of the views that somebody has; at least two, or nothing can be learned from the others."""
+def _check_views(X: KernelViews) -> None:
+    """Raise unless two views are had by somebody, or nothing can be learned from the others."""
     filled = [v for v in range(X.n_views) if X.observed[:, v].any()]
     if len(filled) < 2:
         had = f"only view {X.names[filled[0]]!r} is" if filled else "no view is"
@@ -321,4 +334,3 @@ def _filled_views(X: KernelViews) -> list[int]:
             raise ValueError(
                 f"view {X.names[v]!r}: the kernel is zero for every sample; leave the view out"
             )
-    return filled

@@ -19,9 +19,10 @@ import scipy.linalg
 
 from absentia.core import Dense, LowRankPlusDiagonal, Operator, PDOperator, leading_eigenpairs
 
-#: Lowest noise variance, for kernels of unit mean diagonal.  Heywood case: psi -> 0 makes the
-#: likelihood unbounded and ``W' D^-1 W`` overflow.
-NOISE_FLOOR = 1e-8
+#: Lowest noise variance, for kernels of unit mean diagonal.  Heywood case: psi -> 0 makes the likelihood
+#: unbounded and ``W' D^-1 W`` overflow.  The objective is a difference of terms of size ``1 / psi``, known
+#: to ``|W|^2 / psi`` roundings: at 1e-5 to some 1e-6, at 1e-8 not at all.
+NOISE_FLOOR = 1e-5
 #: The same in single precision, and the longest row of loadings: beyond either, what is left of the
 #: objective after cancellation is rounding.
 NOISE_FLOOR_SINGLE, LOADING_CEILING_SINGLE = 1e-3, 100.0

@@ -13,7 +13,10 @@ papers' step is ``M <- S``, and the gradient
 
 so that an EM step is the gradient between two products with M.  That is the preconditioner of
 ``_loop.quasi_newton``, which moves M itself; a step out of the positive definite matrices
-cannot be evaluated and is shortened.  Nothing depends on the order of the samples but rounding.
+cannot be evaluated and is shortened.  Where kernels have fewer features than samples, only the prior holds
+the model in many directions, and the objective is all but flat along them.  So the descent does not end
+where the objective stands still but goes on until the model does (``core.settle``); the order of samples
+and rounding then move completed kernels by some 1e-7.
 """
 
 from collections.abc import Sequence
@@ -36,6 +39,7 @@ from absentia.core import (
     cholesky_inverse,
     cholesky_logdet,
     descend,
+    settle,
     symmetrize,
 )
 from absentia.data import KernelViews
@@ -113,7 +117,8 @@ def solve_full(
         return evaluate(problem, point)
 
     stop = Stop(tol, patience=PATIENCE)
-    return descend(run, Descent(run(start(problem))), stop=stop, max_iter=max_iter, callback=callback)
+    found = descend(run, Descent(run(start(problem))), stop=stop, max_iter=max_iter, callback=callback)
+    return settle(run, found, callback)
 
 
 # ------------------------------------------------------------------------- completed kernels, new samples

@@ -23,6 +23,7 @@ from absentia.core import (
     Status,
     generator,
     least,
+    settle,
 )
 from absentia.methods.completion.mkmc import _fast, _full, _paper
 from absentia.methods.completion.mkmc._covariance import PCA, Covariance, FactorAnalysis, Full
@@ -121,7 +122,9 @@ class Solver:
             if runs[-1].status is Status.STOPPED:
                 break
         ends = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
-        return runs[least(ends)]
+        best = runs[least(ends)]
+        noise, callback = self.noise(), options.get("callback")
+        return settle(lambda point: _fast.evaluate(problem, noise, point), best, callback)
 
     def short_runs(self, problem: Problem, most: int, *, tol: float, max_iter: int) -> ShortRuns:
         """Quick runs at ranks up to `most`; of large problems in single precision."""
