@@ -13,7 +13,7 @@ from absentia.app.report._classification import ClassificationStory, render_clas
 from absentia.app.report._comparison import render_comparison
 from absentia.app.report._matrix import MatrixStory, render_matrix
 from absentia.app.report._numbers import NumbersStory, render_numbers
-from absentia.app.report._page import render, save, write
+from absentia.app.report._page import render, require, save, write
 from absentia.app.report._reproduction import render_reproduction
 from absentia.app.report._story import CompletionStory
 from absentia.app.report._survival import SurvivalStory, render_survival
