@@ -3,7 +3,7 @@
 from absentia.files._anndata import read_mudata, write_mudata
 from absentia.files._archive import read_arrays, write_arrays
 from absentia.files._atomic import remove_unfinished, write_whole
-from absentia.files._contents import arrays_of
+from absentia.files._contents import arrays_of, label_array
 from absentia.files._errors import FileError, one_line, reading
 from absentia.files._frames import parse_groups
 from absentia.files._labels import Labels, read_labels
