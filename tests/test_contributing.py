@@ -31,7 +31,7 @@ def test_the_completer_obeys_the_laws(shown):
     testing.check_completer(shown("_shrunken").ShrunkenFill())
 
 
-@pytest.mark.parametrize("probability", [False, "sigmoid"])
+@pytest.mark.parametrize("probability", [False, True])
 def test_the_classifier_obeys_the_laws(shown, probability):
     testing.check_classifier(shown("_nearest").Nearest(probability=probability))
 

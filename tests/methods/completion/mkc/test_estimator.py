@@ -33,9 +33,9 @@ def test_view_weights_lie_on_the_simplex_without_a_diagonal(variant, options):
 def test_the_basis_names_the_samples_whose_columns_are_left():
     kv = random_problem()
     mkc = MKC("app", c3=0.01).fit(kv)
-    for v, name in enumerate(kv.names):
-        left = np.abs(mkc._point[0][v]).sum(axis=0) > 0
-        np.testing.assert_array_equal(mkc.basis_[name], kv.ids[left])
+    for k, v in enumerate(mkc._views):
+        left = np.abs(mkc._point[0][k]).sum(axis=0) > 0
+        np.testing.assert_array_equal(mkc.basis_[kv.names[v]], kv.ids[np.sort(mkc._samples[left])])
         assert 0 < left.sum() < kv.observed[:, v].sum()
     everyone = MKC("sdp", tol=0, max_iter=1).fit(kv).basis_
     np.testing.assert_array_equal(everyone["view1"], kv.ids[kv.observed[:, 1]])
