@@ -33,7 +33,7 @@ def test_the_objective_is_not_above_the_papers_and_never_rises(model, seed):
     best = paper.objective_[-1]
     assert fast.objective_[-1] <= best + 1e-5 * abs(best)
     # models that are brought to rest by their gradients may rise by rounding on the last steps
-    slack = 0.0 if model == "pca" else ROUNDING * np.abs(fast.objective_).max()
+    slack = {"pca": 0.0, "fa": ROUNDING, "full": 1e-12}[model] * np.abs(fast.objective_).max()
     assert (np.diff(fast.objective_) <= slack).all()
 
 

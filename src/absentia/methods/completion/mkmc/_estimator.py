@@ -135,7 +135,7 @@ class MKMC(Choosing):
         full imputation and eigendecomposition at a time.  Both lower the same objective.
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
-    max_iter : int, default 500
+    max_iter : int, default 2000
         Stop after so many iterations at the latest if the objective has not converged by then.  Where it
         has, up to 1000 more bring the model itself to rest (fast ``"full"``, and ``"fa"`` to 500 samples).
     dtype : {"float64", "float32"}, default "float64"
@@ -192,7 +192,7 @@ class MKMC(Choosing):
     prior: NonNegative = 1e-3
     algorithm: Literal["fast", "paper"] = "fast"
     tol: NonNegative = 1e-6
-    max_iter: Whole = 500
+    max_iter: Whole = 2000
     dtype: Literal["float64", "float32"] = "float64"
     rescale: bool = True
     random_state: RandomState = None
