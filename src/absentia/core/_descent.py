@@ -112,9 +112,9 @@ def _extrapolated(first: Evaluated, second: Evaluated, length: float) -> Point:
 
 #: Shortest share of a proposed step that is tried, and the share of the promised descent that suffices.
 SHORTEST, SUFFICIENT = 1e-2, 1e-4
-#: By so much, relative, rounding may raise an objective that in truth falls; the slope along a step that is
-#: taken all the same must have fallen to so much of what it was.
-ROUNDING, FLATTER = 1e-11, 0.9
+#: By so much, relative, rounding may raise an objective that in truth falls (that of factor analysis, whose
+#: terms cancel); the slope along a step that is taken all the same must be at most so much of what it was.
+ROUNDING, FLATTER = 1e-8, 0.9
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, ViewKernels, metrics, missingness
+from absentia.core._descent import ROUNDING
 from absentia.methods.completion.mkmc import _fast, _solving
 from absentia.methods.completion.mkmc._solving import Solver
 from conftest import random_problem
@@ -31,7 +32,8 @@ def test_the_objective_is_not_above_the_papers_and_never_rises(model, seed):
     paper = MKMC(model, tol=0, max_iter=300, algorithm="paper", **options).fit(kv)
     best = paper.objective_[-1]
     assert fast.objective_[-1] <= best + 1e-5 * abs(best)
-    slack = 1e-12 * np.abs(fast.objective_).max() if model == "full" else 0.0
+    # models that are brought to rest by their gradients may rise by rounding on the last steps
+    slack = {"pca": 0.0, "fa": ROUNDING, "full": 1e-12}[model] * np.abs(fast.objective_).max()
     assert (np.diff(fast.objective_) <= slack).all()
 
 

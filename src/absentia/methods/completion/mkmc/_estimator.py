@@ -54,8 +54,9 @@ Departures from the papers
 * Of singular kernels there is no likelihood without the prior, and of equal eigenvalues no leading ones.
   On kernels of fewer features than samples the prior decides in many directions, and so weakly that where
   the objective seems to stand still the model does not: noise of 1e-14 moved completed kernels by 1e-2.
-  The fast algorithms therefore go on, up to 500 samples and with ``"full"``, until the preconditioned
-  gradient is shorter than 1e-8, for at most 1000 steps; the same noise then moves them by less than 1e-6.
+  With ``"full"``, and up to 500 samples with ``"fa"``, the fast algorithm therefore goes on until the
+  preconditioned gradient is shorter than 1e-8, for at most 1000 steps; the same noise then moves them by
+  less than 1e-6.
   On constant views, kernels of rank one and identities, what is completed still follows the noise in them.
 * (19) is used for S_zz; (34) of the long version lacks its ``I - B W``.
 """
@@ -134,9 +135,9 @@ class MKMC(Choosing):
         full imputation and eigendecomposition at a time.  Both lower the same objective.
     tol : float, default 1e-6
         Stop when the objective's relative change falls below; 0 runs all iterations.
-    max_iter : int, default 500
+    max_iter : int, default 2000
         Stop after so many iterations at the latest if the objective has not converged by then.  Where it
-        has, up to 1000 more bring the model itself to rest (``"fast"``: ``"full"``, and up to 500 samples).
+        has, up to 1000 more bring the model itself to rest (fast ``"full"``, and ``"fa"`` to 500 samples).
     dtype : {"float64", "float32"}, default "float64"
         Precision of the computation; the observed blocks keep theirs.  In float32 the objective is
         only good to 1e-7, so `tol` is raised to at least 1e-6; noise is kept above 1e-3 and a sample's
@@ -191,7 +192,7 @@ class MKMC(Choosing):
     prior: NonNegative = 1e-3
     algorithm: Literal["fast", "paper"] = "fast"
     tol: NonNegative = 1e-6
-    max_iter: Whole = 500
+    max_iter: Whole = 2000
     dtype: Literal["float64", "float32"] = "float64"
     rescale: bool = True
     random_state: RandomState = None
