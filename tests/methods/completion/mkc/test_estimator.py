@@ -34,7 +34,8 @@ def test_the_basis_names_the_samples_whose_columns_are_left():
     kv = random_problem()
     mkc = MKC("app", c3=0.01).fit(kv)
     for v, name in enumerate(kv.names):
-        left = np.abs(mkc._point[0][v]).sum(axis=0) > 0
+        columns = mkc._point[0][mkc._views.index(v)][:, np.argsort(mkc._samples)]
+        left = np.abs(columns).sum(axis=0) > 0
         np.testing.assert_array_equal(mkc.basis_[name], kv.ids[left])
         assert 0 < left.sum() < kv.observed[:, v].sum()
     everyone = MKC("sdp", tol=0, max_iter=1).fit(kv).basis_
