@@ -253,9 +253,9 @@ class MKC(Iterative, Placing):
         self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S
         self.view_scales_ = np.ones(X.n_views)
         used = self._model.basis(self._point)
-        self.basis_ = {
-            name: X.ids[np.sort(samples[u])] for name, u in zip(self._coordinates, used, strict=True)
-        }
+        parts = zip(self._coordinates, used, strict=True)
+        found = {name: X.ids[np.sort(samples[u])] for name, u in parts}
+        self.basis_ = {name: found[name] for name in X.names if name in found}
         frames, places = _nothing(X)
         F = self._model.coordinates(self._point)
         for v, own, f in zip(self._views, self._coordinates.values(), F, strict=True):
