@@ -94,6 +94,39 @@ COSTLY = {
     "completed kernels",
 }
 
+# methods whose fit is many fits, or long: `make test` holds them to these laws, `make test-all` to all
+LONG = {
+    "chooser",
+    "stacking",
+    "iterative",
+    "mkl",
+    "completed",
+    "boosting",
+    "mkmc full",
+    "mkmc fa",
+    "mixture",
+}
+LEAST = {
+    "permuting_samples_permutes_the_answers",
+    "renaming_classes_permutes_scores_and_probabilities",
+    "what_is_saved_comes_back",
+    "what_is_absent_is_never_read",
+    "a_class_without_a_view_is_refused",
+    "parameters_that_make_no_sense_are_refused_by_name",
+    "permuting_samples_permutes_the_result",
+    "observed_values_are_untouched_to_the_bit",
+    "new_rows_keep_what_was_observed_and_are_complete",
+    "wrong_input_is_named",
+}
+
+
+def is_slow(name, law):
+    """Whether a law of a method is left to `make test-all`; threads are what `make test-portable` is about."""
+    if "threads" in law and name not in ("mkl", "linear"):
+        return True
+    return name in COSTLY or (name in LONG and law not in LEAST and "threads" not in law)
+
+
 # every classifier on incomplete data, on kernels or (MMAF) on features
 CLASSIFIERS = {
     "mkl": MKLClassifier(),

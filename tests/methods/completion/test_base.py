@@ -9,7 +9,7 @@ from absentia import MKC, MKMC, AutoFill, KernelViews, MixtureMKMC, missingness
 from absentia.testing import COMPLETER_LAWS
 from absentia.testing._completers import _same
 from absentia.testing._problems import noisy, random_kernels, random_problem
-from market import COMPLETERS, COSTLY
+from market import COMPLETERS, COSTLY, is_slow
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
@@ -22,9 +22,16 @@ def completer(request):
     return clone(COMPLETERS[request.param])
 
 
-@pytest.mark.parametrize("law", COMPLETER_LAWS)
-def test_every_completer_obeys_every_law(completer, law):
-    COMPLETER_LAWS[law](completer)
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        pytest.param(name, law, marks=pytest.mark.slow if is_slow(name, law) else ())
+        for name in COMPLETERS
+        for law in COMPLETER_LAWS
+    ],
+)
+def test_every_completer_obeys_every_law(name, law):
+    COMPLETER_LAWS[law](clone(COMPLETERS[name]))
 
 
 # everything else of MKMC that threads can reach is in its own tests

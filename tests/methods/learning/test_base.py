@@ -10,17 +10,11 @@ from absentia.methods.learning._base import FAINT, mixed, trust
 from absentia.testing import _classifiers as laws
 from absentia.testing import _kinds as laws_of_kinds
 from absentia.testing import _tools as laws_tools
-from market import CLASSIFIERS, COSTLY, cases
+from market import CLASSIFIERS, cases, is_slow
 from nearest import NearestMean, Widest
 
-
-def is_slow(name, law):
-    """Variants that cost much; and threads, which all tests have in `make test-portable`, of all but two."""
-    return name in COSTLY or ("threads" in law.__name__ and name not in ("mkl", "linear"))
-
-
 CASES = [
-    pytest.param(*case, id=name, marks=pytest.mark.slow if is_slow(*case) else ())
+    pytest.param(*case, id=name, marks=pytest.mark.slow if is_slow(case[0], case[1].__name__) else ())
     for name, case in cases("every", "chances").items()
 ]
 
