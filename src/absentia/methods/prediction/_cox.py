@@ -79,7 +79,7 @@ class Likelihood:
         return h - self.event, h, P
 
     def hazard(self, f: Array) -> tuple[Array, Array]:
-        """Times with events and, at each, Breslow's cumulative hazard of a sample with ``f = 0``."""
+        """Times with events and, at each, the cumulative hazard of a sample with ``f = 0``."""
         jumps = self.counts / (self.at_risk @ np.exp(f))
         times, place = np.unique(self.times, return_inverse=True)
         return times, np.cumsum(np.bincount(place, weights=jumps, minlength=len(times)))
