@@ -133,7 +133,7 @@ CLASSIFIERS = {
     "mkl, 2-norm": MKLClassifier(norm=2),
     "convex": AbsentMKLClassifier("convex"),
     "convex, mean": AbsentMKLClassifier("convex", constraint="mean"),
-    "iterative": AbsentMKLClassifier("iterative", max_iter=10),
+    "iterative": AbsentMKLClassifier("iterative", max_iter=50),
     "penalized": AbsentMKLClassifier("penalized"),
     "average": AverageKernelSVC(),
     "average, rows": AverageKernelSVC(normalize="rows"),

@@ -312,6 +312,8 @@ def test_a_kernel_and_c_scaled_against_each_other_leave_the_scores(name, scale):
     kernels, y = problem(2, 1.0)
     scaled = problem(2, scale)[0]
     one, other = (type(METHODS[name])(**METHODS[name].get_params()) for _ in range(2))
+    if name == "iterative":  # rounds without a gap: where they end within `tol`, rounding decides
+        one, other = (method.set_params(tol=1e-9, max_iter=500) for method in (one, other))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one.fit(kernels, y)
