@@ -69,13 +69,13 @@ def _compared(path):
     folder.mkdir()
     try:
         content = members(path.read_bytes())
-    except Exception as error:  # the packing is ours, not what is read
+        for name, data in content:
+            place = folder / name
+            if name and not name.endswith("/") and place.resolve().is_relative_to(folder.resolve()):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(data)
+    except Exception as error:  # the packing, and names that no folder can hold, are ours, not what is read
         raise io.FileError(f"{path}: is no packed folder") from error
-    for name, data in content:
-        place = folder / name
-        if name and not name.endswith("/") and place.resolve().is_relative_to(folder.resolve()):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(data)
     try:
         study = open_study(folder)
         study.outstanding()
