@@ -41,6 +41,7 @@ from absentia import (
     Views,
     datasets,
     missingness,
+    papers,
 )
 
 SETS = ("heart", "ionosphere", "sonar", "wdbc", "pima")
@@ -87,7 +88,7 @@ PRINTED = {"C-AMKL as printed": AbsentMKLClassifier("convex", paper_form=True)}
 
 def widths(X: np.ndarray) -> tuple[dict[str, np.ndarray], ViewKernels]:
     """The same features 20 times, and a kernel of another width for each."""
-    views, kernels = datasets.make_width_views(X)
+    views, kernels = papers.make_width_views(X)
     return dict.fromkeys(views.names, X), kernels
 
 

@@ -30,8 +30,8 @@ import threadpoolctl  # noqa: E402
 import absentia  # noqa: E402
 from absentia import KernelViews, datasets, missingness  # noqa: E402
 from absentia.core._operators import Scaled  # noqa: E402
-from absentia.methods.completion.mkmc._fast import Problem, Seen  # noqa: E402
-from absentia.methods.completion.mkmc._views import merged  # noqa: E402
+from absentia.methods.completion.mkmc._fast import Seen, VisibleProblem  # noqa: E402
+from absentia.methods.completion.mkmc._views import merge_views  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
@@ -125,7 +125,7 @@ def factor_views(
     return KernelViews.from_factors(factors, copy=False)
 
 
-def problem(kernels: KernelViews, dtype: str = "float64", prior: float = 1e-3) -> Problem:
+def problem(kernels: KernelViews, dtype: str = "float64", prior: float = 1e-3) -> VisibleProblem:
     """What MKMC hands to the fast algorithm: kernels of unit mean diagonal and who is seen where.
 
     Samples without any view are left out, as MKMC does.
@@ -137,7 +137,7 @@ def problem(kernels: KernelViews, dtype: str = "float64", prior: float = 1e-3) -
         scale = float(kernels.diagonal(name).mean(dtype=np.float64))
         scaled = operator if scale == 1.0 else Scaled(operator, 1 / scale)
         views.append(Seen(scaled, np.flatnonzero(observed[:, k])))
-    return Problem.of(merged(views), len(observed), prior, dtype)
+    return VisibleProblem.of(merge_views(views), len(observed), prior, dtype)
 
 
 # ------------------------------------------------------------------------------------------ measures

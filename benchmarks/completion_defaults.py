@@ -22,7 +22,7 @@ import numpy as np
 from absentia import (
     CVKT,
     MKMC,
-    AutoFill,
+    AutoCompleter,
     KernelViews,
     KNNFill,
     MeanFill,
@@ -34,7 +34,7 @@ from absentia import (
 METHODS: dict[str, Callable[[], Any]] = {
     "mean": MeanFill,
     "CVKT()": CVKT,
-    "AutoFill()": AutoFill,
+    "AutoCompleter()": AutoCompleter,
     "MKMC()": MKMC,
     "MKMC('gk')": lambda: MKMC(n_components="gk"),
     "KNNFill()": KNNFill,
@@ -132,7 +132,7 @@ def claims(rows: list[dict[str, Any]], seconds: list[dict[str, Any]]) -> list[co
         found.append(
             common.Claim("mfeat, 30 %: CPU s of CVKT()", time["mfeat, 30 %"]["CVKT()"], at_most=15)
         )
-    for method in ("CVKT()", "AutoFill()"):
+    for method in ("CVKT()", "AutoCompleter()"):
         worst = max(row[method] / row["mean"] for row in rows if method in row)
         found.append(common.Claim(f"ARE of {method} over that of the mean, worst", worst, at_most=1.0))
     return found

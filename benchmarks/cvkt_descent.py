@@ -67,9 +67,9 @@ def on_random_problems(n_problems: int) -> dict[str, Any]:
         rank = int(rng.integers(1, m + 1))
         Psi = rng.standard_normal((n, m)) * rng.gamma(1.0, size=m)
         own = Psi @ rng.standard_normal((m, 6)) + rng.standard_normal((n, 6))
-        problem = cvkt_descent.Problem.of(Psi, own @ own.T)
+        problem = cvkt_descent.TransferProblem.of(Psi, own @ own.T)
         reached = cvkt_descent.steepest(problem, rank, rng).trace[-1]
-        coordinates = cvkt_ridge.Coordinates.over(Psi)
+        coordinates = cvkt_ridge.PrincipalAxes.over(Psi)
         Y, squares = coordinates.of(Psi), coordinates.squares
         own -= own.mean(axis=0)
         _, w = cvkt_ridge.aligned_axes(Y, squares, own, 0.0, rank)

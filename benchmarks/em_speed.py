@@ -25,7 +25,7 @@ sys.path.insert(0, str(common.HERE.parent / "tests"))
 from completion_defaults import are
 
 from absentia import EMFill, KernelViews, ViewKernels, datasets, missingness
-from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._holdout import Holdout
 from reference import em_by_pattern
 
 Problem = tuple[str, KernelViews, np.ndarray]  # name, truth, what stays
@@ -84,7 +84,7 @@ def hidden(name: str, truth: KernelViews, share: float = 0.3, seeds: int = 1) ->
 
 def former(kernels: KernelViews) -> tuple[KernelViews, float]:
     """Completed kernels and the strength."""
-    trial = Trial.of(kernels)
+    trial = Holdout.of(kernels)
     K, observed = np.nan_to_num(kernels.to_dense()), kernels.observed
     if trial.n_hidden:
         done, ridge, _ = em_by_pattern.fill(K, observed, trial.part.observed)

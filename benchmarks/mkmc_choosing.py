@@ -17,8 +17,8 @@ import common
 import numpy as np
 
 from absentia import MKMC, KernelViews, ViewKernels, datasets, missingness
-from absentia.methods.completion._hiding import relative_error
-from absentia.methods.completion.mkmc import _choosing
+from absentia.methods.completion._holdout import relative_error
+from absentia.methods.completion.mkmc import _selection
 
 EVERYTHING = {"PATIENCE": 100, "HOPELESS": np.inf}
 LONG = {"SHORT_TOL": 1e-5, "SHORT_STEPS": 500}
@@ -47,17 +47,17 @@ def hidden(views: Any, share: float) -> tuple[KernelViews, KernelViews]:
 def everything(how: str, part: KernelViews) -> tuple[float, MKMC]:
     """The same choice without leaving any path early, and CPU seconds."""
     settings = EVERYTHING | (LONG if how == "heldout" else {})
-    before = {name: getattr(_choosing, name) for name in settings}
-    path = _choosing.Choosing._path
+    before = {name: getattr(_selection, name) for name in settings}
+    path = _selection.Choosing._path
     try:
         for name, value in settings.items():
-            setattr(_choosing, name, value)
-        _choosing.Choosing._path = lambda self, views, size, near: path(self, views, size, None)
+            setattr(_selection, name, value)
+        _selection.Choosing._path = lambda self, views, size, near: path(self, views, size, None)
         return common.cpu(lambda: MKMC(n_components=how).fit(part))
     finally:
-        _choosing.Choosing._path = path
+        _selection.Choosing._path = path
         for name, value in before.items():
-            setattr(_choosing, name, value)
+            setattr(_selection, name, value)
 
 
 def compare(name: str, how: str, whole: KernelViews, part: KernelViews) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from absentia import (
     experiment,
     missingness,
 )
-from absentia.methods.completion._hiding import relative_error
+from absentia.methods.completion._holdout import relative_error
 
 METHODS: dict[str, Callable[[], Any]] = {
     "mean": MeanFill,

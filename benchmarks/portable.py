@@ -2,8 +2,8 @@
 
 Every setting is a process of its own: OpenBLAS with the kernels it chooses here and with those of other
 processors (``OPENBLAS_CORETYPE``), one and two threads.  What is printed must agree, CPU seconds aside, and
-so must classes and flags of every sample; chances must agree within what the solver's tolerance leaves
-open.  How far apart the numbers behind the demo's table are is shown too.
+so must classes and flags of every sample; probabilities must agree within what the solver's tolerance
+leaves open.  How far apart the numbers behind the demo's table are is shown too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 CORES = (None, "Haswell", "Zen", "Prescott")
 THREADS = (1, 2)
 UNIT = 1e-3  # the last digit of the tables
-CHANCES = 0.02  # chances may differ by so much: machines are fitted to a duality gap of 1e-3
+CHANCES = 0.02  # probabilities may differ by so much: machines are fitted to a duality gap of 1e-3
 
 
 # ---------------------------------------------------------------------------------- one setting, inside
@@ -143,12 +143,15 @@ def say_what_differs(found: dict[str, dict[str, Any]]) -> int:
         print(f"DIFFERS  {place}")
         for name, one in found.items():
             print(f"    {name:<12} {one['cells'].get(place)}  {one['numbers'].get(place, '')}")
-    chances = chances_apart(found)
-    print(f"{len(differing)} of {len(places)} cells differ; chances by {chances:.1e} at most", flush=True)
-    return int(bool(differing) or chances > CHANCES)
+    probabilities = probabilities_apart(found)
+    print(
+        f"{len(differing)} of {len(places)} cells differ; probabilities by {probabilities:.1e} at most",
+        flush=True,
+    )
+    return int(bool(differing) or probabilities > CHANCES)
 
 
-def chances_apart(found: dict[str, dict[str, Any]]) -> float:
+def probabilities_apart(found: dict[str, dict[str, Any]]) -> float:
     """The largest difference of a chance in predicted.csv."""
     first = next(iter(found.values()))["numbers"]
     every = [

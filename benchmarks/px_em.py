@@ -11,10 +11,10 @@ import numpy as np
 from absentia.core._descent import Evaluated, Point
 from absentia.core._linalg import thin_gram
 from absentia.core._operators import project
-from absentia.methods.completion.mkmc._fast import Noise, Problem, moments
+from absentia.methods.completion.mkmc._fast import Noise, VisibleProblem, moments
 
 
-def evaluate(problem: Problem, noise: Noise, point: Point) -> Evaluated:
+def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Evaluated:
     """Penalised objective at (W, log d), and the parameter-expanded EM update."""
     W, log_d = point
     d = np.broadcast_to(np.exp(log_d), problem.size)

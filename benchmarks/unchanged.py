@@ -3,8 +3,9 @@
     python benchmarks/unchanged.py save before.npz        # with the old source
     python benchmarks/unchanged.py compare before.npz     # with the new source
 
-Every method is fitted on fixed data: completed kernels, new samples, scores, chances, matrices.  `compare`
-lists every array that differs by more than 1e-10 of its largest value, and counts those equal to the bit.
+Every method is fitted on fixed data: completed kernels, new samples, scores, probabilities, matrices.
+`compare` lists every array that differs by more than 1e-10 of its largest value, and counts those equal to
+the bit.
 """
 
 import argparse
@@ -124,7 +125,7 @@ def completed(found):
 
 
 def classified(found):
-    """Scores, chances, weights; two classes and ten."""
+    """Scores, probabilities, weights; two classes and ten."""
     for classes in (2, 10):
         views, y = incomplete(classes=classes)
         train, new = np.arange(0, 90, 2), np.arange(1, 90, 2)
@@ -135,16 +136,16 @@ def classified(found):
             X, Z = (square, rows) if name in on_kernels else (views[train], views[new])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                for chances in (False, True) if name in ("convex", "mkl") else (False,):
+                for probabilities in (False, True) if name in ("convex", "mkl") else (False,):
                     if "probability" in method.get_params():
-                        method.set_params(probability=chances)
+                        method.set_params(probability=probabilities)
                     method.fit(X, y[train])
-                    here = f"{classes} classes/{name}{f'/{chances}' if chances else ''}"
+                    here = f"{classes} classes/{name}{f'/{probabilities}' if probabilities else ''}"
                     found[f"{here}/scores"] = method.decision_function(Z)
                     found[f"{here}/predicted"] = method.predict(Z)
                     found[f"{here}/unusable"] = method.unusable(Z)
-                    if chances:
-                        found[f"{here}/chances"] = method.predict_proba(Z)
+                    if probabilities:
+                        found[f"{here}/probabilities"] = method.predict_proba(Z)
                     if hasattr(method, "weights_"):
                         found[f"{here}/weights"] = method.weights_
     with warnings.catch_warnings():
@@ -191,14 +192,61 @@ def matrices(found):
         for name in ("PMAClassifier", "MatrixLMC", "LabelGP", "MLKNN", "IBLR", "PartialLabelSVM"):
             model = getattr(ab, name)().fit(features[:45], Y[:45])
             found[f"labels/{name}"] = model.decision_function(features[45:])
-            found[f"labels/{name}/chances"] = model.predict_proba(features[45:])
+            found[f"labels/{name}/probabilities"] = model.predict_proba(features[45:])
         regressor = ab.PMARegressor(label_covariance=True).fit(features[:45], Y[:45])
         found["targets"], found["targets/std"] = regressor.predict(features[45:], return_std=True)
 
 
+def predictors():
+    """What learns from views: classifiers, regressors, survival models, several labels."""
+    linear = ab.EarlyFusionClassifier("logistic", C=0.1)
+    classes = {
+        "cvkt": ab.AbsentClassifier(ab.CVKT(rounds=1), C=1.0),
+        "mean": ab.AbsentClassifier(ab.MeanFill()),
+        "zero": ab.AbsentClassifier(None),
+        "mkl": ab.AbsentClassifier(ab.MeanFill(), combine="mkl", C=1.0),
+        "fusion": ab.LateFusion(),
+        "fusion, skill": ab.LateFusion(linear, rule="skill"),
+        "stacking": ab.ViewStacking(linear),
+        "auto": ab.AutoClassifier({"zero": ab.AbsentClassifier(None, C=1.0), "linear": linear}),
+        "forest": ab.EarlyFusionClassifier(n_trees=20),
+        "boosting": ab.EarlyFusionClassifier("boosting", n_trees=20),
+        "logistic": ab.EarlyFusionClassifier("logistic"),
+        "svm": ab.EarlyFusionClassifier("svm", probability=True),
+    }
+    values = {
+        "ridge": ab.AbsentRegressor(),
+        "ridge, mean": ab.AbsentRegressor(ab.MeanFill()),
+        "forest": ab.EarlyFusionRegressor(n_trees=20),
+        "linear": ab.EarlyFusionRegressor("ridge"),
+    }
+    return classes, values
+
+
+def predicted(found):
+    """Probabilities, numbers, risks and several labels of new samples, from views."""
+    views, y = incomplete(classes=3)
+    train, new = np.arange(0, 90, 2), np.arange(1, 90, 2)
+    classes, values = predictors()
+    rng = np.random.default_rng(0)
+    value = y + 0.3 * rng.standard_normal(len(y))
+    times = np.column_stack([rng.exponential(np.exp(-y)), rng.random(len(y)) < 0.7])
+    labels = np.where(rng.random((len(y), 2)) < 0.2, np.nan, np.column_stack([y == 0, y == 1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, model in classes.items():
+            found[f"predicted/{name}"] = model.fit(views[train], y[train]).predict_proba(views[new])
+        for name, model in values.items():
+            found[f"numbers/{name}"] = model.fit(views[train], value[train]).predict(views[new])
+        survival = ab.AbsentSurvival().fit(views[train], times[train])
+        found["survival"] = survival.predict(views[new])
+        several = ab.PerLabel(ab.AbsentClassifier(None, C=1.0)).fit(views[train], labels[train])
+        found["several labels"] = np.asarray(several.predict_proba(views[new]))
+
+
 def numbers():
     found = {}
-    for part in (completed, classified, matrices):
+    for part in (completed, classified, matrices, predicted):
         start = time.process_time()
         part(found)
         print(f"{part.__name__}: {time.process_time() - start:.0f} CPU s", file=sys.stderr)

@@ -20,7 +20,7 @@ def alignment(K, U, Psi):
 
 def closed_form(Psi, K, rank, ridge=0.0):
     """U of the closed form, in coordinates of Psi, and the alignment it promises."""
-    coordinates = cvkt_ridge.Coordinates.over(Psi)
+    coordinates = cvkt_ridge.PrincipalAxes.over(Psi)
     Y, squares = coordinates.of(Psi), coordinates.squares
     w, L = np.linalg.eigh(slow.centred(K))
     Phi = L * np.sqrt(np.maximum(w, 0))

@@ -71,8 +71,8 @@ def _result(problem, key, rng):
         result = {"scores": found, "by view": {}, "hidden": 5}
         return result | ({"maps": made_maps(problem)} if key["repeat"] == 0 else {})
     train, test = split(problem, key["cv"], key["seed"], key["repeat"])[key["fold"]]
-    said, chances = luck(problem, test, rng)
-    result = {"scores": scores(problem.task, problem.y[test], said, chances)}
+    said, probabilities = luck(problem, test, rng)
+    result = {"scores": scores(problem.task, problem.y[test], said, probabilities)}
     if key["kind"] == "views":
         result["nothing"] = prior_scores(problem.task, problem.y[test], problem.y[train])
     if key["kind"] == "predict":
@@ -81,16 +81,16 @@ def _result(problem, key, rng):
 
 
 def luck(problem, test, rng):
-    """Predictions and chances that are half right."""
+    """Predictions and probabilities that are half right."""
     y = problem.y[test]
     if problem.task == "numbers":
         return y + rng.normal(size=len(y)), None
     if problem.task == "labels":
-        chances = np.clip(0.3 * np.nan_to_num(y) + 0.7 * rng.random(y.shape), 0, 1)
-        return (chances > 0.5).astype(float), chances
-    chances = rng.random((len(y), len(problem.classes))) + 0.3 * np.eye(len(problem.classes))[y]
-    chances /= chances.sum(axis=1, keepdims=True)
-    return chances.argmax(axis=1), chances
+        probabilities = np.clip(0.3 * np.nan_to_num(y) + 0.7 * rng.random(y.shape), 0, 1)
+        return (probabilities > 0.5).astype(float), probabilities
+    probabilities = rng.random((len(y), len(problem.classes))) + 0.3 * np.eye(len(problem.classes))[y]
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return probabilities.argmax(axis=1), probabilities
 
 
 @cache

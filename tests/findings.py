@@ -21,7 +21,7 @@ from absentia.experiment._findings import (
 
 ACCURACY = Metric("accuracy", True, True, "share of samples whose class is right")
 BALANCED = Metric("balanced accuracy", True, True, "mean over classes of the share that is found")
-LOG_LOSS = Metric("log-loss", False, False, "how surprised the chances are by the truth")
+LOG_LOSS = Metric("log-loss", False, False, "how surprised the probabilities are by the truth")
 R2 = Metric("R²", True, False, "share of the variance that is explained")
 RMSE = Metric("RMSE", False, False, "root of the mean squared error, in units of the target")
 F1 = Metric("micro F1", True, True, "harmonic mean of precision and recall over all labels")

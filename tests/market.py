@@ -6,11 +6,11 @@ from absentia import (
     MKMC,
     AbsentClassifier,
     AbsentMKLClassifier,
-    AutoFill,
+    AutoClassifier,
+    AutoCompleter,
     AverageKernelSVC,
-    Chooser,
+    EarlyFusionClassifier,
     EMFill,
-    JoinedClassifier,
     KNNFill,
     LateFusion,
     MeanFill,
@@ -61,7 +61,7 @@ COMPLETERS = {
     "cvkt, 3 rounds": CVKT(rounds=3, rank=10),
     "cvkt, landmarks": CVKT(n_landmarks=12, rounds=2),
     "cvkt, closed": CVKT(solver="closed", rank=0.3),
-    "auto": AutoFill(),
+    "auto": AutoCompleter(),
 }
 
 # variants of methods above that cost much: their laws are tested by `make test-all`
@@ -145,17 +145,17 @@ CLASSIFIERS = {
     "completed kernels": AbsentClassifier(CVKT(rounds=1), kernel="precomputed", combine="mkl", C=1.0),
     "average, searched": AbsentClassifier(None),
     "fusion": LateFusion(),
-    "fusion, product": LateFusion(JoinedClassifier("logistic", C=0.01), rule="product"),
-    "fusion, skill": LateFusion(JoinedClassifier("logistic", C=0.01), rule="skill"),
-    "stacking": ViewStacking(JoinedClassifier("logistic", C=0.01)),
-    "chooser": Chooser(
-        {"zero": AbsentClassifier(None, C=1.0), "linear": JoinedClassifier("logistic", C=0.01)}
+    "fusion, product": LateFusion(EarlyFusionClassifier("logistic", C=0.01), rule="product"),
+    "fusion, skill": LateFusion(EarlyFusionClassifier("logistic", C=0.01), rule="skill"),
+    "stacking": ViewStacking(EarlyFusionClassifier("logistic", C=0.01)),
+    "chooser": AutoClassifier(
+        {"zero": AbsentClassifier(None, C=1.0), "linear": EarlyFusionClassifier("logistic", C=0.01)}
     ),
-    "forest": JoinedClassifier(n_trees=20),
-    "boosting": JoinedClassifier("boosting", n_trees=40),
-    "linear": JoinedClassifier("logistic", C=0.1),
-    "linear, searched": JoinedClassifier("logistic"),
-    "linear svm": JoinedClassifier("svm", C=0.1),
+    "forest": EarlyFusionClassifier(n_trees=20),
+    "boosting": EarlyFusionClassifier("boosting", n_trees=40),
+    "linear": EarlyFusionClassifier("logistic", C=0.1),
+    "linear, searched": EarlyFusionClassifier("logistic"),
+    "linear svm": EarlyFusionClassifier("svm", C=0.1),
     "nearest mean": NearestMean(),  # no method of the package: what the base does for the smallest one
 }
 

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from absentia.methods.completion.mkc._combine import Approximate, Heterogeneous
-from absentia.methods.completion.mkc._coordinates import Coordinates
-from absentia.methods.completion.mkc._free import Free
-from absentia.methods.completion.mkc._problem import Problem
+from absentia.methods.completion.mkc._problem import KernelCoordinates, MKCProblem
+from absentia.methods.completion.mkc._variants import Approximate, Free, Heterogeneous
 from conftest import random_problem
 
 VARIANTS = ["ht", "app", "sdp"]
@@ -19,8 +17,8 @@ OPTIONS = [{}, {"center": False}, {"between": "observed"}, {"center": False, "be
 
 def small_problem(n=14, n_views=3, seed=0, center=True, **options):
     kv = random_problem(n, n_views, seed=seed)
-    frames = [Coordinates.of(kv.block(name), center) for name in kv.names]
-    return Problem([f.C for f in frames], kv.observed, 1.3, 0.7, 0.01, **options)
+    frames = [KernelCoordinates.of(kv.block(name), center) for name in kv.names]
+    return MKCProblem([f.C for f in frames], kv.observed, 1.3, 0.7, 0.01, **options)
 
 
 def random_point(model, seed=0):

@@ -16,7 +16,7 @@ def problem_of(kv, eps=1e-3, dtype="float64"):
         mkmc_fast.Seen(kv.operator(n).astype(dtype), np.flatnonzero(o))
         for n, o in zip(kv.names, kv.observed.T, strict=True)
     ]
-    return mkmc_fast.Problem.of(seen, len(kv), eps, dtype)
+    return mkmc_fast.VisibleProblem.of(seen, len(kv), eps, dtype)
 
 
 def random_point(n, q, model, seed=0):

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import method
+from absentia.core import estimator
 from absentia.methods.learning import Classifier
 
 
-@method
+@estimator
 class NearestMean(Classifier):
     """The class whose mean, in feature space and on average over a sample's views, is nearest.
 
@@ -50,7 +50,7 @@ class NearestMean(Classifier):
         )
 
 
-@method
+@estimator
 class Widest(Classifier):
     """By the share of the first class among samples with as many features: it takes features, and has no parameter."""
 

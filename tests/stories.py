@@ -86,7 +86,7 @@ def classification_story(n=120, n_views=3, n_classes=3, seed=0, own=0.9, average
         "weights": rng.random((1 if n_classes == 2 else n_classes, n_views)),
         "truth": truth,
         "predictions": {"the method": guess(own), "averaged": guess(averaged), "frequent": 0 * truth},
-        "chances": rng.dirichlet(np.ones(n_classes), n),
+        "probabilities": rng.dirichlet(np.ones(n_classes), n),
         "n_all": n,
         "facts": {"seed": "0"},
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from absentia import testing
-from absentia.methods.catalogue import Entry
+from absentia.methods.catalogue import Entry, classification, completion
 
 TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
@@ -36,12 +36,10 @@ def test_the_classifier_obeys_the_laws(shown, probability):
     testing.check_classifier(shown("_nearest").Nearest(probability=probability))
 
 
-@pytest.mark.parametrize("maker", ["_completer", "_classifier"])
-def test_the_entries_are_entries(maker):
-    from absentia.methods import catalogue
-
+@pytest.mark.parametrize(("maker", "module"), [("_completer", completion), ("_classifier", classification)])
+def test_the_entries_are_entries(maker, module):
     line = re.search(rf"The entry: `({maker}\(.*?\))`", TEXT)[1]
-    assert isinstance(eval(line, vars(catalogue)), Entry)
+    assert isinstance(eval(line, vars(module)), Entry)
 
 
 def test_the_places_that_the_text_names_exist():

@@ -27,7 +27,7 @@ from absentia import (
     MKMC,
     AbsentRegressor,
     CombineKernels,
-    JoinedRegressor,
+    EarlyFusionRegressor,
     MeanFill,
     MKLRegressor,
     PMATensorImputer,
@@ -88,7 +88,7 @@ def _kernel_pipelines():
     base = [ViewKernels(), MeanFill(), CombineKernels()]
     last = {
         "svc": SVC(kernel="precomputed"),
-        "svc, chances": SVC(kernel="precomputed", probability=True, random_state=0),
+        "svc, probabilities": SVC(kernel="precomputed", probability=True, random_state=0),
         "ridge": KernelRidge(kernel="precomputed"),
         "svr": SVR(kernel="precomputed"),
     }
@@ -150,11 +150,11 @@ def _all():
         takes = kernels if one.__sklearn_tags__().input_tags.pairwise else (lambda: cohort()[0])
         found[f"classifier {name}"] = takes, one
         if "probability" in one.get_params():
-            found[f"classifier {name}, chances"] = takes, clone(one).set_params(probability=True)
+            found[f"classifier {name}, probabilities"] = takes, clone(one).set_params(probability=True)
     found["regressor mkl"] = kernels, MKLRegressor()
     for combine in ("average", "mkl"):
         found[f"regressor completed, {combine}"] = lambda: cohort()[0], AbsentRegressor(combine=combine)
-    found["regressor forest"] = lambda: cohort()[0], JoinedRegressor(n_trees=10)
+    found["regressor forest"] = lambda: cohort()[0], EarlyFusionRegressor(n_trees=10)
     found["mic"] = lambda: cohort()[0].select(["image"]), MIC(n_components=2)
     for kernel in ("linear", "polynomial", "laplacian", "cosine"):
         found[f"kernels {kernel}"] = lambda: cohort()[0], ViewKernels(kernel)

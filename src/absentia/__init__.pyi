@@ -2,6 +2,7 @@
 
 from absentia import datasets as datasets
 from absentia import files as io  # noqa: F401
+from absentia import papers as papers
 from absentia.app import compare as compare
 from absentia.app import open_comparison as open_comparison
 from absentia.data import AbsenceWarning as AbsenceWarning
@@ -15,12 +16,12 @@ from absentia.files import read as read
 from absentia.files import write as write
 from absentia.kernels import CombineKernels as CombineKernels
 from absentia.kernels import ViewKernels as ViewKernels
+from absentia.methods import inspection as inspection
 from absentia.methods import models as models
-from absentia.methods import reading as reading
 from absentia.methods.completion import CVKT as CVKT
 from absentia.methods.completion import MKC as MKC
 from absentia.methods.completion import MKMC as MKMC
-from absentia.methods.completion import AutoFill as AutoFill
+from absentia.methods.completion import AutoCompleter as AutoCompleter
 from absentia.methods.completion import EMFill as EMFill
 from absentia.methods.completion import KNNFill as KNNFill
 from absentia.methods.completion import MeanFill as MeanFill
@@ -47,9 +48,9 @@ from absentia.methods.models import save as save
 from absentia.methods.prediction import AbsentClassifier as AbsentClassifier
 from absentia.methods.prediction import AbsentRegressor as AbsentRegressor
 from absentia.methods.prediction import AbsentSurvival as AbsentSurvival
-from absentia.methods.prediction import Chooser as Chooser
-from absentia.methods.prediction import JoinedClassifier as JoinedClassifier
-from absentia.methods.prediction import JoinedRegressor as JoinedRegressor
+from absentia.methods.prediction import AutoClassifier as AutoClassifier
+from absentia.methods.prediction import EarlyFusionClassifier as EarlyFusionClassifier
+from absentia.methods.prediction import EarlyFusionRegressor as EarlyFusionRegressor
 from absentia.methods.prediction import LateFusion as LateFusion
 from absentia.methods.prediction import PerLabel as PerLabel
 from absentia.methods.prediction import ViewStacking as ViewStacking

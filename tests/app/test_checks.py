@@ -124,7 +124,7 @@ def test_numbers_that_cannot_be_are_refused_before_the_work(folder, idle, argume
 
 NAMES = [
     ([*K[:-1], "mkmc"], ["no method 'mkmc'; did you mean mkmc-", "choose one of"]),
-    ([*K[:-1], "MEAN"], ["did you mean mean"]),
+    ([*K[:-1], "MAEN"], ["did you mean mean"]),
     ([*K[:-1], "xyzzy"], ["no method 'xyzzy'; choose one of"]),
     ([*F[:-1], "amkl-convx"], ["did you mean amkl-convex"]),
     ([*F, "--kernel", "rfb"], ["no kernel 'rfb'; did you mean rbf"]),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from absentia.app.report import render, render_classification, render_comparison, render_reproduction
-from absentia.experiment.reproduction import summarise
+from absentia.papers import summarise
 from findings import make_findings
 from reproducing import TEXT, experiment, records
 from stories import classification_story, make_story

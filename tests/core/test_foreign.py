@@ -15,7 +15,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.utils import all_estimators
 
 from absentia.core._foreign import FOREIGN, foreign_object, foreign_state, is_foreign
-from absentia.core._keeping import packed, unpacked
+from absentia.core._serialization import packed, unpacked
 
 ESTIMATORS = dict(all_estimators())
 X, Y = make_classification(60, 5, n_classes=3, n_informative=4, n_redundant=0, random_state=0)

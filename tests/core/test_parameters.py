@@ -11,12 +11,12 @@ import pytest
 from sklearn.base import clone
 
 import absentia
-from absentia.core._method import Method, method
-from absentia.core._parameters import NonNegative, Positive, Range, Share, Whole, parameters_of
+from absentia.core._estimator import Estimator, estimator
+from absentia.core._parameters import Fraction, NonNegative, Positive, PositiveInt, Range, parameters_of
 
 
-@method
-class Sample(Method):
+@estimator
+class Sample(Estimator):
     """A method.
 
     Parameters
@@ -29,8 +29,8 @@ class Sample(Method):
 
     solver: Literal["quick", "slow"] = "quick"
     _: KW_ONLY
-    n_parts: Whole | Literal["auto"] = "auto"
-    rank: Whole | Share | None = None
+    n_parts: PositiveInt | Literal["auto"] = "auto"
+    rank: PositiveInt | Fraction | None = None
     weight: Positive = 1.0
     tol: NonNegative = 1e-3
     angle: Annotated[float, Range(least=-1, below=1)] = 0.0
@@ -43,7 +43,7 @@ class Sample(Method):
             raise ValueError("solver='slow' wants a number of parts")
 
 
-@method
+@estimator
 class Derived(Sample):
     """Another.
 
@@ -155,10 +155,10 @@ def test_words_come_from_the_docstring_or_the_one_it_refers_to():
 
 
 def test_a_plain_signature_serves_as_well():
-    class Plain(Method):
+    class Plain(Estimator):
         """With an ``__init__`` of its own."""
 
-        def __init__(self, size: Whole = 3):
+        def __init__(self, size: PositiveInt = 3):
             self.size = size
 
     Plain()._check_parameters()
@@ -168,7 +168,7 @@ def test_a_plain_signature_serves_as_well():
 
 def estimators():
     found = [getattr(absentia, name) for name in absentia.__all__]
-    return [one for one in found if isinstance(one, type) and issubclass(one, Method)]
+    return [one for one in found if isinstance(one, type) and issubclass(one, Estimator)]
 
 
 @pytest.mark.parametrize("cls", estimators(), ids=lambda cls: cls.__name__)

@@ -120,7 +120,7 @@ def test_spread_that_is_small_but_no_rounding_counts():
 # ----------------------------------------------------------------------------------- practical equivalence
 
 
-def test_the_chances_are_those_of_draws_from_the_posterior():
+def test_the_probabilities_are_those_of_draws_from_the_posterior():
     """Variance from its own posterior, then the mean given the variance: never through Student's t."""
     rng, J, rho, n = np.random.default_rng(0), len(FOLDS), 0.2, 200_000
     variance = (J - 1) * FOLDS.var(ddof=1) / rng.chisquare(J - 1, n)
@@ -130,7 +130,7 @@ def test_the_chances_are_those_of_draws_from_the_posterior():
     np.testing.assert_allclose(found, drawn, atol=5 * np.sqrt(0.25 / n))
 
 
-def test_the_chances_are_those_of_another_package():
+def test_the_probabilities_are_those_of_another_package():
     other = pytest.importorskip("baycomp").two_on_single
     found = statistics.bayesian_correlated_t(FOLDS, 0.25, 0.01)
     left, same, right = other(np.zeros(len(FOLDS)), FOLDS, rope=0.01, runs=2)
@@ -138,7 +138,7 @@ def test_the_chances_are_those_of_another_package():
 
 
 @given(differences, st.floats(0, 1), st.floats(0, 0.5))
-def test_laws_of_the_chances(d, share, rope):
+def test_laws_of_the_probabilities(d, share, rope):
     found, turned = (statistics.bayesian_correlated_t(x, share, rope) for x in (d, -d))
     np.testing.assert_allclose(turned, found[::-1], atol=1e-12)
     assert sum(found) == pytest.approx(1)
@@ -154,10 +154,11 @@ def test_without_a_region_the_chance_of_the_other_sign_is_half_of_p():
 
 
 @pytest.mark.parametrize(
-    ("value", "chances"), [(0, (0, 1, 0)), (0.05 - 0.04, (0, 1, 0)), (-0.02, (1, 0, 0)), (0.011, (0, 0, 1))]
+    ("value", "probabilities"),
+    [(0, (0, 1, 0)), (0.05 - 0.04, (0, 1, 0)), (-0.02, (1, 0, 0)), (0.011, (0, 0, 1))],
 )
-def test_equal_differences_are_sure(value, chances):
-    assert statistics.bayesian_correlated_t([value] * 5, 0.25) == chances
+def test_equal_differences_are_sure(value, probabilities):
+    assert statistics.bayesian_correlated_t([value] * 5, 0.25) == probabilities
 
 
 # ---------------------------------------------------------------------------------------- McNemar and Holm
@@ -483,13 +484,13 @@ def test_the_corrected_t_finds_what_is_there(gain, least):
 def test_what_is_no_different_is_called_so_and_what_is_better_is_not(equal):
     """With a region of five points: equal methods are mostly the same, one that is 12 points better hardly ever."""
 
-    def chances(found):
+    def probabilities(found):
         return [
             statistics.bayesian_correlated_t(a.scores[:, 1] - a.scores[:, 0], TEST_SHARE, 0.05)
             for a in found
         ]
 
-    assert np.mean([c.same for c in chances(equal)]) > 0.8
-    better = chances(simulated(60, seed=2, gain=0.365))
+    assert np.mean([c.same for c in probabilities(equal)]) > 0.8
+    better = probabilities(simulated(60, seed=2, gain=0.365))
     assert np.mean([c.better for c in better]) > 0.9
     assert np.mean([c.same for c in better]) < 0.1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import absentia
-from absentia import AbsentClassifier, Chooser, JoinedClassifier, LateFusion, Views
+from absentia import AbsentClassifier, AutoClassifier, EarlyFusionClassifier, LateFusion, Views
 from absentia.experiment import Plan, cross_validate
 from absentia.methods import catalogue
 
@@ -17,8 +17,8 @@ SIZES = [(1, 1), (2, 1), (5, 1), (50, 1), (2, 3)]  # features, views
 
 CANDIDATES = {
     "kernel machine": AbsentClassifier(None),
-    "logistic regression": JoinedClassifier("logistic"),
-    "forest": JoinedClassifier(n_trees=20),
+    "logistic regression": EarlyFusionClassifier("logistic"),
+    "forest": EarlyFusionClassifier(n_trees=20),
     "fusion": LateFusion(AbsentClassifier(None, C=1.0), rule="skill"),
 }
 
@@ -53,7 +53,7 @@ def collect(rows):
 
 @pytest.mark.parametrize(("n_features", "n_views"), SIZES)
 def test_what_a_chooser_says_of_its_candidates(n_features, n_views):
-    fits = [Chooser(CANDIDATES).fit(*noise(seed, n_features, n_views)) for seed in range(SEEDS)]
+    fits = [AutoClassifier(CANDIDATES).fit(*noise(seed, n_features, n_views)) for seed in range(SEEDS)]
     tables = [fit.candidates_ for fit in fits]
     assert_at_chance(collect({name: row["balanced"] for name, row in table.items()} for table in tables))
     assert_no_better_than_chance(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
-from absentia import AbsentRegressor, JoinedRegressor, KernelViews, ViewKernels, Views
+from absentia import AbsentRegressor, EarlyFusionRegressor, KernelViews, ViewKernels, Views
 from absentia.experiment._numbers import (
     MEAN,
     check_numbers,
@@ -60,7 +60,7 @@ def views(n=60, seed=0):
 
 def test_every_sample_is_held_out_once_whatever_their_order():
     X, y = views()
-    methods = {"own": AbsentRegressor(), "forest": JoinedRegressor(n_trees=5)}
+    methods = {"own": AbsentRegressor(), "forest": EarlyFusionRegressor(n_trees=5)}
     ticks = []
     found = cross_validate_numbers(X, y, methods, lambda: ticks.append(1))
     assert (found.n_folds, len(ticks)) == (5, 10)
@@ -87,7 +87,7 @@ def test_kernels_are_split_both_ways():
     assert isinstance(K, KernelViews)
     found = cross_validate_numbers(K, y, {"own": AbsentRegressor(kernel="precomputed")})
     assert errors(y, found.predicted["own"]).r2.value > 0.5
-    assert np.isnan(penalty(JoinedRegressor(n_trees=3).fit(X, y)))
+    assert np.isnan(penalty(EarlyFusionRegressor(n_trees=3).fit(X, y)))
 
 
 def test_what_cannot_be_learned_from_is_refused():

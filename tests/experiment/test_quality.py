@@ -19,10 +19,10 @@ from absentia import (
 from absentia.experiment import _quality as module
 from absentia.experiment import beside_others, hidden_errors, unexplained
 from absentia.methods.catalogue import offered
-from absentia.methods.completion import Trial
+from absentia.methods.completion import Holdout
 
 OFFERED = offered("completer")
-OFFERED = {**OFFERED, "em": replace(OFFERED["em"], most=40)}
+OFFERED = {**OFFERED, "em": replace(OFFERED["em"], max_samples=40)}
 FEW = ("mean", "zero", "em")
 
 
@@ -141,14 +141,14 @@ def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels,
     entries = {
         name: e for name, e in module.offered("completer").items() if name in ("knn", "mean", "zero")
     }
-    large = replace(module.offered("completer")["mkc-sdp"], most=20)
+    large = replace(module.offered("completer")["mkc-sdp"], max_samples=20)
     monkeypatch.setattr(
         module, "offered", lambda family: entries | {"mkc-sdp": large, "cvkt": entries["knn"]}
     )
     ticks = []
     found = beside_others("cvkt", CVKT(rounds=2), kernels, lambda: ticks.append(1))
     assert list(found.errors) == ["mean", "zero", "cvkt", "knn"]
-    trial = Trial.of(kernels, 0)
+    trial = Holdout.of(kernels, 0)
     errors, _ = module.row_errors(kernels, CVKT(rounds=2).fit_transform(trial.part), found.cells)
     np.testing.assert_allclose(found.errors["cvkt"], errors)
     assert len(ticks) == 5

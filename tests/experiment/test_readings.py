@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
-from absentia import AbsentClassifier, AverageKernelSVC, JoinedClassifier, ViewKernels
+from absentia import AbsentClassifier, AverageKernelSVC, EarlyFusionClassifier, ViewKernels
 from absentia.experiment import _readings
 from absentia.experiment._validation import Plan, cross_validate
 from readable import planted
@@ -13,14 +13,14 @@ from readable import planted
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_contributions_and_gains_are_of_samples_that_the_model_has_not_seen(n_classes, monkeypatch):
     seen = []
-    value = _readings.reading.value_of_views
+    value = _readings.inspection.value_of_views
 
     def watched(model, X, among, **options):
         seen.append(set(X.ids.tolist()) & set(among.ids.tolist()))
         assert not set(X.ids.tolist()) & set(model.classifier.ids_.tolist())
         return value(model, X, among, **options)
 
-    monkeypatch.setattr(_readings.reading, "value_of_views", watched)
+    monkeypatch.setattr(_readings.inspection, "value_of_views", watched)
     views, y = planted(60, n_classes=n_classes)
     judged = cross_validate(views, y, Plan(AbsentClassifier("mean"), C=1.0))
     assert len(seen) == 5
@@ -47,10 +47,10 @@ def test_of_kernels_there_are_no_gains_and_machines_on_kernels_of_features_have_
 def test_only_the_least_certain_are_tried_where_there_are_many(monkeypatch):
     monkeypatch.setattr(_readings, "MOST", 10)
     views, y = planted(60)
-    judged = cross_validate(views, y, Plan(JoinedClassifier("logistic"), C=1.0))
+    judged = cross_validate(views, y, Plan(EarlyFusionClassifier("logistic"), C=1.0))
     assert not judged.exact
     samples = {g.sample for g in judged.gains}
     assert len(samples) == 10
     lacking = np.flatnonzero(~views.observed.all(axis=1))
-    doubt = entropy(judged.chances, axis=1)
+    doubt = entropy(judged.probabilities, axis=1)
     assert doubt[list(samples)].mean() > doubt[lacking].mean()

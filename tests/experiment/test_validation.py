@@ -69,8 +69,8 @@ def test_a_class_of_three_samples_is_enough():
     y = np.where(np.cumsum(y == 2) <= 3, y, np.where(y == 2, 1, y))
     assert (y == 2).sum() == validation.FEWEST
     judged = cross_validate(views, y, Plan(AbsentMKLClassifier(probability=True)))
-    assert judged.chances.shape == (40, 3)
-    np.testing.assert_allclose(judged.chances.sum(axis=1), 1)
+    assert judged.probabilities.shape == (40, 3)
+    np.testing.assert_allclose(judged.probabilities.sum(axis=1), 1)
     assert learn(views, y, Plan(AbsentMKLClassifier(probability=True))).classifier.C in validation.GRID
 
 

@@ -266,7 +266,7 @@ WAYS += [("b.xlsx", one_book), ("b.npz", container), ("b.h5mu", container)]
 NUMBERS_ONLY = [("n.npz", plain_npz), ("n.zarr", zarr_folder)]
 
 
-def chances(train, new):
+def probabilities(train, new):
     """Of all samples, in the order of their ids."""
     kernels = ViewKernels()
     order = np.argsort(train.ids)
@@ -285,8 +285,12 @@ def test_the_same_data_give_the_same_predictions_in_every_format(tmp_path, categ
         place.mkdir()
         found[k, name] = absentia.read(write(place / name, frames))
     first = found[0, "d"]
-    wanted = chances(first, first)
+    wanted = probabilities(first, first)
     assert np.ptp(wanted[:, 0]) > 0.01
     for way, views in found.items():
-        np.testing.assert_allclose(chances(views, views), wanted, rtol=0, atol=1e-12, err_msg=str(way))
-        np.testing.assert_allclose(chances(first, views), wanted, rtol=0, atol=1e-12, err_msg=str(way))
+        np.testing.assert_allclose(
+            probabilities(views, views), wanted, rtol=0, atol=1e-12, err_msg=str(way)
+        )
+        np.testing.assert_allclose(
+            probabilities(first, views), wanted, rtol=0, atol=1e-12, err_msg=str(way)
+        )

@@ -6,14 +6,14 @@ from absentia.methods import base
 
 def test_all_that_a_method_is_made_of_is_here():
     for name in (
-        "Method",
-        "method",
+        "Estimator",
+        "estimator",
         "Iterative",
         "parameters_of",
         "Range",
-        "Whole",
+        "PositiveInt",
         "Positive",
         "NonNegative",
-        "Share",
+        "Fraction",
     ):
         assert getattr(base, name) is getattr(core, name)

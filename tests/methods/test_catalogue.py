@@ -2,8 +2,8 @@
 
 import pytest
 
-from absentia.core import Method, parameters_of
-from absentia.methods.catalogue import CATALOGUE, find, offered
+from absentia.core import Estimator, parameters_of
+from absentia.methods.catalogue import CATALOGUE, find, is_method, offered, variants_of
 
 
 def test_names_are_different_and_every_entry_says_when_to_use_it():
@@ -15,7 +15,7 @@ def test_names_are_different_and_every_entry_says_when_to_use_it():
 @pytest.mark.parametrize("entry", CATALOGUE, ids=lambda entry: entry.name)
 def test_every_entry_can_be_made_and_its_flags_are_parameters_of_the_class(entry):
     estimator = entry.make()
-    assert isinstance(estimator, Method)
+    assert isinstance(estimator, Estimator)
     assert entry.fixed.items() <= estimator.get_params().items()
     declared = parameters_of(estimator)
     for flag, parameter in entry.parameters().items():
@@ -40,6 +40,37 @@ def test_methods_are_found_by_name_and_family():
         find("cvkd", "completer")
     with pytest.raises(ValueError, match="no method 'mkl'"):
         find("mkl", "completer")
+
+
+def test_names_of_the_papers_and_older_ones_are_understood():
+    assert find("C-AMKL", "classifier").name == "amkl-convex"
+    assert find("zf-mkl", "classifier").name == "mkl"
+    assert find("FC-MKMC", "completer").name == "mkmc-full"
+    assert is_method("mf-mkl", "classifier")
+    assert not is_method("mf-mkl", "regressor")
+    names = [(e.family, name.lower()) for e in CATALOGUE for name in (e.name, *e.aliases)]
+    assert len(set(names)) == len(names)
+
+
+def test_a_variant_is_its_method_with_some_flags_given():
+    svm = find("svm", "classifier")
+    assert [one.name for one in variants_of(find("cox", "survival"))] == ["cox-zero"]
+    assert "cvkt-svm" not in offered("classifier")
+    assert offered("classifier", variants=True)["cvkt-svm"].variant_of == "svm"
+    for variant in variants_of(svm):
+        flags = {"--completer": str(variant.fixed["completer"]), "--combine": variant.fixed["combine"]}
+        kernel = {"kernel": "linear"} if variant.name == "cvkt-linear" else {}
+        assert repr(svm.make(**svm.read(flags), **kernel)) == repr(variant.make())
+        assert not {"--completer", "--combine"} & set(variant.parameters())
+
+
+def test_every_family_has_a_default_and_what_compare_tries_is_led_by_a_baseline():
+    for family in ("completer", "classifier", "regressor", "survival", "matrix"):
+        assert sum(entry.default for entry in offered(family).values()) == 1
+    for task in ("classes", "labels", "numbers", "survival", "completion"):
+        tried = [entry for entry in CATALOGUE if task in entry.compared]
+        assert tried[0].baseline
+        assert not tried[-1].baseline
 
 
 def test_a_flag_of_another_method_is_refused():

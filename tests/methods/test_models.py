@@ -556,8 +556,8 @@ def test_a_file_is_described_without_being_built(tmp_path, monkeypatch):
     def refuse(*_):
         raise AssertionError("nothing is to be built")
 
-    monkeypatch.setattr("absentia.core._keeping._own_object", refuse)
-    monkeypatch.setattr("absentia.core._keeping.foreign_object", refuse)
+    monkeypatch.setattr("absentia.core._serialization._own_object", refuse)
+    monkeypatch.setattr("absentia.core._serialization.foreign_object", refuse)
     found = models.describe(path)
     assert found["class"] == "Pipeline"
     assert found["steps"] == ["ViewKernels", "MKLClassifier"]
@@ -692,7 +692,7 @@ def test_objects_that_were_changed_are_refused_in_one_sentence(tmp_path, name):
     inner = [
         (i, key)
         for i, (kind, attributes) in enumerate(state.parts())
-        if kind in ("data.ViewCoding", "completion.Frame", "completion.Place")
+        if kind in ("data.ViewCoding", "completion.Basis", "completion.Coordinates")
         for key in attributes
         if key in ("name", "C", "W")
     ]

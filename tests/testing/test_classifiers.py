@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.core import method
+from absentia.core import estimator
 from absentia.testing import check_classifier
 from nearest import NearestMean
 
@@ -14,7 +14,7 @@ def test_a_classifier_of_a_few_lines_obeys_all_laws():
 
 
 def test_a_law_that_is_broken_is_named_or_left_out():
-    @method
+    @estimator
     class Peeking(NearestMean):
         """One that reads where samples stand."""
 

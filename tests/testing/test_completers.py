@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from absentia import ZeroFill, testing
-from absentia.core import Dense, Share, method
-from absentia.methods.completion import Frame, Place, Placing
+from absentia.core import Dense, Fraction, estimator
+from absentia.methods.completion import Basis, Coordinates, SubspaceCompleter
 from absentia.testing import COMPLETER_LAWS, check_completer
 
 
-@method
-class HalfFill(Placing):
+@estimator
+class HalfFill(SubspaceCompleter):
     """An absent sample lies part of the way from the origin to the mean: a completer of a few lines.
 
     Parameters
@@ -21,17 +21,17 @@ class HalfFill(Placing):
         How far.
     """
 
-    share: Share = 0.5
+    share: Fraction = 0.5
 
     def _learn(self, X):
-        self._frames = []
+        self._bases = []
         for name in X.names:
             m = X.operator(name).shape[0]
-            self._frames.append(Frame.of(X.operator(name), np.full((m, 1), 1 / max(m, 1))))
-        self._places = self._place(X)
+            self._bases.append(Basis.of(X.operator(name), np.full((m, 1), 1 / max(m, 1))))
+        self._coordinates = self._find_coordinates(X)
 
-    def _place(self, X):
-        return [Place(np.full((n, 1), self.share), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
+    def _find_coordinates(self, X):
+        return [Coordinates(np.full((n, 1), self.share), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
 
 
 def test_a_completer_of_a_few_lines_obeys_all_laws():
@@ -39,7 +39,7 @@ def test_a_completer_of_a_few_lines_obeys_all_laws():
     check_completer(HalfFill(0.25))
 
 
-@method
+@estimator
 class Spoiled(HalfFill):
     """One that breaks a law of choice.
 

@@ -7,10 +7,10 @@ from nearest import NearestMean, Widest
 
 def test_kinds_follow_from_what_a_classifier_is():
     assert _tools.kinds(Widest()) == ["every"]
-    assert _tools.kinds(NearestMean()) == ["every", "chances"]
-    assert _tools.kinds(MMAFClassifier()) == ["every", "chances", "iterative"]
+    assert _tools.kinds(NearestMean()) == ["every", "probabilities"]
+    assert _tools.kinds(MMAFClassifier()) == ["every", "probabilities", "iterative"]
     for machine in (MKLClassifier(), AverageKernelSVC()):
-        assert _tools.kinds(machine) == ["every", "chances", "iterative", "machine"]
+        assert _tools.kinds(machine) == ["every", "probabilities", "iterative", "machine"]
 
 
 def test_every_kind_has_laws_and_each_is_counted_once():

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core._describing import described
-from absentia.core._keeping import kept
 from absentia.core._linalg import Array, symmetrize
 from absentia.core._operators import Operator
 from absentia.core._projections import chunks
+from absentia.core._serialization import kept
 
 
 @kept

@@ -16,10 +16,10 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from absentia.core._keeping import kept
 from absentia.core._linalg import Array, inverse_root, rounding, symmetrize
 from absentia.core._operators import Operator
 from absentia.core._random import generator
+from absentia.core._serialization import kept
 
 #: Up to so many samples eigenvectors are found of the whole matrix, which is quicker there.
 SMALL = 300

@@ -106,7 +106,7 @@ def _any(state: Mapping[str, Any]) -> None:
 def _check_machine(state: Mapping[str, Any], regression: bool = False) -> None:
     """Support vectors, coefficients and offsets of as many samples and classes as one another."""
     counts, support = state["_n_support"], state["support_"]
-    coefficients, chances = state["_dual_coef_"], (state["_probA"], state["_probB"])
+    coefficients, probabilities = state["_dual_coef_"], (state["_probA"], state["_probB"])
     n, k = len(support), len(counts)
     pairs = k * (k - 1) // 2
     fits = (
@@ -119,7 +119,7 @@ def _check_machine(state: Mapping[str, Any], regression: bool = False) -> None:
         and isinstance(state["support_vectors_"], np.ndarray)
         and coefficients.shape == (k - 1, n)
         and state["_intercept_"].shape == (pairs,)
-        and {one.shape for one in chances} in ({(0,)}, {(pairs,)})
+        and {one.shape for one in probabilities} in ({(0,)}, {(pairs,)})
         and _vectors_fit(state, n)
     )
     if not fits:

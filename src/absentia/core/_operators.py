@@ -25,7 +25,6 @@ from typing import Any, Protocol, final, runtime_checkable
 import numpy as np
 
 from absentia.core._describing import described
-from absentia.core._keeping import kept
 from absentia.core._linalg import (
     Array,
     cholesky,
@@ -43,6 +42,7 @@ from absentia.core._projections import (
     project,
     symmetric_product,
 )
+from absentia.core._serialization import kept
 
 
 @runtime_checkable

@@ -51,10 +51,10 @@ class Range:
         return ""
 
 
-Whole = Annotated[int, Range(least=1)]
+PositiveInt = Annotated[int, Range(least=1)]
 Positive = Annotated[float, Range(above=0)]
 NonNegative = Annotated[float, Range(least=0)]
-Share = Annotated[float, Range(above=0, most=1)]
+Fraction = Annotated[float, Range(above=0, most=1)]
 
 #: Flags that are not named after their parameter.
 _FLAGS = {"random_state": "--seed", "C": "--C"}

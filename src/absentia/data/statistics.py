@@ -6,7 +6,7 @@ find differences where there are none.  Made for this are
 
 * :func:`corrected_resampled_t`, whose variance has room for what folds share, with :func:`holm` where
   several methods are held against one;
-* :func:`bayesian_correlated_t`: the chances that a difference is too small to matter, or is not;
+* :func:`bayesian_correlated_t`: the probabilities that a difference is too small to matter, or is not;
 * :func:`mcnemar`: sample by sample, which of two methods was right.
 
 Over many data sets, with one score of each method on each, scores are independent, and ranks are compared:
@@ -109,7 +109,7 @@ def corrected_resampled_t(differences: Any, test_share: float, *, level: float =
 
 
 class Equivalence(NamedTuple):
-    """The chances that a method is worse than another, the same for all practical purposes, better."""
+    """How probable it is that a method is worse than another, practically the same, or better."""
 
     worse: float
     same: float
@@ -117,7 +117,8 @@ class Equivalence(NamedTuple):
 
 
 def bayesian_correlated_t(differences: Any, test_share: float, rope: float = 0.01) -> Equivalence:
-    r"""The chances that a difference is practically nil, and that it is not, given the scores by fold.
+    r"""The probabilities that a difference is practically nil, and that it is not, given the scores by
+    fold.
 
     The Bayesian correlated t test of Corani and Benavoli (2015).  If any two folds are correlated by
     :math:`\rho = n_{test} / (n_{test} + n_{train})` and nothing was known before, the mean difference has a
@@ -238,7 +239,9 @@ def holm(p_values: Any) -> Array:
     """
     found = np.array(p_values, dtype=np.float64)
     if found.ndim != 1 or ((found < 0) | (found > 1)).any():
-        raise ValueError("one or more p-values are no chances, or no list; numbers from 0 to 1 are wanted")
+        raise ValueError(
+            "one or more p-values are no probabilities, or no list; numbers from 0 to 1 are wanted"
+        )
     made = np.flatnonzero(~np.isnan(found))
     order = made[np.argsort(found[made], kind="stable")]
     raised = np.arange(len(order), 0, -1) * found[order]
@@ -401,10 +404,10 @@ def _signed_rank(differences: Array, scale: float) -> float:
     positive = int(ranks[some > 0].sum())
     if len(some) > EXACT:
         return 2 * float(norm.sf(abs(positive - ranks.sum() / 2) / np.sqrt((ranks**2).sum() / 4)))
-    chances = np.ones(1)  # of each sum of ranks, if signs are tosses of a coin
+    probabilities = np.ones(1)  # of each sum of ranks, if signs are tosses of a coin
     for rank in ranks:
-        chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
-    return float(min(2 * min(chances[: positive + 1].sum(), chances[positive:].sum()), 1.0))
+        probabilities = (np.pad(probabilities, (0, rank)) + np.pad(probabilities, (rank, 0))) / 2
+    return float(min(2 * min(probabilities[: positive + 1].sum(), probabilities[positive:].sum()), 1.0))
 
 
 def _ranks(table: Array) -> Array:

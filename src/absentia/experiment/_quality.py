@@ -18,13 +18,12 @@ from sklearn.base import clone
 from absentia.core import Array, RandomState
 from absentia.data import KernelViews
 from absentia.methods.catalogue import offered
-from absentia.methods.completion import Completer, Trial
+from absentia.methods.completion import Completer, Holdout
 
 ROWS = 256  # of a kernel are looked at together
 SECONDS = 60.0  # by the clock below
 clock: Callable[[], float] = time.process_time
 MOST = 3000  # samples that methods are judged on; of more so many are drawn
-BASELINES = ("mean", "zero")
 LATE = "was not done when the time was up"
 UNTRIED = "was not tried: the time was up"
 
@@ -113,7 +112,7 @@ def hidden_errors(
     most : int, optional
         Of more samples so many are drawn, and cells are those of these.
     """
-    trial = Trial.of(kernels, random_state, share, most)
+    trial = Holdout.of(kernels, random_state, share, most)
     drawn = None if len(trial.whole) == len(kernels) else (len(kernels), len(trial.whole))
     cells = np.argwhere(trial.whole.observed & ~trial.part.observed & trial.part.observed.any(axis=0))
     found = Quality(
@@ -134,7 +133,7 @@ def hidden_errors(
     return found
 
 
-def _judge(found: Quality, trial: Trial, name: str, completer: Completer, deadline: float | None) -> None:
+def _judge(found: Quality, trial: Holdout, name: str, completer: Completer, deadline: float | None) -> None:
     """Add what one method does, or why it does nothing."""
     method = clone(completer)
     if "callback" in method.get_params():
@@ -237,12 +236,16 @@ def beside_others(
         Called once for each completer of the catalogue.
     """
     entries = offered("completer")
-    first = {base: entries[base].make() for base in BASELINES if base != name} | {name: completer}
-    rest = sorted((e for e in entries.values() if e.name not in first), key=lambda e: e.most is not None)
-    small = {e.name: e.make() for e in rest if e.most is None or len(kernels) <= e.most}
+    first = {e.name: e.make() for e in entries.values() if e.baseline and e.name != name} | {
+        name: completer
+    }
+    rest = sorted(
+        (e for e in entries.values() if e.name not in first), key=lambda e: e.max_samples is not None
+    )
+    small = {e.name: e.make() for e in rest if e.max_samples is None or len(kernels) <= e.max_samples}
     found = hidden_errors(kernels, first, tick=tick, others=small, most=MOST)
     for entry in rest:
         if entry.name not in small:
-            found.left_out[entry.name] = f"is for at most {entry.most} samples"
+            found.left_out[entry.name] = f"is for at most {entry.max_samples} samples"
             tick()
     return found

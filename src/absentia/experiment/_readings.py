@@ -7,7 +7,7 @@ from scipy.stats import entropy
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
-from absentia.methods import reading
+from absentia.methods import inspection
 from absentia.methods.models import Model
 
 MOST = 60  # samples whose absent views are tried, those of least certainty first
@@ -26,7 +26,7 @@ class Gain(NamedTuple):
 
 
 class Readings:
-    """Filled fold by fold; `parts` are what views add to scores or chances, samples x views x classes."""
+    """Filled fold by fold; `parts`: what views add to scores, (samples, views, classes)."""
 
     def __init__(self, data: Views | KernelViews, n_classes: int, n_folds: int) -> None:
         self.data = data
@@ -35,13 +35,13 @@ class Readings:
         self.gains: list[Gain] | None = [] if isinstance(data, Views) else None
         self._share = -(-MOST // n_folds)
 
-    def read(self, model: Model, train: Array, test: Array, rows: Any, chances: Array | None) -> None:
+    def read(self, model: Model, train: Array, test: Array, rows: Any, probabilities: Array | None) -> None:
         """The samples `test` (`rows` as the classifier takes them), by a model learned from `train`."""
-        found = reading.contributions(model.classifier, rows)
+        found = inspection.contributions(model.classifier, rows)
         self.parts[test] = found["contribution"].to_numpy().reshape(len(test), *self.parts.shape[1:])
         self.exact = found.attrs["how"] == "exact"
-        if self.gains is not None and chances is not None:
-            doubtful = np.argsort(-entropy(chances, axis=1), kind="stable")
+        if self.gains is not None and probabilities is not None:
+            doubtful = np.argsort(-entropy(probabilities, axis=1), kind="stable")
             lacks = np.asarray((~self.data.observed[test]).any(axis=1))
             self._try_views(model, train, test[doubtful[lacks[doubtful]][: self._share]])
 
@@ -50,7 +50,7 @@ class Readings:
         assert self.gains is not None
         if not len(test):
             return
-        found = reading.value_of_views(model, self.data[test], self.data[train], n_draws=DRAWS)
+        found = inspection.value_of_views(model, self.data[test], self.data[train], n_draws=DRAWS)
         place = dict(zip(self.data.ids[test].tolist(), test.tolist(), strict=True))
         for sample, view, *numbers in found.itertuples(index=False):
             self.gains.append(Gain(place[sample], self.data.names.index(view), *map(float, numbers)))

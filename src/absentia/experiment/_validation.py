@@ -94,7 +94,7 @@ class Validation:
     predicted: Array
     averaged: Array
     majority: Array
-    chances: Array | None  # samples x classes
+    probabilities: Array | None  # samples x classes
     prices: tuple[float, ...]  # C of every fold, if there is one
     averaged_prices: tuple[float, ...]
     scores: Array | None = None  # samples x classes, of the decision function
@@ -228,7 +228,7 @@ def cross_validate(
     classes = np.unique(y)
     predicted, averaged, majority = (np.empty_like(y) for _ in range(3))
     wanted = hasattr(plan.classifier, "predict_proba")
-    chances, scores = (np.zeros((len(y), len(classes))) for _ in range(2))
+    probabilities, scores = (np.zeros((len(y), len(classes))) for _ in range(2))
     without = np.empty(data.observed.shape, dtype=y.dtype)
     chosen, averaged_prices = [], []
     k = min(suited_folds(len(y), FOLDS), _fewest(y))
@@ -244,9 +244,9 @@ def cross_validate(
             scores[test] = _scores(classifier, own[1])
             without[test] = _without_each(classifier, own[1], predicted[test])
             if wanted:
-                chances[test] = classifier.predict_proba(own[1])
+                probabilities[test] = classifier.predict_proba(own[1])
             model = Model(classifier, makes if plan.takes_kernels else None)
-            readings.read(model, train, test, own[1], chances[test] if wanted else None)
+            readings.read(model, train, test, own[1], probabilities[test] if wanted else None)
             average, C_name = _averaged_machine(len(train))
             C = best_C(average, C_name, kernels, y[train], tick)
             averaged[test] = average.set_params(**{C_name: C}).fit(kernels, y[train]).predict(rows)
@@ -256,7 +256,7 @@ def cross_validate(
         averaged_prices.append(C)
     return Validation(
         *(predicted, averaged, majority),
-        chances if wanted else None,
+        probabilities if wanted else None,
         *(tuple(chosen), tuple(averaged_prices)),
         *(scores, without, readings.parts),
         readings.exact,

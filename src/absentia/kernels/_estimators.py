@@ -17,16 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import (
     Array,
     Dense,
+    Estimator,
     Gram,
-    Method,
     Operator,
     Positive,
+    PositiveInt,
     RandomState,
-    Whole,
     altered,
+    estimator,
     generator,
     inverse_root,
-    method,
     parameters_of,
     symmetrize,
     warn,
@@ -36,8 +36,8 @@ from absentia.kernels._fitting import ColumnKernel, FactorMap, FeatureKernel, Fi
 from absentia.kernels._sizing import decided
 
 
-@method
-class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
+@estimator
+class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
     """One kernel per view, over the samples that have it.
 
     Parameters
@@ -107,10 +107,10 @@ class ViewKernels(TransformerMixin, Method):  # type: ignore[misc]
     degree: float = 3
     coef0: float = 1.0
     approx: Literal["auto", "nystrom", "rff"] | None = "auto"
-    n_landmarks: Whole = 200
+    n_landmarks: PositiveInt = 200
     random_state: RandomState = None
 
-    set_output = Method._any_output
+    set_output = Estimator._any_output
 
     @property
     def _pairwise(self) -> bool:  # type: ignore[override]
@@ -339,8 +339,8 @@ def _columns(X: Presence, names: Sequence[str]) -> Array:
     )
 
 
-@method
-class CombineKernels(TransformerMixin, Method):  # type: ignore[misc]
+@estimator
+class CombineKernels(TransformerMixin, Estimator):  # type: ignore[misc]
     """Weighted sum of the kernels as one matrix; an absent view counts as zero.
 
     With ``normalize="cosine"`` the sum is divided by ``sqrt(k(i, i) k(j, j))``, so that a sample with

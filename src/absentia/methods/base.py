@@ -1,13 +1,13 @@
 """What methods are made of, for whoever adds one: see CONTRIBUTING.md."""
 
 from absentia.core import (
+    Estimator,
+    Fraction,
     Iterative,
-    Method,
     NonNegative,
     Positive,
+    PositiveInt,
     Range,
-    Share,
-    Whole,
-    method,
+    estimator,
     parameters_of,
 )

@@ -1,4 +1,4 @@
-"""Laws of classifiers that have chances, of those that iterate, and of kernel machines."""
+"""Laws of classifiers that have probabilities, of those that iterate, and of kernel machines."""
 
 from typing import Any
 
@@ -8,24 +8,24 @@ from sklearn.exceptions import NotFittedError
 
 from absentia.testing._tools import N, assert_close, data, exact, law, refused, subset
 
-# ----------------------------------------------------------------------------------------------- chances
+# ------------------------------------------------------------------------------------------ probabilities
 
 
-@law("chances")
-def chances_are_chances_and_better_than_the_prior(classifier: Any) -> None:
+@law("probabilities")
+def probabilities_are_probabilities_and_better_than_the_prior(classifier: Any) -> None:
     X, y = data(classifier, 200)
     train, test = np.arange(0, 200, 2), np.arange(1, 200, 2)
     for labels in (y < 5, y % 3):
         machine = clone(classifier).set_params(probability=True)
         machine.fit(subset(X, train), labels[train])
-        chances = machine.predict_proba(subset(X, test, train))
-        np.testing.assert_allclose(chances.sum(axis=1), 1)
-        assert (chances >= 0).all()
-        own, prior = chances[np.arange(100), labels[test].astype(int)], np.bincount(labels) / 200
+        probabilities = machine.predict_proba(subset(X, test, train))
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+        assert (probabilities >= 0).all()
+        own, prior = probabilities[np.arange(100), labels[test].astype(int)], np.bincount(labels) / 200
         assert own.mean() > (prior**2).sum() + 0.05  # what the prior gives, on average
 
 
-@law("chances")
+@law("probabilities")
 def calibration_changes_no_score(classifier: Any) -> None:
     X, y = data(classifier)
     plain = clone(classifier).set_params(probability=False).fit(X, y < 5)
@@ -33,15 +33,15 @@ def calibration_changes_no_score(classifier: Any) -> None:
     np.testing.assert_array_equal(calibrated.decision_function(X), plain.decision_function(X))
 
 
-@law("chances")
-def without_any_view_chances_are_the_frequencies(classifier: Any) -> None:
+@law("probabilities")
+def without_any_view_probabilities_are_the_frequencies(classifier: Any) -> None:
     X, y = data(classifier)
     nothing = X.hide(np.zeros(X.observed.shape, bool))
     fitted = classifier.set_params(probability=True).fit(X, y % 3)
     np.testing.assert_allclose(fitted.predict_proba(nothing), np.tile(np.bincount(y % 3) / N, (N, 1)))
 
 
-@law("chances")
+@law("probabilities")
 def the_order_of_samples_changes_no_chance(classifier: Any) -> None:
     """Folds are cut by what the samples are; where rounding turns a branch, many fits may move a little."""
     X, y = data(classifier)
@@ -52,22 +52,22 @@ def the_order_of_samples_changes_no_chance(classifier: Any) -> None:
     np.testing.assert_allclose(other.predict_proba(permuted), straight.predict_proba(X)[order], atol=1e-5)
 
 
-@law("chances")
+@law("probabilities")
 def without_probability_there_is_no_predict_proba(classifier: Any) -> None:
     X, y = data(classifier)
     assert not hasattr(clone(classifier).set_params(probability=False).fit(X, y < 5), "predict_proba")
     with refused(NotFittedError, "not fitted"):
         clone(classifier).set_params(probability=True).predict_proba(X)
     again = clone(classifier).set_params(probability=True).fit(X, y < 5)
-    again.set_params(probability=False).fit(X, y % 3)  # the chances of the first fit are gone
+    again.set_params(probability=False).fit(X, y % 3)  # the probabilities of the first fit are gone
     with refused(NotFittedError, "was fitted without probability; fit it again"):
         again.set_params(probability=True).predict_proba(X)
     with refused(ValueError, "probability must be True or False, not 'platt'"):
         clone(classifier).set_params(probability="platt").fit(X, y < 5)
 
 
-@law("chances")
-def chances_want_two_samples_of_every_class(classifier: Any) -> None:
+@law("probabilities")
+def probabilities_want_two_samples_of_every_class(classifier: Any) -> None:
     X, _ = data(classifier)
     with refused(ValueError, "at least two samples with a view of every class"):
         classifier.set_params(probability=True).fit(X, np.arange(N) == 3)

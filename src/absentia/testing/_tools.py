@@ -1,6 +1,6 @@
 """What laws of classifiers are made of: the list they are enrolled in, data, words for what is expected.
 
-``LAWS["every"]`` holds for all classifiers; ``"chances"`` for those with a parameter ``probability``;
+``LAWS["every"]`` holds for all classifiers; ``"probabilities"`` for those with a parameter ``probability``;
 ``"iterative"`` for those that say how they ended; ``"machine"`` for kernel machines.
 """
 
@@ -25,7 +25,7 @@ from absentia.methods.learning import KernelClassifier
 Law = Callable[[Any], None]
 
 N = 60
-LAWS: dict[str, list[Law]] = {"every": [], "chances": [], "iterative": [], "machine": []}
+LAWS: dict[str, list[Law]] = {"every": [], "probabilities": [], "iterative": [], "machine": []}
 
 
 def by_name(*laws: Law) -> dict[str, Law]:
@@ -51,11 +51,11 @@ def law(kind: str) -> Callable[[Law], Law]:
 
 def kinds(classifier: Any) -> list[str]:
     """The kinds of laws that a classifier has to obey."""
-    chances = "probability" in classifier.get_params() and not hasattr(
+    probabilities = "probability" in classifier.get_params() and not hasattr(
         clone(classifier).set_params(probability=False), "predict_proba"
     )  # if it has none of its own
     iterative, machine = isinstance(classifier, Iterative), isinstance(classifier, KernelClassifier)
-    has = {"every": True, "chances": chances, "iterative": iterative, "machine": machine}
+    has = {"every": True, "probabilities": probabilities, "iterative": iterative, "machine": machine}
     return [kind for kind in LAWS if has[kind]]
 
 
@@ -102,7 +102,7 @@ def exact(classifier: Any) -> Any:
 
 
 def answers(fitted: Any, X: Any) -> Array:
-    """Numbers that a fitted estimator gives: chances, scores or targets."""
+    """Numbers that a fitted estimator gives: probabilities, scores or targets."""
     ways = ("predict_proba", "decision_function", "predict")
     return np.asarray(getattr(fitted, next(way for way in ways if hasattr(fitted, way)))(X))
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import absentia
-from absentia import AbsentRegressor, JoinedRegressor, ViewKernels, Views, io
+from absentia import AbsentRegressor, EarlyFusionRegressor, ViewKernels, Views, io
 from command import refused, run
 
 
@@ -76,7 +76,7 @@ def test_other_methods_options_and_json(folder, tmp_path):
     assert own["R2"]["low"] < own["R2"]["value"] <= own["R2"]["high"]
     assert own["RMSE"] > own["MAE"]
     assert set(found["cross-validated"]) >= {"ridge-zero", "forest-regression", "mean of the targets"}
-    assert isinstance(absentia.load(tmp_path / "f.npz"), JoinedRegressor)
+    assert isinstance(absentia.load(tmp_path / "f.npz"), EarlyFusionRegressor)
     said = run(*command, "--method", "mkl-regression", "--C", "3", "--no-report", cwd=folder)
     assert json.loads(said.stdout)["weights"].keys() == {"a", "b"}
     assert absentia.load(tmp_path / "f.npz").C == 3.0

@@ -258,8 +258,8 @@ def test_predictions_go_back_into_the_container_that_samples_came_from(tmp_path)
         done = mudata.read_h5mu(tmp_path / "done.h5mu")
     assert (done.obs["absentia_predicted"][ids] == y).mean() > 0.9
     assert done.obs["absentia_rna_observed"][ids].tolist() == [k < 30 for k in range(40)]
-    chances = done.obs[["absentia_probability=u", "absentia_probability=v"]].sum(axis=1)
-    np.testing.assert_allclose(chances, 1, atol=1e-5)
+    probabilities = done.obs[["absentia_probability=u", "absentia_probability=v"]].sum(axis=1)
+    np.testing.assert_allclose(probabilities, 1, atol=1e-5)
 
 
 def test_one_table_goes_to_a_model_of_one_view_under_any_name(tmp_path):

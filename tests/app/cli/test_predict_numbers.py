@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import absentia
-from absentia import AbsentClassifier, AbsentRegressor, AbsentSurvival, JoinedRegressor, Views, io
+from absentia import AbsentClassifier, AbsentRegressor, AbsentSurvival, EarlyFusionRegressor, Views, io
 from absentia.app.cli._predict_numbers import NO_VIEW, tells_numbers
 from command import run
 
 
-@pytest.mark.parametrize("regressor", [AbsentRegressor(), JoinedRegressor("ridge")])
+@pytest.mark.parametrize("regressor", [AbsentRegressor(), EarlyFusionRegressor("ridge")])
 def test_the_table_has_numbers_views_and_flags(regressor, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -27,7 +27,7 @@ def model(tmp_path, monkeypatch):
     return fitted, new
 
 
-def test_the_table_has_risks_chances_views_and_flags(model):
+def test_the_table_has_risks_probabilities_views_and_flags(model):
     fitted, new = model
     said = run("predict", "m.absentia", "new.npz", "-o", "p.csv")
     assert said.returncode == 0, said.stderr
@@ -45,8 +45,8 @@ def test_the_table_has_risks_chances_views_and_flags(model):
     ]
     assert [row["id"] for row in rows] == new.ids.tolist()
     np.testing.assert_allclose([float(row["risk"]) for row in rows], fitted.predict(new), rtol=1e-5)
-    chances = [[float(row[f"survival={t:.6g}"]) for t in times] for row in rows]
-    np.testing.assert_allclose(chances, fitted.predict_survival_function(new, times), rtol=1e-5)
+    probabilities = [[float(row[f"survival={t:.6g}"]) for t in times] for row in rows]
+    np.testing.assert_allclose(probabilities, fitted.predict_survival_function(new, times), rtol=1e-5)
     assert [row["view=b"] for row in rows] == ["1", "0", "0"]
     assert [row["flag"] for row in rows] == ["", "", NO_VIEW]
 

@@ -1,6 +1,6 @@
 """What the report of a fit tells of the model."""
 
-from absentia import AbsentClassifier, Chooser, JoinedClassifier, ViewKernels
+from absentia import AbsentClassifier, AutoClassifier, EarlyFusionClassifier, ViewKernels
 from absentia.app.cli._read import read_in_words
 from absentia.experiment import Validation
 from absentia.methods.models import Model
@@ -8,7 +8,7 @@ from readable import planted
 
 
 def judged(**changes):
-    return Validation(None, None, None, changes.pop("chances", 1), (), (), **changes)
+    return Validation(None, None, None, changes.pop("probabilities", 1), (), (), **changes)
 
 
 def test_importances_are_told_where_there_are_any():
@@ -21,17 +21,17 @@ def test_importances_are_told_where_there_are_any():
     assert "why_no_gains" not in told
     curved = AbsentClassifier(C=1.0).fit(views, y)
     assert "importance" not in read_in_words(Model(curved), judged(gains=[]))
-    chooser = Chooser({"trees": JoinedClassifier(n_trees=10)}).fit(views, y)
+    chooser = AutoClassifier({"trees": EarlyFusionClassifier(n_trees=10)}).fit(views, y)
     assert read_in_words(Model(chooser), judged(gains=[]))["importance_of"] == "the mean of trees (100%)"
 
 
 def test_the_rule_of_decisions_is_told_where_it_is_not_the_largest_chance():
     views, y = planted(40)
-    trees = {"trees": JoinedClassifier(n_trees=10)}
-    rule = read_in_words(Model(Chooser(trees).fit(views, y)), judged(gains=[]))["rule"]
+    trees = {"trees": EarlyFusionClassifier(n_trees=10)}
+    rule = read_in_words(Model(AutoClassifier(trees).fit(views, y)), judged(gains=[]))["rule"]
     assert "divided by its frequency" in rule
     assert "to the power of 0.5" in rule
-    for plain in (Chooser(trees, balance=0), AbsentClassifier(C=1.0)):
+    for plain in (AutoClassifier(trees, balance=0), AbsentClassifier(C=1.0)):
         assert "rule" not in read_in_words(Model(plain.fit(views, y)), judged(gains=[]))
 
 
@@ -39,5 +39,7 @@ def test_why_gains_are_not_told():
     views, y = planted(40)
     own = AbsentClassifier(C=1.0, kernel="precomputed").fit(ViewKernels().fit_transform(views), y)
     assert "the data are kernels" in read_in_words(Model(own), judged())["why_no_gains"]
-    joined = JoinedClassifier("svm").fit(views, y)
-    assert "without chances" in read_in_words(Model(joined), judged(chances=None))["why_no_gains"]
+    joined = EarlyFusionClassifier("svm").fit(views, y)
+    assert (
+        "without probabilities" in read_in_words(Model(joined), judged(probabilities=None))["why_no_gains"]
+    )

@@ -1,4 +1,4 @@
-"""Whether chances come true."""
+"""Whether probabilities come true."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from absentia.app.report._calibration import calibration, wilson
 pytest.importorskip("jinja2")
 
 
-def test_calibration_is_perfect_when_chances_come_true():
+def test_calibration_is_perfect_when_probabilities_come_true():
     given = np.repeat([0.05, 0.25, 0.65, 0.95], 100)
     came = np.concatenate([np.arange(100) < 100 * p for p in (0.05, 0.25, 0.65, 0.95)]).astype(int)
     chart = calibration(came, np.column_stack([1 - given, given]), ["no", "yes"])
@@ -23,11 +23,11 @@ def test_calibration_is_perfect_when_chances_come_true():
 
 
 def test_calibration_of_more_classes_judges_the_most_probable_one():
-    chances = np.tile([0.6, 0.3, 0.1], (50, 1))
-    chart = calibration(np.zeros(50, int), chances, list("abc"))
+    probabilities = np.tile([0.6, 0.3, 0.1], (50, 1))
+    chart = calibration(np.zeros(50, int), probabilities, list("abc"))
     assert chart.error == "40.0"
     assert "50 samples given 60% on average: 100% came true" in chart.dots[0].title
-    assert calibration(np.zeros(5, int), chances[:5], list("abc")).has_few
+    assert calibration(np.zeros(5, int), probabilities[:5], list("abc")).has_few
 
 
 def test_an_interval_covers_the_share_and_narrows_with_samples():

@@ -84,7 +84,7 @@ def test_verdicts_say_what_a_paired_test_says():
 
 
 def test_weights_are_shown_as_they_are():
-    story = make_story(n_classes=2, weights=np.array([[0.5, 0.0, 0.25]]), chances=None)
+    story = make_story(n_classes=2, weights=np.array([[0.5, 0.0, 0.25]]), probabilities=None)
     text = render_classification(story)
     rows = row_cells(text, "patterns weights")
     assert [row[1] for row in rows] == ["0.500", "0.000", "0.250"]
@@ -111,7 +111,7 @@ def test_each_class_shows_its_own_weights_and_of_many_the_most_frequent():
 
 
 def test_without_probabilities_there_is_no_such_section():
-    text = render_classification(make_story(chances=None))
+    text = render_classification(make_story(probabilities=None))
     assert 'id="calibration"' not in text
     assert "#calibration" not in text
 
@@ -143,7 +143,7 @@ def test_nothing_that_came_from_outside_is_markup(tmp_path):
     assert path.read_text(encoding="utf-8") == text
 
 
-def test_calibration_by_pattern_is_that_of_the_chances():
+def test_calibration_by_pattern_is_that_of_the_probabilities():
     story = make_story(n=200, n_views=3)
     text = render_classification(story)
     tables = re.findall(r'<table class="patterns groups".*?</table>', text, re.S)
@@ -151,10 +151,10 @@ def test_calibration_by_pattern_is_that_of_the_chances():
     came = np.eye(3)[story.truth]
     for row in row_cells(tables[0], "patterns groups"):
         members = have == int(row[0].split()[0].replace("all", "3"))
-        given = story.chances[np.arange(200), said][members].mean()
-        brier = ((story.chances - came) ** 2).sum(axis=1)[members].mean()
+        given = story.probabilities[np.arange(200), said][members].mean()
+        brier = ((story.probabilities - came) ** 2).sum(axis=1)[members].mean()
         assert row[5:7] == [f"{100 * given:.0f}%", f"{brier:.2f}"]
-    assert "Brier score" not in render_classification(make_story(chances=None))
+    assert "Brier score" not in render_classification(make_story(probabilities=None))
 
 
 def test_candidates_of_a_chooser_are_shown_with_what_was_made_of_them():
@@ -173,6 +173,6 @@ def test_candidates_of_a_chooser_are_shown_with_what_was_made_of_them():
 
 
 def test_mistakes_say_by_which_rule_classes_are_predicted():
-    rule = "whose chance, divided by its frequency to the power of 0.5, is the largest"
+    rule = "whose probability, divided by its frequency to the power of 0.5, is the largest"
     assert f"What is predicted is the class {rule}." in render_classification(make_story(rule=rule))
     assert "the class with the highest score" in render_classification(make_story())

@@ -45,7 +45,7 @@ def test_what_cannot_be_told_is_not_drawn():
     lost = dataclasses.replace(findings.differences[0], low=nan, high=nan, worse=nan, same=nan, better=nan)
     row = differences(dataclasses.replace(findings, differences=[lost])).rows[0]
     assert row.widths == (0, 0, 0)
-    assert (row.interval, row.chances) == ("–", ("–", "–", "–"))
+    assert (row.interval, row.probabilities) == ("–", ("–", "–", "–"))
 
 
 def test_a_method_that_is_in_no_row_is_still_told():

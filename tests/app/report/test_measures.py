@@ -37,15 +37,15 @@ def test_what_cannot_be_told_is_a_dash():
     for metric in (ACCURACY, RMSE):
         assert measures.score(metric, NAN) == measures.gap(metric, NAN) == "–"
         assert measures.interval(metric, nowhere) == measures.gap_interval(metric, NAN, 1.0) == "–"
-    assert measures.chance(NAN) == measures.p_number(None) == measures.p_number(NAN) == "–"
+    assert measures.format_probability(NAN) == measures.p_number(None) == measures.p_number(NAN) == "–"
     assert measures.cost(None, "s") == "–"
 
 
 @pytest.mark.parametrize(
     ("value", "words"), [(0, "0%"), (0.004, "<1%"), (0.5, "50%"), (0.996, ">99%"), (1, "100%")]
 )
-def test_chances_look_sure_only_if_they_are(value, words):
-    assert measures.chance(value) == words
+def test_probabilities_look_sure_only_if_they_are(value, words):
+    assert measures.format_probability(value) == words
 
 
 def test_small_p_values_are_not_zero():

@@ -25,7 +25,7 @@ def make_story(n=150, seed=0, **changes):
         "truth": truth,
         "method": "m",
         "predictions": {"m": (truth + (np.arange(n) % 2)) % 3},
-        "chances": rng.dirichlet(np.ones(3), n),
+        "probabilities": rng.dirichlet(np.ones(3), n),
         "scores": rng.normal(size=(n, 3)),
     }
     return SimpleNamespace(**values | changes)
@@ -49,18 +49,20 @@ def test_the_surest_are_shown_and_all_can_be_kept():
         assert row["true"] == story.classes[story.truth[i]]
         assert row["predicted"] == story.classes[story.predictions["m"][i]]
         assert [row["view=a"], row["view=b"]] == [str(int(x)) for x in story.observed[i]]
-        assert float(row["chance of true"]) == pytest.approx(story.chances[i, story.truth[i]], rel=1e-5)
+        assert float(row["probability of true"]) == pytest.approx(
+            story.probabilities[i, story.truth[i]], rel=1e-5
+        )
 
 
-def test_without_chances_the_lead_of_the_score_orders():
-    story = make_story(chances=None)
+def test_without_probabilities_the_lead_of_the_score_orders():
+    story = make_story(probabilities=None)
     found = mistakes(story)
     i = int(found.rows[0].full[1:])
     ahead = story.scores[:, :] - np.take_along_axis(story.scores, story.truth[:, None], axis=1)
     lead = np.take_along_axis(ahead, story.predictions["m"][:, None], axis=1)[:, 0]
     assert lead[i] == lead[1::2].max()
     assert "score of predicted" in table(found)[0]
-    assert mistakes(make_story(chances=None, scores=None)).rows[0].full == "p1"
+    assert mistakes(make_story(probabilities=None, scores=None)).rows[0].full == "p1"
 
 
 def test_a_formula_in_an_id_is_no_formula_in_the_table():

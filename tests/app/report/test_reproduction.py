@@ -3,7 +3,7 @@
 import re
 
 from absentia.app.report import render_reproduction
-from absentia.experiment.reproduction import summarise
+from absentia.papers import summarise
 from reproducing import TEXT, experiment, records
 
 

@@ -32,14 +32,14 @@ def test_the_main_metric_comes_first():
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_classes_are_measured_as_scikit_learn_does(rng, n_classes):
     y = np.r_[np.arange(n_classes), rng.integers(n_classes, size=50)]
-    chances = rng.random((len(y), n_classes)) + np.eye(n_classes)[y]
-    chances /= chances.sum(axis=1, keepdims=True)
-    said = chances.argmax(axis=1)
-    found = scores("classes", y, said, chances)
+    probabilities = rng.random((len(y), n_classes)) + np.eye(n_classes)[y]
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    said = probabilities.argmax(axis=1)
+    found = scores("classes", y, said, probabilities)
     assert found["balanced accuracy"] == pytest.approx(sk.balanced_accuracy_score(y, said))
     assert found["accuracy"] == pytest.approx(sk.accuracy_score(y, said))
-    assert found["log-loss"] == pytest.approx(sk.log_loss(y, chances))
-    area = chances[:, 1] if n_classes == 2 else chances
+    assert found["log-loss"] == pytest.approx(sk.log_loss(y, probabilities))
+    area = probabilities[:, 1] if n_classes == 2 else probabilities
     assert found["AUC"] == pytest.approx(sk.roc_auc_score(y, area, multi_class="ovr"))
     assert list(found) == [m.name for m in METRICS["classes"]]
 
@@ -65,24 +65,24 @@ def test_numbers_are_measured_as_scikit_learn_does(rng):
 
 def test_labels_are_measured_where_they_are_known(rng):
     Y = rng.integers(2, size=(40, 3)).astype(float)
-    chances = np.clip(rng.random(Y.shape) + 0.3 * Y, 0, 1)
-    said = (chances > 0.5).astype(float)
-    whole = scores("labels", Y, said, chances)
-    assert whole["AUC"] == pytest.approx(sk.roc_auc_score(Y, chances))
+    probabilities = np.clip(rng.random(Y.shape) + 0.3 * Y, 0, 1)
+    said = (probabilities > 0.5).astype(float)
+    whole = scores("labels", Y, said, probabilities)
+    assert whole["AUC"] == pytest.approx(sk.roc_auc_score(Y, probabilities))
     assert whole["accuracy"] == pytest.approx((said == Y).mean())
     assert whole["balanced accuracy"] == pytest.approx(
         np.mean([sk.balanced_accuracy_score(Y[:, j], said[:, j]) for j in range(3)])
     )
     gaps = rng.random(Y.shape) < 0.3
     holed = np.where(gaps, np.nan, Y)
-    found = scores("labels", holed, said, chances)
-    areas = [sk.roc_auc_score(Y[~gaps[:, j], j], chances[~gaps[:, j], j]) for j in range(3)]
+    found = scores("labels", holed, said, probabilities)
+    areas = [sk.roc_auc_score(Y[~gaps[:, j], j], probabilities[~gaps[:, j], j]) for j in range(3)]
     assert found["AUC"] == pytest.approx(np.mean(areas))
     assert found["accuracy"] == pytest.approx((said == Y)[~gaps].mean())
-    own = np.where(Y == 1, chances, 1 - chances)[~gaps]
+    own = np.where(Y == 1, probabilities, 1 - probabilities)[~gaps]
     assert found["log-loss"] == pytest.approx(-np.log(np.maximum(own, 1e-6)).mean())
     wrong = np.where(gaps, 1 - said, said)  # what is said of unknown ones counts for nothing
-    assert scores("labels", holed, wrong, np.where(gaps, 0.5, chances)) == found
+    assert scores("labels", holed, wrong, np.where(gaps, 0.5, probabilities)) == found
 
 
 def test_labels_of_which_nothing_is_known():

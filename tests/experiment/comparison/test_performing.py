@@ -88,7 +88,7 @@ def test_labels_of_the_judged_change_no_prediction(task, kind):
         key = trial(problem, "predict", method, repeat=0, fold=0)
         found, changed = (performing._predict(key, p, train, test) for p in (problem, other))
         assert found["predicted"] == changed["predicted"]
-        assert found["chances"] == changed["chances"]
+        assert found["probabilities"] == changed["probabilities"]
         if task != "labels":
             assert found["scores"] != changed["scores"]
 
@@ -103,7 +103,7 @@ def test_features_of_some_judged_change_no_prediction_of_others(method):
     rows = np.r_[train, test[:3]]
     few = Problem(problem.data[rows], "classes", problem.y[rows], problem.classes, problem.kernel)
     some = performing._predict(key, few, np.arange(len(train)), len(train) + np.arange(3))
-    np.testing.assert_allclose(some["chances"], whole["chances"][:3], atol=2e-6)
+    np.testing.assert_allclose(some["probabilities"], whole["probabilities"][:3], atol=2e-6)
 
 
 @pytest.mark.parametrize("method", ["mean", "zero", "knn", "cvkt"])

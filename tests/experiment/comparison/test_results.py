@@ -105,7 +105,7 @@ def test_a_score_that_cannot_be_is_told_and_left_out(tmp_path, metric, value, wo
         (("test",), [0, 1, 2], "held out"),
         (("predicted", 0), 2, "predicted"),
         (("predicted",), [0], "predicted"),
-        (("chances",), [[0.5, 0.5]], "chances"),
+        (("probabilities",), [[0.5, 0.5]], "probabilities"),
     ],
 )
 def test_answers_are_for_the_samples_that_were_held_out(tmp_path, place, value, words):

@@ -24,7 +24,7 @@ TASKS = ["classes", "numbers", "labels", "completion"]
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_usual_methods_are_there(task):
-    offered = {*catalogue.offered(FAMILY[task]), *(PMA if task == "labels" else ())}
+    offered = {*catalogue.offered(FAMILY[task], variants=True), *(PMA if task == "labels" else ())}
     assert USUAL[task][0] == SIMPLEST[task]
     assert SIMPLEST[task] in BASELINES[task]
     assert set(USUAL[task]) <= offered
@@ -105,11 +105,11 @@ def test_what_is_fitted_speaks_of_new_samples(task, kind):
         said = np.asarray(found.predict(rows))
         assert said.shape == problem.y[test].shape
         if task == "numbers":
-            assert found.chances is None
+            assert found.probabilities is None
         else:
-            chances = np.asarray(found.chances(rows))
-            assert chances.shape == (10, 2)
-            assert ((chances >= 0) & (chances <= 1)).all()
+            probabilities = np.asarray(found.probabilities(rows))
+            assert probabilities.shape == (10, 2)
+            assert ((probabilities >= 0) & (probabilities <= 1)).all()
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from absentia import CVKT, MKMC, AutoFill, KernelViews, MeanFill, datasets, missingness, models
+from absentia import CVKT, MKMC, AutoCompleter, KernelViews, MeanFill, datasets, missingness, models
 from absentia.methods.completion import _auto
-from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._holdout import Holdout
 from conftest import random_problem
 
 
@@ -17,7 +17,7 @@ def kinds():
     features = shared, shared @ rng.standard_normal((3, 5)), own
     K = np.stack([F @ F.T for F in features])
     kv = KernelViews.from_dense(K, observed=missingness.mcar((n, 3), 0.3, random_state=0))
-    return kv, AutoFill().fit(kv)
+    return kv, AutoCompleter().fit(kv)
 
 
 def test_the_simplest_within_noise_is_taken():
@@ -37,7 +37,7 @@ def test_a_view_that_the_others_say_nothing_of_gets_the_mean(kinds):
 
 def test_errors_are_those_of_the_methods_on_hidden_samples(kinds):
     kv, auto = kinds
-    trial = Trial.of(kv)
+    trial = Holdout.of(kv)
     for name, completer in {"mean": MeanFill("blocks"), "cvkt": CVKT(), "mkmc": MKMC()}.items():
         errors = trial.errors(completer.fit_transform(trial.part))
         assert auto.errors_[name] == pytest.approx(errors, rel=1e-6)
@@ -51,7 +51,7 @@ def test_every_view_is_what_its_method_makes_of_it(tmp_path):
     kv = data.kernels.hide(missingness.mcar(data.kernels, 0.3, random_state=0))
     train, new = np.arange(40), np.arange(40, 50)
     part, rows = kv[np.ix_(train, train)], kv[np.ix_(new, train)]
-    auto = AutoFill().fit(part)
+    auto = AutoCompleter().fit(part)
     done, more = auto.transform(part), auto.transform(rows)
     for name, method in auto.methods_.items():
         completer = auto.completers_[method]
@@ -68,11 +68,11 @@ def test_where_nothing_can_be_hidden_views_are_predicted_from_one_another():
     keep[np.arange(12), np.arange(12) % 3] = True
     kv = KernelViews.from_dense(np.stack([np.eye(12)] * 3), observed=keep)
     with pytest.warns(UserWarning, match="shares no view"):
-        auto = AutoFill().fit(kv)
+        auto = AutoCompleter().fit(kv)
     assert auto.errors_ == {}
     assert set(auto.methods_.values()) == {"cvkt"}
 
 
 def test_the_mutual_model_is_not_tried_on_many_samples(monkeypatch):
     monkeypatch.setattr(_auto, "MUTUAL", 100)
-    assert set(AutoFill().fit(random_problem(40, 3, 0.3)).errors_) == {"mean", "cvkt"}
+    assert set(AutoCompleter().fit(random_problem(40, 3, 0.3)).errors_) == {"mean", "cvkt"}

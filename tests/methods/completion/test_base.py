@@ -5,7 +5,7 @@ import pytest
 import threadpoolctl
 from sklearn.base import clone
 
-from absentia import MKC, MKMC, AutoFill, KernelViews, MixtureMKMC, missingness
+from absentia import MKC, MKMC, AutoCompleter, KernelViews, MixtureMKMC, missingness
 from absentia.testing import COMPLETER_LAWS
 from absentia.testing._completers import _same
 from absentia.testing._problems import noisy, random_kernels, random_problem
@@ -119,7 +119,7 @@ EDGES = DEGENERATE | {name: (K, keep) for name, K, keep in edge_problems()}
 def test_nothing_hangs_by_a_hair(completer, problem, rng):
     """Noise a thousand times below what may show, at kernels that counts and choices could tip over at."""
     K, keep = EDGES[problem]
-    if isinstance(completer, MKMC | MixtureMKMC | AutoFill) or (
+    if isinstance(completer, MKMC | MixtureMKMC | AutoCompleter) or (
         "zero" in problem and isinstance(completer, MKC)
     ):
         pytest.skip(

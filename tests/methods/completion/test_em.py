@@ -6,7 +6,7 @@ from absentia import EMFill, KernelViews, ViewKernels, missingness
 from absentia.core import Stop
 from absentia.methods.completion import _em as emfill
 from absentia.methods.completion import _regularised as regularised
-from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._holdout import Holdout
 from conftest import random_problem
 from fillers import dense
 from reference import em_by_pattern, gaussian_em
@@ -15,7 +15,7 @@ from reference import em_by_pattern, gaussian_em
 def test_one_em_step_agrees_with_sample_by_sample(rng):
     kv = random_problem(20, 3, 0.4)
     X, psi = gaussian_em.scores(*dense(kv), 3), np.repeat([0.1, 0.2, 0.3], 3)
-    problem = emfill.Problem(np.nan_to_num(X), kv.observed, (3, 3, 3), psi)
+    problem = emfill.EMProblem(np.nan_to_num(X), kv.observed, (3, 3, 3), psi)
     R = rng.normal(size=(9, 9))
     point = rng.normal(size=9), R @ R.T / 9 + 0.1 * np.eye(9)
     found = emfill.evaluate(problem, 0.3, point)
@@ -30,7 +30,7 @@ def test_one_em_step_agrees_with_pattern_by_pattern(rng):
     X, psi = rng.normal(size=there.shape) * there, rng.uniform(0.1, 1, size=15)
     R = rng.normal(size=(15, 15))
     point = rng.normal(size=15), R @ R.T / 15 + 0.1 * np.eye(15)
-    found = emfill.evaluate(emfill.Problem(X, kv.observed, widths, psi), 0.3, point)
+    found = emfill.evaluate(emfill.EMProblem(X, kv.observed, widths, psi), 0.3, point)
     value, following = em_by_pattern.evaluate(X, em_by_pattern.patterns(there), psi, 0.3, *point)
     np.testing.assert_allclose(found.value, value, rtol=1e-10)
     for fast, slow in zip(found.following, following, strict=True):
@@ -41,7 +41,7 @@ def test_the_whole_fill_agrees_with_the_slow_one_to_what_tol_says(digits):
     kv = ViewKernels().fit_transform(digits[0])
     fill = EMFill(8, tol=1e-7)
     done = fill.fit_transform(kv).to_dense()
-    kept = Trial.of(kv).part.observed
+    kept = Holdout.of(kv).part.observed
     slow, ridge, curve = em_by_pattern.fill(*dense(kv), kept, 8, 1e-7)
     assert fill.ridge_ == ridge
     shared = [curve[ridge] for ridge in fill.heldout_curve_]
@@ -52,7 +52,7 @@ def test_the_whole_fill_agrees_with_the_slow_one_to_what_tol_says(digits):
 def test_what_was_learned_with_cells_hidden_is_a_good_start_without():
     kv = random_problem(80, 4, 0.3)
     start = EMFill(4)._prepare(kv)
-    earlier = EMFill(4)._prepare(Trial.of(kv).part)
+    earlier = EMFill(4)._prepare(Holdout.of(kv).part)
     for fit in (start, earlier):
         fit(0.1, stop=Stop(1e-9), max_iter=500)
     carried = EMFill(4)._prepare(kv, earlier)
@@ -85,7 +85,7 @@ def test_em_scores_and_completed_kernels_agree_with_the_model():
     fill = EMFill(3, ridge=0.1, tol=1e-8)
     done = fill.fit_transform(kv).to_dense()
     X = gaussian_em.scores(*dense(kv), 3)
-    mine = np.hstack(regularised.coordinates(fill._frames, kv))
+    mine = np.hstack(regularised.coordinates(fill._bases, kv))
     np.testing.assert_allclose(np.abs(mine), np.abs(np.nan_to_num(X)), rtol=1e-9, atol=1e-12)
     signs = np.sign(np.nansum(mine * X, axis=0))  # of eigenvectors
     mu, Sigma = signs * fill.mean_, signs[:, None] * fill.covariance_ * signs

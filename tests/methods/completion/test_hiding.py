@@ -9,13 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
 from absentia import CVKT, MKC, MKMC, EMFill, KernelViews, KNNFill, MeanFill, SVTFill
-from absentia.methods.completion import _hiding
-from absentia.methods.completion._hiding import Trial, hidden_rows, relative_error
+from absentia.methods.completion import _holdout
+from absentia.methods.completion._holdout import Holdout, hidden_rows, relative_error
 from conftest import random_kernels, random_problem
 
 
 def hide_some(kv, seed=None):
-    return Trial.of(kv, seed).part.observed
+    return Holdout.of(kv, seed).part.observed
 
 
 def test_what_is_hidden_depends_on_the_data_not_on_order_ids_or_names(rng):
@@ -79,7 +79,7 @@ def test_the_errors_are_those_of_fits_without_the_hidden_cells(fill, name):
     """Every choice is by the same cells and the same measure."""
     kv = random_problem(40, 4, 0.3)
     curve = fill.fit(kv).heldout_curve_
-    part = Trial.of(kv).part
+    part = Holdout.of(kv).part
     for value in list(curve)[:2]:
         done = clone(fill).set_params(**{name: value}).fit_transform(part)
         # with a looser end where many are tried, and from another start
@@ -88,7 +88,7 @@ def test_the_errors_are_those_of_fits_without_the_hidden_cells(fill, name):
 
 def test_the_error_is_that_of_the_hidden_rows():
     kv = random_problem(60, 3, 0.2)
-    trial = Trial.of(kv)
+    trial = Holdout.of(kv)
     keep = trial.part.observed
     done = EMFill(5, ridge=0.3).fit_transform(trial.part)
     filled, truth = done.to_dense(), kv.to_dense()
@@ -123,7 +123,7 @@ def test_a_score_against_the_truth_and_of_training_kernels():
     kv = random_problem(40, 4, 0.3)
     cvkt = CVKT().fit(kv)
     assert cvkt.score(kv, truth=full) == -relative_error(full, cvkt.transform(kv), kv.observed)
-    assert cvkt.score(kv) == -Trial.of(kv).error(CVKT().fit_transform(Trial.of(kv).part))
+    assert cvkt.score(kv) == -Holdout.of(kv).error(CVKT().fit_transform(Holdout.of(kv).part))
     assert MeanFill().fit(kv).score(kv) < cvkt.score(kv)
 
 
@@ -136,15 +136,15 @@ def test_searches_of_scikit_learn_find_a_parameter_by_score():
 
 def test_of_many_samples_the_same_are_drawn_in_any_order(rng):
     kv = random_problem(40, 3, 0.3)
-    trial = Trial.of(kv, 0, most=25)
+    trial = Holdout.of(kv, 0, most=25)
     assert len(trial.whole) == len(trial.part) == 25
     assert trial.n_hidden
     order = rng.permutation(40)
-    again = Trial.of(kv[np.ix_(order, order)], 0, most=25)
+    again = Holdout.of(kv[np.ix_(order, order)], 0, most=25)
     assert set(again.whole.ids) == set(trial.whole.ids)
-    place = [again.whole.ids.tolist().index(i) for i in trial.whole.ids]
-    np.testing.assert_array_equal(again.part.observed[place], trial.part.observed)
-    assert len(Trial.of(kv, 0, most=40).whole) == 40
+    position = [again.whole.ids.tolist().index(i) for i in trial.whole.ids]
+    np.testing.assert_array_equal(again.part.observed[position], trial.part.observed)
+    assert len(Holdout.of(kv, 0, most=40).whole) == 40
 
 
 @pytest.mark.parametrize(
@@ -156,15 +156,15 @@ def test_errors_are_the_same_at_once_in_parts_and_by_factors(rng, monkeypatch, f
     kv = KernelViews.from_factors(
         {"a": (ids[:50], Phi[:50]), "b": (ids[10:], Phi[10:] @ rng.standard_normal((4, 3)))}
     )
-    trial = Trial.of(kv, 0)
+    trial = Holdout.of(kv, 0)
     done = filler.fit_transform(trial.part)
     at_once = trial.errors(done)
-    monkeypatch.setattr(_hiding, "AT_ONCE", 100)
+    monkeypatch.setattr(_holdout, "AT_ONCE", 100)
     found = []
-    plain = _hiding._by_factors
-    monkeypatch.setattr(_hiding, "_by_factors", lambda *a: found.append(plain(*a)) or found[-1])
+    plain = _holdout._by_factors
+    monkeypatch.setattr(_holdout, "_by_factors", lambda *a: found.append(plain(*a)) or found[-1])
     assert trial.errors(done) == pytest.approx(at_once, rel=1e-10)
     keeps = getattr(filler, "keep_observed", None) is not False
     assert any(one is not None for one in found) == keeps
-    monkeypatch.setattr(_hiding, "_by_factors", lambda *a: None)
+    monkeypatch.setattr(_holdout, "_by_factors", lambda *a: None)
     assert trial.errors(done) == pytest.approx(at_once, rel=1e-10)

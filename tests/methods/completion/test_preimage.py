@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from absentia import CVKT, MKMC, KernelViews, KNNFill, MeanFill, ViewKernels, Views, ZeroFill, missingness
-from absentia.methods.completion._preimage import features_at
+from absentia.methods.completion._subspace import features_at
 from market import COMPLETERS
 
 QUICK = {
@@ -64,8 +64,8 @@ def test_missing_values_count_as_means_and_stay_missing(views, rng):
     full = MeanFill().fit(ViewKernels().fit_transform(views)).complete_features(views)
     assert np.isnan(full.block("v0")).sum() == 1
     absent = ~views.observed[:, 0]
-    expected = np.tile(np.nanmean(views.block("v0"), axis=0), (absent.sum(), 1))
-    np.testing.assert_allclose(full.block("v0")[absent], expected)
+    means = np.tile(np.nanmean(views.block("v0"), axis=0), (absent.sum(), 1))
+    np.testing.assert_allclose(full.block("v0")[absent], means)
 
 
 def test_sparse_views_stay_sparse(views):
@@ -106,9 +106,9 @@ def test_absent_categories_are_those_of_the_neighbours(rng):
     clinical = pd.DataFrame({"stage": np.array(["II", "IV"])[group], "age": 40.0 + 30 * group}, index=ids)
     views = Views.from_dict({"expr": expr, "clinical": clinical.drop(index=["p3", "p20"])})
     full = KNNFill(5).fit(ViewKernels().fit_transform(views)).complete_features(views)
-    frame = full["clinical"]
-    assert frame.loc[["p3", "p20"], "stage"].tolist() == ["II", "IV"]
-    np.testing.assert_allclose(frame.loc[["p3", "p20"], "age"], [40, 70])
+    basis = full["clinical"]
+    assert basis.loc[["p3", "p20"], "stage"].tolist() == ["II", "IV"]
+    np.testing.assert_allclose(basis.loc[["p3", "p20"], "age"], [40, 70])
     assert full.levels("clinical") == views.levels("clinical")
 
 

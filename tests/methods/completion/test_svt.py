@@ -13,7 +13,7 @@ from reference import soft_impute
 
 def svt_parts(n=24, n_views=3, absent=0.4, seed=0, threshold=0.1):
     kv = random_problem(n, n_views, absent, seed)
-    problem = svt.Problem.of(kv)
+    problem = svt.SVTProblem.of(kv)
     X, views, sizes = soft_impute.stacked(*dense(kv))
     return kv, problem, X, views, sizes, threshold * problem.spectrum[0][0]
 

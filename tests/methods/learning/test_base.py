@@ -15,7 +15,7 @@ from nearest import NearestMean, Widest
 
 CASES = [
     pytest.param(*case, id=name, marks=pytest.mark.slow if is_slow(case[0], case[1].__name__) else ())
-    for name, case in cases("every", "chances").items()
+    for name, case in cases("every", "probabilities").items()
 ]
 
 
@@ -41,7 +41,7 @@ def test_a_law_can_fail():
         laws.permuting_samples_permutes_the_answers,
         laws.without_any_view_there_is_the_prior,
         laws.a_sample_without_any_view_is_named_flagged_and_changes_nothing,
-        laws_of_kinds.without_any_view_chances_are_the_frequencies,
+        laws_of_kinds.without_any_view_probabilities_are_the_frequencies,
     ):
         with pytest.raises(AssertionError):
             law(Forgetful())
@@ -50,7 +50,7 @@ def test_a_law_can_fail():
 def test_every_kind_of_law_has_someone_to_obey_it():
     obeyed = {kind for classifier in CLASSIFIERS.values() for kind in laws_tools.kinds(classifier)}
     assert obeyed == set(laws_tools.LAWS)
-    assert laws_tools.kinds(NearestMean()) == ["every", "chances"]
+    assert laws_tools.kinds(NearestMean()) == ["every", "probabilities"]
     for law in (law for kind in laws_tools.LAWS.values() for law in kind):
         assert len(law.__name__.split("_")) > 3, "a law is a sentence"
 
@@ -72,7 +72,7 @@ def test_the_nearest_mean_is_the_one_of_the_equation():
 
 
 def test_features_without_a_single_parameter_will_do():
-    """No weights of classes, no chances: the base asks for nothing."""
+    """No weights of classes, no probabilities: the base asks for nothing."""
     views, y = laws_tools.digits()
     fitted = Widest().fit(views, y < 5)
     assert set(fitted.predict(views).tolist()) <= {True, False}

@@ -7,7 +7,7 @@ from sklearn.model_selection import cross_val_predict
 from absentia import (
     AbsentMKLClassifier,
     AverageKernelSVC,
-    JoinedClassifier,
+    EarlyFusionClassifier,
     KernelViews,
     MKLClassifier,
     ViewKernels,
@@ -29,14 +29,14 @@ from nearest import NearestMean
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_chances_are_chances_and_better_than_the_prior(kernels, many):
+def test_probabilities_are_probabilities_and_better_than_the_prior(kernels, many):
     kv, y = kernels
     labels = y % 3 if many else y < 5
     machine = MKLClassifier(norm=2, probability=True)
-    chances = cross_val_predict(machine, kv, labels, cv=3, method="predict_proba")
-    np.testing.assert_allclose(chances.sum(axis=1), 1)
-    assert (chances >= 0).all()
-    own = chances[np.arange(120), labels.astype(int)]
+    probabilities = cross_val_predict(machine, kv, labels, cv=3, method="predict_proba")
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert (probabilities >= 0).all()
+    own = probabilities[np.arange(120), labels.astype(int)]
     assert own.mean() > np.bincount(labels.astype(int)).max() / 120 + 0.1
 
 
@@ -48,19 +48,19 @@ def test_without_probability_there_is_no_predict_proba(kernels):
 
 
 def test_calibration_leaves_nothing_for_rounding_to_decide():
-    """Scores of views in another order differ in the last digits; calibrated to a loose end, chances by 5e-3."""
+    """Scores of views in another order differ in the last digits; calibrated to a loose end, probabilities by 5e-3."""
     views, y = datasets.load_digit_views(n_samples=90, return_X_y=True)
     X = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.35, random_state=3)))
     turned = X.select([X.names[v] for v in (3, 0, 5, 1, 4, 2)])
-    chances = [
+    probabilities = [
         AbsentMKLClassifier("penalized", probability=True).fit(kernels, y).predict_proba(kernels)
         for kernels in (X, turned)
     ]
-    np.testing.assert_allclose(chances[1], chances[0], atol=1e-9)
+    np.testing.assert_allclose(probabilities[1], probabilities[0], atol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_chances_rise_with_the_score_and_weights_are_copies(n_classes, rng):
+def test_probabilities_rise_with_the_score_and_weights_are_copies(n_classes, rng):
     codes = rng.integers(0, n_classes, 90)
     width = 1 if n_classes == 2 else 3
     truth = np.where(codes == 1, 1.0, -1.0)[:, None] if width == 1 else 2.0 * np.eye(3)[codes] - 1
@@ -177,4 +177,4 @@ def test_what_folds_lack_of_the_levels_is_not_warned_of():
     y = np.arange(30) % 2
     stage = np.where(np.arange(30) == 4, "rare", np.where(y > 0, "late", "early"))
     X = Views.from_dict({"a": pd.DataFrame({"stage": stage, "x": y + np.arange(30.0) / 9})})
-    assert JoinedClassifier("svm", C=1.0, probability=True).fit(X, y).score(X, y) == 1
+    assert EarlyFusionClassifier("svm", C=1.0, probability=True).fit(X, y).score(X, y) == 1

@@ -105,7 +105,7 @@ def test_completed_factors_are_learned_from_as_factors(problem, monkeypatch):
     AverageKernelSVC(C=2.0).fit(full, y)
 
 
-def test_chances_of_classes(problem):
+def test_probabilities_of_classes(problem):
     thin, whole, y = problem
     a, b = (AverageKernelSVC(probability=True, tol=1e-4).fit(K, y) for K in (thin, whole))
     np.testing.assert_allclose(a.predict_proba(thin), b.predict_proba(whole), atol=0.02)

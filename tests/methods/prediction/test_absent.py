@@ -64,7 +64,7 @@ def test_contributions_and_offsets_are_the_scores():
                 assert not parts[~views.observed].any()
 
 
-def test_chances_are_calibrated_and_save_as_they_are(tmp_path):
+def test_probabilities_are_calibrated_and_save_as_they_are(tmp_path):
     views, y = digits(120)
     fitted = AbsentClassifier(C=1.0).fit(views, y % 3)
     back = absentia.load(absentia.save(fitted, tmp_path / "m.absentia"))

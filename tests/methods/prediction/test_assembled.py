@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia import AbsentClassifier, Chooser, LateFusion, ViewKernels, Views, ViewStacking
+from absentia import AbsentClassifier, AutoClassifier, LateFusion, ViewKernels, Views, ViewStacking
 from absentia.methods.prediction._arranging import Arrangement
 from absentia.methods.prediction._assembled import either, of_rows
 from absentia.testing._tools import digits
@@ -32,7 +32,9 @@ def test_scikit_learn_is_told_that_kernels_will_come():
 BASE = AbsentClassifier(None, C=1.0)
 
 
-@pytest.mark.parametrize("model", [BASE, LateFusion(BASE), ViewStacking(BASE), Chooser({"one": BASE})])
+@pytest.mark.parametrize(
+    "model", [BASE, LateFusion(BASE), ViewStacking(BASE), AutoClassifier({"one": BASE})]
+)
 def test_views_that_all_new_samples_lack_may_be_left_out(model):
     views, y = digits()
     fitted = model.fit(views, y % 3)

@@ -15,27 +15,27 @@ def test_the_mean_is_the_mean_over_the_views_that_a_sample_has():
     views, y = digits(120)
     fitted = LateFusion(BASE).fit(views[:80], y[:80] % 3)
     new = views[80:]
-    chances = fitted.predict_proba(new)
+    probabilities = fitted.predict_proba(new)
     t = 5
     names = [name for name, has in zip(new.names, new.observed[t], strict=True) if has]
-    each = [fitted._parts[name].chances(new[[t]].select([name]))[0] for name in names]
-    np.testing.assert_allclose(chances[t], np.mean(each, axis=0)[fitted._turned])
+    each = [fitted._parts[name].probabilities(new[[t]].select([name]))[0] for name in names]
+    np.testing.assert_allclose(probabilities[t], np.mean(each, axis=0)[fitted._turned])
 
 
 @pytest.mark.parametrize("rule", ["mean", "skill", "product"])
 def test_contributions_sum_to_what_is_said(rule):
     views, y = digits(120)
     fitted = LateFusion(BASE, rule=rule).fit(views, y % 3)
-    parts, chances = fitted.contributions(views), fitted.predict_proba(views)
+    parts, probabilities = fitted.contributions(views), fitted.predict_proba(views)
     assert parts.shape == (120, 6, 3)
     np.testing.assert_allclose(parts[~views.observed], 0, atol=1e-12)
     frequent = np.bincount(y % 3) / 120
     if rule == "mean":
-        np.testing.assert_allclose(parts.sum(axis=1) + frequent, chances, atol=1e-12)
+        np.testing.assert_allclose(parts.sum(axis=1) + frequent, probabilities, atol=1e-12)
     else:
         odds = np.log(frequent) + parts.sum(axis=1)
         np.testing.assert_allclose(
-            np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True), chances, atol=1e-12
+            np.exp(odds) / np.exp(odds).sum(axis=1, keepdims=True), probabilities, atol=1e-12
         )
 
 

@@ -44,10 +44,10 @@ def test_logistic_regression_is_the_optimum_over_all_features(d):
 
     def objective(x):
         w, b = x[: 3 * d].reshape(3, d), x[3 * d :]
-        chances = log_softmax(Z @ w.T + b, axis=1)
-        rest = np.exp(chances) * weight[:, None]
+        probabilities = log_softmax(Z @ w.T + b, axis=1)
+        rest = np.exp(probabilities) * weight[:, None]
         rest[np.arange(40), codes] -= weight
-        value = 0.5 * (w**2).sum() - 0.02 * weight @ chances[np.arange(40), codes]
+        value = 0.5 * (w**2).sum() - 0.02 * weight @ probabilities[np.arange(40), codes]
         return value, np.concatenate([(w + 0.02 * rest.T @ Z).ravel(), 0.02 * rest.sum(axis=0)])
 
     found = minimize(objective, np.zeros(3 * d + 3), jac=True, options={"gtol": 1e-10, "maxiter": 5000}).x

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import absentia
-from absentia import AverageKernelSVC, JoinedClassifier, PerLabel, ViewKernels
+from absentia import AverageKernelSVC, EarlyFusionClassifier, PerLabel, ViewKernels
 from absentia.methods.prediction import _perlabel as perlabel
 from comparing import made_problem, made_views, targets
 
@@ -21,13 +21,13 @@ def data():
 def test_each_label_is_learned_from_those_whose_label_is_known(data):
     views, Y = data
     found = PerLabel("linear").fit(views, Y)
-    chances = found.predict_proba(views)
-    assert chances.shape == Y.shape
+    probabilities = found.predict_proba(views)
+    assert probabilities.shape == Y.shape
     for j, column in enumerate(Y.T):
         known = np.flatnonzero(~np.isnan(column))
-        alone = JoinedClassifier("logistic").fit(views[known], column[known].astype(int))
-        np.testing.assert_allclose(chances[:, j], alone.predict_proba(views)[:, 1])
-    np.testing.assert_array_equal(found.predict(views), (chances > 0.5).astype(float))
+        alone = EarlyFusionClassifier("logistic").fit(views[known], column[known].astype(int))
+        np.testing.assert_allclose(probabilities[:, j], alone.predict_proba(views)[:, 1])
+    np.testing.assert_array_equal(found.predict(views), (probabilities > 0.5).astype(float))
 
 
 @pytest.mark.parametrize("name", ["average", "mkl"])
@@ -61,17 +61,17 @@ def test_too_few_to_learn_from_is_how_frequent_it_is(data):
     few = np.column_stack(
         [Y[:, 0], np.r_[1.0, 1.0, np.zeros(18), np.full(40, np.nan)], np.full(60, np.nan)]
     )
-    chances = PerLabel("linear").fit(views, few).predict_proba(views)
-    assert set(chances[:, 1]) == {0.1}
-    assert set(chances[:, 2]) == {0.5}
-    assert len(set(chances[:, 0])) > 5
+    probabilities = PerLabel("linear").fit(views, few).predict_proba(views)
+    assert set(probabilities[:, 1]) == {0.1}
+    assert set(probabilities[:, 2]) == {0.5}
+    assert len(set(probabilities[:, 0])) > 5
 
 
 def test_the_price_of_machines_is_chosen_where_labels_are_known(data, monkeypatch):
     views, Y = data
     seen = []
     monkeypatch.setattr(
-        perlabel, "best_price", lambda machine, K, y, weight: seen.append((len(K), y.sum())) or 30.0
+        perlabel, "select_C", lambda machine, K, y, weight: seen.append((len(K), y.sum())) or 30.0
     )
     found = PerLabel("average").fit(views, Y)
     assert [one.model.classifier.C for one in found.labels_] == [30.0, 30.0]

@@ -23,8 +23,8 @@ def test_the_second_model_is_at_the_least_of_its_objective():
 
     def objective(parameters):
         w, b = parameters[:3], parameters[3:]
-        chances = softmax(b + np.tensordot(w, L, 1))[np.arange(50), y]
-        value = -np.average(np.log(chances), weights=weight)
+        probabilities = softmax(b + np.tensordot(w, L, 1))[np.arange(50), y]
+        value = -np.average(np.log(probabilities), weights=weight)
         return value + 0.05 * ((w - 1 / 3) ** 2).sum() + RIDGE / 2 * b @ b
 
     free = Meta.fit(L, y, weight, 0.1, nonnegative=False)

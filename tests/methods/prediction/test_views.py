@@ -31,9 +31,9 @@ def test_classes_that_are_too_rare_in_a_view_keep_their_frequency():
     prior = np.bincount(y) / len(y)
     one = OneView.fit(AbsentClassifier(None, C=1.0), X, y, np.ones(len(y)), prior)
     assert one.known.tolist() == [0, 1, 2]
-    chances = one.chances(X)
-    np.testing.assert_allclose(chances.sum(axis=1), 1)
-    np.testing.assert_allclose(chances[:, 3], prior[3], rtol=0.01)
+    probabilities = one.probabilities(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_allclose(probabilities[:, 3], prior[3], rtol=0.01)
     assert (
         OneView.fit(AbsentClassifier(None, C=1.0), X, np.zeros(len(y), int), np.ones(len(y)), prior) is None
     )
@@ -57,7 +57,7 @@ def test_others_get_a_table_without_gaps():
     gapped = type(X).from_dict({X.names[0]: block})
     prior = np.bincount(y) / len(y)
     one = OneView.fit(LogisticRegression(max_iter=500), gapped, y, np.ones(len(y)), prior)
-    assert np.isfinite(one.chances(gapped)).all()
+    assert np.isfinite(one.probabilities(gapped)).all()
     assert one.table.means[0] == pytest.approx(np.nanmean(block[:, 0]))
 
 
@@ -80,12 +80,12 @@ def test_what_folds_lack_of_the_levels_is_not_warned_of():
     assert not np.allclose(found, prior)
 
 
-def test_held_out_chances_are_of_others_and_worth_less_than_seen_ones():
+def test_held_out_probabilities_are_of_others_and_worth_less_than_seen_ones():
     X, y = one_view()
     prior, weight = np.bincount(y) / len(y), np.ones(len(y))
     base = AbsentClassifier(None, C=10.0)
     unseen = held_out(base, X, y, weight, prior)
-    seen = OneView.fit(base, X, y, weight, prior).chances(X)
+    seen = OneView.fit(base, X, y, weight, prior).probabilities(X)
     assert 0 < skill(unseen, y, weight, prior) < skill(seen, y, weight, prior) < 1
     assert skill(np.tile(prior, (len(y), 1)), y, weight, prior) == 0
 

@@ -1,9 +1,9 @@
-"""Weights of candidates, learned from chances of held-out samples."""
+"""Weights of candidates, learned from probabilities of held-out samples."""
 
 import numpy as np
 import pytest
 
-from absentia.methods.prediction._weighing import log_losses, own_chances, shrunk_weights, weigh
+from absentia.methods.prediction._weighing import log_losses, own_probabilities, shrunk_weights, weigh
 
 
 def two(n=200, seed=0, noise=(0.5, 3.0)):
@@ -11,13 +11,13 @@ def two(n=200, seed=0, noise=(0.5, 3.0)):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     scores = [2.0 * (2 * y - 1) + spread * rng.normal(size=n) for spread in noise]
-    chances = np.array([1 / (1 + np.exp(-s)) for s in scores])
-    return y, np.stack([1 - chances, chances], axis=2)
+    probabilities = np.array([1 / (1 + np.exp(-s)) for s in scores])
+    return y, np.stack([1 - probabilities, probabilities], axis=2)
 
 
 def test_the_slopes_lead_to_the_optimum():
-    y, chances = two(60)
-    own, weight = own_chances(chances, y), np.ones(60)
+    y, probabilities = two(60)
+    own, weight = own_probabilities(probabilities, y), np.ones(60)
     found = shrunk_weights(own, weight, penalty=1.0)
 
     def objective(w):
@@ -31,21 +31,21 @@ def test_the_slopes_lead_to_the_optimum():
 
 
 def test_a_strong_penalty_gives_equal_weights_and_none_the_better_candidate():
-    y, chances = two()
-    own, weight = own_chances(chances, y), np.ones(len(y))
+    y, probabilities = two()
+    own, weight = own_probabilities(probabilities, y), np.ones(len(y))
     np.testing.assert_allclose(shrunk_weights(own, weight, 1e6), 0.5, atol=1e-3)
     assert shrunk_weights(own, weight, 0.01)[0] > 0.9
     np.testing.assert_array_equal(shrunk_weights(own[:1], weight), 1.0)
 
 
 def test_the_mean_is_used_unless_something_is_clearly_better():
-    y, chances = two(noise=(1.0, 1.0))
-    alike = weigh(own_chances(chances, y), y, np.ones(len(y)))
+    y, probabilities = two(noise=(1.0, 1.0))
+    alike = weigh(own_probabilities(probabilities, y), y, np.ones(len(y)))
     assert alike.way == "mean"
     assert alike.as_good
     np.testing.assert_array_equal(alike.weights, 0.5)
-    y, chances = two(noise=(0.3, 6.0))
-    found = weigh(own_chances(chances, y), y, np.ones(len(y)))
+    y, probabilities = two(noise=(0.3, 6.0))
+    found = weigh(own_probabilities(probabilities, y), y, np.ones(len(y)))
     assert found.way != "mean"
     assert not found.as_good
     assert found.weights[0] > 0.7
@@ -53,5 +53,5 @@ def test_the_mean_is_used_unless_something_is_clearly_better():
 
 
 def test_losses_are_bounded():
-    chances = np.array([[[1.0, 0.0], [0.5, 0.5]]])
-    np.testing.assert_allclose(log_losses(chances, np.array([1, 0])), [[np.log(1e6), np.log(2)]])
+    probabilities = np.array([[[1.0, 0.0], [0.5, 0.5]]])
+    np.testing.assert_allclose(log_losses(probabilities, np.array([1, 0])), [[np.log(1e6), np.log(2)]])

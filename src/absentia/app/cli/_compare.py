@@ -106,8 +106,8 @@ def check_study_folder(folder: Path, force: bool, *others: str) -> None:
 
 def _offered() -> dict[str, Any]:
     return {
-        "with labels that are classes": offered(FAMILY["classes"]),
-        "with labels that are numbers": offered(FAMILY["numbers"]),
+        "with labels that are classes": offered(FAMILY["classes"], variants=True),
+        "with labels that are numbers": offered(FAMILY["numbers"], variants=True),
         "without labels": offered(FAMILY["completion"]),
     }
 

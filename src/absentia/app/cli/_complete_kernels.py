@@ -132,14 +132,14 @@ def _finite(operator: Operator) -> bool:
 
 def check_room(entry: Entry, kernels: Views | KernelViews) -> None:
     """Refuse, before it begins, a method that forms whole kernels where there is no memory for them."""
-    if entry.most is None:
+    if entry.max_samples is None:
         return
-    works = ", ".join(one.name for one in offered("completer").values() if one.most is None)
+    works = ", ".join(one.name for one in offered("completer").values() if one.max_samples is None)
     demand_memory(
         COPIES * 8.0 * kernels.n_views * float(len(kernels)) ** 2,
         f"{entry.name} forms whole kernels: those of {len(kernels)} samples in {kernels.n_views} view(s)",
         f"use a --method that works with factors ({works}), or fewer samples (it is for at most "
-        f"{entry.most} or so)",
+        f"{entry.max_samples} or so)",
     )
 
 

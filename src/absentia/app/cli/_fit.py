@@ -40,7 +40,7 @@ from absentia.app.cli._words import made_with, parameters_in_words, say, say_jso
 from absentia.core import Array, at_most
 from absentia.experiment import Plan, Validation
 from absentia.methods import models
-from absentia.methods.catalogue import Entry, find, offered
+from absentia.methods.catalogue import Entry, find, is_method, offered
 from absentia.methods.models import Model
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def fit(
     source: LabelledFeatures = LabelledFeatures(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
     log: Logs = (),
-    probability: Annotated[bool, Parameter(help="Also learn to give the chances of the classes.")] = True,
+    probability: Annotated[
+        bool, Parameter(help="Also learn to give the probabilities of the classes.")
+    ] = True,
     report: Annotated[Path | None, REPORT] = None,
     no_report: Annotated[bool, NO_REPORT] = False,
     threads: Threads = None,
@@ -100,6 +102,7 @@ def fit(
     if other := _of_another_kind(order, method):
         return other(order, method, flags, C)
     entry = find(method, "classifier")
+    method = entry.name
     plan = _plan(entry, entry.read(flags), probability, C)
     with warnings_kept() as remarks:
         training = read_training(data, source, labels, kernel, log, kinds=KINDS[: 1 + (method == USUAL)])
@@ -127,7 +130,7 @@ def _of_another_kind(order: Order, method: str) -> Callable[..., None] | None:
     """What learns something else than classes, if the method or the names of the labels ask for it."""
     if is_survival(method, USUAL, order.data, order.source, order.labels):
         return fit_survival
-    return fit_numbers if method in NUMBERS else None
+    return fit_numbers if is_method(method, "regressor") else None
 
 
 def _plan(entry: Entry, options: dict[str, Any], probability: bool, C: str) -> Plan:
@@ -308,7 +311,7 @@ def classification_story(
             name: np.searchsorted(model.classes, predicted)
             for name, predicted in _predictions(entry.name, judged).items()
         },
-        chances=judged.chances,
+        probabilities=judged.probabilities,
         ids=training.data.ids,
         scores=judged.scores,
         without=None if judged.without is None else np.searchsorted(model.classes, judged.without),

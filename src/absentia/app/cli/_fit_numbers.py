@@ -87,7 +87,7 @@ def _learn(name: str, model: Any, training: Training, validate: bool) -> numbers
     """Fit the model on all samples, and judge it beside baselines."""
     baselines = [ZERO, FOREST] if isinstance(training.data, absentia.Views) else [ZERO]
     methods = {name: model} | {
-        other: _made(METHODS[other], training, {}) for other in baselines if other != name
+        other: _made(find(other, "regressor"), training, {}) for other in baselines if other != name
     }
     with step_bar(name, 1 + (5 * len(methods) if validate else 0)) as tick:
         judged = None

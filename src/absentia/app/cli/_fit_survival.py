@@ -22,7 +22,7 @@ from absentia.core import at_most
 from absentia.data.survival import Survival
 from absentia.experiment import Outlook
 from absentia.methods import models
-from absentia.methods.catalogue import Entry, find, offered
+from absentia.methods.catalogue import Entry, find, is_method, offered
 
 if TYPE_CHECKING:
     from absentia.app.report import SurvivalStory
@@ -38,7 +38,7 @@ def is_survival(method: str, usual: str, data: Path, source: Source, labels: str
 
     A method of another kind that was asked for is not overruled.
     """
-    if method in METHODS:
+    if is_method(method, "survival"):
         return True
     if method != usual or labels is None or "," not in labels:
         return False
@@ -63,7 +63,7 @@ class Order:
 
 def fit_survival(order: Order, method: str, flags: Mapping[str, str], C: str = "cv") -> None:
     """Learn risks from times and events, write the model and the report."""
-    entry = find(method if method in METHODS else USUAL, "survival")
+    entry = find(method if is_method(method, "survival") else USUAL, "survival")
     if C != "cv":
         raise ValueError(f"--C does not apply to method {entry.name!r}; its penalty is --alpha")
     options = entry.read(flags)

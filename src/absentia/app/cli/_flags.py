@@ -13,7 +13,7 @@ from cyclopts import Group, Parameter
 from rich.console import Group as Lines
 from rich.table import Table
 
-from absentia.methods.catalogue import Entry
+from absentia.methods.catalogue import Entry, variants_of
 
 #: A flag that verbs with methods have.
 List = Annotated[
@@ -98,12 +98,14 @@ def method_groups(groups: Mapping[str, Mapping[str, Entry]]) -> Lines:
 def method_table(entries: Mapping[str, Entry]) -> Table:
     """Methods that are offered by name: when to use them, what they cannot do, their flags."""
     table = Table("method", "when to use it", box=None, pad_edge=False)
-    for name, entry in entries.items():
+    for name, entry in sorted(entries.items(), key=lambda item: not item[1].default):
         lines = [entry.when]
         if entry.takes == "features":
             lines.append("takes features, not kernels")
         if entry.cannot:
             lines.append(f"cannot {entry.cannot}")
         lines.append(" ".join(entry.parameters()))
+        if variants := variants_of(entry):
+            lines.append(f"with some of these set: {', '.join(variant.name for variant in variants)}")
         table.add_row(name, "\n".join(printable(line) for line in lines if line))
     return table

@@ -265,17 +265,17 @@ def prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[A
     if tells_numbers(model.classifier):
         yield from numbers_lines(model, rows, _had(model, rows))
         return
-    classifier, chances = model.classifier, hasattr(model.classifier, "predict_proba")
+    classifier, probabilities = model.classifier, hasattr(model.classifier, "predict_proba")
     with np.errstate(all="ignore"):  # what is not finite is refused below
         scores = classifier.decision_function(rows).reshape(len(rows), -1)
         check_scores(rows, scores)
-        numbers = classifier.predict_proba(rows) if chances else scores
+        numbers = classifier.predict_proba(rows) if probabilities else scores
         check_scores(rows, numbers)
         predicted, blind = classifier.predict(rows), classifier.unusable(rows)
     had = _had(model, rows)
     for i, sample in enumerate(rows.ids.tolist()):
         flag = NO_VIEW if blind[i] else ""
-        if chances and not blind[i]:
+        if probabilities and not blind[i]:
             best = model.classes[numbers[i].argmax()]
             flag = DISAGREE if best != predicted[i] else ""
         shares = [f"{x:.6g}" for x in numbers[i]]

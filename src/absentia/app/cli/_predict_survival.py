@@ -1,4 +1,4 @@
-"""``absentia predict`` with a model of times and events: risks, and chances at a few times."""
+"""``absentia predict`` with a model of times and events: risks, and probabilities at a few times."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def quartiles(model: Model) -> Array:
 
 def survival_header(model: Model) -> list[str]:
     """The first line of the table."""
-    chances = [f"survival={time:.6g}" for time in quartiles(model).tolist()]
-    return ["id", "risk", *chances, *(f"view={name}" for name in model.names), "flag"]
+    probabilities = [f"survival={time:.6g}" for time in quartiles(model).tolist()]
+    return ["id", "risk", *probabilities, *(f"view={name}" for name in model.names), "flag"]
 
 
 def survival_lines(model: Model, rows: Views | KernelViews, had: list[list[int]]) -> Iterator[list[Any]]:
@@ -41,7 +41,7 @@ def survival_lines(model: Model, rows: Views | KernelViews, had: list[list[int]]
     with np.errstate(all="ignore"):  # what is not finite is refused below
         risk, blind = fitted.predict(rows), fitted.unusable(rows)
         check_scores(rows, risk)
-        chances = fitted.predict_survival_function(rows, quartiles(model))
+        probabilities = fitted.predict_survival_function(rows, quartiles(model))
     for i, sample in enumerate(rows.ids.tolist()):
-        numbers = [f"{x:.6g}" for x in (risk[i], *chances[i])]
+        numbers = [f"{x:.6g}" for x in (risk[i], *probabilities[i])]
         yield [str(sample), *numbers, *had[i], NO_VIEW if blind[i] else ""]

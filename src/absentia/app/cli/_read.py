@@ -3,7 +3,7 @@
 from typing import Any
 
 from absentia.experiment import Validation
-from absentia.methods import reading
+from absentia.methods import inspection
 from absentia.methods.models import Model
 
 
@@ -19,7 +19,7 @@ def read_in_words(model: Model, judged: Validation) -> dict[str, Any]:
     if judged.gains is None:
         found["why_no_gains"] = _why(model, judged)
     try:
-        table = reading.feature_importance(model)
+        table = inspection.feature_importance(model)
     except ValueError:  # it has none
         return found
     found["importance"] = list(table.itertuples(index=False, name=None))
@@ -32,4 +32,4 @@ def read_in_words(model: Model, judged: Validation) -> dict[str, Any]:
 def _why(model: Model, judged: Validation) -> str:
     if not model.takes_features:
         return "it takes features, and the data are kernels"
-    return "the method was fitted without chances" if judged.chances is None else ""
+    return "the method was fitted without probabilities" if judged.probabilities is None else ""

@@ -17,23 +17,23 @@ from absentia.app._checks import check_folder, check_replaced, check_report, che
 from absentia.app._trials import Watch, watched
 from absentia.app.cli._flags import Force
 from absentia.experiment.engine import Pool
-from absentia.experiment.reproduction import (
+from absentia.files import is_own_file, write_whole
+from absentia.papers import (
     Experiment,
     Reproduction,
     Summary,
     chart_svg,
-    experiments,
-    find,
+    find_experiment,
     freshness,
+    list_experiments,
+    list_papers,
     markdown,
     missing_data,
-    papers,
     plain,
     regenerate,
     summarise,
     write_kept,
 )
-from absentia.files import is_own_file, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,8 +98,8 @@ def _asked(name: str | None) -> Sequence[Experiment]:
     if name is None:
         return []
     if name != "all":
-        return [find(name)]
-    able = [one for one in experiments().values() if not one.cannot]
+        return [find_experiment(name)]
+    able = [one for one in list_experiments().values() if not one.cannot]
     for one in able:
         if lacking := missing_data(one):
             say(printable(f"{one.name}: left out, as {', '.join(lacking)} is not at hand"))
@@ -160,8 +160,8 @@ def listed(pages: Path | None = None) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in ("name", "paper", "what", "data", "time", *(["records of"] if pages else [])):
         table.add_column(title, no_wrap=title in ("name", "time"))
-    short = {paper.key: paper.short for paper in papers()}
-    for name, one in experiments().items():
+    short = {paper.key: paper.short for paper in list_papers()}
+    for name, one in list_experiments().items():
         lacking = missing_data(one)
         data = one.cannot or (
             f"not at hand: {', '.join(lacking)}" if lacking else "at hand" if one.data else "made up"

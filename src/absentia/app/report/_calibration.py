@@ -41,18 +41,18 @@ def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def calibration(truth: Array, chances: Array | None, classes: Sequence[str]) -> Calibration | None:
-    """Samples in ten groups by the chance they were given, and how many of each came true."""
-    if chances is None:
+def calibration(truth: Array, probabilities: Array | None, classes: Sequence[str]) -> Calibration | None:
+    """Samples in ten groups by the probability they were given, and how many of each came true."""
+    if probabilities is None:
         return None
     if len(classes) == 2:
-        given, came = chances[:, 1], truth == 1
+        given, came = probabilities[:, 1], truth == 1
         label = shortened(classes[1], 28)
-        what = f"the chance of {label}"
+        what = f"the probability of {label}"
         titles = (f"probability of {label}", "share that were")
     else:
-        given, came = chances.max(axis=1), chances.argmax(axis=1) == truth
-        what = "the chance of each sample's most probable class"
+        given, came = probabilities.max(axis=1), probabilities.argmax(axis=1) == truth
+        what = "the probability of each sample's most probable class"
         titles = ("probability of the class", "share that were right")
     place = np.minimum((given * BINS).astype(int), BINS - 1)
     dots, error = [], 0.0

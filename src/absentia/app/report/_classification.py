@@ -41,8 +41,8 @@ class ClassificationStory:
         Out-of-fold predictions of the method, first, and of the baselines.
     weights : (machines, V), optional
         Of the views, where the method weighs them: one row for two classes, else one per class.
-    chances : (n, classes), optional
-        Out-of-fold chances of the method.
+    probabilities : (n, classes), optional
+        Out-of-fold probabilities of the method.
     n_all : int
         Samples that came, used or not.
     n_learned : int
@@ -54,7 +54,7 @@ class ClassificationStory:
     ids : (n,), optional
         Of the samples; their positions by default.
     scores : (n, classes), optional
-        Out-of-fold scores of the method, read where there are no chances.
+        Out-of-fold scores of the method, read where there are no probabilities.
     tried : sequence of rows, optional
         Candidates of a chooser: name, accuracy, its mean over classes, log-loss, weight.
     used : str
@@ -66,7 +66,7 @@ class ClassificationStory:
     parts : (n, V, classes), optional
         What each view adds to the out-of-fold decisions.
     exact : bool
-        Whether `parts` are those of sums, or differences that hiding a view makes to the chances.
+        Whether `parts` are those of sums, or differences that hiding a view makes to the probabilities.
     importance : sequence of (view, feature, number)
         How much features count, where the model says so.
     importance_of : str
@@ -85,7 +85,7 @@ class ClassificationStory:
     truth: Array
     predictions: Mapping[str, Array]
     weights: Array | None = None
-    chances: Array | None = None
+    probabilities: Array | None = None
     n_all: int = 0
     n_learned: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class ClassificationStory:
 
 def render_classification(story: ClassificationStory) -> str:
     """One self-contained HTML page: no network, no other files, and one script, to sort tables."""
-    chart = calibration(story.truth, story.chances, story.classes)
+    chart = calibration(story.truth, story.probabilities, story.classes)
     said = story.predictions[story.method]
     worth = contributions(story.names, story.observed, story.truth, said, story.without)
     rests, gains = decisions(story), measure_next(story)
@@ -165,7 +165,7 @@ def render_classification(story: ClassificationStory) -> str:
 
 
 def _class_by_class(story: ClassificationStory, said: Array) -> dict[str, Any]:
-    numbers = story.scores if story.chances is None else story.chances
+    numbers = story.scores if story.probabilities is None else story.probabilities
     found = areas(story.truth, numbers, len(story.classes))
     return {
         "confusion": confusion(story.truth, said, story.classes),
@@ -256,7 +256,7 @@ class Group:
     accuracies: Sequence[str]
     few: bool
     width: float
-    sure: str = ""  # mean chance of what was said
+    sure: str = ""  # mean probability of what was said
     brier: str = ""
 
 
@@ -264,17 +264,17 @@ def _group(story: ClassificationStory, words: str, mask: Array, members: Array) 
     n = int(members.sum())
     hits = [int(story.right(name)[members].sum()) for name in story.predictions]
     shares = [f"{100 * h / n:.0f}%" for h in hits]
-    kept = () if story.chances is None else _kept(story, members)
+    kept = () if story.probabilities is None else _kept(story, members)
     return Group(words, mask.tolist(), number(n), shares, n < FEW, round(100 * hits[0] / n, 1), *kept)
 
 
 def _kept(story: ClassificationStory, members: Array) -> tuple[str, str]:
-    """The mean chance given to what was said, to compare with the share right, and the Brier score."""
-    assert story.chances is not None
-    chances, said = story.chances[members], story.predictions[story.method][members]
+    """The mean probability given to what was said, to compare with the share right, and the Brier score."""
+    assert story.probabilities is not None
+    probabilities, said = story.probabilities[members], story.predictions[story.method][members]
     came = np.eye(len(story.classes))[story.truth[members]]
-    given = chances[np.arange(len(said)), said].mean()
-    return f"{100 * given:.0f}%", f"{((chances - came) ** 2).sum(axis=1).mean():.2f}"
+    given = probabilities[np.arange(len(said)), said].mean()
+    return f"{100 * given:.0f}%", f"{((probabilities - came) ** 2).sum(axis=1).mean():.2f}"
 
 
 def _by_count(story: ClassificationStory) -> Iterator[Group]:

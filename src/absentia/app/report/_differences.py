@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from absentia.app.report._measures import chance, decimals, gap, gap_interval, p_number, points
+from absentia.app.report._measures import decimals, format_probability, gap, gap_interval, p_number, points
 from absentia.app.report._ranking import kind, tags
 from absentia.app.report._text import DASH, number
 from absentia.app.report._tracks import Axis, Tick, Track, axis
@@ -13,7 +13,7 @@ from absentia.experiment import findings as found
 
 @dataclass(frozen=True)
 class Compared:
-    """A method against the simplest; chances also as widths in percent."""
+    """A method against the simplest; probabilities also as widths in percent."""
 
     method: str
     kind: str
@@ -23,8 +23,8 @@ class Compared:
     track: Track
     tip: str
     widths: tuple[float, float, float]  # worse, same, better
-    chances: tuple[str, str, str]
-    chances_words: str
+    probabilities: tuple[str, str, str]
+    probabilities_words: str
     p: str
     adjusted: str
     wins: str
@@ -78,7 +78,7 @@ def _compared(findings: found.Findings, one: found.Difference, along: Axis, digi
     row = next((row for row in findings.rows if row.method == one.method), None)
     row = row or found.MethodRow(one.method, "", False)
     mean, between = gap(metric, one.mean, digits), gap_interval(metric, one.low, one.high, digits)
-    worse, same, better = (chance(value) for value in (one.worse, one.same, one.better))
+    worse, same, better = (format_probability(value) for value in (one.worse, one.same, one.better))
     words = f"{worse} worse, {same} practically the same, {better} better"
     return Compared(
         one.method,
@@ -100,7 +100,7 @@ def _compared(findings: found.Findings, one: found.Difference, along: Axis, digi
 
 
 def _widths(one: found.Difference) -> tuple[float, float, float]:
-    """Of the stacked bar, in percent; none if the chances cannot be told."""
+    """Of the stacked bar, in percent; none if the probabilities cannot be told."""
     shares = [share if math.isfinite(share) else 0.0 for share in (one.worse, one.same, one.better)]
     whole = sum(shares) or 1.0
     worse, same, better = (round(100 * share / whole, 1) for share in shares)

@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from absentia.app.report._measures import better, chance, decimals, gap, interval, p_number, score
+from absentia.app.report._measures import (
+    better,
+    decimals,
+    format_probability,
+    gap,
+    interval,
+    p_number,
+    score,
+)
 from absentia.app.report._ranking import has_score, kind, tags, why_not
 from absentia.app.report._text import DASH, number
 from absentia.experiment import findings as found
@@ -12,9 +20,9 @@ from absentia.experiment import findings as found
 EXTRA = (
     ("p", ""),
     ("p", "Holm"),
-    ("Chance", "worse"),
-    ("Chance", "practically the same"),
-    ("Chance", "better"),
+    ("Probability", "worse"),
+    ("Probability", "practically the same"),
+    ("Probability", "better"),
     ("Right", "only with it"),
     ("Right", "only with the simplest"),
     ("p", "McNemar"),
@@ -104,9 +112,9 @@ def _row(
 def _extra(one: found.Difference | None) -> list[str]:
     if one is None:
         return [DASH] * len(EXTRA)
-    chances = [chance(value) for value in (one.worse, one.same, one.better)]
+    probabilities = [format_probability(value) for value in (one.worse, one.same, one.better)]
     counts = [DASH if count is None else number(count) for count in (one.wins, one.losses)]
-    return [p_number(one.p), p_number(one.adjusted), *chances, *counts, p_number(one.p_mcnemar)]
+    return [p_number(one.p), p_number(one.adjusted), *probabilities, *counts, p_number(one.p_mcnemar)]
 
 
 def _cell(metric: found.Metric, row: found.MethodRow, top: float | None) -> tuple[str, str, bool]:

@@ -65,8 +65,8 @@ def better(metric: found.Metric) -> str:
     return "more is better" if metric.higher else "less is better"
 
 
-def chance(value: float) -> str:
-    """A chance in whole percent; what is neither sure nor impossible does not look so."""
+def format_probability(value: float) -> str:
+    """A probability in whole percent; what is neither sure nor impossible does not look so."""
     if not math.isfinite(value):
         return DASH
     if 0 < value < 0.01:

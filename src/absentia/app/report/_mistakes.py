@@ -32,10 +32,10 @@ class Mistakes:
     rows: Sequence[Mistake]
     count: str
     total: int
-    measure: str  # what orders them: a chance, a score, or nothing
+    measure: str  # what orders them: a probability, a score, or nothing
     link: str
     written: int  # rows behind the link
-    unlikely: bool  # whether another class than the predicted one has the largest chance somewhere
+    unlikely: bool  # whether another class than the predicted one has the largest probability somewhere
 
 
 def mistakes(story: Any) -> Mistakes:
@@ -56,20 +56,21 @@ def mistakes(story: Any) -> Mistakes:
         measure,
         link,
         written,
-        story.chances is not None and bool((story.chances[wrong].argmax(axis=1) != predicted[wrong]).any()),
+        story.probabilities is not None
+        and bool((story.probabilities[wrong].argmax(axis=1) != predicted[wrong]).any()),
     )
 
 
 def _sureness(story: Any) -> tuple[Array | None, str]:
-    if story.chances is not None:
-        return story.chances, "chance"
+    if story.probabilities is not None:
+        return story.probabilities, "probability"
     return (None, "") if story.scores is None else (story.scores, "score")
 
 
 def _mistake(story: Any, i: int, said: int, numbers: Array | None, measure: str) -> Mistake:
-    sample, is_chance = _id(story, i), measure == "chance"
+    sample, is_probability = _id(story, i), measure == "probability"
     values = [] if numbers is None else [float(numbers[i, said]), float(numbers[i, story.truth[i]])]
-    sure, given = [f"{100 * x:.0f}%" if is_chance else number(x) for x in values] or ["", ""]
+    sure, given = [f"{100 * x:.0f}%" if is_probability else number(x) for x in values] or ["", ""]
     return Mistake(
         shortened(sample, NAME),
         sample,

@@ -6,7 +6,7 @@ from typing import Any
 
 from absentia.app.report._page import Number, page
 from absentia.app.report._text import number
-from absentia.experiment.reproduction import Cell, Measure, Summary, chart_svg, papers
+from absentia.papers import Cell, Measure, Summary, chart_svg, list_papers
 
 DASH = "–"
 WORDS = {
@@ -78,7 +78,7 @@ def render_reproduction(summary: Summary, quick: bool = False) -> str:
 
 def _story(summary: Summary, quick: bool) -> Story:
     experiment = summary.experiment
-    cited = next((p.citation for p in papers() if p.key == experiment.paper), experiment.paper)
+    cited = next((p.citation for p in list_papers() if p.key == experiment.paper), experiment.paper)
     warnings = ["This was a run in small: its numbers say only that everything runs."] if quick else []
     if summary.failures:
         warnings.append(f"{len(summary.failures)} trials failed, the first: {summary.failures[0]}")

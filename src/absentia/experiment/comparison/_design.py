@@ -263,13 +263,13 @@ def chosen_methods(
     usual = isinstance(methods, str) and methods == "auto"
     if isinstance(methods, str) and not usual:
         methods = [methods]
-    names = list(USUAL[problem.task] if usual else dict.fromkeys(methods))
-    found = {name: _refused(strategy(name, problem), problem) for name in names}
+    tried = [strategy(name, problem) for name in (USUAL[problem.task] if usual else methods)]
+    found = {how.name: _refused(how, problem) for how in tried}
     left_out = {name: why for name, why in found.items() if why}
     if left_out and not usual:
         name, why = next(iter(left_out.items()))
         raise ValueError(f"method {name!r} {why}")
-    kept = [name for name in names if name not in left_out]
+    kept = [name for name in found if name not in left_out]
     simplest = SIMPLEST[problem.task]
     kept = [simplest, *(name for name in kept if name != simplest)]
     beside = usual and completers and problem.task != "completion" and not problem.data.observed.all()

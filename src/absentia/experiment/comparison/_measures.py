@@ -11,7 +11,7 @@ from absentia.data import KernelViews, metrics, ordering
 from absentia.experiment._findings import Metric, Task
 from absentia.experiment._quality import row_errors
 
-LEAST = 1e-6  # chances in logarithms are no smaller
+LEAST = 1e-6  # probabilities in logarithms are no smaller
 
 METRICS: Mapping[Task, tuple[Metric, ...]] = {
     "classes": (
@@ -55,23 +55,25 @@ def metrics_of(task: Task, main: str | None = None) -> tuple[Metric, ...]:
 # --------------------------------------------------------------------------------------- predictions
 
 
-def scores(task: Task, y: Array, predicted: Array, chances: Array | None) -> dict[str, float | None]:
+def scores(task: Task, y: Array, predicted: Array, probabilities: Array | None) -> dict[str, float | None]:
     """Every metric of the task; None where it cannot be told of these samples."""
     if task == "numbers":
         return _of_numbers(y, predicted)
     if task == "labels":
-        return _of_labels(y, predicted, np.asarray(chances))
-    return _of_classes(y, predicted, np.asarray(chances))
+        return _of_labels(y, predicted, np.asarray(probabilities))
+    return _of_classes(y, predicted, np.asarray(probabilities))
 
 
-def _of_classes(y: Array, predicted: Array, chances: Array) -> dict[str, float | None]:
+def _of_classes(y: Array, predicted: Array, probabilities: Array) -> dict[str, float | None]:
     right = predicted == y
-    own = np.clip(chances[np.arange(len(y)), y], LEAST, None)
-    told = range(1, 2) if chances.shape[1] == 2 else range(chances.shape[1])  # of two, one tells all
+    own = np.clip(probabilities[np.arange(len(y)), y], LEAST, None)
+    told = (
+        range(1, 2) if probabilities.shape[1] == 2 else range(probabilities.shape[1])
+    )  # of two, one tells all
     return {
         "balanced accuracy": float(np.mean([right[y == k].mean() for k in np.unique(y)])),
         "accuracy": float(right.mean()),
-        "AUC": _mean_area([(y == k, chances[:, k]) for k in told]),
+        "AUC": _mean_area([(y == k, probabilities[:, k]) for k in told]),
         "log-loss": float(-np.log(own).mean()),
     }
 
@@ -81,15 +83,15 @@ def _of_numbers(y: Array, predicted: Array) -> dict[str, float | None]:
     return {"R2": float(1 - off / spread) if spread > 0 else None, "RMSE": float(np.sqrt(off / len(y)))}
 
 
-def _of_labels(Y: Array, predicted: Array, chances: Array) -> dict[str, float | None]:
+def _of_labels(Y: Array, predicted: Array, probabilities: Array) -> dict[str, float | None]:
     known = ~np.isnan(Y)
     right = predicted == Y
     balanced = []
     for j in range(Y.shape[1]):
         parts = [right[Y[:, j] == k, j] for k in (0, 1)]
         balanced += [np.mean([part.mean() for part in parts])] if all(map(len, parts)) else []
-    own = np.where(Y == 1, chances, 1 - chances)[known]
-    areas = [(Y[known[:, j], j] == 1, chances[known[:, j], j]) for j in range(Y.shape[1])]
+    own = np.where(Y == 1, probabilities, 1 - probabilities)[known]
+    areas = [(Y[known[:, j], j] == 1, probabilities[known[:, j], j]) for j in range(Y.shape[1])]
     return {
         "AUC": _mean_area(areas),
         "balanced accuracy": float(np.mean(balanced)) if balanced else None,

@@ -15,7 +15,7 @@ from absentia.experiment.comparison._splits import hashed, kept_cells, split
 from absentia.experiment.comparison._strategies import fit, strategy
 from absentia.experiment.engine import FolderError
 
-DIGITS = 6  # of chances
+DIGITS = 6  # of probabilities
 _loaded: dict[str, Problem] = {}
 
 
@@ -70,15 +70,15 @@ def _predict(key: Mapping[str, Any], problem: Problem, train: Array, test: Array
     fitted = fit(how, problem, problem.part(train, train), problem.y[train])
     rows = problem.part(test, train)
     predicted = np.asarray(fitted.predict(rows))
-    chances = None if fitted.chances is None else np.asarray(fitted.chances(rows))
+    probabilities = None if fitted.probabilities is None else np.asarray(fitted.probabilities(rows))
     if not np.isfinite(predicted.astype(float)).all():
         raise ValueError("predicted what is no number")
-    found: dict[str, Any] = {"scores": scores(problem.task, problem.y[test], predicted, chances)}
+    found: dict[str, Any] = {"scores": scores(problem.task, problem.y[test], predicted, probabilities)}
     if key["kind"] == "views":
         found["nothing"] = prior_scores(problem.task, problem.y[test], problem.y[train])
     if key["kind"] == "predict":
         found |= {"test": test.tolist(), "predicted": predicted.tolist()}
-        found["chances"] = None if chances is None else chances.round(DIGITS).tolist()
+        found["probabilities"] = None if probabilities is None else probabilities.round(DIGITS).tolist()
     return found
 
 

@@ -57,11 +57,11 @@ class ResultChecker:
         most = {"classes": width - 1, "labels": 1}.get(task)
         if predicted is None or (most is not None and not _whole_up_to(predicted, most)):
             raise ValueError("predicted is not an answer for each sample that was held out")
-        if task == "numbers" or result.get("chances") is None:
+        if task == "numbers" or result.get("probabilities") is None:
             return
-        chances = _numbers(result["chances"], (len(test), width))
-        if chances is None or chances.min(initial=0) < 0 or chances.max(initial=0) > 1:
-            raise ValueError("chances are not numbers from 0 to 1 for each sample and class")
+        probabilities = _numbers(result["probabilities"], (len(test), width))
+        if probabilities is None or probabilities.min(initial=0) < 0 or probabilities.max(initial=0) > 1:
+            raise ValueError("probabilities are not numbers from 0 to 1 for each sample and class")
 
     def _check_completion(self, key: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         names, hidden = self.problem.data.names, result.get("hidden")

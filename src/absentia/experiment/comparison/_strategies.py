@@ -13,7 +13,7 @@ from absentia.experiment._validation import Plan, learn
 from absentia.experiment.comparison._problem import Problem
 from absentia.kernels import CombineKernels
 from absentia.methods import catalogue
-from absentia.methods.catalogue import Entry
+from absentia.methods.catalogue import CATALOGUE, Entry
 from absentia.methods.completion import CVKT
 from absentia.methods.matrix import PMAClassifier
 from absentia.methods.prediction import LIBRARY, PerLabel
@@ -25,40 +25,6 @@ SIMPLEST: Mapping[Task, str] = {
     "labels": "average",
     "completion": "mean",
 }
-BASELINES: Mapping[Task, tuple[str, ...]] = {
-    "classes": ("average", "mean-svm", "complete-cases", "fusion", "forest", "boosting", "linear"),
-    "numbers": (
-        "ridge-zero",
-        "ridge-mean",
-        "complete-regression",
-        "forest-regression",
-        "boosting-regression",
-        "linear-regression",
-    ),
-    "labels": ("average", "mean-svm", "fusion", "forest", "linear"),
-    "completion": ("mean", "zero"),
-}
-#: What is tried if nobody says what, in the order in which it is run.
-USUAL: Mapping[Task, tuple[str, ...]] = {
-    "classes": (
-        *("average", "complete-cases", "mean-svm", "linear", "fusion", "forest", "boosting"),
-        *("mkl", "amkl-convex", "amkl-iterative", "amkl-penalized"),
-        *("knn-svm", "svt-svm", "cvkt-svm", "cvkt-linear", "cvkt-mkl", "mkmc-svm", "em-svm"),
-        *("stacking", "auto"),
-    ),
-    "numbers": (
-        *("ridge-zero", "complete-regression", "ridge-mean", "linear-regression", "forest-regression"),
-        *("boosting-regression", "ridge", "mkl-regression"),
-    ),
-    "labels": (
-        *("average", "mean-svm", "linear", "fusion", "forest", "mkl", "amkl-convex", "cvkt-svm"),
-        *("pma", "pma-cvkt"),
-    ),
-    "completion": (
-        *("mean", "zero", "knn", "svt", "cvkt", "mkmc-pca", "mkmc-fa", "mkmc-full", "em", "auto"),
-        *("mkc-ht", "mkc-app", "mkc-sdp"),
-    ),
-}
 FAMILY: Mapping[Task, Any] = {
     "classes": "classifier",
     "numbers": "regressor",
@@ -68,6 +34,18 @@ FAMILY: Mapping[Task, Any] = {
 PMA = {
     "pma": "probabilistic matrix addition on the average kernel, absent = zero; labels tell of one another",
     "pma-cvkt": "the same on kernels completed by cvkt",
+}
+#: What is tried if nobody says what, in the order in which it is run, and what of it people use today.
+USUAL: Mapping[Task, tuple[str, ...]] = {
+    task: (
+        *(entry.name for entry in CATALOGUE if task in entry.compared),
+        *(PMA if task == "labels" else ()),
+    )
+    for task in FAMILY
+}
+BASELINES: Mapping[Task, tuple[str, ...]] = {
+    task: tuple(entry.name for entry in CATALOGUE if task in entry.compared and entry.baseline)
+    for task in FAMILY
 }
 
 
@@ -93,9 +71,8 @@ class Strategy(NamedTuple):
 def strategy(name: str, problem: Problem, seed: int = 0) -> Strategy:
     """The method of that name, suited to the problem."""
     task = problem.task
-    baseline = name in BASELINES[task]
     if task == "labels" and name in PMA:
-        return Strategy(name, _pma(name, problem), PMA[name], baseline, _modules_of_pma(name), None, True)
+        return Strategy(name, _pma(name, problem), PMA[name], False, _modules_of_pma(name), None, True)
     _check(name, task)
     entry = catalogue.find(name, FAMILY[task])
     made = _seeded(entry.make(), seed)
@@ -106,12 +83,13 @@ def strategy(name: str, problem: Problem, seed: int = 0) -> Strategy:
     if task == "labels":
         made = PerLabel(name, kernel=problem.kernel if problem.takes_features else "precomputed")
     takes = entry.takes != "features"
-    return Strategy(name, made, entry.when, baseline, modules(entry, task), _most(entry), takes)
+    return Strategy(entry.name, made, entry.when, entry.baseline, modules(entry, task), _most(entry), takes)
 
 
 def _check(name: str, task: Task) -> None:
-    offered = [*catalogue.offered(FAMILY[task]), *(PMA if task == "labels" else ())]
-    check_name("method", name, offered)
+    if not catalogue.is_method(name, FAMILY[task]):
+        offered = catalogue.offered(FAMILY[task], variants=True)
+        check_name("method", name, [*offered, *(PMA if task == "labels" else ())])
 
 
 def _seeded(estimator: Any, seed: int) -> Any:
@@ -123,8 +101,8 @@ def _seeded(estimator: Any, seed: int) -> Any:
 def _most(entry: Entry) -> int | None:
     """How many samples it takes: its own number, or that of the completer in it."""
     inside = entry.fixed.get("completer")
-    own = [entry.most] if entry.most is not None else []
-    if isinstance(inside, str) and (most := catalogue.find(inside, "completer").most) is not None:
+    own = [entry.max_samples] if entry.max_samples is not None else []
+    if isinstance(inside, str) and (most := catalogue.find(inside, "completer").max_samples) is not None:
         own.append(most)
     return min(own, default=None)
 
@@ -143,7 +121,7 @@ def _used(entry: Entry) -> list[Entry]:
     found = []
     if isinstance(inside := entry.fixed.get("completer"), str):
         found.append(catalogue.find(inside, "completer"))
-    if entry.where == "prediction:Chooser":
+    if entry.where == "prediction:AutoClassifier":
         names = dict.fromkeys(name for library in LIBRARY.values() for name in library)
         candidates = [catalogue.find(name, "classifier") for name in names]
         found += [part for one in candidates for part in (one, *_used(one))]
@@ -169,11 +147,11 @@ def _pma(name: str, problem: Problem) -> Any:
 
 
 class Fitted(NamedTuple):
-    """What says something of new samples: a class, a number, or chances of labels; chances of classes."""
+    """What predicts new samples: classes, numbers or labels, and probabilities of classes."""
 
     model: Any
     predict: Callable[[Any], Any]
-    chances: Callable[[Any], Any] | None
+    probabilities: Callable[[Any], Any] | None
 
 
 def fit(how: Strategy, problem: Problem, X: Any, y: Any) -> Fitted:

@@ -129,8 +129,8 @@ class Summary:
 
     def _difference(self, method: str, values: Array) -> Difference:
         t = statistics.corrected_resampled_t(values, self.share)
-        chances = statistics.bayesian_correlated_t(values, self.share, self.equivalence)
-        worse, same, better = map(float, chances)
+        probabilities = statistics.bayesian_correlated_t(values, self.share, self.equivalence)
+        worse, same, better = map(float, probabilities)
         found = Difference(method, t.mean, t.low, t.high, t.p, t.p, worse, same, better)
         if t.error == 0 and t.mean != 0:  # nothing to judge it by
             nan = float("nan")

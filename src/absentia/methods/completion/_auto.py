@@ -18,11 +18,11 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from absentia.core import RandomState, method
+from absentia.core import RandomState, estimator
 from absentia.data import AbsenceWarning, KernelViews
 from absentia.methods.completion._fill import MeanFill
-from absentia.methods.completion._hiding import MOST, Trial
-from absentia.methods.completion._placement import Place, Placing
+from absentia.methods.completion._holdout import MOST, Holdout
+from absentia.methods.completion._subspace import Coordinates, SubspaceCompleter
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkmc import MKMC
 
@@ -40,8 +40,8 @@ def simplest(errors: dict[str, float], n_hidden: int) -> str:
     return next(name for name, error in errors.items() if error <= most)
 
 
-@method
-class AutoFill(Placing):
+@estimator
+class AutoCompleter(SubspaceCompleter):
     """Mean, :class:`CVKT` or :class:`MKMC` for each view, whichever completes hidden samples of it best.
 
     Completed kernels keep their observed block to the last bit and are positive semidefinite.  It costs
@@ -67,10 +67,10 @@ class AutoFill(Placing):
 
     Examples
     --------
-    >>> from absentia import AutoFill, ViewKernels, datasets, missingness
+    >>> from absentia import AutoCompleter, ViewKernels, datasets, missingness
     >>> views = datasets.load_digit_views(n_samples=60).views
     >>> kernels = ViewKernels().fit_transform(views.hide(missingness.mcar(views, 0.3, random_state=0)))
-    >>> auto = AutoFill().fit(kernels)
+    >>> auto = AutoCompleter().fit(kernels)
     >>> set(auto.methods_.values()) <= {"mean", "cvkt", "mkmc"}
     True
     """
@@ -81,7 +81,7 @@ class AutoFill(Placing):
     _names: ClassVar[Sequence[str]] = ("mean", "cvkt", "mkmc")
 
     def _learn(self, X: KernelViews) -> None:
-        trial = Trial.of(X, self.random_state, most=MOST)
+        trial = Holdout.of(X, self.random_state, most=MOST)
         self.errors_ = self._errors(trial) if trial.n_hidden else {}
         hidden = (trial.whole.observed & ~trial.part.observed).sum(axis=0)
         self.methods_ = {
@@ -93,20 +93,20 @@ class AutoFill(Placing):
                 simplefilter("ignore", AbsenceWarning)  # said of the whole already
                 self.completers_[name] = self._make(name).fit(X)
         used = [self.completers_[self.methods_[name]] for name in X.names]
-        self._frames = [completer._frames[v] for v, completer in enumerate(used)]
-        self._places = [completer._places[v] for v, completer in enumerate(used)]
+        self._bases = [completer._bases[v] for v, completer in enumerate(used)]
+        self._coordinates = [completer._coordinates[v] for v, completer in enumerate(used)]
 
     @property
-    def _along_frames(self) -> bool:  # type: ignore[override]
-        return all(completer._along_frames for completer in self.completers_.values())
+    def _along_bases(self) -> bool:  # type: ignore[override]
+        return all(completer._along_bases for completer in self.completers_.values())
 
-    def _make(self, name: str) -> Placing:
+    def _make(self, name: str) -> SubspaceCompleter:
         """A method by its name."""
         if name == "mean":
             return MeanFill("blocks")
         return {"cvkt": CVKT, "mkmc": MKMC}[name](random_state=self.random_state)
 
-    def _errors(self, trial: Trial) -> dict[str, dict[str, float]]:
+    def _errors(self, trial: Holdout) -> dict[str, dict[str, float]]:
         """Of hidden samples by method and view."""
         found = {}
         small = trial.whole.observed.size <= MUTUAL
@@ -120,6 +120,6 @@ class AutoFill(Placing):
         errors = {name: of[view] for name, of in self.errors_.items() if np.isfinite(of.get(view, np.nan))}
         return simplest(errors, n_hidden) if errors else USUAL
 
-    def _place(self, X: KernelViews) -> list[Place]:
-        found = {name: completer._place(X) for name, completer in self.completers_.items()}
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
+        found = {name: completer._find_coordinates(X) for name, completer in self.completers_.items()}
         return [found[self.methods_[name]][v] for v, name in enumerate(X.names)]

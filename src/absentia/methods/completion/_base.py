@@ -8,20 +8,20 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Method, Operator, suited_to, unwatched
+from absentia.core import Array, Estimator, Operator, suited_to, unwatched
 from absentia.data import KernelViews, Views, check_kernels, refusal, shown, warn_of_strangers
-from absentia.methods.completion._hiding import Trial, hidden_rows, relative_error
+from absentia.methods.completion._holdout import Holdout, hidden_rows, relative_error
 
 #: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
 SMALLEST, LARGEST = 1e-100, 1e100
 
 
-class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
+class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
     """Base of everything that fills the missing rows and columns of kernels.
 
     A completer says what it learns (:meth:`_learn`), what the completed training kernels then are
     (:meth:`_fill`), and how rows of new samples are completed (:meth:`_fill_rows`).  Most are derived from
-    :class:`Placing`, which does the last two for whoever says where the absent samples lie.
+    :class:`SubspaceCompleter`, which does the last two for whoever says where the absent samples lie.
     """
 
     names_in_: tuple[str, ...]
@@ -29,7 +29,7 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
     _learns = True  # False: any matrix will do, and nothing has to be said of gaps
     _links: str | None = None  # "direct" or "chained": what links a sample to a view that it lacks
 
-    set_output = Method._any_output
+    set_output = Estimator._any_output
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -93,13 +93,14 @@ class Completer(TransformerMixin, Method, ABC):  # type: ignore[misc]
         if not X.square:
             keep = hidden_rows(X)
             return -relative_error(X, self.transform(X.hide(keep)), keep)
-        trial = Trial.of(X, getattr(self, "random_state", None))
+        trial = Holdout.of(X, getattr(self, "random_state", None))
         return -trial.error(unwatched(self).fit_transform(trial.part)) if trial.n_hidden else 0.0
 
     def complete_features(self, views: Views) -> Views:
         """The views whose kernels this was fitted on, with the features of absent samples filled in.
 
-        Only of completers that place absent samples among the observed ones; see :class:`Placing`.
+        Only of completers that place absent samples among the observed ones; see
+        :class:`SubspaceCompleter`.
         """
         check_is_fitted(self, "names_in_")
         raise ValueError(

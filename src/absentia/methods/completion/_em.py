@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import scipy.linalg
@@ -61,24 +61,183 @@ from absentia.core import (
     Evaluated,
     Point,
     Positive,
+    PositiveInt,
     Solution,
-    Whole,
     accelerate,
     alike,
+    by_pattern,
     centred,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
     clear_cut,
+    estimator,
     kept,
     leading_eigenpairs,
-    method,
     symmetrize,
+    whitener,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion._elimination import Patterns, expected
-from absentia.methods.completion._placement import Place
 from absentia.methods.completion._regularised import Axes, Fitting, Regularised, coordinates, with_mean
+from absentia.methods.completion._subspace import Coordinates
+
+# ------------ Absent blocks of Gaussian samples given what is there, for all patterns of absence together
+#
+# Every sample lacks some views, that is whole blocks h of the variables.  With P the precision of all
+# variables (mean zero) and o the others, what is absent has
+#
+#     mean  z_h = -P_hh^-1 P_ho x_o,     covariance  C = P_hh^-1.
+#
+# EM wants the means, and of the covariances only their sum over the samples.  Factorising P_hh for one
+# pattern of absence after the other repeats itself: patterns that begin alike share the beginning.  So the
+# views are taken in one order, and the patterns are a tree: at each node some samples, which may lack some
+# views j, r, lack j or have it.
+#
+# * Those that have j go on with P_rr.
+# * Those that lack j go on with ``M = P_rr - P_rj P_jj^-1 P_jr``: j is eliminated, once for all of them.
+#
+# On the way back, with T_r the sum of covariances over the samples of the branch, scattered over all of r,
+# and ``W = P_jj^-1 P_jr``,
+#
+#     T_jr = -W T_r,     T_jj = m P_jj^-1 + W T_r W',
+#
+# m the number of samples that lack j: block inversion is linear in the inverse of M, so that sums of
+# inverses do as well as one.  All of it is products of matrices, as wide as a view at one side at least.
+
+
+class Branch(NamedTuple):
+    """Where some samples go on, and which variables of the node before anybody lacks there."""
+
+    node: Node
+    columns: Any  # positions, or a slice
+    block: Any  # the same twice, of a square matrix
+
+    @classmethod
+    def to(cls, node: Node | None, before: Sequence[int], widths: Sequence[int]) -> Branch | None:
+        """From a node with the views `before`, the first of which is done with."""
+        if node is None:
+            return None
+        if node.views == tuple(before[1:]):
+            rest = slice(widths[before[0]], None)
+            return cls(node, rest, (rest, rest))
+        columns = np.flatnonzero(np.repeat([v in node.views for v in before], [widths[v] for v in before]))
+        return cls(node, columns, np.ix_(columns, columns))
+
+
+@dataclass(frozen=True)
+class Node:
+    """Samples that may lack some views: the `n_lacking` that lack the first come first.
+
+    A branch is None where nobody lacks another view.
+    """
+
+    views: tuple[int, ...]
+    width: int  # of the first view
+    n_lacking: int
+    lacking: Branch | None
+    having: Branch | None
+
+    @classmethod
+    def build_tree(cls, lacks: Array, views: Sequence[int], widths: Sequence[int]) -> Node | None:
+        """`lacks`: samples x views, in order; None if nobody lacks anything."""
+        some = np.flatnonzero(lacks.any(axis=0))
+        if not len(some):
+            return None
+        lacks, views = lacks[:, some], tuple(views[i] for i in some.tolist())
+        first = lacks[:, 0]
+        below = (cls.build_tree(lacks[who, 1:], views[1:], widths) for who in (first, ~first))
+        lacking, having = (Branch.to(node, views, widths) for node in below)
+        return cls(views, widths[views[0]], int(first.sum()), lacking, having)
+
+
+class Given(NamedTuple):
+    """What is absent, given what is there."""
+
+    means: Array  # of all variables, zero where a sample has them
+    covariance: Array  # summed over samples
+    logdet: float  # of P_hh, summed over samples
+
+
+class Patterns:
+    """Who lacks which views, as a tree; `order` are the samples as the tree has them."""
+
+    def __init__(self, observed: Array, widths: Sequence[int]) -> None:
+        # wide views first: what comes late is eliminated in many branches
+        views = sorted((v for v, width in enumerate(widths) if width), key=lambda v: -widths[v])
+        keys = [observed[:, v] for v in reversed(views)]
+        self.order = np.lexsort(keys) if keys else np.arange(len(observed))
+        lacks = ~observed[np.ix_(self.order, np.array(views, dtype=np.intp))]
+        self.root = Node.build_tree(lacks, views, widths)
+        ends, blocks = np.cumsum(widths), () if self.root is None else self.root.views
+        coordinates = [np.arange(ends[v] - widths[v], ends[v]) for v in blocks]
+        #: the variables that anybody lacks, in the order of the tree
+        self.columns = np.concatenate(coordinates) if coordinates else np.zeros(0, dtype=np.intp)
+
+    def given(self, P: Array, right: Array) -> Given:
+        """With the precision `P`, and ``right = x_o P_oh`` zero elsewhere, of samples in their order."""
+        means, covariance = np.zeros_like(right), np.zeros_like(P)
+        if self.root is None:
+            return Given(means, covariance, 0.0)
+        at = self.columns
+        block = np.ix_(at, at)
+        z, T, logdet = eliminate(self.root, P[block], right[:, at])
+        means[:, at] = -z
+        covariance[block] = T
+        return Given(means, covariance, logdet)
+
+
+def eliminate(node: Node, P: Array, right: Array) -> Given:
+    """``P_hh^-1 right_h`` of each sample; the sums of P_hh^-1 and of the logarithmic determinants."""
+    k, m = node.width, node.n_lacking
+    z, T = np.zeros_like(right), np.zeros_like(P)
+    R = whitener(P[:k, :k], "precision")
+    logdet = -2.0 * m * float(np.log(np.diagonal(R)).sum())
+    u = right[:m, :k] @ R.T
+    T[:k, :k] = m * (R.T @ R)
+    if node.lacking is not None:
+        onward, rest, block = node.lacking
+        V = R @ P[:k, rest]
+        found = eliminate(onward, P[block] - V.T @ V, right[:m, rest] - u @ V)
+        VT = V @ found.covariance
+        WT = R.T @ VT
+        T[:k, :k] += R.T @ (VT @ V.T) @ R
+        T[:k, rest], T[rest, :k], T[block] = -WT, -WT.T, found.covariance
+        z[:m, rest] = found.means
+        u -= found.means @ V.T
+        logdet += found.logdet
+    z[:m, :k] = u @ R
+    if node.having is not None:
+        onward, rest, block = node.having
+        found = eliminate(onward, P[block], right[m:, rest])
+        T[block] += found.covariance
+        z[m:, rest] = found.means
+        logdet += found.logdet
+    return Given(z, T, logdet)
+
+
+def compute_variances(
+    Sigma: Array, P: Array, Y: Array, observed: Array, widths: Sequence[int] | Array
+) -> Array:
+    """Variances of what each sample lacks, whose means are put into `Y`; zero of what it has.
+
+    One pattern of absence after the other, by the smaller of Sigma_oo and P_hh; ``P = Sigma^-1``.
+    """
+    variances = np.zeros_like(Y)
+    for pattern, rows in by_pattern(observed):
+        there = np.repeat(pattern, widths)
+        o, h = np.flatnonzero(there), np.flatnonzero(~there)
+        X, missing = Y[np.ix_(rows, o)], np.ix_(rows, h)
+        if len(h) <= len(o):
+            R = whitener(P[np.ix_(h, h)], "precision")
+            Y[missing] = -(X @ P[np.ix_(o, h)]) @ R.T @ R
+            variances[missing] = np.einsum("ij,ij->j", R, R)
+        else:
+            R = whitener(Sigma[np.ix_(o, o)], "covariance")
+            V = R @ Sigma[np.ix_(o, h)]
+            Y[missing] = (X @ R.T) @ V
+            variances[missing] = np.diagonal(Sigma)[h] - np.einsum("ij,ij->j", V, V)
+    return variances
+
 
 #: An eigenvalue below this share of the kernel's largest value, times the samples, is rounding.
 SOLID = 1e-10
@@ -129,7 +288,7 @@ def _leading(A: Array, n_components: int | str) -> tuple[Array, Array]:
     return np.maximum(w[::-1], 0.0), Q[:, ::-1]
 
 
-class Problem:
+class EMProblem:
     """Rows of scores with whole blocks missing, in the order of the tree of patterns.
 
     Of what is observed, sums over samples are made once: of products, of scores where another is
@@ -172,7 +331,7 @@ class Problem:
         return np.asarray(self.products - across - across.T + self.pairs * np.outer(mu, mu))
 
 
-def evaluate(problem: Problem, ridge: float, point: Point) -> Evaluated:
+def evaluate(problem: EMProblem, ridge: float, point: Point) -> Evaluated:
     """Penalised negative log-likelihood at (mu, Sigma), and the EM update."""
     mu, Sigma = point
     n, weight = problem.size, ridge * problem.size
@@ -197,7 +356,7 @@ def evaluate(problem: Problem, ridge: float, point: Point) -> Evaluated:
     return Evaluated(point, value / 2, (mu + shift, scatter / (n + weight)))
 
 
-@method
+@estimator
 class EMFill(Regularised):
     """Fill with conditional expectations under one Gaussian over all views, fitted by EM.
 
@@ -260,7 +419,7 @@ class EMFill(Regularised):
     True
     """
 
-    n_components: Whole | Literal["gk"] = "gk"
+    n_components: PositiveInt | Literal["gk"] = "gk"
     _: KW_ONLY
     ridge: Positive | Literal["heldout"] = "heldout"
 
@@ -270,26 +429,29 @@ class EMFill(Regularised):
     def _prepare(self, X: KernelViews, earlier: Fitting | None = None) -> Fitting:
         return Expecting(self, X, cast("Expecting | None", earlier))
 
-    def _problem(self, X: KernelViews) -> tuple[Problem, list[Array]]:
+    def _problem(self, X: KernelViews) -> tuple[EMProblem, list[Array]]:
         """Find the axes; the scores of the samples that have some view are the data, zero where absent."""
         self._scores = [Scores.of(X.block(name), self.n_components) for name in X.names]
-        self._frames = axes = [scores.axes for scores in self._scores]
+        self._bases = axes = [scores.axes for scores in self._scores]
         self.n_components_ = tuple(len(scores.variances) for scores in self._scores)
         some, seen = X.observed.any(axis=1), coordinates(axes, X)
         # a score's variance in the prior is the mean of its view's
         means = [scores.variances.sum() / max(len(scores.variances), 1) for scores in self._scores]
         psi = np.repeat(means, self.n_components_)
-        return Problem(np.hstack(seen)[some], X.observed[some], self.n_components_, psi), seen
+        return EMProblem(np.hstack(seen)[some], X.observed[some], self.n_components_, psi), seen
 
-    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
+    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Coordinates]:
         width = np.array(self.n_components_)
         P = cholesky_inverse(cholesky(self.covariance_, "covariance"))
         X = np.hstack(seen) - self.mean_
-        spread = expected(self.covariance_, P, X, observed, width)
+        spread = compute_variances(self.covariance_, P, X, observed, width)
         X += self.mean_
         ends = np.cumsum(width)[:-1]
         parts = zip(self._scores, np.split(X, ends, axis=1), np.split(spread, ends, axis=1), strict=True)
-        return [Place(with_mean(x), scores.size * s.sum(axis=1) + scores.outside) for scores, x, s in parts]
+        return [
+            Coordinates(with_mean(x), scores.size * s.sum(axis=1) + scores.outside)
+            for scores, x, s in parts
+        ]
 
 
 class Expecting(Fitting):
@@ -302,7 +464,7 @@ class Expecting(Fitting):
     def __init__(self, fill: EMFill, X: KernelViews, earlier: Expecting | None = None) -> None:
         self.X, self.fill = X, fill
         self.problem, self._seen = fill._problem(X)
-        self.axes = cast("Sequence[Axes]", fill._frames)
+        self.axes = cast("Sequence[Axes]", fill._bases)
         self.moments = self.problem.start() if earlier is None else earlier.moments_along(self._seen)
 
     def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:

@@ -5,13 +5,13 @@ from typing import Literal
 
 import numpy as np
 
-from absentia.core import Array, Operator, kept, method
+from absentia.core import Array, Operator, estimator, kept
 from absentia.data import KernelViews
-from absentia.methods.completion._placement import Frame, Place, Placing
+from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
 
-@method
-class ZeroFill(Placing):
+@estimator
+class ZeroFill(SubspaceCompleter):
     """Absent rows and columns become zero, their diagonal too.
 
     Assumes nothing.  An absent sample is the zero vector: unlike everything, itself included.  The
@@ -30,16 +30,16 @@ class ZeroFill(Placing):
     _learns = False
 
     def _learn(self, X: KernelViews) -> None:
-        self._frames = [Frame.of(K, np.zeros((K.shape[0], 0))) for K in map(X.operator, X.names)]
-        self._places = self._place(X)
+        self._bases = [Basis.of(K, np.zeros((K.shape[0], 0))) for K in map(X.operator, X.names)]
+        self._coordinates = self._find_coordinates(X)
 
-    def _place(self, X: KernelViews) -> list[Place]:
-        return [Place(np.zeros((n, 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
+        return [Coordinates(np.zeros((n, 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
 
 
 @kept
 @dataclass(frozen=True)
-class Constant(Frame):
+class Constant(Basis):
     """One axis that has the same kernel value with every sample; no combination of samples has."""
 
     level: float
@@ -48,8 +48,8 @@ class Constant(Frame):
         return np.full((rows.shape[0], 1), self.level)
 
 
-@method
-class MeanFill(Placing):
+@estimator
+class MeanFill(SubspaceCompleter):
     """An absent sample becomes the mean of the observed ones.
 
     Parameters
@@ -79,24 +79,26 @@ class MeanFill(Placing):
     _learns = False
 
     def _learn(self, X: KernelViews) -> None:
-        self._frames = [mean_frame(X.operator(name), flat=self.of == "entries") for name in X.names]
+        self._bases = [mean_basis(X.operator(name), flat=self.of == "entries") for name in X.names]
         means = [float(X.diagonal(name).mean(dtype=np.float64)) if len(X.diagonal(name)) else 0.0
                  for name in X.names]  # fmt: skip
-        grand = [float(frame.E[0, 0]) for frame in self._frames]
+        grand = [float(basis.E[0, 0]) for basis in self._bases]
         pairs = zip(means, grand, strict=True)
         self._spread = [max(own - mean, 0.0) if self.of == "blocks" else 0.0 for own, mean in pairs]
-        self._places = self._place(X)
+        self._coordinates = self._find_coordinates(X)
 
-    def _place(self, X: KernelViews) -> list[Place]:
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         counts = (~X.observed).sum(axis=0)
-        return [Place(np.ones((n, 1)), np.full(n, s)) for n, s in zip(counts, self._spread, strict=True)]
+        return [
+            Coordinates(np.ones((n, 1)), np.full(n, s)) for n, s in zip(counts, self._spread, strict=True)
+        ]
 
 
-def mean_frame(K: Operator, *, flat: bool) -> Frame:
+def mean_basis(K: Operator, *, flat: bool) -> Basis:
     """The mean sample as the only axis; `flat`: one that is equally like every sample."""
     m = K.shape[0]
-    frame = Frame.of(K, np.full((m, 1), 1.0 / max(m, 1)))
+    basis = Basis.of(K, np.full((m, 1), 1.0 / max(m, 1)))
     if not flat:
-        return frame
-    grand = float(frame.G.mean()) if m else 0.0
-    return Constant(frame.C, np.full((m, 1), grand), np.full((1, 1), grand), grand)
+        return basis
+    grand = float(basis.G.mean()) if m else 0.0
+    return Constant(basis.C, np.full((m, 1), grand), np.full((1, 1), grand), grand)

@@ -26,10 +26,20 @@ from warnings import catch_warnings
 import numpy as np
 import scipy.sparse
 
-from absentia.core import TIE, Array, Operator, RandomState, Whole, alike, along_path, least, method
+from absentia.core import (
+    TIE,
+    Array,
+    Operator,
+    PositiveInt,
+    RandomState,
+    alike,
+    along_path,
+    estimator,
+    least,
+)
 from absentia.data import KernelViews
-from absentia.methods.completion._hiding import Trial
-from absentia.methods.completion._placement import Frame, Place, Placing
+from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
 #: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
 SAME = 1e-9
@@ -89,8 +99,8 @@ def neighbour_weights(D: Array, k: int, weights: str) -> Any:
     return scipy.sparse.csr_array(A / A.sum(axis=1, keepdims=True))
 
 
-@method
-class KNNFill(Placing):
+@estimator
+class KNNFill(SubspaceCompleter):
     """An absent sample becomes the average, in feature space, of its nearest neighbours that have the view.
 
     Neighbours are found by kernel distances averaged over the views that two samples share.  Completed
@@ -144,7 +154,7 @@ class KNNFill(Placing):
     array([0., 0., 1., 1.])
     """
 
-    n_neighbors: Whole | Literal["heldout"] = "heldout"
+    n_neighbors: PositiveInt | Literal["heldout"] = "heldout"
     _: KW_ONLY
     weights: Literal["uniform", "distance"] = "uniform"
     spread: bool = True
@@ -155,14 +165,14 @@ class KNNFill(Placing):
     def _learn(self, X: KernelViews) -> None:
         self._train = X
         self._scales = [mean_pair_distance(X.block(name)) for name in X.names]
-        self._frames = [_every_sample(X.operator(name)) for name in X.names]
+        self._bases = [_every_sample(X.operator(name)) for name in X.names]
         given = self.n_neighbors
         self.n_neighbors_, self.mean_views_ = self._by_hiding(X) if given == "heldout" else (int(given), ())
-        self._places = self._place(X)
+        self._coordinates = self._find_coordinates(X)
 
     def _by_hiding(self, X: KernelViews) -> tuple[int, tuple[str, ...]]:
         """The number of neighbours that best completes what is hidden; views where the mean does better."""
-        trial, self.heldout_curve_ = Trial.of(X, self.random_state), {}
+        trial, self.heldout_curve_ = Holdout.of(X, self.random_state), {}
         if not trial.n_hidden:
             return USUAL, ()
         part, by_number = trial.part, dict[int, dict[str, float]]()
@@ -172,8 +182,8 @@ class KNNFill(Placing):
         D = inner._distances(part)
 
         def errors(k: int | None) -> dict[str, float]:
-            places = inner._placed(part, D, [k] * part.n_views)
-            return trial.errors(part.completed(inner._assembled(part, inner._frames, places)))
+            coordinates = inner._locate_absent(part, D, [k] * part.n_views)
+            return trial.errors(part.completed(inner._complete_square(part, inner._bases, coordinates)))
 
         def error(k: int) -> float:
             by_number[k] = errors(k)
@@ -184,31 +194,31 @@ class KNNFill(Placing):
         worse = (name for name in X.names if name in mean and mean[name] <= (1 + TIE) * by_number[k][name])
         return k, tuple(worse)
 
-    def _place(self, X: KernelViews) -> list[Place]:
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         """Absent rows as combinations of the training samples that have the view."""
         numbers = [None if name in self.mean_views_ else self.n_neighbors_ for name in X.names]
-        return self._placed(X, self._distances(X), numbers)
+        return self._locate_absent(X, self._distances(X), numbers)
 
     def _distances(self, X: KernelViews) -> Array:
         return shared_distances(X, [self._train.diagonal(name) for name in X.names], self._scales)
 
-    def _placed(self, X: KernelViews, D: Array, numbers: Sequence[int | None]) -> list[Place]:
+    def _locate_absent(self, X: KernelViews, D: Array, numbers: Sequence[int | None]) -> list[Coordinates]:
         """Places by distances `D` to the training samples and numbers of neighbours (None: everybody)."""
-        places = []
-        for name, there, has, frame, k in zip(
-            X.names, X.observed.T, X.column_observed.T, self._frames, numbers, strict=True
+        coordinates = []
+        for name, there, has, basis, k in zip(
+            X.names, X.observed.T, X.column_observed.T, self._bases, numbers, strict=True
         ):
             near = D[np.ix_(~there, has)]
             far = np.full_like(near, np.inf)  # all alike
             A = neighbour_weights(near if k is not None else far, k or USUAL, self.weights)
             W = A.toarray()
             # how much the neighbours vary about their mean
-            vary = A @ self._train.diagonal(name) - frame.own(W)
-            places.append(Place(W, np.maximum(vary, 0.0) if self.spread else np.zeros(len(W))))
-        return places
+            vary = A @ self._train.diagonal(name) - basis.own(W)
+            coordinates.append(Coordinates(W, np.maximum(vary, 0.0) if self.spread else np.zeros(len(W))))
+        return coordinates
 
 
-def _every_sample(K: Operator) -> Frame:
+def _every_sample(K: Operator) -> Basis:
     """Every sample an axis of its own."""
     A = np.asarray(K.to_dense(), dtype=np.float64)
-    return Frame(None, A, A)
+    return Basis(None, A, A)

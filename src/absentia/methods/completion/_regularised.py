@@ -14,17 +14,17 @@ from absentia.core import (
     Iterative,
     NonNegative,
     Operator,
+    PositiveInt,
     RandomState,
     Solution,
     Stop,
-    Whole,
+    estimator,
     kept,
     least,
-    method,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion._hiding import Trial
-from absentia.methods.completion._placement import Frame, Place, Placing
+from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
 #: Accelerated steps are uneven: so many in a row must change the objective by less than tol.
 PATIENCE = 3
@@ -32,7 +32,7 @@ PATIENCE = 3
 
 @kept
 @dataclass(frozen=True)
-class Axes(Frame):
+class Axes(Basis):
     """A frame whose first axis is the mean of the observed samples, and how rows are read along the others.
 
     Coordinates are ``row @ probe - offset``, zero for the mean.
@@ -88,13 +88,13 @@ class Fitting(ABC):
         """Coordinates of the samples along the axes of the last fit, zero where a view is absent."""
 
 
-@method
-class Regularised(Iterative, Placing):
+@estimator
+class Regularised(Iterative, SubspaceCompleter):
     """A completer that finds axes in each view, with a strength that hiding may choose."""
 
     _: KW_ONLY
     tol: NonNegative = 1e-6
-    max_iter: Whole = 500
+    max_iter: PositiveInt = 500
     random_state: RandomState = None
     callback: Callback | None = None
     verbose: bool = False
@@ -110,7 +110,7 @@ class Regularised(Iterative, Placing):
         """What fits `X`; `earlier` did so with some of its cells hidden."""
 
     @abstractmethod
-    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
+    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Coordinates]:
         """Places of all samples in every view, from their coordinates in those they have (else zero)."""
 
     def _learn(self, X: KernelViews) -> None:
@@ -121,11 +121,11 @@ class Regularised(Iterative, Placing):
         stop = Stop(self.tol, patience=self._settled)
         fit = self._prepare(X, earlier)
         self._record(fit(float(strength), stop=stop, max_iter=self.max_iter, callback=self._watch()))
-        self._places = self._placed(fit.seen(), X)
+        self._coordinates = self._locate_absent(fit.seen(), X)
 
     def _by_hiding(self, X: KernelViews) -> tuple[float, Fitting | None]:
         """The strength on the path that best completes what is hidden, and what found it."""
-        trial, self.heldout_curve_ = Trial.of(X, self.random_state), {}
+        trial, self.heldout_curve_ = Holdout.of(X, self.random_state), {}
         if not trial.n_hidden:
             return self._path[len(self._path) // 2], None  # too few samples to hide any
         fit, part = self._prepare(trial.part), trial.part
@@ -135,25 +135,27 @@ class Regularised(Iterative, Placing):
 
         def complete(strength: float) -> KernelViews:
             fit(strength, max_iter=self.max_iter, stop=stop)
-            places = self._placed(fit.seen(), part, hidden)
-            return part.completed(self._assembled(part, self._frames, places))
+            coordinates = self._locate_absent(fit.seen(), part, hidden)
+            return part.completed(self._complete_square(part, self._bases, coordinates))
 
         self.heldout_curve_ = trial.curve(self._path, complete, self._worse)
         return least(self.heldout_curve_), fit
 
-    def _place(self, X: KernelViews) -> list[Place]:
-        return self._placed(coordinates(cast("Sequence[Axes]", self._frames), X), X)
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
+        return self._locate_absent(coordinates(cast("Sequence[Axes]", self._bases), X), X)
 
-    def _placed(self, seen: Sequence[Array], X: KernelViews, wanted: Array | None = None) -> list[Place]:
+    def _locate_absent(
+        self, seen: Sequence[Array], X: KernelViews, wanted: Array | None = None
+    ) -> list[Coordinates]:
         """Places of the samples of `X` that lack a view, by view, from their coordinates in the others.
 
         Those that are not `wanted` are left at zero.
         """
         some = np.ones(len(X), dtype=bool) if wanted is None else wanted
         found = self._places_of([P[some] for P in seen], X.observed[some])
-        places = []
-        for place, absent in zip(found, ~X.observed.T, strict=True):
-            W, s = np.zeros((len(X), place.W.shape[1])), np.zeros(len(X))
-            W[some], s[some] = place.W, place.s
-            places.append(Place(W[absent], s[absent]))
-        return places
+        coordinates = []
+        for position, absent in zip(found, ~X.observed.T, strict=True):
+            W, s = np.zeros((len(X), position.W.shape[1])), np.zeros(len(X))
+            W[some], s[some] = position.W, position.s
+            coordinates.append(Coordinates(W[absent], s[absent]))
+        return coordinates

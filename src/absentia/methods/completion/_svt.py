@@ -61,20 +61,20 @@ from absentia.core import (
     Array,
     Evaluated,
     Point,
+    PositiveInt,
     Range,
     Solution,
-    Whole,
     accelerate,
     alike,
     by_pattern,
     centred,
     cholesky,
     cholesky_solve,
-    method,
+    estimator,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion._placement import Place
 from absentia.methods.completion._regularised import Axes, Fitting, Regularised, coordinates, with_mean
+from absentia.methods.completion._subspace import Coordinates
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Block:
         return cls(K, X / size, v, size)
 
 
-class Problem:
+class SVTProblem:
     """The stacked matrix of `size` samples, and who has which view."""
 
     def __init__(self, blocks: Sequence[Block], observed: Array) -> None:
@@ -103,7 +103,7 @@ class Problem:
         self.total = sum(float(np.vdot(block.X, block.X)) for block in blocks)
 
     @classmethod
-    def of(cls, X: KernelViews) -> Problem:
+    def of(cls, X: KernelViews) -> SVTProblem:
         names = zip(X.names, X.observed.T, strict=True)
         return cls([Block.of(X.block(name), np.flatnonzero(o)) for name, o in names], X.observed)
 
@@ -149,7 +149,7 @@ def rows_given_views(
     return A
 
 
-def evaluate(problem: Problem, lam: float, point: Point) -> Evaluated:
+def evaluate(problem: SVTProblem, lam: float, point: Point) -> Evaluated:
     """Objective at A with the best B, and the A that is best for that B."""
     (A,) = point
     right = np.zeros_like(A)
@@ -163,7 +163,7 @@ def evaluate(problem: Problem, lam: float, point: Point) -> Evaluated:
     return Evaluated(point, value, (rows_given_views(problem.patterns, right, inner, lam),))
 
 
-@method
+@estimator
 class SVTFill(Regularised):
     """Fill by singular value thresholding of the stacked kernels (soft-impute).
 
@@ -218,43 +218,43 @@ class SVTFill(Regularised):
 
     threshold: Annotated[float, Range(above=0, below=1)] | Literal["heldout"] = "heldout"
     _: KW_ONLY
-    max_rank: Whole = 100
+    max_rank: PositiveInt = 100
 
     _strength, _path = "threshold", tuple(0.5 ** (i + 1) for i in range(6))
 
     def _prepare(self, X: KernelViews, earlier: Fitting | None = None) -> Fitting:
         return Thresholding(self, X)
 
-    def _lam(self, problem: Problem, threshold: float) -> float:
+    def _lam(self, problem: SVTProblem, threshold: float) -> float:
         largest = float(problem.spectrum[0][0])
         return threshold * largest if largest > 0 else 1.0  # no view says anything: all become the mean
 
-    def _adopt(self, problem: Problem, lam: float, point: Point) -> None:
+    def _adopt(self, problem: SVTProblem, lam: float, point: Point) -> None:
         """Axes of every view from the left factor A."""
         (A,) = point
-        self._lam_, self._inner, frames = lam, [], []
+        self._lam_, self._inner, bases = lam, [], []
         self._mean_own = [float(np.diagonal(b.K).mean()) if len(b.K) else 0.0 for b in problem.blocks]
         for block in problem.blocks:
             C, _, BB = loadings(block, A, lam)
             # a row is read as B' x_t, with x_t = (centred row) / size
-            frames.append(Axes.through_mean(block.K, C, block.X @ C / block.size))
+            bases.append(Axes.through_mean(block.K, C, block.X @ C / block.size))
             self._inner.append(BB)
-        self._frames = frames
+        self._bases = bases
         values = scipy.linalg.svdvals(A) ** 2
         self.rank_ = int((values > 1e-6 * values[0]).sum()) if values[0] > 0 else 0
 
-    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Place]:
+    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Coordinates]:
         patterns = [(np.flatnonzero(p), rows) for p, rows in by_pattern(observed)]
         W = with_mean(rows_given_views(patterns, np.sum(seen, axis=0), self._inner, self._lam_))
-        owns = zip(self._frames, self._mean_own, strict=True)
-        return [Place(W, np.maximum(mean_own - axes.own(W), 0.0)) for axes, mean_own in owns]
+        owns = zip(self._bases, self._mean_own, strict=True)
+        return [Coordinates(W, np.maximum(mean_own - axes.own(W), 0.0)) for axes, mean_own in owns]
 
 
 class Thresholding(Fitting):
     """Fits from the zero-filled matrix: directions that a threshold shrank away would be slow to return."""
 
     def __init__(self, fill: SVTFill, X: KernelViews) -> None:
-        self.X, self.fill, self.problem = X, fill, Problem.of(X)
+        self.X, self.fill, self.problem = X, fill, SVTProblem.of(X)
 
     def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:
         problem, lam = self.problem, self.fill._lam(self.problem, strength)
@@ -264,4 +264,4 @@ class Thresholding(Fitting):
         return solution
 
     def seen(self) -> list[Array]:
-        return coordinates(cast("Sequence[Axes]", self.fill._frames), self.X)
+        return coordinates(cast("Sequence[Axes]", self.fill._bases), self.X)

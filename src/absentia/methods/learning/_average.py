@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import Array, Positive, Share, Solution, Status, Stop, inverse_root, method
+from absentia.core import Array, Fraction, Positive, Solution, Status, Stop, estimator, inverse_root
 from absentia.data import KernelViews
 from absentia.methods.learning._machines import (
     KernelClassifier,
@@ -105,7 +105,7 @@ def ended(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
     return Solution(machine, np.array([machine.primal]), status, Stop(tol, GAP).sentence(status))
 
 
-@method
+@estimator
 class AverageKernelSVC(KernelClassifier):
     """A support vector machine on a weighted average of kernels; an absent view counts as zero.
 
@@ -151,7 +151,7 @@ class AverageKernelSVC(KernelClassifier):
     _: KW_ONLY
     C: Positive = 1.0
     normalize: Literal["rows"] | None = None
-    lam: Share = 0.1
+    lam: Fraction = 0.1
     tol: Positive = 1e-3
     class_weight: Any = None
     probability: bool = False

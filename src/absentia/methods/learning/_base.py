@@ -1,12 +1,12 @@
-"""What all classifiers share: checking what comes in, the prior where nothing is known, chances.
+"""What all classifiers share: checking what comes in, the prior where nothing is known, probabilities.
 
 A classifier says what it learns (``_learn``) and how it scores (``_score``).  If some of its views matter
 more than others, it says how much of it a sample's views reach (``_reach``).  The rest is here.
 
 A sample without any view takes no part in training.  The score of a sample whose views reach nothing is
 the prior: ``2 pi - 1`` with pi the class's frequency among the training samples (by their weights).  So its
-class is the most frequent one, its chances are the frequencies, and ``unusable`` says which samples those
-are.  Up to there scores are continuous: where a sample's views reach less than a hundredth
+class is the most frequent one, its probabilities are the frequencies, and ``unusable`` says which samples
+those are.  Up to there scores are continuous: where a sample's views reach less than a hundredth
 (:data:`FAINT`), the score is that part the classifier's, the rest the prior's.
 """
 
@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Method, suited_to, unwatched
+from absentia.core import Array, Estimator, suited_to, unwatched
 from absentia.methods.learning._calibration import calibrate
 from absentia.methods.learning._inputs import INPUTS, Either, Features, Kernels
 from absentia.methods.learning._labels import Labels, as_targets, check_labels, warn_of_empty
@@ -38,7 +38,7 @@ def mixed(reach: Array, scores: Array, prior: Any) -> Array:
     return np.asarray(np.where(part > 0, part * scores, 0.0) + (1 - part) * prior)
 
 
-class Learner(Method, ABC):
+class Learner(Estimator, ABC):
     """Base of what learns from samples with absent views and says something of new ones."""
 
     names_in_: tuple[str, ...]
@@ -114,7 +114,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
             coded = self._input.learned(X, self)
             self._learn(coded, labels.codes, weight)
             self._remember(coded)
-            self._chances = self._calibrated(X, labels) if self._offers_chances() else None
+            self._probabilities = self._calibrated(X, labels) if self._offers_probabilities() else None
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -143,28 +143,28 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         return float(super().score(X, y, sample_weight))
 
     def _calibrated(self, X: Any, labels: Labels) -> Any:
-        """What turns scores into chances."""
+        """What turns scores into probabilities."""
         return calibrate(self, X, labels)
 
-    def _offers_chances(self) -> bool:
+    def _offers_probabilities(self) -> bool:
         return bool(getattr(self, "probability", False))
 
-    @available_if(lambda self: self._offers_chances())  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._offers_probabilities())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Chances of the classes, calibrated on held-out scores; frequencies where no view is usable."""
         X = self._check_rows(X)
-        if self._chances is None:
+        if self._probabilities is None:
             raise NotFittedError(f"{type(self).__name__} was fitted without probability; fit it again")
         reach = self._reach(X).max(axis=1, keepdims=True)
-        return mixed(reach, self._chances_of(X), self._prior)
+        return mixed(reach, self._probabilities_of(X), self._prior)
 
-    def _chances_of(self, X: Any) -> Array:
+    def _probabilities_of(self, X: Any) -> Array:
         """Chances of the classes, rows x classes; rows that reach nothing are not read."""
-        chances: Any = self._chances
-        return np.asarray(chances.predict(self._with_prior(X)))
+        probabilities: Any = self._probabilities
+        return np.asarray(probabilities.predict(self._with_prior(X)))
 
     def _fit_again(self, X: Any, labels: Labels, rows: Array) -> Self:
-        """The same method without chances, fitted to the samples `rows`."""
+        """The same method without probabilities, fitted to the samples `rows`."""
         other = unwatched(self, probability=False)
         weight, more = labels.weight[rows], self._fit_options(rows)
         return other.fit(self._input.part(X, rows, rows), labels.y[rows], sample_weight=weight, **more)

@@ -7,7 +7,7 @@ sample's views reach is their share of those norms.
 Samples and views are learned from in an order of their own (``_order``), so that the order in which they
 come changes nothing; beyond a gigabyte of kernels it may, within `tol`.  Rounding, which differs between
 processors and numbers of threads, moves scores by some 1e-9 as a rule; where it turns a branch of a solver,
-chances, which take many fits, may move by 1e-5.
+probabilities, which take many fits, may move by 1e-5.
 """
 
 from abc import abstractmethod

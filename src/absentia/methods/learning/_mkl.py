@@ -24,7 +24,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from absentia.core import Array, Callback, NonNegative, Positive, Range, method, suited_to
+from absentia.core import Array, Callback, NonNegative, Positive, Range, estimator, suited_to
 from absentia.data import KernelViews, check_kernels
 from absentia.methods.learning._base import mixed
 from absentia.methods.learning._labels import as_targets, check_targets
@@ -39,7 +39,7 @@ def weight_region(m: int, norm: float) -> Region:
     return Polytope.simplex(m) if norm == 1 else NormBall(m, float(norm))
 
 
-@method
+@estimator
 class MKLClassifier(KernelClassifier):
     """A support vector machine on a sum of kernels with learned weights; an absent view counts as zero.
 
@@ -106,7 +106,7 @@ class MKLClassifier(KernelClassifier):
         return learn(training, boxes, region, tol=self.tol, shared=shared, callback=self._watch())
 
 
-@method
+@estimator
 class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     """Support vector regression on a sum of kernels with learned weights; an absent view counts as zero.
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, Callback, Iterative, Positive, Share, Solution, Whole, method
+from absentia.core import Array, Callback, Fraction, Iterative, Positive, PositiveInt, Solution, estimator
 from absentia.data import Views, column_scales, joined, sample_order, table_profile
 from absentia.methods.learning._base import Classifier
 from absentia.methods.learning._labels import one_against_rest
@@ -64,7 +64,7 @@ def mmaf(
     return in_rounds(step, len(y), tol=tol, **options)
 
 
-@method
+@estimator
 class MMAFClassifier(Classifier, Iterative):
     """A linear support vector machine with margins measured in the features that each sample has.
 
@@ -107,9 +107,9 @@ class MMAFClassifier(Classifier, Iterative):
     C: Positive = 1.0
     _: KW_ONLY
     standardize: bool = True
-    tau_min: Share = 0.2
+    tau_min: Fraction = 0.2
     tol: Positive = 1e-3
-    max_iter: Whole = 20
+    max_iter: PositiveInt = 20
     class_weight: Any = None
     probability: bool = False
     callback: Callback | None = None

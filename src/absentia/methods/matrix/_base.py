@@ -9,16 +9,16 @@ from sklearn.base import TransformerMixin
 
 from absentia.core import (
     Array,
+    Estimator,
     Iterative,
-    Method,
     NonNegative,
     Positive,
+    PositiveInt,
     RandomState,
     Solution,
-    Whole,
+    estimator,
     generator,
     least,
-    method,
     parameters_of,
     unwatched,
 )
@@ -34,7 +34,7 @@ Key = TypeVar("Key")
 SHRINKAGE = 2.0
 
 
-class Completing(TransformerMixin, Method):  # type: ignore[misc]
+class Completing(TransformerMixin, Estimator):  # type: ignore[misc]
     """Estimators that complete what they are fitted to."""
 
     completed_: Array
@@ -92,8 +92,8 @@ class OfSamples:
         return tags
 
 
-@method
-class Additive(Iterative, Method):
+@estimator
+class Additive(Iterative, Estimator):
     """Models of ``_model``: the parameters they share, and kernels estimated by EM.
 
     There is no objective: what is watched is how far the kernels move.  Where none is estimated, there are
@@ -107,7 +107,7 @@ class Additive(Iterative, Method):
     shrinkage: NonNegative | Literal["auto"] = "auto"
     nugget: NonNegative = 1e-3
     tol: NonNegative = 2e-3
-    max_iter: Whole = 300
+    max_iter: PositiveInt = 300
     random_state: RandomState = None
     verbose: bool = False
 

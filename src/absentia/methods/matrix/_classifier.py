@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtr
 
-from absentia.core import Array, method, suited_to
+from absentia.core import Array, estimator, suited_to
 from absentia.methods.matrix._checks import read_samples
 from absentia.methods.matrix._labels import MultiLabelMixin, chosen, read_labels, to_learn_from
 from absentia.methods.matrix._rows import RowModel
 
 
-@method
+@estimator
 class PMAClassifier(MultiLabelMixin, RowModel):
     """Multi-label classification with some labels unknown, in training and beyond.
 

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Whole, inverse, kept, method, suited_to, unwatched, warn
+from absentia.core import Array, PositiveInt, estimator, inverse, kept, suited_to, unwatched, warn
 from absentia.data import AbsenceWarning, Table, canonical
 from absentia.methods.matrix import _checks as checks
 from absentia.methods.matrix._alone import RowsAlone, chosen_kernels
@@ -71,7 +71,7 @@ class Problem:
         return self.back(Z + self.mean[self.columns])
 
 
-@method
+@estimator
 class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[misc]
     """Complete a matrix whose rows are alike and whose columns are alike.
 
@@ -156,7 +156,7 @@ class PMAImputer(OneToOneFeatureMixin, Completing, Additive):  # type: ignore[mi
     row_kernel: Literal["heldout", "estimate", "none"] | Kernel = "heldout"
     col_kernel: Literal["estimate", "none"] | Kernel = "estimate"
     standardize: bool | Literal["auto"] = "auto"
-    n_samples: Whole = 500
+    n_samples: PositiveInt = 500
     center: bool = True
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -7,14 +7,14 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import method, suited_to
+from absentia.core import estimator, suited_to
 from absentia.methods.matrix._checks import read_samples, read_table
 from absentia.methods.matrix._completing import column_scale
 from absentia.methods.matrix._labels import read_targets, read_truth, to_learn_from
 from absentia.methods.matrix._rows import RowModel
 
 
-@method
+@estimator
 class PMARegressor(RegressorMixin, RowModel):  # type: ignore[misc]
     """Regression on several targets of which some are unknown; as :class:`PMAClassifier`.
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from absentia.core import Array, Positive, Whole, generator, inverse, method, warn
+from absentia.core import Array, Positive, PositiveInt, estimator, generator, inverse, warn
 from absentia.data import Table, canonical
 from absentia.methods.matrix import _estimate as estimate
 from absentia.methods.matrix._anchors import anchored, median_gamma
@@ -32,7 +32,7 @@ SPREAD = 2_000_000
 FAR = 5
 
 
-@method
+@estimator
 class RowModel(OfSamples, Additive):
     """Targets of samples with a kernel between samples: fitting, and the distribution of new rows."""
 
@@ -40,10 +40,10 @@ class RowModel(OfSamples, Additive):
     _: KW_ONLY
     gamma: Positive | Literal["ml", "median"] = "ml"
     label_covariance: bool | Literal["auto"] = "auto"
-    n_landmarks: Whole | None = None
+    n_landmarks: PositiveInt | None = None
     center: bool | Literal["auto"] = "auto"
     discard: bool = False
-    n_samples: Whole = 20
+    n_samples: PositiveInt = 20
 
     def _check(self) -> None:
         if self.label_covariance is True and not isinstance(self.amplitude, str):

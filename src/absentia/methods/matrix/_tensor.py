@@ -18,14 +18,14 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from absentia.core import (
     Array,
     NotPositiveDefiniteError,
+    PositiveInt,
     RandomState,
-    Whole,
     cholesky,
     cholesky_logdet,
     cholesky_solve,
+    estimator,
     inverse,
     kept,
-    method,
     symmetrize,
 )
 from absentia.data import canonical
@@ -143,7 +143,7 @@ class TensorAddition:
         return self.loglik(full) - 0.5 * inside + 0.5 * n * math.log(2 * math.pi)
 
 
-@method
+@estimator
 class PMATensorImputer(Completing):
     """Complete a tensor of three modes with a kernel along each.
 
@@ -171,7 +171,7 @@ class PMATensorImputer(Completing):
 
     kernels: Any
     _: KW_ONLY
-    n_samples: Whole = 200
+    n_samples: PositiveInt = 200
     center: bool = True
     random_state: RandomState = None
 

@@ -1,13 +1,13 @@
-"""Complete, then classify: kernels of the views, their completion, one machine on their sum, chances.
+"""Complete, then classify: kernels of the views, their completion, one machine on their sum, probabilities.
 
 The second stage of the papers on completion, and the baseline of learning without it (`completer` None):
 
     Views --ViewKernels--> kernels --completer--> complete kernels --weights--> one --machine--> scores
 
-All of it is learned on training samples.  Completion sees no labels; C and the chances are learned from
-scores of held-out samples, whose kernels were completed together with the others.  The class with the
+All of it is learned on training samples.  Completion sees no labels; C and the probabilities are learned
+from scores of held-out samples, whose kernels were completed together with the others.  The class with the
 largest chance is predicted, not the one with the largest score: machines one against the rest with a small
-C all favour frequent classes, and chances, which are learned from the scores of all, do not.
+C all favour frequent classes, and probabilities, which are learned from the scores of all, do not.
 """
 
 from dataclasses import KW_ONLY
@@ -15,19 +15,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from absentia.core import Array, Positive, RandomState, method
+from absentia.core import Array, Positive, RandomState, estimator
 from absentia.data import KernelViews
 from absentia.kernels import CombineKernels
 from absentia.methods.learning import AverageKernelSVC, MKLClassifier, Norm, Training
 from absentia.methods.prediction._assembled import Assembled
 from absentia.methods.prediction._prepared import Prepared
-from absentia.methods.prediction._pricing import best_price, enough
 from absentia.methods.prediction._ridge import as_shares, explained
+from absentia.methods.prediction._selection import enough, select_C
 
 Combine = Literal["average", "alignment", "skill", "mkl"]
 
 
-@method
+@estimator
 class SkillKernelSVC(AverageKernelSVC):
     """A machine on an average of the views, weighted by how well each alone tells left-out samples."""
 
@@ -65,7 +65,7 @@ def average_by_skill(K: KernelViews, y: Array, weight: Array, train: Array) -> K
     return averaged(K, skill_shares(K[np.ix_(train, train)], y[train], weight[train]))
 
 
-@method
+@estimator
 class AbsentClassifier(Assembled):
     """Complete the kernels of incomplete views, and learn a support vector machine on their sum.
 
@@ -113,7 +113,7 @@ class AbsentClassifier(Assembled):
     (20,)
     """
 
-    completer: Any = "cvkt"
+    completer: None | str | Any = "cvkt"  # noqa: RUF036 - a text is read as the first that it can be
     _: KW_ONLY
     kernel: Any = "rbf"
     combine: Combine = "average"
@@ -143,10 +143,10 @@ class AbsentClassifier(Assembled):
         if self.combine == "average":  # one kernel, whatever C is
             some = enough(y)
             one = averaged(K if len(some) == len(y) else K[np.ix_(some, some)], np.ones(K.n_views))
-            return best_price(AverageKernelSVC(tol=self.tol), one, y[some], weight[some])
+            return select_C(AverageKernelSVC(tol=self.tol), one, y[some], weight[some])
         if self.combine == "skill":  # one for each fold: weights may not know whom they are tried on
-            return best_price(AverageKernelSVC(tol=self.tol), K, y, weight, average_by_skill)
-        return best_price(machine, K, y, weight)
+            return select_C(AverageKernelSVC(tol=self.tol), K, y, weight, average_by_skill)
+        return select_C(machine, K, y, weight)
 
     def _chance_rows(self, X: Any) -> Array:
         return np.asarray(self._machine.predict_proba(self._prepared.rows(X)))
@@ -154,8 +154,8 @@ class AbsentClassifier(Assembled):
     def contributions(self, X: Any) -> Array:
         """What each view adds to each sample's scores, rows x views x classes (two classes: of both).
 
-        Parts of the machines' scores before chances are made of them; with their offsets they sum to the
-        scores; so does who has which view, if that counts, which has no column here.  Views that were
+        Parts of the machines' scores before probabilities are made of them; with their offsets they sum to
+        the scores; so does who has which view, if that counts, which has no column here.  Views that were
         completed contribute too: what the others lead one to expect of them.
         """
         return self._in_views(self._check_rows(X), self._parts_of_rows)

@@ -30,8 +30,8 @@ class Assembled(Classifier):
     """Base of classifiers that take features or kernels and are put together out of others.
 
     A derived class has a parameter ``kernel`` and says what it learns of samples that count, each with a
-    view (:meth:`_assemble`), and the chances of such samples (:meth:`_chance_rows`).  Decisions are made by
-    the chances.
+    view (:meth:`_assemble`), and the probabilities of such samples (:meth:`_chance_rows`).  Decisions are
+    made by the probabilities.
     """
 
     kernel: Any
@@ -69,20 +69,20 @@ class Assembled(Classifier):
         found[:, [self.names_in_.index(name) for name in views]] = flat.reshape(len(X), len(views), k)
         return found[:, :, self._turned]
 
-    def _decided(self, chances: Array) -> Array:
+    def _decided(self, probabilities: Array) -> Array:
         """Chances as decisions are made by them."""
-        return chances
+        return probabilities
 
-    def _chances_in_order(self, X: Any) -> Array:
+    def _probabilities_in_order(self, X: Any) -> Array:
         """Chances of the classes in the order of ``classes_``; zeros for rows without a view."""
         width = len(self.classes_)
         return of_rows(self._arrangement, X, width, lambda rows: self._chance_rows(rows)[:, self._turned])
 
     def _score(self, X: Any) -> Array:
-        scores = 2 * self._decided(self._chances_in_order(X)) - 1
+        scores = 2 * self._decided(self._probabilities_in_order(X)) - 1
         return scores[:, 1:] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> Array:
         """Chances of the classes; their frequencies where no view is usable."""
         X = self._check_rows(X)
-        return mixed(self._reach(X), self._chances_in_order(X), self._prior)
+        return mixed(self._reach(X), self._probabilities_in_order(X), self._prior)

@@ -53,7 +53,7 @@ class Linear(NamedTuple):
     link: str = "identity"
 
     def predict(self, table: Array) -> Array:
-        """Rows x outputs (chances: rows x classes); NaN counts as the training mean."""
+        """Rows x outputs (probabilities: rows x classes); NaN counts as the training mean."""
         return LINKS[self.link](_filled(table, self.mean, self.scale) @ self.coef.T + self.bias)
 
 
@@ -96,8 +96,8 @@ def logistic(table: Array, codes: Array, weight: Array, C: float | str) -> tuple
     rows, link = rows_of(table), "sigmoid" if codes.max() < 2 else "softmax"
 
     def loss(weights: Weights, F: Array, codes: Array) -> Array:
-        chances = LINKS[link](weights.scores(F))[np.arange(len(F)), codes]
-        return -np.log(np.maximum(chances, np.finfo(np.float64).tiny))
+        probabilities = LINKS[link](weights.scores(F))[np.arange(len(F)), codes]
+        return -np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
 
     price = _chosen(logistic_weights, loss, rows, codes, weight) if isinstance(C, str) else float(C)
     return rows.model(logistic_weights(rows.F, codes, weight, price), link), price

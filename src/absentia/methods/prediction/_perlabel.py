@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Method, kept, method
+from absentia.core import Array, Estimator, estimator, kept
 from absentia.data import KernelViews, Views, kernel_profiles, sample_order
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.models import Model
-from absentia.methods.prediction._pricing import best_price
+from absentia.methods.prediction._selection import select_C
 
 FEWEST = 3  # samples with and without a label: fewer cannot be held out
 
@@ -24,7 +24,7 @@ class OneLabel:
     def __init__(self, model: Model | None, rows: Array, share: float) -> None:
         self.model, self.rows, self.share = model, rows, share
 
-    def chances(self, X: Views | KernelViews) -> Array:
+    def probabilities(self, X: Views | KernelViews) -> Array:
         """That samples have the label; how frequent it is, where nothing could be learned."""
         if self.model is None:
             return np.full(len(X), self.share)
@@ -32,8 +32,8 @@ class OneLabel:
         return np.asarray(self.model.predict_proba(own)[:, 1])
 
 
-@method
-class PerLabel(Method):
+@estimator
+class PerLabel(Estimator):
     """One classifier per label, each learned from the samples whose label is known.
 
     Takes :class:`Views` or square :class:`KernelViews`, and labels that are 1, 0 or NaN.
@@ -104,11 +104,11 @@ class PerLabel(Method):
         machine = clone(classifier)
         if "probability" in machine.get_params():
             machine.set_params(probability=False)
-        C = best_price(machine, K[np.ix_(order, order)], y[order], np.ones(len(y)))
+        C = select_C(machine, K[np.ix_(order, order)], y[order], np.ones(len(y)))
         return classifier.set_params(C=C)
 
     def _made(self, X: Any) -> Any:
-        """An unfitted classifier with chances, and with these kernels if it makes its own."""
+        """An unfitted classifier with probabilities, and with these kernels if it makes its own."""
         if not isinstance(self.estimator, str):
             return clone(self.estimator)
         entry = catalogue.find(self.estimator, "classifier")
@@ -125,7 +125,7 @@ class PerLabel(Method):
     def predict_proba(self, X: Views | KernelViews) -> Array:
         """Chances of each label, samples x labels."""
         check_is_fitted(self, "labels_")
-        return np.column_stack([one.chances(X) for one in self.labels_])
+        return np.column_stack([one.probabilities(X) for one in self.labels_])
 
     def predict(self, X: Views | KernelViews) -> Array:
         """1 where a label is likelier than not."""

@@ -65,7 +65,7 @@ class PerView(Assembled):
                 own = X.select([name])
                 kernels = isinstance(X, KernelViews)
                 own = own[np.ix_(rows, self._columns[name])] if kernels else own[rows]
-                found[v, rows] = one.chances(own)
+                found[v, rows] = one.probabilities(own)
         return found
 
     def _speaks(self, X: Any) -> Array:
@@ -73,6 +73,6 @@ class PerView(Assembled):
         taught = np.array([self._parts[name] is not None for name in X.names])
         return np.asarray(X.observed.T & taught[:, None])
 
-    def _log_odds(self, chances: Array) -> Array:
+    def _log_odds(self, probabilities: Array) -> Array:
         """Against the frequencies of the classes; zero where nothing is said."""
-        return np.asarray(np.log(chances / self._frequent))
+        return np.asarray(np.log(probabilities / self._frequent))

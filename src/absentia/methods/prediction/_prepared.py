@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import Method, kept, warn
+from absentia.core import Estimator, kept, warn
 from absentia.data import KernelViews, Presence, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
@@ -101,7 +101,7 @@ class Prepared:
 
     def fit(self, X: Views | KernelViews) -> KernelViews:
         """Square kernels of the training samples, with everything observed if there is a completer."""
-        self.makes: Method = as_view_kernels(self.kernel, X)
+        self.makes: Estimator = as_view_kernels(self.kernel, X)
         self.completes = as_completer(self.completer, self.random_state)
         self._own = {n: X.mean_diagonal(n) for n in X.names} if isinstance(X, KernelViews) else {}
         kernels: KernelViews = self.makes.fit_transform(X)

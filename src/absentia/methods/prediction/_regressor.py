@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from absentia.core import Array, NonNegative, Positive, RandomState, method, suited_to
+from absentia.core import Array, NonNegative, Positive, RandomState, estimator, suited_to
 from absentia.kernels import CombineKernels
 from absentia.methods.learning import (
     Either,
@@ -30,7 +30,7 @@ from absentia.methods.prediction._ridge import Ridge, as_shares, explained
 EPSILON = 0.1  # of the machine, in standard deviations of the targets
 
 
-@method
+@estimator
 class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
     """Complete the kernels of incomplete views, and learn numbers from their sum.
 
@@ -76,7 +76,7 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
     True
     """
 
-    completer: Any = "cvkt"
+    completer: None | str | Any = "cvkt"  # noqa: RUF036 - a text is read as the first that it can be
     _: KW_ONLY
     kernel: Any = "rbf"
     combine: Literal["average", "skill", "mkl"] = "average"

@@ -1,6 +1,6 @@
 """Stacking of views: what each view says of held-out samples, and a model of what to make of it.
 
-One classifier per view gives chances ``p_v(k)`` of samples that it has not seen; their log-odds
+One classifier per view gives probabilities ``p_v(k)`` of samples that it has not seen; their log-odds
 ``L_v(k) = log(p_v(k) / pi(k))`` against the classes' frequencies are what the second model learns from.
 By default it has one weight per view and one offset per class,
 
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from absentia.core import Array, NonNegative, kept, method
+from absentia.core import Array, NonNegative, estimator, kept
 from absentia.methods.prediction._perview import PerView, softmax
 
 RIDGE = 1e-2
@@ -42,9 +42,9 @@ class Meta(NamedTuple):
 
         def objective(parameters: Array) -> tuple[float, Array]:
             w, b = parameters[:V], parameters[V:]
-            chances = softmax(b + np.tensordot(w, L, 1))
-            off = (chances - own) * share[:, None]
-            value = -float(share @ np.log(np.maximum((chances * own).sum(axis=1), 1e-300)))
+            probabilities = softmax(b + np.tensordot(w, L, 1))
+            off = (probabilities - own) * share[:, None]
+            value = -float(share @ np.log(np.maximum((probabilities * own).sum(axis=1), 1e-300)))
             away = w - start
             slopes = np.tensordot(L, off, 2) + penalty * away
             return value + penalty / 2 * away @ away + RIDGE / 2 * b @ b, np.r_[
@@ -62,7 +62,7 @@ class Meta(NamedTuple):
         )
         return cls(found.x[:V], found.x[V:])
 
-    def chances(self, L: Array) -> Array:
+    def probabilities(self, L: Array) -> Array:
         return softmax(self.offsets + np.tensordot(self.weights, L, 1))
 
 
@@ -91,7 +91,7 @@ class Expected(NamedTuple):
         return np.where(has[:, :, None], L, guess)
 
 
-@method
+@estimator
 class ViewStacking(PerView):
     """Classifiers of the views, and a model that learns what to make of what they say.
 
@@ -123,9 +123,10 @@ class ViewStacking(PerView):
     --------
     >>> from absentia import ViewStacking, datasets, missingness
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.select(["pixels", "fourier"])
     >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
     >>> ViewStacking().fit(views, y < 5).weights_.shape
-    (6,)
+    (2,)
     """
 
     estimator: Any = None
@@ -159,7 +160,7 @@ class ViewStacking(PerView):
     def _chance_rows(self, X: Any) -> Array:
         L = self._filled(self._log_odds(self._said(X)), X.observed.T)
         return np.asarray(
-            self._meta.chances(L) if self.final is None else self._meta.predict_proba(_columns(L))
+            self._meta.probabilities(L) if self.final is None else self._meta.predict_proba(_columns(L))
         )
 
     def contributions(self, X: Any) -> Array:

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Positive, RandomState, kept, method, suited_to, warn
+from absentia.core import Array, Positive, RandomState, estimator, kept, suited_to, warn
 from absentia.data import KernelViews, folds
 from absentia.data.survival import Survival, as_survival, concordance_index
 from absentia.kernels import CombineKernels
@@ -163,7 +163,7 @@ def fused(risks: Array, observed: Array, weights: Array, spreads: Array) -> Arra
 # ------------------------------------------------------------------------------------------ estimator
 
 
-@method
+@estimator
 class AbsentSurvival(Learner):
     """When something will happen, from the views that a sample has: ridge Cox regression on kernels.
 

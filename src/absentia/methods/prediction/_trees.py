@@ -62,7 +62,7 @@ class Trees:
             raise ValueError("its trees have parts that do not go together")
 
     def predict(self, X: Array) -> Array:
-        """What the trees say of every row, rows x outputs (chances: rows x classes); NaN is missing."""
+        """Outputs of every row, (rows, outputs), or probabilities, (rows, classes); NaN is missing."""
         if X.shape[1] != self.width:
             raise ValueError(f"{X.shape[1]} features came, the trees were learned from {self.width}")
         if self.short:

@@ -1,4 +1,4 @@
-"""One classifier per view, learned from the samples that have it: chances, and how much they are worth."""
+"""One classifier per view, learned from the samples that have it: probabilities, and their worth."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from sklearn.utils.validation import has_fit_parameter
 from absentia.core import Array, kept
 from absentia.data import Coding, KernelViews, Views, column_scales, folds, joined, suited_folds
 from absentia.methods.learning import Learner
-from absentia.methods.prediction._pricing import log_loss
+from absentia.methods.prediction._selection import log_loss
 
 FOLDS = 5
 FEWEST = 3  # samples of a class that a view must have to learn it: fewer cannot be split and split again
@@ -63,7 +63,7 @@ class OneView(NamedTuple):
         rest = np.where(counts >= FEWEST, 0.0, prior)
         return cls(made, known, rest, table, rows)
 
-    def chances(self, X: Any) -> Array:
+    def probabilities(self, X: Any) -> Array:
         """Chances of all classes for samples that all have the view; kernels against all given to fit."""
         given = _part(X, np.arange(len(X)), self.rows) if self.table is None else self.table(X)
         found = np.tile(self.rest, (len(X), 1))
@@ -80,14 +80,14 @@ def held_out(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> A
         with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
             one = OneView.fit(estimator, _part(X, a, a), y[a], weight[a], prior)
             if one is not None:
-                found[b] = one.chances(_part(X, b, a))
+                found[b] = one.probabilities(_part(X, b, a))
     return found
 
 
-def skill(chances: Array, y: Array, weight: Array, prior: Array) -> float:
-    """The share of the prior's log-loss that held-out chances save; not below zero."""
+def skill(probabilities: Array, y: Array, weight: Array, prior: Array) -> float:
+    """The share of the prior's log-loss that held-out probabilities save; not below zero."""
     blind = log_loss(np.tile(prior, (len(y), 1)), y, weight)
-    return max(0.0, 1 - log_loss(chances, y, weight) / blind) if blind > 0 else 0.0
+    return max(0.0, 1 - log_loss(probabilities, y, weight) / blind) if blind > 0 else 0.0
 
 
 def takes_views(estimator: Any) -> bool:

@@ -1,4 +1,5 @@
-"""Weights of several classifiers, from chances of held-out samples: few samples, so drawn to equal ones.
+"""Weights of several classifiers, from probabilities of held-out samples: few samples, so drawn to equal
+ones.
 
 With ``p_m(i)`` the chance that candidate m gave to the true class of held-out sample i,
 
@@ -20,17 +21,17 @@ from absentia.data import folds
 PENALTY = 10.0
 FOLDS = 5
 CLEARLY = 2.0  # standard errors by which something must be better than the plain mean
-FLOOR = 1e-6  # chances below count as this: one sample does not decide everything
+FLOOR = 1e-6  # probabilities below count as this: one sample does not decide everything
 
 
-def own_chances(chances: Array, y: Array) -> Array:
+def own_probabilities(probabilities: Array, y: Array) -> Array:
     """What each candidate gave to the true class of each sample; candidates x samples."""
-    return np.maximum(chances[:, np.arange(len(y)), y], FLOOR)
+    return np.maximum(probabilities[:, np.arange(len(y)), y], FLOOR)
 
 
-def log_losses(chances: Array, y: Array) -> Array:
+def log_losses(probabilities: Array, y: Array) -> Array:
     """Minus the logarithms of these, candidates x samples."""
-    return np.asarray(-np.log(own_chances(chances, y)))
+    return np.asarray(-np.log(own_probabilities(probabilities, y)))
 
 
 def shrunk_weights(own: Array, weight: Array, penalty: float = PENALTY) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Components, Method, Whole, method
+from absentia.core import Array, Components, Estimator, PositiveInt, estimator
 from absentia.data import KernelViews, Presence, Views, check_kernels, fused, labelled
 from absentia.kernels import ViewKernels
 from absentia.methods.catalogue import find
@@ -22,8 +22,8 @@ from absentia.methods.catalogue import find
 MANY, LANDMARKS = 2000, 500
 
 
-@method
-class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method):  # type: ignore[misc]
+@estimator
+class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """A few coordinates per sample out of incomplete views: for plots, clusterings, and any other method.
 
     Views become kernels, absent rows are completed, and samples get their coordinates along the leading
@@ -63,7 +63,7 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
     (10, 2)
     """
 
-    n_components: Whole = 20
+    n_components: PositiveInt = 20
     _: KW_ONLY
     completer: Any = "auto"
     kernel: str | Callable[[Any, Any], Any] | ViewKernels = "rbf"

@@ -52,17 +52,17 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import (
     Array,
     Callback,
+    Estimator,
     Iterative,
-    Method,
     NonNegative,
     Positive,
+    PositiveInt,
     RandomState,
     Stop,
-    Whole,
+    estimator,
     generator,
     iterate,
     kept,
-    method,
 )
 from absentia.data import Coding, Ordering, Presence, Views, ordered, refusal, shown
 
@@ -190,8 +190,8 @@ class Scaling:
         return np.where(np.isnan(X), self.mean, X)
 
 
-@method
-class MIC(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method):  # type: ignore[misc]
+@estimator
+class MIC(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Multi-incomplete-view factorisation: one non-negative representation of samples that lack views.
 
     Takes :class:`absentia.Views` and gives an array, samples x components, for any classifier or
@@ -238,13 +238,13 @@ class MIC(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method):
     (60, 5)
     """
 
-    n_components: Whole = 10
+    n_components: PositiveInt = 10
     _: KW_ONLY
     alpha: Positive | ByView = 0.01
     beta: NonNegative | ByView = 0.01
     scale: Literal["minmax"] | None = None
     tol: NonNegative = 1e-4
-    max_iter: Whole = 1000
+    max_iter: PositiveInt = 1000
     random_state: RandomState = None
     callback: Callback | None = None
     verbose: bool = False

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.methods.completion._hiding import Trial
+from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion.cvkt._features import suitable_landmarks
 from conftest import random_kernels, random_problem
 from cvkt_problems import DIGITS, factor_problem, published
@@ -302,7 +302,7 @@ def test_new_digits_are_completed_nearly_as_well_as_training_digits(data_folder,
 
 def test_rounds_chosen_along_one_path_have_the_errors_of_fits_from_scratch():
     kv = random_problem(60, 4, 0.3)
-    trial = Trial.of(kv)
+    trial = Holdout.of(kv)
     cvkt = CVKT(ridge=0.3).fit(kv)
     assert len(cvkt.heldout_curve_) > 2
     for rounds, error in cvkt.heldout_curve_.items():
@@ -313,7 +313,7 @@ def test_rounds_chosen_along_one_path_have_the_errors_of_fits_from_scratch():
 def test_later_rounds_are_eased_only_where_that_completes_hidden_samples_better():
     data = datasets.make_multiview(120, 5, n_shared=3, noise=0.1, private_scale=0.2, random_state=0)
     kv = data.kernels.hide(missingness.mcar(data.kernels, 0.3, random_state=0))
-    chosen, trial = CVKT().fit(kv), Trial.of(kv)
+    chosen, trial = CVKT().fit(kv), Holdout.of(kv)
     assert chosen.easing_ == 0.5
     plain = CVKT(rounds=chosen.rounds_).fit_transform(trial.part)
     assert min(chosen.heldout_curve_.values()) < trial.error(plain)

@@ -23,7 +23,7 @@ def test_agrees_with_the_dual_form_line_by_line(ridge, rounds, seed, absent):
 
 def test_leave_one_out_in_closed_form_is_leaving_one_out(rng):
     Psi, K = random_features(rng)
-    coordinates = cvkt_ridge.Coordinates.over(Psi)
+    coordinates = cvkt_ridge.PrincipalAxes.over(Psi)
     Y = coordinates.of(Psi)
     Phi = np.linalg.cholesky(K + 1e-9 * np.eye(len(K)))
     ridges = [0.03, 1.0, 40.0]

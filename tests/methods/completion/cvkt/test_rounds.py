@@ -30,17 +30,19 @@ def stage_of(start, number, easing=1.0):
 def test_a_round_by_solving_fills_in_what_a_round_by_axes_does(start):
     stage = stage_of(start, 2)
     observed = start.X.observed
-    slow = ridge.refilled(stage.learned, stage.current, observed)
-    new = ridge.refilled(stage.refills(), stage.current, observed)  # as new samples are filled in
-    for v, solved in enumerate(stage.solved):
+    slow = ridge.refill_features(stage.round_with_axes, stage.current, observed)
+    new = ridge.refill_features(stage.refills(), stage.current, observed)  # as new samples are filled in
+    for v, solved in enumerate(stage.round_without_axes):
         assert solved.primal == (start.features[0].shape[1] == 5)
-        np.testing.assert_allclose(solved.filled(), slow[v], rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(solved.fill_absent(), slow[v], rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(new[v], slow[v], rtol=1e-8, atol=1e-10)
 
 
 def test_weights_by_solving_are_those_by_axes(start):
     stage, everyone = stage_of(start, 2), np.arange(len(start.X))
-    for v, (solved, transfer) in enumerate(zip(stage.solved, stage.learned, strict=True)):
+    for v, (solved, transfer) in enumerate(
+        zip(stage.round_without_axes, stage.round_with_axes, strict=True)
+    ):
         rows = ridge.rows_of(transfer, stage.current, start.X.observed, v, everyone >= 0)
         np.testing.assert_allclose(
             solved.weights(everyone), rows @ transfer.weights.T, rtol=1e-8, atol=1e-10
@@ -72,10 +74,10 @@ def test_a_rank_or_hardly_any_ridge_needs_axes():
     start = ridge.Start.of(random_problem(40, 3, 0.3), [None] * 3)
     for settings in (ridge.Settings("ridge", 0.1, 2), ridge.Settings("ridge", 1e-9, None)):
         stages = start.stages(settings)
-        assert [next(stages).solved for _ in range(2)] == [None, None]
+        assert [next(stages).round_without_axes for _ in range(2)] == [None, None]
     stages = start.stages(ridge.Settings("ridge", 0.1, None))
-    assert next(stages).solved is None  # the first has them anyway
-    assert len(next(stages).solved) == 3
+    assert next(stages).round_without_axes is None  # the first has them anyway
+    assert len(next(stages).round_without_axes) == 3
 
 
 def test_views_that_nothing_can_be_learned_of_get_their_mean():
@@ -84,7 +86,7 @@ def test_views_that_nothing_can_be_learned_of_get_their_mean():
     solved = rounds.solve_round(current, observed, [0.1, 0.1])[1]
     assert solved.empty
     mean = current[1][1:].mean(axis=0)
-    np.testing.assert_allclose(solved.filled()[0], mean)
+    np.testing.assert_allclose(solved.fill_absent()[0], mean)
     np.testing.assert_allclose(solved.refill().features(np.ones((1, 2)), np.array([True])), mean[None])
     np.testing.assert_allclose(solved.weights(np.arange(6)), 1 / 5)
 
@@ -95,9 +97,9 @@ def test_samples_without_another_view_get_the_mean_of_all():
     keep[lonely, 1:] = False
     kv = kv.hide(keep)
     stage = stage_of(ridge.Start.of(kv, [None] * 3), 2)
-    np.testing.assert_allclose(stage.solved[0].weights(lonely), 1 / kv.observed[:, 0].sum())
+    np.testing.assert_allclose(stage.round_without_axes[0].weights(lonely), 1 / kv.observed[:, 0].sum())
     others = np.flatnonzero(rounds.has_another(kv.observed, 0))
-    assert np.ptp(stage.solved[0].weights(others)) > 0.01
+    assert np.ptp(stage.round_without_axes[0].weights(others)) > 0.01
 
 
 def test_hidden_samples_are_placed_as_all_are():
@@ -106,9 +108,9 @@ def test_hidden_samples_are_placed_as_all_are():
     part = kv.hide(keep)
     start, hidden = ridge.Start.of(part, [None] * 3), kv.observed & ~part.observed
     stage, cvkt = stage_of(start, 2), CVKT()
-    at, places = ridge.Regression.at(stage, keep=True)
-    slow = part.completed(cvkt._assembled(part, at.frames, places)).to_dense()
-    fast = part.completed(cvkt._assembled(part, *ridge.places_of_hidden(stage, hidden))).to_dense()
+    at, coordinates = ridge.Regression.at(stage, keep=True)
+    slow = part.completed(cvkt._complete_square(part, at.bases, coordinates)).to_dense()
+    fast = part.completed(cvkt._complete_square(part, *ridge.places_of_hidden(stage, hidden))).to_dense()
     for v in range(3):
         rows, seen = np.flatnonzero(hidden[:, v]), np.flatnonzero(kv.observed[:, v])
         np.testing.assert_allclose(

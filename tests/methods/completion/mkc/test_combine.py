@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from absentia import MKC, MeanFill
-from absentia.methods.completion.mkc._combine import Heterogeneous, agreed
 from absentia.methods.completion.mkc._problem import best_weights
+from absentia.methods.completion.mkc._variants import Heterogeneous, fit_missing_rows
 from conftest import random_problem
 from mkc_problems import MODELS, VARIANTS, random_point, small_problem
 from reference import mkc as reference
@@ -21,11 +21,11 @@ def test_the_objective_is_that_of_the_paper_term_by_term(variant, everywhere):
         wanted = reference.objective_ht(at.point[0], problem.K, problem.observed, at.S, 1.3, 0.7, 0.01)
     elif variant == "app":
         wanted = reference.objective_app(
-            at.point[0], problem.K, problem.observed, at.S, 1.3, 0.7, 0.01, problem.compared
+            at.point[0], problem.K, problem.observed, at.S, 1.3, 0.7, 0.01, problem.shared_samples
         )
     else:
         F = model.coordinates(at.point)
-        wanted = reference.objective_sdp([f @ f.T for f in F], at.S, 0.7, problem.compared)
+        wanted = reference.objective_sdp([f @ f.T for f in F], at.S, 0.7, problem.shared_samples)
     np.testing.assert_allclose(at.value, wanted, rtol=1e-10)
 
 
@@ -50,7 +50,9 @@ def test_missing_rows_in_closed_form_equal_the_entries_solved_one_by_one():
     B = random_point(Heterogeneous(problem))[0]
     S = best_weights(B)
     np.testing.assert_allclose(
-        agreed(problem, B, S), reference.agreed(B, problem.observed, S, 0.7, 0.01), atol=1e-10
+        fit_missing_rows(problem, B, S),
+        reference.agreed(B, problem.observed, S, 0.7, 0.01),
+        atol=1e-10,
     )
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.methods.completion.mkc._problem import agreement
-from absentia.methods.completion.mkc._rows import Rows, agreed_squares, free_rows, within_ball
+from absentia.methods.completion.mkc._problem import Rows, agreed_squares, agreement, free_rows, within_ball
 from mkc_problems import MODELS, random_point, small_problem
 from reference import mkc as reference
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.methods.completion.mkmc import _centring
+from absentia.methods.completion.mkmc import _views
 from conftest import random_kernels, random_problem
 
 OPTIONS = {"n_components": 4, "tol": 1e-8}
@@ -48,10 +48,10 @@ def test_a_centred_kernel_is_that_of_the_differences_from_the_mean():
     dense = KernelViews.from_dense((Phi @ Phi.T)[None])
     factors = KernelViews.from_factors({"view0": (np.arange(12), Phi)})
     for kv in (dense, factors):
-        np.testing.assert_allclose(_centring.about_means(kv).block("view0"), wanted, atol=1e-10)
+        np.testing.assert_allclose(_views.about_means(kv).block("view0"), wanted, atol=1e-10)
     flat = KernelViews.from_factors({"view0": (np.arange(4), np.ones((4, 2)))})
-    assert _centring.have_spread(flat) == [False]
-    np.testing.assert_array_equal(_centring.about_means(flat).block("view0"), 2.0)
+    assert _views.have_spread(flat) == [False]
+    np.testing.assert_array_equal(_views.about_means(flat).block("view0"), 2.0)
 
 
 def test_draws_about_the_mean_average_to_the_completed_kernel():

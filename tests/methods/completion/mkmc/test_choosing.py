@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.methods.completion._hiding import Trial
-from absentia.methods.completion.mkmc import _choosing
+from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion.mkmc import _selection
 from conftest import random_problem
 
 
@@ -30,7 +30,7 @@ def test_the_form_with_the_least_error_on_hidden_samples_is_taken():
     kv = random_problem(40, 4, 0.3)
     auto = MKMC(tol=1e-4).fit(kv)
     assert auto.n_components_ == min(auto.heldout_curve_, key=auto.heldout_curve_.get)
-    trial = Trial.of(kv)
+    trial = Holdout.of(kv)
     other = MKMC(n_components=auto.n_components_, center=not auto.center_, tol=1e-4)
     # short runs chose, so that the form that was left may be a little better in the end
     assert min(auto.heldout_curve_.values()) <= 1.05 * trial.error(other.fit_transform(trial.part))
@@ -64,13 +64,13 @@ def test_an_unrestricted_model_is_not_centred():
 
 
 def test_the_second_form_is_tried_around_the_rank_of_the_first(monkeypatch):
-    curves, chosen = [], Trial.curve
+    curves, chosen = [], Holdout.curve
 
     def curve(self, path, *options):
         curves.append((list(path), found := chosen(self, path, *options)))
         return found
 
-    monkeypatch.setattr(Trial, "curve", curve)
+    monkeypatch.setattr(Holdout, "curve", curve)
     MKMC(tol=1e-3).fit(random_problem(60, 4, 0.3))
     (path, found), (second, _) = curves
     best = min(found, key=found.get)
@@ -81,7 +81,7 @@ def test_the_second_form_is_tried_around_the_rank_of_the_first(monkeypatch):
 
 @pytest.mark.parametrize("near", [None, 4, 40])
 def test_ranks_around_a_large_one_take_in_the_number_that_is_counted(near, monkeypatch):
-    monkeypatch.setattr(_choosing.Choosing, "_counted", lambda *_: 50)
+    monkeypatch.setattr(_selection.Choosing, "_count_components", lambda *_: 50)
     wanted = {None: [2, 4, 8, 16, 32, 50, 64, 100], 4: [2, 4, 8], 40: [32, 40, 50, 64]}
     assert MKMC()._path([], 300, near) == wanted[near]
 
@@ -103,11 +103,11 @@ def test_the_check_for_too_many_components_goes_by_some_of_many_samples(monkeypa
     )
     kernels = data.kernels.hide(missingness.mcar(data.kernels, 0.2, random_state=0))
     whole = excess(kernels, n_components=6)
-    monkeypatch.setattr(_choosing, "CHECKED_ON", 45)
-    monkeypatch.setattr(_choosing, "CHECKED_TIMES", 1)
+    monkeypatch.setattr(_selection, "CHECKED_ON", 45)
+    monkeypatch.setattr(_selection, "CHECKED_TIMES", 1)
     part = excess(kernels, n_components=6)
     assert 0.4 * whole[0] < part[0] < 0.6 * whole[0]
     order = np.random.default_rng(0).permutation(90)
     assert excess(kernels[np.ix_(order, order)], n_components=6) == part
-    monkeypatch.setattr(_choosing, "CHECKED_TIMES", 15)
+    monkeypatch.setattr(_selection, "CHECKED_TIMES", 15)
     assert excess(kernels, n_components=6) == whole

@@ -5,7 +5,7 @@ import pytest
 
 from absentia import MKMC, KernelViews, missingness
 from absentia.core._operators import Dense
-from absentia.methods.completion.mkmc import _covariance as covariance
+from absentia.methods.completion.mkmc import _paper as covariance
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews, MixtureMKMC
-from absentia.methods.completion import Trial
+from absentia.methods.completion import Holdout
 from absentia.methods.completion.mkmc._mixture import first_enough
 from mixtures import grouped_kernels
 
@@ -23,7 +23,7 @@ def split(n=60, n_views=8, hidden=0.4):
 
 
 def error(truth, kv, done):
-    return Trial(truth, kv).error(done)
+    return Holdout(truth, kv).error(done)
 
 
 def test_groups_of_views_are_completed_better_than_by_one_model():
@@ -152,10 +152,10 @@ def test_where_nothing_can_be_hidden_it_is_mkmc():
     keep = np.zeros((40, 2), dtype=bool)
     keep[:20, 0] = keep[20:, 1] = keep[0] = True
     kv = grouped_kernels(40, 2, hidden=0).hide(keep)
-    assert not Trial.of(kv, share=0.0).n_hidden
+    assert not Holdout.of(kv, share=0.0).n_hidden
     plain = {"n_components": 4, "center": False}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trial, "n_hidden", 0)
+        patch.setattr(Holdout, "n_hidden", 0)
         found = MixtureMKMC(**plain).fit(kv)
     assert (found.prior_, found.n_models_, found.heldout_priors_) == (1e-3, 1, {})
     assert np.array_equal(found.transform(kv).to_dense(), MKMC(**plain).fit_transform(kv).to_dense())

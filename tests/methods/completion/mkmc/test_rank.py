@@ -15,7 +15,7 @@ from absentia import (
     metrics,
     missingness,
 )
-from absentia.methods.completion.mkmc import _rank as rank
+from absentia.methods.completion.mkmc import _selection as rank
 from conftest import random_kernels, random_problem
 
 # where so many components are too many is a matter of tests of their own

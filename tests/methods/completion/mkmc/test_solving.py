@@ -65,7 +65,7 @@ def test_short_runs_at_growing_ranks_are_runs_from_starts_of_their_own(model, mo
     runs, point = solver.short_runs(problem, 8, tol=1e-4, max_iter=10), None
     for q in (1, 2, 3, 5):
         first = _fast.start(problem, NOISE[model], q, np.random.default_rng(0))
-        first = _fast.widened(first, point)
+        first = _fast.add_factors(first, point)
         point = _fast.solve_fast(problem, NOISE[model], first, tol=1e-4, max_iter=10).state.at.point
         found = runs(q)
         assert found[0].shape == (40, q)

@@ -7,7 +7,7 @@ from absentia import KernelViews
 from absentia.core._operators import Dense
 from absentia.methods.completion.mkmc import _fast as mkmc_fast
 from absentia.methods.completion.mkmc import _full as mkmc_full
-from absentia.methods.completion.mkmc._views import merged
+from absentia.methods.completion.mkmc._views import merge_views
 from conftest import random_kernels
 from mkmc_problems import MODELS, NOISE, em_step, placed, random_point
 
@@ -26,9 +26,9 @@ def test_views_that_see_the_same_samples_can_be_merged(model):
         mkmc_fast.Seen(Dense(kv.block(n)), np.flatnonzero(o))
         for n, o in zip(kv.names, kv.observed.T, strict=True)
     ]
-    together = merged(apart)
+    together = merge_views(apart)
     assert sorted(view.weight for view in together) == [1, 1, 2]
-    both = [mkmc_fast.Problem.of(views, 30, 1e-3, "float64") for views in (apart, together)]
+    both = [mkmc_fast.VisibleProblem.of(views, 30, 1e-3, "float64") for views in (apart, together)]
     if model == "full":
         point = (np.eye(30) + 0.1,)
         found = [mkmc_full.evaluate(p, point) for p in both]

@@ -50,7 +50,7 @@ HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
-class Problem:
+class TransferProblem:
     """Centred features, and the centred kernel at unit norm, of the samples that are learned from."""
 
     Psi: Array
@@ -73,7 +73,7 @@ class Point(NamedTuple):
     gain: float = 0.0
 
 
-def evaluate(problem: Problem, U: Array) -> Point:
+def evaluate(problem: TransferProblem, U: Array) -> Point:
     """The alignment of Eq. 4."""
     Y = problem.Psi @ U
     KY, YY = problem.K @ Y, Y.T @ Y
@@ -81,7 +81,7 @@ def evaluate(problem: Problem, U: Array) -> Point:
     return Point(U, float(np.vdot(Y, KY)) / norm if norm > 0 else 0.0, Y, KY, YY)
 
 
-def gradient(problem: Problem, point: Point) -> Array:
+def gradient(problem: TransferProblem, point: Point) -> Array:
     """Of the alignment.  It does not change along U itself, so this is tangent to the sphere as it is."""
     norm = float(np.linalg.norm(point.YY))
     if not norm > 0:
@@ -89,7 +89,7 @@ def gradient(problem: Problem, point: Point) -> Array:
     return np.asarray(problem.Psi.T @ (2 / norm * (point.KY - point.value / norm * (point.Y @ point.YY))))
 
 
-def ascend(problem: Problem, point: Point) -> Point:
+def ascend(problem: TransferProblem, point: Point) -> Point:
     """One step of steepest descent (of minus the alignment) with backtracking."""
     direction = gradient(problem, point)
     slope = float(np.vdot(direction, direction))
@@ -107,7 +107,9 @@ def ascend(problem: Problem, point: Point) -> Point:
     return point
 
 
-def steepest(problem: Problem, rank: int, rng: np.random.Generator, n_iter: int = 200) -> Solution[Point]:
+def steepest(
+    problem: TransferProblem, rank: int, rng: np.random.Generator, n_iter: int = 200
+) -> Solution[Point]:
     """`n_iter` steps from a random start; the trace holds the alignment."""
     U = rng.standard_normal((problem.Psi.shape[1], rank))
     return iterate(
@@ -177,7 +179,7 @@ def heldout_error(
     """Completion error (Eq. 7) of a kernel, learned without its rows and columns `hidden`."""
     kept = np.setdiff1d(np.arange(len(K)), hidden)
     seen = K[np.ix_(kept, kept)]
-    Z = Psi @ steepest(Problem.of(Psi[kept], seen), count(rank, Psi.shape[1]), rng, n_iter).state.U
+    Z = Psi @ steepest(TransferProblem.of(Psi[kept], seen), count(rank, Psi.shape[1]), rng, n_iter).state.U
     found = Rescaling.onto(seen, Z @ Z.T).of(Z @ Z.T)
     norms = float(np.linalg.norm(K)) * float(np.linalg.norm(found))
     return 1 - float(np.vdot(K, found)) / norms if norms > 0 else 1.0
@@ -214,14 +216,14 @@ def learn_view(
             feature_map(X.operator(n), P, symmetric=True) for n, P in zip(X.names, landmarks, strict=True)
         ]
         features[share] = side_by_side(spread_features(X, maps[share]), v, np.ones(len(X), dtype=bool))
-    learned = {share: Psi[train] for share, Psi in features.items()}
+    train_features = {share: Psi[train] for share, Psi in features.items()}
     K_train = K[np.ix_(other[present], other[present])]
-    share, rank = choose(learned, K_train, design, rng)
+    share, rank = choose(train_features, K_train, design, rng)
     Psi = features[share]
     if not train.any():
         U, trace = np.zeros((Psi.shape[1], 1)), np.zeros(0)
     else:
-        problem = Problem.of(learned[share], K_train)
+        problem = TransferProblem.of(train_features[share], K_train)
         solution = steepest(problem, count(rank, Psi.shape[1]), rng, design.n_iter)
         U, trace = solution.state.U, solution.trace
     Z = Psi @ U
@@ -245,7 +247,7 @@ class Transferred:
     def learn(
         cls, X: KernelViews, order: Ordering, design: Design, rng: np.random.Generator, *, keep: bool
     ) -> Self:
-        X = _reordered(X, order, order.samples)
+        X = _reorder(X, order, order.samples)
         numbers = rng.random(len(X))
         views = [learn_view(X, v, numbers, design, rng) for v in range(X.n_views)]
         return cls(views, keep, X.observed, order)
@@ -258,7 +260,7 @@ class Transferred:
     def fill(self, X: KernelViews) -> Mapping[str, Array]:
         """The training kernels `X`, completed."""
         completed, back = {}, self.order.numbers
-        X = _reordered(X, self.order, self.order.samples)
+        X = _reorder(X, self.order, self.order.samples)
         for v, (name, view) in enumerate(zip(X.names, self.views, strict=True)):
             completed[name] = self._between(X, v, view.Z)[np.ix_(back, back)]
         return completed
@@ -266,7 +268,7 @@ class Transferred:
     def fill_rows(self, X: KernelViews) -> tuple[dict[str, Array], dict[str, Array]]:
         """Rows of new samples against the training samples, and their own kernel values."""
         blocks, diagonals = {}, {}
-        X = _reordered(X, self.order, np.arange(len(X)))
+        X = _reorder(X, self.order, np.arange(len(X)))
         for v, (name, view) in enumerate(zip(X.names, self.views, strict=True)):
             Z, present = view.features(X, v), X.observed[:, v]
             blocks[name] = self._between(X, v, Z)[:, self.order.numbers]
@@ -289,6 +291,6 @@ class Transferred:
         return K
 
 
-def _reordered(X: KernelViews, order: Ordering, rows: Array) -> KernelViews:
+def _reorder(X: KernelViews, order: Ordering, rows: Array) -> KernelViews:
     """`X` with its views and column samples in that order, and these rows."""
     return X[np.ix_(rows, order.samples)].select([X.names[v] for v in order.views])

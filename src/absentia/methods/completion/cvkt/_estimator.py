@@ -38,7 +38,7 @@ paper       here                             is
 Phi^(v)     ``Phi``, ``features``            features of a view
 Psi^(v)     ``Psi``                          features of all other views
 I^(v)       ``observed[:, v]``               samples observed in view v
-U^(v)       ``Coordinates``, ``slopes``      what takes Psi to the view
+U^(v)       ``PrincipalAxes``, ``slopes``      what takes Psi to the view
 ==========  ===============================  ===============================================
 
 Departures from the paper
@@ -64,19 +64,19 @@ from typing import Any, Literal
 
 from absentia.core import (
     Array,
+    Fraction,
     NonNegative,
     Operator,
+    PositiveInt,
     RandomState,
-    Share,
-    Whole,
     along_path,
+    estimator,
     generator,
     least,
-    method,
 )
 from absentia.data import KernelViews, ordering
-from absentia.methods.completion._hiding import MOST, Trial
-from absentia.methods.completion._placement import Place, Placing
+from absentia.methods.completion._holdout import MOST, Holdout
+from absentia.methods.completion._subspace import Coordinates, SubspaceCompleter
 from absentia.methods.completion.cvkt._descent import Design, Transferred
 from absentia.methods.completion.cvkt._features import NARROWED, draw_landmarks, suitable_landmarks
 from absentia.methods.completion.cvkt._ridge import (
@@ -92,8 +92,8 @@ from absentia.methods.completion.cvkt._ridge import (
 PATH, EASINGS = (1, 2, 3, 4, 6, 8), (1.0, 0.5)
 
 
-@method
-class CVKT(Placing):
+@estimator
+class CVKT(SubspaceCompleter):
     """Cross-view kernel transfer: each view's kernel is predicted from the other views' features.
 
     With ``"ridge"`` and ``"closed"`` every completed kernel keeps its observed block to the last bit and
@@ -162,11 +162,11 @@ class CVKT(Placing):
     _: KW_ONLY
     solver: Literal["ridge", "closed", "descent"] = "ridge"
     ridge: NonNegative | Literal["loo"] = "loo"
-    rounds: Whole | Literal["heldout"] = "heldout"
-    rank: Whole | Share | None = None
-    n_landmarks: Whole | Share | Literal["auto"] | None = "auto"
+    rounds: PositiveInt | Literal["heldout"] = "heldout"
+    rank: PositiveInt | Fraction | None = None
+    n_landmarks: PositiveInt | Fraction | Literal["auto"] | None = "auto"
     keep_observed: bool | None = None
-    n_iter: Whole = 200
+    n_iter: PositiveInt = 200
     random_state: RandomState = None
 
     _links = "direct"
@@ -192,10 +192,10 @@ class CVKT(Placing):
             return
         chosen = self._by_hiding(X) if self.rounds == "heldout" else (int(self.rounds), 1.0)
         self.rounds_, self.easing_ = chosen
-        self._regression, self._places = Regression.learn(
+        self._regression, self._coordinates = Regression.learn(
             X, self._landmarks(X), self._settings(self.easing_), rounds=self.rounds_, keep=self._keep
         )
-        self._frames, self.ridge_ = self._regression.frames, self._regression.ridges
+        self._bases, self.ridge_ = self._regression.bases, self._regression.ridges
 
     def _settings(self, easing: float = 1.0) -> Settings:
         assert self.solver != "descent"
@@ -207,42 +207,42 @@ class CVKT(Placing):
 
     def _by_hiding(self, X: KernelViews) -> tuple[int, float]:
         """Rounds and easing that best complete what is hidden; a path is learned once, round by round."""
-        trial, self.heldout_curve_ = Trial.of(X, self.random_state, most=MOST), {}
+        trial, self.heldout_curve_ = Holdout.of(X, self.random_state, most=MOST), {}
         if not trial.n_hidden:
             return 1, 1.0
         # half as many landmarks, where there are some, tell as well how many rounds are good
         start, curves = Start.of(trial.part, self._landmarks(trial.part, NARROWED // 2)), {}
         stage = next(start.stages(self._settings()))
         once, hidden = (
-            trial.error(self._completed(trial, stage)),
+            trial.error(self._complete_round(trial, stage)),
             trial.whole.observed & ~trial.part.observed,
         )
         for easing in EASINGS if self.ridge == "loo" else EASINGS[:1]:
-            stages = enumerate(start.stages(self._settings(easing), stage.learned), start=1)
+            stages = enumerate(start.stages(self._settings(easing), stage.round_with_axes), start=1)
 
             def error(rounds: int, stages: Any = stages) -> float:
                 stage = next(stage for number, stage in stages if number == rounds)
-                return once if rounds == 1 else trial.error(self._completed(trial, stage, hidden))
+                return once if rounds == 1 else trial.error(self._complete_round(trial, stage, hidden))
 
             curves[easing] = along_path(PATH, error)
         easing = least({key: min(curve.values()) for key, curve in curves.items()})
         self.heldout_curve_ = curves[easing]
         return int(least(self.heldout_curve_)), easing
 
-    def _completed(self, trial: Trial, stage: Stage, hidden: Array | None = None) -> KernelViews:
+    def _complete_round(self, trial: Holdout, stage: Stage, hidden: Array | None = None) -> KernelViews:
         """Kernels as a round completes them, of absent samples at least those that are `hidden`."""
         part = trial.part
         some = places_of_hidden(stage, hidden) if self._keep and hidden is not None else None
         if some is None:
-            at, places = Regression.at(stage, keep=self._keep)
-            some = list(at.frames), places
-        return part.completed(self._assembled(part, *some))
+            at, coordinates = Regression.at(stage, keep=self._keep)
+            some = list(at.bases), coordinates
+        return part.completed(self._complete_square(part, *some))
 
     def _stays(self, observed: Array, v: int) -> Array:
         return staying(observed, v, self._keep)
 
-    def _place(self, X: KernelViews) -> list[Place]:
-        return self._regression.places(X)
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
+        return self._regression.coordinates(X)
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         return self._published.fill(X) if self.solver == "descent" else super()._fill(X)

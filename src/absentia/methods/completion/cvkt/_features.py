@@ -52,7 +52,7 @@ class FeatureMap:
             return np.asarray(rows @ self.root)
         return np.asarray(rows.block(np.arange(rows.shape[0]), self.landmarks) @ self.root)
 
-    def centred(self, kernel: Operator) -> Self:
+    def center(self, kernel: Operator) -> Self:
         """The map whose features over `kernel`'s samples have mean zero and mean square one.
 
         A kernel without any spread, all samples alike, gets features of zero.

@@ -25,7 +25,7 @@ import scipy.sparse
 
 from absentia.core import Array, Operator, clear_cut, kept, least, symmetrize
 from absentia.data import KernelViews
-from absentia.methods.completion._placement import Frame, Place
+from absentia.methods.completion._subspace import Basis, Coordinates
 from absentia.methods.completion.cvkt._features import (
     FeatureMap,
     count,
@@ -56,7 +56,7 @@ class Settings(NamedTuple):
 
 @kept
 @dataclass(frozen=True)
-class Coordinates:
+class PrincipalAxes:
     """Principal axes of features: ``y = (psi - mean) axes``; ``squares`` are the column sums of y^2."""
 
     mean: Array
@@ -134,7 +134,7 @@ def slopes(Y: Array, squares: Array, Phi: Array, ridge: float, settings: Setting
     return np.asarray((Y * half) @ V @ (V.T * half))
 
 
-def truncated(weights: Array, Phi: Array, rank: float, possible: int) -> Array:
+def truncate_rank(weights: Array, Phi: Array, rank: float, possible: int) -> Array:
     """Weights that reach only the mean and the `rank` leading principal components of the view."""
     leading, values, _ = scipy.linalg.svd(Phi, full_matrices=False, check_finite=False)
     leading = leading[:, : clear_cut(values, count(rank, min(possible, max(len(Phi) - 1, 1))))]
@@ -148,7 +148,7 @@ def truncated(weights: Array, Phi: Array, rank: float, possible: int) -> Array:
 class Transfer:
     """What takes the other views' features to weights over the samples a view was observed for."""
 
-    coordinates: Coordinates
+    coordinates: PrincipalAxes
     weights: Array  # observed samples x (2 + coordinates); of the last round only
     ridge: float
     carried: Array  # weights' Phi: from X to features of the view
@@ -161,7 +161,7 @@ class Transfer:
 
         Samples that are not `learnable` have no other view.  `possible`: how many features there could be.
         """
-        coordinates = Coordinates.over(Psi[learnable])
+        coordinates = PrincipalAxes.over(Psi[learnable])
         squares, Y = coordinates.squares, coordinates.of(Psi[learnable])
         relative = settings.ridge
         if relative == "loo":
@@ -173,7 +173,7 @@ class Transfer:
         weights[:, 1] -= weights[:, 0] if len(Y) else 0.0
         weights[learnable, 2:] = slopes(Y, squares, Phi[learnable], relative * unit, settings, possible[0])
         if settings.solver == "ridge" and settings.rank is not None and Phi.shape[1]:
-            weights = truncated(weights, Phi, settings.rank, possible[1])
+            weights = truncate_rank(weights, Phi, settings.rank, possible[1])
         return cls(coordinates, weights, float(relative), weights.T @ Phi)
 
     def without_weights(self) -> Self:
@@ -212,7 +212,7 @@ def learn_round(
     return this
 
 
-def refilled(transfers: Refills, current: Sequence[Array], observed: Array) -> list[Array]:
+def refill_features(transfers: Refills, current: Sequence[Array], observed: Array) -> list[Array]:
     """Features with those of absent samples replaced by what is transferred."""
     following = []
     for v, transfer in enumerate(transfers):
@@ -244,14 +244,14 @@ class Start:
     def of(cls, X: KernelViews, landmarks: Sequence[Array | None]) -> Self:
         """`landmarks` by view, as positions among the samples observed in it; None: everybody."""
         operators = [X.operator(name) for name in X.names]
-        maps = [feature_map(K, P).centred(K) for K, P in zip(operators, landmarks, strict=True)]
+        maps = [feature_map(K, P).center(K) for K, P in zip(operators, landmarks, strict=True)]
         return cls(X, operators, maps, spread_features(X, maps))
 
     @cached_property
     def levels(self) -> list[Level]:
         return [Level.of(self.X.diagonal(name)) for name in self.X.names]
 
-    def learned(self, current: Sequence[Array], settings: Sequence[Settings]) -> Round:
+    def run_round(self, current: Sequence[Array], settings: Sequence[Settings]) -> Round:
         """One round, with the axes that placing needs."""
         possible = [m.possible for m in self.maps]
         return learn_round(self.features, current, self.X.observed, settings, possible)
@@ -265,7 +265,7 @@ class Start:
         itself, and would find leaving one out too easy.  `first`: the first round, where it was learned
         before.
         """
-        this = first or self.learned(self.features, [settings] * len(self.features))
+        this = first or self.run_round(self.features, [settings] * len(self.features))
         later = [settings._replace(ridge=settings.easing * transfer.ridge) for transfer in this]
         stage = Stage(self, self.features, later, this)
         while True:
@@ -281,17 +281,17 @@ class Stage:
         start: Start,
         current: Sequence[Array],
         settings: Sequence[Settings],
-        learned: Round | None = None,
+        first: Round | None = None,
     ) -> None:
-        self.start, self.current, self.settings, self._learned = start, current, settings, learned
+        self.start, self.current, self.settings, self._learned = start, current, settings, first
 
     @cached_property
-    def learned(self) -> Round:
+    def round_with_axes(self) -> Round:
         """With axes."""
-        return self._learned or self.start.learned(self.current, self.settings)
+        return self._learned or self.start.run_round(self.current, self.settings)
 
     @cached_property
-    def solved(self) -> list[Solved] | None:
+    def round_without_axes(self) -> list[Solved] | None:
         """Without; None where axes are there or have to be, as for a rank or without a ridge."""
         ridges = [float(s.ridge) for s in self.settings if s.ridge != "loo"]
         if self._learned or self.settings[0].rank is not None or not min(ridges) >= FIRM:
@@ -300,15 +300,15 @@ class Stage:
 
     def following(self) -> list[Array]:
         """The features that the next round starts from."""
-        if self.solved is None:
-            return refilled(self.learned, self.current, self.start.X.observed)
-        return [solved.filled() for solved in self.solved]
+        if self.round_without_axes is None:
+            return refill_features(self.round_with_axes, self.current, self.start.X.observed)
+        return [solved.fill_absent() for solved in self.round_without_axes]
 
     def refills(self) -> Refills:
         """What new samples get these features by."""
-        if self.solved is None:
-            return [transfer.without_weights() for transfer in self.learned]
-        return [solved.refill() for solved in self.solved]
+        if self.round_without_axes is None:
+            return [transfer.without_weights() for transfer in self.round_with_axes]
+        return [solved.refill() for solved in self.round_without_axes]
 
 
 @kept
@@ -317,10 +317,10 @@ class Regression:
     """Everything learned: where the axes of the views are, and how to place samples along them."""
 
     maps: Sequence[FeatureMap]
-    learned: Sequence[Refills]  # the last with axes and weights, the others as far as new samples need them
+    rounds: Sequence[Refills]  # the last with axes and weights, the others as far as new samples need them
     levels: Sequence[Level]
     keep: bool
-    frames: Sequence[Frame]
+    bases: Sequence[Basis]
 
     @classmethod
     def learn(
@@ -331,7 +331,7 @@ class Regression:
         *,
         rounds: int,
         keep: bool,
-    ) -> tuple[Self, list[Place]]:
+    ) -> tuple[Self, list[Coordinates]]:
         """What is learned, and the training samples' places.
 
         `landmarks` by view, as positions among the samples observed in it; None: everybody.
@@ -341,62 +341,64 @@ class Regression:
         return cls.at(next(stages), before, keep=keep)
 
     @classmethod
-    def at(cls, stage: Stage, before: Sequence[Refills] = (), *, keep: bool) -> tuple[Self, list[Place]]:
+    def at(
+        cls, stage: Stage, before: Sequence[Refills] = (), *, keep: bool
+    ) -> tuple[Self, list[Coordinates]]:
         """In a round, with what the rounds `before` refilled by."""
         start = stage.start
-        parts = zip(start.operators, start.maps, stage.learned, strict=True)
-        frames = [_frame(K, own.negative, transfer.weights) for K, own, transfer in parts]
-        found = cls(start.maps, [*before, stage.learned], start.levels, keep, frames)
+        parts = zip(start.operators, start.maps, stage.round_with_axes, strict=True)
+        bases = [_make_basis(K, own.negative, transfer.weights) for K, own, transfer in parts]
+        found = cls(start.maps, [*before, stage.round_with_axes], start.levels, keep, bases)
         return found, found._along(start.X, stage.current)
 
     @property
     def ridges(self) -> Array:
         """Of the views, in units of the mean eigenvalue; NaN where there was nothing to learn from."""
-        first = cast("Round", self.learned[0])
+        first = cast("Round", self.rounds[0])
         return np.array([t.ridge if len(t.coordinates.squares) else np.nan for t in first])
 
-    def places(self, X: KernelViews) -> list[Place]:
+    def coordinates(self, X: KernelViews) -> list[Coordinates]:
         """Places of new samples."""
         current = spread_features(X, self.maps)
-        for transfers in self.learned[:-1]:
-            current = refilled(transfers, current, X.observed)
+        for transfers in self.rounds[:-1]:
+            current = refill_features(transfers, current, X.observed)
         return self._along(X, current)
 
-    def _along(self, X: KernelViews, current: Sequence[Array]) -> list[Place]:
+    def _along(self, X: KernelViews, current: Sequence[Array]) -> list[Coordinates]:
         """Where the samples of `X` that do not stay lie, from their features in all views."""
-        places, last = [], cast("Round", self.learned[-1])
+        coordinates, last = [], cast("Round", self.rounds[-1])
         for v, (name, transfer) in enumerate(zip(X.names, last, strict=True)):
             moved, present = ~staying(X.observed, v, self.keep), X.observed[:, v]
             level = np.full(len(X), self.levels[v].value)
             level[present] = X.diagonal(name)
             rows = rows_of(transfer, current, X.observed, v, moved)
-            places.append(self.levels[v].place(rows, self.frames[v].own(rows), level[moved]))
-        return places
+            coordinates.append(self.levels[v].position(rows, self.bases[v].own(rows), level[moved]))
+        return coordinates
 
 
-def places_of_hidden(stage: Stage, hidden: Array) -> tuple[list[Frame], list[Place]] | None:
+def places_of_hidden(stage: Stage, hidden: Array) -> tuple[list[Basis], list[Coordinates]] | None:
     """Where `hidden` samples (samples x views) come to lie; others that lack a view are left at zero.
 
     The axes are these samples themselves, and nothing else is placed.  None where a round has other axes.
     """
-    if stage.solved is None:
+    if stage.round_without_axes is None:
         return None
-    frames, places, start = [], [], stage.start
-    for v, (solved, K) in enumerate(zip(stage.solved, start.operators, strict=True)):
+    bases, coordinates, start = [], [], stage.start
+    for v, (solved, K) in enumerate(zip(stage.round_without_axes, start.operators, strict=True)):
         rows, absent = np.flatnonzero(hidden[:, v]), np.flatnonzero(~start.X.observed[:, v])
-        frames.append(_frame(K, start.maps[v].negative, solved.weights(rows).T))
+        bases.append(_make_basis(K, start.maps[v].negative, solved.weights(rows).T))
         W, level = (absent[:, None] == rows).astype(np.float64), np.full(len(absent), start.levels[v].value)
-        places.append(start.levels[v].place(W, W @ np.diagonal(frames[-1].E), level))
-    return frames, places
+        coordinates.append(start.levels[v].position(W, W @ np.diagonal(bases[-1].E), level))
+    return bases, coordinates
 
 
-def _frame(K: Operator, N: Array, weights: Array) -> Frame:
+def _make_basis(K: Operator, N: Array, weights: Array) -> Basis:
     """Axes along the weights, the negative part ``-N N'`` of K left out.
 
     So the completed kernel is positive semidefinite but for the observed block's own rounding.
     """
     G = K @ weights + N @ (N.T @ weights)
-    return Frame(weights, G, symmetrize(weights.T @ G))
+    return Basis(weights, G, symmetrize(weights.T @ G))
 
 
 @kept
@@ -412,14 +414,14 @@ class Level(NamedTuple):
             return cls(0.0, 0.0)
         return cls(float(np.median(diagonal)), float(np.max(diagonal)))
 
-    def place(self, rows: Array, own: Array, level: Array) -> Place:
+    def position(self, rows: Array, own: Array, level: Array) -> Coordinates:
         """At `rows`, with kernel values `own` of their own that are to be `level`.
 
         A prediction longer than any sample that was seen is shortened, all else kept.
         """
         most = np.maximum(level, self.most)
         rows = rows * np.sqrt(most / np.maximum(np.maximum(own, most), TINY))[:, None]
-        return Place(rows, np.maximum(level - np.minimum(own, most), 0.0))
+        return Coordinates(rows, np.maximum(level - np.minimum(own, most), 0.0))
 
 
 def staying(observed: Array, v: int, keep: bool) -> Array:

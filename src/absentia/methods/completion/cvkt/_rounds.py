@@ -96,9 +96,9 @@ class Solved:
     def _kernel(self) -> Array:
         S = self.of.kernel(self.v, self.train, self.train)
         self.column_means = S.mean(axis=0) if len(S) else np.zeros(0)
-        return self._centred(S)
+        return self._center_rows(S)
 
-    def _centred(self, S: Array) -> Array:
+    def _center_rows(self, S: Array) -> Array:
         """Rows of kernel values with the samples learned from, as if their mean were the origin."""
         if not len(self.column_means):
             return S
@@ -110,16 +110,16 @@ class Solved:
         return side_by_side(self.of.current, self.v, mask)
 
     def _cross(self, samples: Array) -> Array:
-        return self._centred(self.of.kernel(self.v, samples, self.train))
+        return self._center_rows(self.of.kernel(self.v, samples, self.train))
 
     def weights(self, samples: Array) -> Array:
         """Over the samples that have the view, of `samples` (positions, ascending)."""
         m, n = len(self.observed), len(self.train)
         W, other = np.full((len(samples), m), 1 / max(m, 1)), self.other[samples]
-        learned = np.searchsorted(self.observed, self.train)
+        trained = np.searchsorted(self.observed, self.train)
         if n:
             W[other] = 0.0
-            W[np.ix_(other, learned)] = 1 / n
+            W[np.ix_(other, trained)] = 1 / n
         if not self.empty:
             some = samples[other]
             if self.primal:
@@ -127,7 +127,7 @@ class Solved:
                 found = ((self._psi(self.train) - self.mean) @ solved).T
             else:
                 found = cholesky_solve(self.L, self._cross(some).T).T
-            W[np.ix_(other, learned)] += found
+            W[np.ix_(other, trained)] += found
         return W
 
     @cached_property
@@ -146,7 +146,7 @@ class Solved:
             return cholesky_solve(self.L, self.across)
         return cholesky_solve(self.L, self.of.current[self.v][self.train] - self._means.sum(axis=0))
 
-    def filled(self) -> Array:
+    def fill_absent(self) -> Array:
         """Features of the view, with what is transferred where it is absent."""
         absent = np.flatnonzero(~self.of.observed[:, self.v])
         other, features = self.other[absent], self.of.current[self.v].copy()

@@ -90,25 +90,28 @@ from absentia.core import (
     Iterative,
     NonNegative,
     Positive,
+    PositiveInt,
     RandomState,
     Stop,
-    Whole,
+    estimator,
     inverse,
     iterate,
     least,
-    method,
     parameters_of,
     unwatched,
 )
 from absentia.data import KernelViews, own_order
-from absentia.methods.completion._hiding import Trial
-from absentia.methods.completion._placement import Frame, Place, Placing
-from absentia.methods.completion.mkc._combine import Approximate, Heterogeneous
-from absentia.methods.completion.mkc._coordinates import Coordinates
-from absentia.methods.completion.mkc._descent import Turn, Variant, alternate
-from absentia.methods.completion.mkc._free import Free
-from absentia.methods.completion.mkc._problem import Problem
-from absentia.methods.completion.mkc._rows import Rows
+from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
+from absentia.methods.completion.mkc._problem import (
+    KernelCoordinates,
+    MKCProblem,
+    Rows,
+    Turn,
+    Variant,
+    alternate,
+)
+from absentia.methods.completion.mkc._variants import Approximate, Free, Heterogeneous
 
 VARIANTS: Mapping[str, type[Heterogeneous | Approximate | Free]] = {
     "ht": Heterogeneous,
@@ -119,8 +122,8 @@ VARIANTS: Mapping[str, type[Heterogeneous | Approximate | Free]] = {
 PATIENCE = 3
 
 
-@method
-class MKC(Iterative, Placing):
+@estimator
+class MKC(Iterative, SubspaceCompleter):
     """Multi-view kernel completion: each view is near a mixture of the others.
 
     Every completed kernel keeps its observed block to the last bit and is positive semidefinite (if the
@@ -187,7 +190,7 @@ class MKC(Iterative, Placing):
     between: Literal["all", "observed"] = "all"
     random_state: RandomState = None
     tol: NonNegative = 1e-4
-    max_iter: Whole = 500
+    max_iter: PositiveInt = 500
     callback: Callback | None = None
     verbose: bool = False
 
@@ -202,15 +205,15 @@ class MKC(Iterative, Placing):
         views, order = own_order(X)
         self._views, self._groups = views.tolist(), X.components()
         self._samples = samples = order[self._groups[order] >= 0]
-        self._coordinates, C = {}, []
+        self._kernel_coordinates, C = {}, []
         for v in self._views:
             own, K = self._own_order(X.observed[:, v]), X.block(X.names[v])
-            coordinates = Coordinates.of(K[np.ix_(own, own)], self.center)
-            self._coordinates[X.names[v]] = coordinates.rearranged(inverse(own))
+            coordinates = KernelCoordinates.of(K[np.ix_(own, own)], self.center)
+            self._kernel_coordinates[X.names[v]] = coordinates.reorder(inverse(own))
             C.append(coordinates.C)
         observed = X.observed[samples][:, self._views]
         c1, c2, c3 = c
-        problem = Problem(C, observed, c1, c2, c3, everywhere=self.between == "all")
+        problem = MKCProblem(C, observed, c1, c2, c3, everywhere=self.between == "all")
         self._model: Variant = VARIANTS[self.variant](problem)
         solution = iterate(
             alternate(self._model),
@@ -235,7 +238,7 @@ class MKC(Iterative, Placing):
             (0.1 * u, u, 10 * u) if c == "heldout" else (float(c),)
             for c, u in zip(given, usual, strict=True)
         ]
-        trial = Trial.of(X, self.random_state)
+        trial = Holdout.of(X, self.random_state)
 
         def complete(c: tuple[float, ...]) -> KernelViews:
             weights = dict(zip(("c1", "c2", "c3"), c, strict=True))
@@ -253,18 +256,18 @@ class MKC(Iterative, Placing):
         self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S
         self.view_scales_ = np.ones(X.n_views)
         used = self._model.basis(self._point)
-        parts = zip(self._coordinates, used, strict=True)
+        parts = zip(self._kernel_coordinates, used, strict=True)
         found = {name: X.ids[np.sort(samples[u])] for name, u in parts}
         self.basis_ = {name: found[name] for name in X.names if name in found}
         frames, places = _nothing(X)
         F = self._model.coordinates(self._point)
-        for v, own, f in zip(self._views, self._coordinates.values(), F, strict=True):
+        for v, own, f in zip(self._views, self._kernel_coordinates.values(), F, strict=True):
             self.view_scales_[v] = own.scale
             everyone = own.middles(len(X), f.shape[1])
             reached = self._groups[samples] == self._group_of(X.observed[:, v])
             everyone[samples[reached]] = f[reached]
-            frames[v], places[v] = own.frame(f.shape[1]), own.place(everyone[~X.observed[:, v]])
-        self._frames, self._places = frames, places
+            frames[v], places[v] = own.to_basis(f.shape[1]), own.to_coordinates(everyone[~X.observed[:, v]])
+        self._bases, self._coordinates = frames, places
 
     def _group_of(self, present: Array) -> int:
         """The group of samples that a view is about; those that have it are all in one."""
@@ -272,7 +275,7 @@ class MKC(Iterative, Placing):
 
     # ------------------------------------------------------------------------------- new samples
 
-    def _place(self, X: KernelViews) -> list[Place]:
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         if self.between == "observed" and self.variant != "ht":
             raise NotImplementedError(
                 f"MKC({self.variant!r}, between='observed') cannot complete new samples: kernels are then "
@@ -281,18 +284,18 @@ class MKC(Iterative, Placing):
             )
         y, square = self._model.fold(self._point, self._S, self._rows_of(X))
         _, places = _nothing(X)
-        for k, (v, own) in enumerate(zip(self._views, self._coordinates.values(), strict=True)):
-            lost, absent = self._unreached(X, v), ~X.observed[:, v]
+        for k, (v, own) in enumerate(zip(self._views, self._kernel_coordinates.values(), strict=True)):
+            lost, absent = self._find_unlinked(X, v), ~X.observed[:, v]
             y[k][lost] = own.middles(int(lost.sum()), y[k].shape[1])
             square[lost, k] = np.einsum("ij,ij->i", y[k][lost], y[k][lost])
-            places[v] = own.place(y[k][absent], square[absent, k])
+            places[v] = own.to_coordinates(y[k][absent], square[absent, k])
         return places
 
     def _rows_of(self, X: KernelViews) -> Rows:
         """New samples as the model wants them: the views that were fitted, in coordinates."""
         observed = X.observed[:, self._views]
         about, C, square = [], [], np.zeros(observed.shape)
-        parts = zip(self._coordinates.items(), observed.T, strict=True)
+        parts = zip(self._kernel_coordinates.items(), observed.T, strict=True)
         for k, ((name, own), present) in enumerate(parts):
             rows = np.asarray(X.block(name), dtype=np.float64)
             about.append(np.zeros((len(X), len(own.C))))
@@ -302,7 +305,7 @@ class MKC(Iterative, Placing):
             square[present, k] = np.nan_to_num(own.square(rows, X.diagonal(name)), nan=1.0)  # if unknown
         return Rows(observed, about, C, square)
 
-    def _unreached(self, X: KernelViews, v: int) -> Array:
+    def _find_unlinked(self, X: KernelViews, v: int) -> Array:
         """New samples of which nothing can be said in a view: none of their views is linked with it."""
         group = self._group_of(self._observed[:, v])
         linked = [self._group_of(self._observed[:, u]) == group for u in self._views]
@@ -312,11 +315,11 @@ class MKC(Iterative, Placing):
 # ------------------------------------------------------------------------------------- small pieces
 
 
-def _nothing(X: KernelViews) -> tuple[list[Frame], list[Place]]:
+def _nothing(X: KernelViews) -> tuple[list[Basis], list[Coordinates]]:
     """Frames and places where every absent sample is zero: those of views that nobody has."""
     sizes = [np.zeros((int(n), 0)) for n in X.observed.sum(axis=0)]
-    frames = [Frame(nothing, nothing, np.zeros((0, 0))) for nothing in sizes]
-    places = [Place(np.zeros((int(n), 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
+    frames = [Basis(nothing, nothing, np.zeros((0, 0))) for nothing in sizes]
+    places = [Coordinates(np.zeros((int(n), 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
     return frames, places
 
 

@@ -73,23 +73,23 @@ from absentia.core import (
     LowRankPlusDiagonal,
     NonNegative,
     Operator,
+    PositiveInt,
     RandomState,
     Status,
-    Whole,
+    estimator,
     generator,
     inverse,
-    method,
     warn,
 )
 from absentia.data import AbsenceWarning, KernelViews, ordering
-from absentia.methods.completion._placement import Place
-from absentia.methods.completion.mkmc import _centring, _foldin, _full
-from absentia.methods.completion.mkmc._choosing import CHECKED, Choosing
-from absentia.methods.completion.mkmc._draws import draw
+from absentia.methods.completion._subspace import Coordinates
+from absentia.methods.completion.mkmc import _foldin, _full, _views
+from absentia.methods.completion.mkmc._foldin import draw
+from absentia.methods.completion.mkmc._selection import CHECKED, Choosing
 from absentia.methods.completion.mkmc._views import in_memory
 
 
-@method
+@estimator
 class MKMC(Choosing):
     """Mutual kernel matrix completion: one model kernel behind all views fills what is missing.
 
@@ -187,12 +187,12 @@ class MKMC(Choosing):
 
     covariance: Literal["pca", "fa", "full"] = "pca"
     _: KW_ONLY
-    n_components: Whole | Literal["auto", "gk", "kaiser", "heldout"] = "auto"
+    n_components: PositiveInt | Literal["auto", "gk", "kaiser", "heldout"] = "auto"
     center: bool | Literal["auto"] = "auto"
     prior: NonNegative = 1e-3
     algorithm: Literal["fast", "paper"] = "fast"
     tol: NonNegative = 1e-6
-    max_iter: Whole = 2000
+    max_iter: PositiveInt = 2000
     dtype: Literal["float64", "float32"] = "float64"
     rescale: bool = True
     random_state: RandomState = None
@@ -205,7 +205,7 @@ class MKMC(Choosing):
 
     _remedy = " (look for kernels that are nearly singular, or raise the prior)"
 
-    _along_frames = False  # new samples are placed by the model, those that have a view too
+    _along_bases = False  # new samples are placed by the model, those that have a view too
 
     # ------------------------------------------------------------------------------------- fitting
 
@@ -218,9 +218,9 @@ class MKMC(Choosing):
         self._choose_form(X, seen)
         _warn_of_gaps(self.groups_, "what the views' means say" if self.center_ else "zero")
         views = [view for view in self._seen(X, seen) if len(view.v)]
-        solved = self._solver().solve(views, len(seen), self.n_components_)
-        self._record(solved.solution)
-        model, self.n_evaluations_ = solved.model, solved.n_evaluations
+        solved_rounds = self._solver().solve(views, len(seen), self.n_components_)
+        self._record(solved_rounds.solution)
+        model, self.n_evaluations_ = solved_rounds.model, solved_rounds.n_evaluations
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[seen])
         counted = self.covariance != "full" and self.n_components not in ("auto", "heldout")
@@ -229,11 +229,11 @@ class MKMC(Choosing):
         self.model_ = model.pad(seen, len(X))
         if isinstance(self.model_, LowRankPlusDiagonal):
             self._latents = self._latents_of(X, self.model_)
-            self._frames, self._places = self._placed(X, self.model_, self._latents)
+            self._bases, self._coordinates = self._locate_absent(X, self.model_, self._latents)
 
     # ------------------------------------------------------------------------- completed kernels
 
-    def _place(self, X: KernelViews) -> list[Place]:
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         """Fold each new sample into the latent space, then treat it as any other sample."""
         model, scales = self.model_, self.view_scales_
         assert isinstance(model, LowRankPlusDiagonal)
@@ -242,9 +242,9 @@ class MKMC(Choosing):
         for v, (name, scale) in enumerate(zip(X.names, scales, strict=True)):
             present, old, K = X.observed[:, v], self._observed[:, v], X.operator(name)
             A, own, level = np.zeros((len(X), F.shape[1])), np.zeros(len(X)), None
-            if self._frames[v].G.shape[1] > F.shape[1]:  # the mean sample is its first axis
-                A[present], own[present], level = _centring.rows_about_mean(
-                    K, X.diagonal(name), F[old], self._frames[v]
+            if self._bases[v].G.shape[1] > F.shape[1]:  # the mean sample is its first axis
+                A[present], own[present], level = _views.rows_about_mean(
+                    K, X.diagonal(name), F[old], self._bases[v]
                 )
             else:
                 A[present], own[present] = K @ F[old], X.diagonal(name)
@@ -253,11 +253,13 @@ class MKMC(Choosing):
         noise = float(model.d[self.groups_ >= 0].mean()) if self.covariance == "pca" else None
         prior = _foldin.Latent.of_prior(F, model)
         w, d, G = _foldin.fold_in(self._latents, rows, prior, float(self.prior), noise)
-        places = []
+        coordinates = []
         for v, (scale, present, level) in enumerate(zip(scales, X.observed.T, levels, strict=True)):
-            place = Place(w[~present], scale * d[~present], scale * G[v][present])
-            places.append(place if level is None else _centring.from_mean(place, self._frames[v], level))
-        return places
+            position = Coordinates(w[~present], scale * d[~present], scale * G[v][present])
+            coordinates.append(
+                position if level is None else _views.from_mean(position, self._bases[v], level)
+            )
+        return coordinates
 
     # ------------------------------------------- an unrestricted model: its residual has no low rank
 
@@ -308,7 +310,7 @@ class MKMC(Choosing):
             Of the draws.  None: the fixed seed 0.
         """
         X, rng = self._train, generator(random_state)
-        about = _centring.have_spread(X) if self.center_ else [False] * X.n_views
+        about = _views.have_spread(X) if self.center_ else [False] * X.n_views
         for _ in range(n):
             yield X.completed(
                 {

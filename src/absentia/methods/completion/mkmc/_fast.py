@@ -56,11 +56,7 @@ from absentia.core import (
     project,
     thin_gram,
 )
-from absentia.methods.completion.mkmc._covariance import (
-    LOADING_CEILING_SINGLE,
-    NOISE_FLOOR,
-    NOISE_FLOOR_SINGLE,
-)
+from absentia.methods.completion.mkmc._paper import LOADING_CEILING_SINGLE, NOISE_FLOOR, NOISE_FLOOR_SINGLE
 from absentia.methods.completion.mkmc._patterns import Patterns
 
 #: So many accelerated steps in a row must change the objective by less than tol.
@@ -90,7 +86,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Problem:
+class VisibleProblem:
     """Observed kernels over samples sorted by which views see them.
 
     Everything within is in that order, `order` leads back.
@@ -104,13 +100,13 @@ class Problem:
     weight: Array  # number of views that see a sample, and eps
 
     @classmethod
-    def of(cls, views: Sequence[Seen], size: int, eps: float, dtype: Any) -> Problem:
+    def of(cls, views: Sequence[Seen], size: int, eps: float, dtype: Any) -> VisibleProblem:
         sees = np.zeros((size, len(views)), dtype=bool)
         for k, view in enumerate(views):
             sees[view.v, k] = True
         patterns = Patterns.of(sees)
-        place = inverse(patterns.order)
-        views = [Seen(view.Q, place[view.v], view.weight) for view in views]
+        position = inverse(patterns.order)
+        views = [Seen(view.Q, position[view.v], view.weight) for view in views]
         total_diagonal, weight = np.full(size, eps), np.full(size, eps)
         for view in views:
             total_diagonal[view.v] += view.Q.diagonal()
@@ -153,7 +149,7 @@ class Problem:
         """Whether all kernels are arrays or factors, and not chunks elsewhere."""
         return all(isinstance(getattr(x.Q, "operator", x.Q), Dense | Gram) for x in self.views)
 
-    def in_single_precision(self) -> Problem:
+    def in_single_precision(self) -> VisibleProblem:
         """The same problem with float32 products, which cost half."""
         views = [Seen(view.Q.astype(np.float32), view.v, view.weight) for view in self.views]
         return replace(self, views=views, dtype=np.dtype(np.float32))
@@ -198,9 +194,9 @@ def moments(C: Array, inner: Array, weight: int = 1) -> Moments:
     return Moments(C_inverse, (E + E.T) / 2, inner, value)
 
 
-def evaluate(problem: Problem, noise: Noise, point: Point) -> Sloped:
+def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Sloped:
     """Penalised objective at (W, log d), its gradient, and the preconditioner EM amounts to."""
-    W, log_d = _bounded(problem, point)
+    W, log_d = _clip_noise(problem, point)
     d = np.broadcast_to(np.exp(log_d), problem.size)
     q, eps = W.shape[1], problem.eps
     F = W / d[:, None].astype(W.dtype)
@@ -224,7 +220,7 @@ def evaluate(problem: Problem, noise: Noise, point: Point) -> Sloped:
     return Sloped((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
 
 
-def _bounded(problem: Problem, point: Point) -> Point:
+def _clip_noise(problem: VisibleProblem, point: Point) -> Point:
     """The point with noise between floor and roof, and loadings not above the ceiling."""
     W, log_d = point[0], np.clip(point[1], np.log(problem.floor), np.log(max(problem.roof, problem.floor)))
     if np.isfinite(problem.ceiling):
@@ -236,7 +232,7 @@ def _bounded(problem: Problem, point: Point) -> Point:
     return W, log_d
 
 
-def _tangent(problem: Problem, point: Point, gradient: Point) -> Point:
+def _tangent(problem: VisibleProblem, point: Point, gradient: Point) -> Point:
     """The gradient without what leads through the floor, the roof or the ceiling."""
     (W, log_d), (G, g) = point, gradient
     g[(g > 0) & (log_d <= np.log(problem.floor))] = 0.0
@@ -250,7 +246,7 @@ def _tangent(problem: Problem, point: Point, gradient: Point) -> Point:
 
 
 def _gradient(
-    problem: Problem,
+    problem: VisibleProblem,
     noise: Noise,
     W: Array,
     d: Array,
@@ -270,7 +266,9 @@ def _gradient(
     return num, noise.gather((problem.weight - residual / d) / 2)
 
 
-def _em_step(problem: Problem, noise: Noise, d: Array, solve: Callable[[Array], Array], v: Point) -> Point:
+def _em_step(
+    problem: VisibleProblem, noise: Noise, d: Array, solve: Callable[[Array], Array], v: Point
+) -> Point:
     """What the M-step makes of a gradient: ``D V A^-1``, the regression of samples on factors."""
     result = solve(v[0])
     result *= d[:, None].astype(result.dtype)
@@ -286,7 +284,7 @@ class Leading(NamedTuple):
 
 
 def leading(
-    problem: Problem,
+    problem: VisibleProblem,
     q: int,
     rng: np.random.Generator,
     *,
@@ -314,7 +312,7 @@ def leading(
     return Leading(*_leading_by_iteration(problem, root, q, X, passes), count)
 
 
-def from_leading(problem: Problem, noise: Noise, found: Leading, q: int) -> Point:
+def from_leading(problem: VisibleProblem, noise: Noise, found: Leading, q: int) -> Point:
     """Probabilistic principal components of the mean kernel, of `q` of its leading eigenpairs."""
     values, vectors = found.values[-q:], found.vectors[:, -q:]
     trace = float(((problem.total_diagonal - problem.eps) / found.counts).sum())
@@ -325,12 +323,12 @@ def from_leading(problem: Problem, noise: Noise, found: Leading, q: int) -> Poin
     return W, np.log(np.maximum(noise.gather(sigma2 * ones) / noise.gather(ones), problem.floor))
 
 
-def start(problem: Problem, noise: Noise, q: int, rng: np.random.Generator, **options: Any) -> Point:
+def start(problem: VisibleProblem, noise: Noise, q: int, rng: np.random.Generator, **options: Any) -> Point:
     """The first point of a descent; `options` are those of :func:`leading`."""
     return from_leading(problem, noise, leading(problem, q, rng, **options), q)
 
 
-def _leading(problem: Problem, root: Array, q: int) -> tuple[Array, Array]:
+def _leading(problem: VisibleProblem, root: Array, q: int) -> tuple[Array, Array]:
     """The `q` leading eigenpairs of the mean kernel between divisions by `root`, exactly."""
     S = np.zeros((problem.size, problem.size))
     for view in problem.views:
@@ -340,7 +338,7 @@ def _leading(problem: Problem, root: Array, q: int) -> tuple[Array, Array]:
 
 
 def _leading_by_iteration(
-    problem: Problem, root: Array, q: int, X: Array, passes: int
+    problem: VisibleProblem, root: Array, q: int, X: Array, passes: int
 ) -> tuple[Array, Array]:
     """The same by subspace iteration from the columns of `X`, as far as a few passes lead."""
     captured = 0.0
@@ -354,7 +352,7 @@ def _leading_by_iteration(
     return values[-q:], basis @ vectors[:, -q:].astype(problem.dtype)
 
 
-def widened(first: Point, point: Point | None) -> Point:
+def add_factors(first: Point, point: Point | None) -> Point:
     """A start from a solution of lower rank: its factors, and new ones from the start `first`."""
     fresh, q = first[0], first[0].shape[1]
     if point is None or point[0].shape[1] >= q:
@@ -367,7 +365,7 @@ def widened(first: Point, point: Point | None) -> Point:
     return np.hstack([W, extra]), log_d
 
 
-def _mean_product(problem: Problem, X: Array) -> Array:
+def _mean_product(problem: VisibleProblem, X: Array) -> Array:
     result = np.zeros_like(X)
     for view in problem.views:
         project(view.Q, X, view.v).add(result, view.v, np.eye(X.shape[1]))
@@ -387,7 +385,7 @@ def orthonormal(X: Array) -> Array:
 
 
 def solve_fast(
-    problem: Problem,
+    problem: VisibleProblem,
     noise: Noise,
     first: Point,
     *,
@@ -414,7 +412,7 @@ def solve_fast(
     return descend(run, start, stop=stop, max_iter=max_iter, callback=callback)
 
 
-def as_operator(problem: Problem, point: Point) -> LowRankPlusDiagonal:
+def as_operator(problem: VisibleProblem, point: Point) -> LowRankPlusDiagonal:
     """The model kernel of a point, samples in their own order again."""
     W, d = np.empty(point[0].shape), np.empty(problem.size)
     W[problem.order] = point[0]
@@ -422,7 +420,7 @@ def as_operator(problem: Problem, point: Point) -> LowRankPlusDiagonal:
     return LowRankPlusDiagonal(W, d)
 
 
-def as_point(problem: Problem, noise: Noise, model: LowRankPlusDiagonal) -> Point:
+def as_point(problem: VisibleProblem, noise: Noise, model: LowRankPlusDiagonal) -> Point:
     """The point of a model kernel; the inverse of :func:`as_operator`."""
     d = noise.gather(model.d[problem.order]) / noise.gather(np.ones(problem.size))
     return np.asarray(model.W[problem.order], dtype=problem.dtype), np.log(d)

@@ -44,17 +44,17 @@ from absentia.core import (
 )
 from absentia.data import KernelViews
 from absentia.methods.completion.mkmc import _foldin, _paper
-from absentia.methods.completion.mkmc._fast import PATIENCE, Problem, Seen
+from absentia.methods.completion.mkmc._fast import PATIENCE, Seen, VisibleProblem
 
 
-def as_operator(problem: Problem, point: Point) -> Dense:
+def as_operator(problem: VisibleProblem, point: Point) -> Dense:
     """The model kernel of a point, samples in their own order again."""
     M = np.empty_like(point[0])
     M[np.ix_(problem.order, problem.order)] = point[0]
     return Dense(M)
 
 
-def start(problem: Problem) -> Point:
+def start(problem: VisibleProblem) -> Point:
     """Zero-imputed mean kernel, brought to unit weight for every sample, and the prior."""
     S = np.zeros((problem.size, problem.size), problem.dtype)
     for view in problem.views:
@@ -63,7 +63,7 @@ def start(problem: Problem) -> Point:
     return (_with_prior(problem, S * problem.n_views / np.outer(root, root)).astype(problem.dtype),)
 
 
-def _with_prior(problem: Problem, total: Array) -> Array:
+def _with_prior(problem: VisibleProblem, total: Array) -> Array:
     """``(sum of kernels + eps I) / (K + eps)``."""
     total = symmetrize(total)
     total[np.diag_indices_from(total)] += problem.eps
@@ -84,7 +84,7 @@ def impute(view: Seen, P: Array, h: Array) -> tuple[Array, Array, float]:
     return Q_vh, Q_hh, value
 
 
-def evaluate(problem: Problem, point: Point) -> Sloped:
+def evaluate(problem: VisibleProblem, point: Point) -> Sloped:
     """Penalised objective of a model, its gradient, and the preconditioner EM amounts to."""
     M = symmetrize(point[0])
     L = cholesky(M, "model")
@@ -109,7 +109,7 @@ def evaluate(problem: Problem, point: Point) -> Sloped:
 
 
 def solve_full(
-    problem: Problem, *, tol: float, max_iter: int, callback: Callback | None = None
+    problem: VisibleProblem, *, tol: float, max_iter: int, callback: Callback | None = None
 ) -> Solution[Descent[Sloped]]:
     """Descend from the start; one iteration is one step, mostly one evaluation."""
 

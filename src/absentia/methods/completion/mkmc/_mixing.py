@@ -44,10 +44,10 @@ from absentia.core import (
 )
 from absentia.data import KernelViews, ordering
 from absentia.methods.completion.mkmc import _fast, _foldin
-from absentia.methods.completion.mkmc._covariance import NOISE_FLOOR
-from absentia.methods.completion.mkmc._fast import Noise, Problem, Seen
+from absentia.methods.completion.mkmc._fast import Noise, Seen, VisibleProblem
 from absentia.methods.completion.mkmc._foldin import Folded, Latent, Row
-from absentia.methods.completion.mkmc._views import merged
+from absentia.methods.completion.mkmc._paper import NOISE_FLOOR
+from absentia.methods.completion.mkmc._views import merge_views
 
 #: Views are sent to models so many times at the most; twice is usual.
 ROUNDS = 10
@@ -105,14 +105,14 @@ class Terms(NamedTuple):
     pull: float
     prior: float
 
-    def problem(self, views: Sequence[Seen]) -> Problem:
+    def problem(self, views: Sequence[Seen]) -> VisibleProblem:
         """What one model has to explain."""
         size = len(self.common.d)
-        views = merged([view for view in views if len(view.v)])
+        views = merge_views([view for view in views if len(view.v)])
         if self.pull:
             weight: int = self.pull  # type: ignore[assignment]  # of the common model any number will do
             views = [*views, Seen(Scaled(self.common, self.pull), np.arange(size), weight)]
-        return Problem.of(views, size, self.prior, np.float64)
+        return VisibleProblem.of(views, size, self.prior, np.float64)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def mix(
     models, traces = [terms.common] * (int(members.max()) + 1), []
     left, spent = max_iter, 0
     for _ in range(ROUNDS):
-        run = descended(views, members, models, terms, noise, tol, left, callback)
+        run = descend_jointly(views, members, models, terms, noise, tol, left, callback)
         models, solution, spent = run.models, run.solution, spent + run.n_evaluations
         traces.append(solution.trace)
         left -= solution.n_iter
@@ -152,7 +152,7 @@ def mix(
     return Mixed(models, members, replace(solution, trace=np.concatenate(traces)), spent)
 
 
-def descended(
+def descend_jointly(
     views: Sequence[Seen],
     members: Array,
     models: Sequence[LowRankPlusDiagonal],
@@ -180,7 +180,7 @@ def descended(
     return Mixed(found, members, solution, solution.state.n_evaluations)
 
 
-def together(problems: Sequence[Problem], noise: Noise, point: Point) -> Sloped:
+def together(problems: Sequence[VisibleProblem], noise: Noise, point: Point) -> Sloped:
     """The sum of the models' objectives, a function of all their loadings and noise variances."""
     found = [_fast.evaluate(p, noise, own) for p, own in zip(problems, _pairs(point), strict=True)]
 

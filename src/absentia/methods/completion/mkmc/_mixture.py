@@ -26,20 +26,20 @@ from absentia.core import (
     Iterative,
     LowRankPlusDiagonal,
     NonNegative,
+    PositiveInt,
     RandomState,
-    Whole,
+    estimator,
     inverse,
-    method,
 )
 from absentia.data import AbsenceWarning, KernelViews, ordering
-from absentia.methods.completion._hiding import Trial
-from absentia.methods.completion._placement import Frame, Place, Placing
-from absentia.methods.completion.mkmc import _centring, _fast, _mixing
-from absentia.methods.completion.mkmc._choosing import SHORT_STEPS, SHORT_TOL
+from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
+from absentia.methods.completion.mkmc import _fast, _mixing, _views
 from absentia.methods.completion.mkmc._estimator import MKMC, _warn_of_gaps
 from absentia.methods.completion.mkmc._fast import Seen
 from absentia.methods.completion.mkmc._foldin import Latent, Row
 from absentia.methods.completion.mkmc._mixing import Mixed, Part, Terms
+from absentia.methods.completion.mkmc._selection import SHORT_STEPS, SHORT_TOL
 from absentia.methods.completion.mkmc._views import in_memory
 
 #: Numbers of models, pulls and priors that are tried, the simplest first.
@@ -82,19 +82,21 @@ class Form(NamedTuple):
             )
         return found
 
-    def placed(
+    def locate(
         self, X: KernelViews, models: Sequence[LowRankPlusDiagonal], members: Array
-    ) -> tuple[list[Latent], list[Frame], list[Place]]:
+    ) -> tuple[list[Latent], list[Basis], list[Coordinates]]:
         """What each view says of its model's factors, the axes that these are, and places along them."""
         latents = [self.mkmc._latents_of(X, model) for model in models]
-        placed = [self.mkmc._placed(X, model, own) for model, own in zip(models, latents, strict=True)]
+        located = [
+            self.mkmc._locate_absent(X, model, own) for model, own in zip(models, latents, strict=True)
+        ]
         of = list(enumerate(members.tolist()))
-        frames, places = [placed[c][0][k] for k, c in of], [placed[c][1][k] for k, c in of]
-        return [latents[c][k] for k, c in of], frames, places
+        bases, coordinates = [located[c][0][k] for k, c in of], [located[c][1][k] for k, c in of]
+        return [latents[c][k] for k, c in of], bases, coordinates
 
 
-@method
-class MixtureMKMC(Iterative, Placing):
+@estimator
+class MixtureMKMC(Iterative, SubspaceCompleter):
     """Mutual kernel matrix completion with a model kernel for each group of views.
 
     Groups are found from the kernels and drawn towards a model that is common to all views.  Completed
@@ -159,22 +161,22 @@ class MixtureMKMC(Iterative, Placing):
     (True, 2)
     """
 
-    n_models: Whole | Literal["heldout"] = "heldout"
+    n_models: PositiveInt | Literal["heldout"] = "heldout"
     _: KW_ONLY
     covariance: Literal["pca", "fa"] = "pca"
-    n_components: Whole | Literal["auto", "gk", "kaiser", "heldout"] = "auto"
+    n_components: PositiveInt | Literal["auto", "gk", "kaiser", "heldout"] = "auto"
     center: bool | Literal["auto"] = "auto"
     pull: NonNegative | Literal["heldout"] = "heldout"
     prior: NonNegative | Literal["heldout"] = "heldout"
     tol: NonNegative = 1e-6
-    max_iter: Whole = 500
+    max_iter: PositiveInt = 500
     random_state: RandomState = None
     callback: Callback | None = None
     verbose: bool = False
 
     _remedy = " (look for kernels that are nearly singular, or raise the prior)"
 
-    _along_frames = False  # new samples are placed by the models, those that have a view too
+    _along_bases = False  # new samples are placed by the models, those that have a view too
 
     # ------------------------------------------------------------------------------------- fitting
 
@@ -183,7 +185,7 @@ class MixtureMKMC(Iterative, Placing):
         if not (groups >= 0).any():
             raise ValueError("no sample has any view; there is nothing to learn from")
         form = self._form(X, np.flatnonzero(groups >= 0))
-        trial = Trial.of(X, self.random_state)
+        trial = Holdout.of(X, self.random_state)
         self._choose_prior(form, trial)
         n_models, self.pull_ = self._choose_mixture(X, form, trial)
         _warn_of_gaps(groups, "what the views' means say" if self.center_ else "zero")
@@ -199,7 +201,7 @@ class MixtureMKMC(Iterative, Placing):
             filterwarnings("ignore", category=AbsenceWarning)  # said of the whole already
             filterwarnings("ignore", message="with .* components")  # where it is chosen, nothing is better
             self.common_.fit(X)
-        mixed = None if alone else self._mixed(X, form, n_models)
+        mixed = None if alone else self._fit_mixture(X, form, n_models)
         if mixed is None or len(mixed.models) == 1:  # or all views went to one model in the end
             self._take_common(X)
         else:
@@ -226,9 +228,9 @@ class MixtureMKMC(Iterative, Placing):
             setattr(self, name, getattr(common, name))
         self.n_models_, self.memberships_ = 1, dict.fromkeys(X.names, 0)
         self.pull_, self.models_ = inf, [self._common_model()]
-        self._latents, self._frames, self._places = common._latents, common._frames, common._places
+        self._latents, self._bases, self._coordinates = common._latents, common._bases, common._coordinates
 
-    def _mixed(self, X: KernelViews, form: Form, n_models: int) -> Mixed:
+    def _fit_mixture(self, X: KernelViews, form: Form, n_models: int) -> Mixed:
         """So many models or fewer, from groups of views that are alike."""
         return _mixing.mix(
             form.views(X),
@@ -246,8 +248,8 @@ class MixtureMKMC(Iterative, Placing):
         self.n_evaluations_ = self.common_.n_evaluations_ + mixed.n_evaluations
         self.models_, self.n_models_ = form.whole(X, mixed, self.pull_), len(mixed.models)
         self.memberships_ = dict(zip(X.names, mixed.members.tolist(), strict=True))
-        self._latents, self._frames, self._places = form.placed(X, self.models_, mixed.members)
-        self._moved = _centring.have_spread(X) if self.center_ else [False] * X.n_views
+        self._latents, self._bases, self._coordinates = form.locate(X, self.models_, mixed.members)
+        self._moved = _views.have_spread(X) if self.center_ else [False] * X.n_views
 
     def _common_model(self) -> LowRankPlusDiagonal:
         model = self.common_.model_
@@ -256,7 +258,7 @@ class MixtureMKMC(Iterative, Placing):
 
     # ------------------------------------------------------------------------------------ choosing
 
-    def _choose_prior(self, form: Form, trial: Trial) -> None:
+    def _choose_prior(self, form: Form, trial: Holdout) -> None:
         self.heldout_priors_ = {}
         if self.prior == "heldout" and not self._judges(trial):
             self.prior_ = PAPERS_PRIOR
@@ -265,7 +267,7 @@ class MixtureMKMC(Iterative, Placing):
             self.prior_ = float(first_enough(self.heldout_priors_, trial.n_hidden))
         form.mkmc.set_params(prior=self.prior_)
 
-    def _choose_mixture(self, X: KernelViews, form: Form, trial: Trial) -> Key:
+    def _choose_mixture(self, X: KernelViews, form: Form, trial: Holdout) -> Key:
         """The number of models and the pull that best complete what is hidden."""
         most = int(X.observed.any(axis=0).sum())
         wanted = MODELS if self.n_models == "heldout" else (int(self.n_models),)
@@ -286,7 +288,7 @@ class MixtureMKMC(Iterative, Placing):
         return first_enough(self.heldout_curve_, trial.n_hidden)
 
     def _errors(
-        self, form: Form, trial: Trial, numbers: Sequence[int], pulls: Sequence[float]
+        self, form: Form, trial: Holdout, numbers: Sequence[int], pulls: Sequence[float]
     ) -> Iterator[tuple[Key, float]]:
         """Of one model and of several, until a number of them is no better than those before."""
         part, noise = trial.part, form.mkmc._solver().noise()
@@ -300,37 +302,37 @@ class MixtureMKMC(Iterative, Placing):
             for pull in pulls:
                 terms = Terms(common, pull, self.prior_)
                 mixed = _mixing.mix(views, members, terms, noise, tol=SHORT_TOL, max_iter=SHORT_STEPS)
-                _, frames, places = form.placed(part, form.whole(part, mixed, pull), mixed.members)
-                error = trial.error(part.completed(self._assembled(part, frames, places)))
+                _, bases, coordinates = form.locate(part, form.whole(part, mixed, pull), mixed.members)
+                error = trial.error(part.completed(self._complete_square(part, bases, coordinates)))
                 found.append(error)
                 yield (n, pull), error
             if min(found) >= best:
                 return
             best = min(found)
 
-    def _short(self, form: Form, trial: Trial, prior: float) -> tuple[LowRankPlusDiagonal, KernelViews]:
+    def _short(self, form: Form, trial: Holdout, prior: float) -> tuple[LowRankPlusDiagonal, KernelViews]:
         """One model by a short run on what is not hidden, and what it completes."""
         mkmc, q = form.mkmc.set_params(prior=prior), self.n_components_
         runs = mkmc._short_runs(trial.part, mkmc._numbers, q)
         point = runs(q)
         return _fast.as_operator(runs.problem, point), mkmc._completed_part(trial.part, runs.problem, point)
 
-    def _judges(self, trial: Trial) -> bool:
+    def _judges(self, trial: Holdout) -> bool:
         return trial.n_hidden > 0 and in_memory(trial.part)
 
     # --------------------------------------------------------------------------------- new samples
 
-    def _place(self, X: KernelViews) -> list[Place]:
+    def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         """Fold each new sample into the common model, and from there and its views into the others."""
         if self.n_models_ == 1:
-            return self.common_._place(X)
+            return self.common_._find_coordinates(X)
         common, everyone = self._common_model(), np.ones(len(X), dtype=bool)
         views = range(X.n_views)
         rows = [self._row(X, v, common)[0] for v in views]
         seen = [Part(1.0, latent, row) for latent, row in zip(self.common_._latents, rows, strict=True)]
         w, d, _ = self._folded(X, common, seen)
         of_common = np.einsum("ij,ij->i", w, w) + d
-        places: dict[int, Place] = {}
+        coordinates: dict[int, Coordinates] = {}
         for c, model in enumerate(self.models_):
             own = {v: self._row(X, v, model) for v in views if self.memberships_[X.names[v]] == c}
             parts = [Part(1.0, self._latents[v], row) for v, (row, _) in own.items()]
@@ -341,10 +343,10 @@ class MixtureMKMC(Iterative, Placing):
             w_own, d_own, G = self._folded(X, model, parts)
             for (v, (_, level)), G_view in zip(own.items(), G, strict=False):
                 scale, present = self.common_.view_scales_[v], X.observed[:, v]
-                place = Place(w_own[~present], scale * d_own[~present], scale * G_view[present])
+                position = Coordinates(w_own[~present], scale * d_own[~present], scale * G_view[present])
                 moved = level is not None
-                places[v] = _centring.from_mean(place, self._frames[v], level) if moved else place
-        return [places[v] for v in views]
+                coordinates[v] = _views.from_mean(position, self._bases[v], level) if moved else position
+        return [coordinates[v] for v in views]
 
     def _row(self, X: KernelViews, v: int, model: LowRankPlusDiagonal) -> tuple[Row, Array | None]:
         """New samples in a view along a model's factors; if it was centred, their values with its mean."""
@@ -352,7 +354,7 @@ class MixtureMKMC(Iterative, Placing):
         K, own_values = X.operator(X.names[v]), X.diagonal(X.names[v])
         A, own, level = np.zeros((len(X), F.shape[1])), np.zeros(len(X)), None
         if self._moved[v]:
-            found = _centring.rows_about_mean(K, own_values, F[old], self._frames[v])
+            found = _views.rows_about_mean(K, own_values, F[old], self._bases[v])
             A[present], own[present], level = found
         else:
             A[present], own[present] = K @ F[old], own_values

@@ -26,9 +26,9 @@ from absentia.core import (
     settle,
 )
 from absentia.methods.completion.mkmc import _fast, _full, _paper
-from absentia.methods.completion.mkmc._covariance import PCA, Covariance, FactorAnalysis, Full
-from absentia.methods.completion.mkmc._fast import EqualNoise, Noise, OwnNoise, Problem, Seen
-from absentia.methods.completion.mkmc._views import by_factors, merged, papers_problem
+from absentia.methods.completion.mkmc._fast import EqualNoise, Noise, OwnNoise, Seen, VisibleProblem
+from absentia.methods.completion.mkmc._paper import PCA, Covariance, FactorAnalysis, Full
+from absentia.methods.completion.mkmc._views import by_factors, merge_views, papers_problem
 
 #: Up to so many samples the best of three starts is taken: the objective has several minima.
 SMALL = 500
@@ -78,7 +78,7 @@ class Solver:
             paper = papers_problem(views, size, self.prior, np.dtype(self.dtype))
             slow = _paper.solve_paper(paper, self._family(q), **options)
             return Solved(slow.state.model, slow, slow.n_iter)
-        problem = Problem.of(merged(views), size, self.prior, self.dtype)
+        problem = VisibleProblem.of(merge_views(views), size, self.prior, self.dtype)
         if q is None:
             run = _full.solve_full(problem, **options)
             return Solved(_full.as_operator(problem, run.state.at.point), run, run.state.n_evaluations)
@@ -86,7 +86,7 @@ class Solver:
         return Solved(_fast.as_operator(problem, run.state.at.point), run, run.state.n_evaluations)
 
     def _best(
-        self, problem: Problem, views: Sequence[Seen], q: int, options: dict[str, Any]
+        self, problem: VisibleProblem, views: Sequence[Seen], q: int, options: dict[str, Any]
     ) -> Solution[Descent[Sloped]]:
         """Descend from the start; small problems from several, large ones at first in single precision."""
         noise = self.noise()
@@ -100,11 +100,11 @@ class Solver:
         before = _fast.solve_fast(rough_problem, noise, self._start(rough_problem, q), **rough).state
         return _fast.solve_fast(problem, noise, before.at.point, **options, before=before)
 
-    def _start(self, problem: Problem, q: int, rescale: bool = True) -> Point:
+    def _start(self, problem: VisibleProblem, q: int, rescale: bool = True) -> Point:
         rng = generator(self.random_state)
         return _fast.start(problem, self.noise(), q, rng, rescale=rescale, numbers=self.numbers)
 
-    def _starts(self, problem: Problem, views: Sequence[Seen], q: int) -> Iterator[Point]:
+    def _starts(self, problem: VisibleProblem, views: Sequence[Seen], q: int) -> Iterator[Point]:
         yield self._start(problem, q)
         yield self._start(problem, q, rescale=False)
         paper = papers_problem(views, problem.size, problem.eps, problem.dtype)
@@ -114,7 +114,7 @@ class Solver:
             yield _fast.as_point(problem, self.noise(), model)
 
     def _best_of_starts(
-        self, problem: Problem, starts: Iterator[Point], options: dict[str, Any]
+        self, problem: VisibleProblem, starts: Iterator[Point], options: dict[str, Any]
     ) -> Solution[Descent[Sloped]]:
         runs = []
         for first in starts:
@@ -128,13 +128,13 @@ class Solver:
             return best
         return settle(lambda point: _fast.evaluate(problem, noise, point), best, callback)
 
-    def short_runs(self, problem: Problem, most: int, *, tol: float, max_iter: int) -> ShortRuns:
+    def short_runs(self, problem: VisibleProblem, most: int, *, tol: float, max_iter: int) -> ShortRuns:
         """Quick runs at ranks up to `most`; of large problems in single precision."""
         if problem.size >= LARGE and problem.dtype != np.float32 and not by_factors(problem):
             problem = problem.in_single_precision()
         return ShortRuns(self, problem, most, {"tol": tol, "max_iter": max_iter})
 
-    def leading(self, problem: Problem, q: int) -> _fast.Leading:
+    def leading(self, problem: VisibleProblem, q: int) -> _fast.Leading:
         return _fast.leading(problem, q, generator(self.random_state), numbers=self.numbers)
 
     def _family(self, q: int | None) -> Covariance:
@@ -151,7 +151,7 @@ class ShortRuns:
     """Quick runs at growing ranks, each from the solution before; leading vectors serve several ranks."""
 
     solver: Solver
-    problem: Problem
+    problem: VisibleProblem
     most: int
     options: dict[str, Any]
     point: Point | None = None
@@ -162,6 +162,6 @@ class ShortRuns:
         noise = self.solver.noise()
         if self.found is None or q > len(self.found.values):
             self.found = self.solver.leading(self.problem, max(q, min(max(2 * q, REACH), self.most)))
-        first = _fast.widened(_fast.from_leading(self.problem, noise, self.found, q), self.point)
+        first = _fast.add_factors(_fast.from_leading(self.problem, noise, self.found, q), self.point)
         self.point = _fast.solve_fast(self.problem, noise, first, **self.options).state.at.point
         return self.point

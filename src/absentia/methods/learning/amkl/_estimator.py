@@ -60,7 +60,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, NonNegative, Positive, Share, Whole, method, warn
+from absentia.core import Array, Callback, Fraction, NonNegative, Positive, PositiveInt, estimator, warn
 from absentia.data import AbsenceWarning, KernelViews, check_kernels, check_observed
 from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn
 from absentia.methods.learning.amkl._paper import Complete, paper_convex, paper_penalized
@@ -73,7 +73,7 @@ def convex(rows: Array, constraint: str) -> Polytope:
     return Polytope.of_rows(rows) if constraint == "rows" else Polytope(rows.mean(axis=0)[None])
 
 
-@method
+@estimator
 class AbsentMKLClassifier(KernelClassifier):
     """Multiple kernel learning with margins measured in the views that each sample has.
 
@@ -151,9 +151,9 @@ class AbsentMKLClassifier(KernelClassifier):
     C: Positive = 1.0
     lam: NonNegative = 1.0
     constraint: Literal["rows", "mean"] = "rows"
-    tau_min: Share = 0.2
+    tau_min: Fraction = 0.2
     tol: Positive = 1e-3
-    max_iter: Whole = 10
+    max_iter: PositiveInt = 10
     class_weight: Any = None
     probability: bool = False
     shared_weights: bool = False

@@ -4,7 +4,7 @@
 * `LabelGP`: a Gaussian process for every label, none knowing of the others.
 """
 
-from absentia.core import method
+from absentia.core import estimator
 from absentia.methods.matrix._classifier import PMAClassifier
 from absentia.methods.matrix._estimate import What
 
@@ -24,7 +24,7 @@ class _Estimated(PMAClassifier):
             )
 
 
-@method
+@estimator
 class MatrixLMC(_Estimated):
     """Intrinsic model of coregionalization: row kernel times label covariance, plus noise.
 
@@ -51,7 +51,7 @@ class MatrixLMC(_Estimated):
         return What(C="free", noise_only=True)
 
 
-@method
+@estimator
 class LabelGP(_Estimated):
     """A Gaussian process for every label, with one kernel width and amplitudes and noises of their own.
 

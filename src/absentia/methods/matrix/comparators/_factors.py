@@ -18,13 +18,13 @@ from absentia.core import (
     Iterative,
     NonNegative,
     Positive,
+    PositiveInt,
     RandomState,
     Solution,
     Stop,
-    Whole,
+    estimator,
     inverse,
     iterate,
-    method,
     suited_to,
 )
 from absentia.data import canonical
@@ -60,7 +60,7 @@ def factorise(
     return iterate(step, objective, first, **options)
 
 
-@method
+@estimator
 class PMF(OneToOneFeatureMixin, Iterative, Completing):  # type: ignore[misc]
     """Probabilistic matrix factorisation of a matrix with missing entries.
 
@@ -96,11 +96,11 @@ class PMF(OneToOneFeatureMixin, Iterative, Completing):  # type: ignore[misc]
     True
     """
 
-    n_components: Whole | Literal["heldout"] = "heldout"
+    n_components: PositiveInt | Literal["heldout"] = "heldout"
     _: KW_ONLY
     ridge: Positive | Literal["heldout"] = "heldout"
     tol: NonNegative = 1e-5
-    max_iter: Whole = 500
+    max_iter: PositiveInt = 500
     random_state: RandomState = None
     verbose: bool = False
 

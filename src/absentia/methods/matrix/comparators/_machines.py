@@ -6,15 +6,15 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.svm import SVC
 
-from absentia.core import Array, Method, Positive, method
+from absentia.core import Array, Estimator, Positive, estimator
 from absentia.data import canonical
 from absentia.methods.matrix._base import OfSamples
 from absentia.methods.matrix._checks import read_samples
 from absentia.methods.matrix._labels import MultiLabelMixin, read_labels, sample_order, to_learn_from
 
 
-@method
-class PartialLabelSVM(MultiLabelMixin, OfSamples, Method):
+@estimator
+class PartialLabelSVM(MultiLabelMixin, OfSamples, Estimator):
     """One support vector machine per label, each on the samples whose label is known.
 
     Scores are distances to the margin; probabilities are their logistic function, not calibrated.

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from absentia.core import TIE, Array, Method, Positive, Whole, method, squared_distances
+from absentia.core import TIE, Array, Estimator, Positive, PositiveInt, estimator, squared_distances
 from absentia.methods.matrix._checks import read_table
 from absentia.methods.matrix._labels import MultiLabelMixin, read_labels, sample_order, to_learn_from
 
@@ -48,11 +48,11 @@ def nearest(A: Array, B: Array, k: int, others: bool = False) -> Array:
     return np.concatenate(found)
 
 
-@method
-class _Neighbours(MultiLabelMixin, Method):
+@estimator
+class _Neighbours(MultiLabelMixin, Estimator):
     """Classifiers that look at the known labels of the nearest training samples."""
 
-    n_neighbors: Whole = 10
+    n_neighbors: PositiveInt = 10
     _: KW_ONLY
     discard: bool = False
 
@@ -87,7 +87,7 @@ class _Neighbours(MultiLabelMixin, Method):
         return np.where(known > 0, positive / np.maximum(known, 1), prior)
 
 
-@method
+@estimator
 class MLKNN(_Neighbours):
     """Multi-label k-nearest neighbours: a Bayes rule on how many neighbours have the label.
 
@@ -133,7 +133,7 @@ class MLKNN(_Neighbours):
         return np.asarray(self._prior * yes / (self._prior * yes + (1 - self._prior) * no))
 
 
-@method
+@estimator
 class IBLR(_Neighbours):
     """Logistic regression of every label on the share of neighbours that have each of the labels.
 

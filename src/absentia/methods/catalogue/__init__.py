@@ -1,0 +1,51 @@
+"""The one list of methods: what there is, what it takes and gives, when to use it, what it cannot do.
+
+The command line, its flags, ``compare``, the demo, the documentation and the generic checks read it.  A
+method is one entry in the module of its task; its class is loaded when it is first needed.  Entries stand
+in the order in which ``compare`` runs them: what is simple first.
+"""
+
+from absentia.core import check_name
+from absentia.methods.catalogue import classification, completion, matrix, regression, survival
+from absentia.methods.catalogue._entry import Entry, Family
+
+CATALOGUE: tuple[Entry, ...] = (
+    *completion.ENTRIES,
+    *matrix.ENTRIES,
+    *classification.ENTRIES,
+    *regression.ENTRIES,
+    *survival.ENTRIES,
+)
+
+
+def offered(*families: Family, variants: bool = False) -> dict[str, Entry]:
+    """The methods of these families by name; with `variants` also those with some parameter set."""
+    return {
+        entry.name: entry
+        for entry in CATALOGUE
+        if entry.family in families and (variants or not entry.variant_of)
+    }
+
+
+def variants_of(entry: Entry) -> list[Entry]:
+    """The entries that are this method with some parameters set."""
+    return [one for one in CATALOGUE if (one.family, one.variant_of) == (entry.family, entry.name)]
+
+
+def find(name: str, *families: Family) -> Entry:
+    """The method of that name or alias, or an error that says which it may have meant."""
+    entries = _by_any_name(*families)
+    if name.lower() not in entries:
+        check_name("method", name, entries)
+    return entries[name.lower()]
+
+
+def is_method(name: str, *families: Family) -> bool:
+    """Whether a method of these families has that name or alias."""
+    return name.lower() in _by_any_name(*families)
+
+
+def _by_any_name(*families: Family) -> dict[str, Entry]:
+    entries = offered(*families, variants=True)
+    aliases = {alias.lower(): entry for entry in entries.values() for alias in entry.aliases}
+    return aliases | entries

@@ -1,0 +1,91 @@
+"""An entry of the catalogue: a class with some parameters set, under the name by which it is offered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any, Literal, Self
+
+from absentia.core import Parameter, parameters_of
+
+Family = Literal["completer", "classifier", "regressor", "survival", "matrix"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method as it is offered by name.
+
+    Attributes
+    ----------
+    family : str
+        What it is: a completer, a classifier, a regressor, a survival model, or of one matrix.
+    takes, gives : str
+        "kernels", "features", "views or kernels", "a matrix"; "kernels", "classes", "numbers", "risks".
+    name : str
+    where : str
+        The module below ``absentia.methods`` and the class in it, "completion:CVKT".
+    when, cannot : str
+        When to use it, and what it cannot do, in a line each.
+    fixed : mapping
+        Parameters that make it this method.
+    without : tuple of str
+        Parameters of the class that mean nothing for it.
+    max_samples : int or None
+        How many samples it takes in reasonable time and memory, where that is few.
+    default : bool
+        Whether it is the method of its family if none is named.
+    baseline : bool
+        Whether it is what people do today, to hold others against.
+    compared : tuple of str
+        Tasks in which ``compare`` tries it if nobody says what to try: "classes", "labels", "numbers",
+        "survival", "completion".
+    aliases : tuple of str
+        Other names that are understood: those of the papers, and older ones.  Case does not matter.
+    variant_of : str
+        Name of the entry that this one is with some of its parameters set; "" for a method of its own.
+    """
+
+    family: Family
+    takes: str
+    gives: str
+    name: str
+    where: str
+    when: str
+    cannot: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    max_samples: int | None = None
+    default: bool = False
+    baseline: bool = False
+    compared: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    variant_of: str = ""
+
+    def variant(self, name: str, when: str, fixed: Mapping[str, Any], **fields: Any) -> Self:
+        """This method with more parameters set, under a name of its own; `fields` are those of an entry."""
+        own = {"cannot": "", "default": False, "baseline": False, "compared": (), "aliases": (), **fields}
+        parameters = {**self.fixed, **fixed}
+        return replace(self, name=name, when=when, fixed=parameters, variant_of=self.name, **own)
+
+    def load(self) -> Any:
+        """Its class."""
+        module, _, name = self.where.partition(":")
+        return getattr(import_module(f"absentia.methods.{module}"), name)
+
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters that can be given as texts, by flag."""
+        left_out = {*self.fixed, *self.without}
+        declared = parameters_of(self.load()).values()
+        return {p.flag: p for p in declared if p.spoken and p.name not in left_out}
+
+    def make(self, **options: Any) -> Any:
+        """An unfitted estimator."""
+        return self.load()(**{**self.fixed, **options})
+
+    def read(self, flags: Mapping[str, str]) -> dict[str, Any]:
+        """Parameters out of texts by flag; refuse those that mean nothing here."""
+        known = self.parameters()
+        for flag in flags:
+            if flag not in known:
+                has = f"it has {', '.join(known)}" if known else "it has no parameters"
+                raise ValueError(f"{flag} does not apply to method {self.name!r}; {has}")
+        return {known[flag].name: known[flag].parse(text) for flag, text in flags.items()}

@@ -1,0 +1,232 @@
+"""Methods that learn classes."""
+
+from functools import partial
+from typing import Any
+
+from absentia.methods.catalogue._entry import Entry
+
+_classifier = partial(Entry, "classifier", "kernels", "classes")
+_feature_classifier = partial(Entry, "classifier", "features", "classes")
+_view_classifier = partial(Entry, "classifier", "views or kernels", "classes")
+_amkl = partial(_classifier, where="learning:AbsentMKLClassifier")
+
+_CLASSES: dict[str, Any] = {"compared": ("classes",)}
+_BOTH: dict[str, Any] = {"compared": ("classes", "labels")}
+_BASELINE: dict[str, Any] = {"baseline": True}
+
+_SVM = _view_classifier(
+    "svm",
+    "prediction:AbsentClassifier",
+    "kernels completed (--completer, by default cvkt), one machine on their average (--combine)",
+    aliases=("complete-then-learn",),
+)
+
+
+def _svm(name: str, when: str, completer: str | None, combine: str = "average", **fields: Any) -> Entry:
+    """One machine on kernels that `completer` has completed; norms are of learned weights alone."""
+    without = () if combine == "mkl" else ("norm",)
+    return _SVM.variant(
+        name, when, {"completer": completer, "combine": combine}, **{"without": without} | fields
+    )
+
+
+ENTRIES: tuple[Entry, ...] = (
+    _classifier(
+        "average",
+        "learning:AverageKernelSVC",
+        "baseline: one machine on the average of the kernels, absent = zero; hard to beat",
+        "weigh views",
+        {"weights": "uniform"},
+        ("lam",),
+        **_BOTH,
+        **_BASELINE,
+    ),
+    _feature_classifier(
+        "complete-cases",
+        "prediction:EarlyFusionClassifier",
+        "baseline: logistic regression on the samples that have every view",
+        "learn where no sample of a class has every view",
+        {"model": "logistic", "complete_cases": True},
+        ("n_trees", "probability", "random_state"),
+        **_CLASSES,
+        **_BASELINE,
+    ),
+    _svm(
+        "mean-svm",
+        "baseline: absent samples are the average sample, one machine on the average kernel",
+        "mean",
+        **_BOTH,
+        **_BASELINE,
+    ),
+    _feature_classifier(
+        "linear",
+        "prediction:EarlyFusionClassifier",
+        "logistic regression on all features side by side, absent ones the mean; quick, easy to read",
+        "learn from kernels, or curved boundaries",
+        {"model": "logistic"},
+        ("complete_cases", "n_trees", "probability", "random_state"),
+        aliases=("logistic",),
+        **_BOTH,
+        **_BASELINE,
+    ),
+    _feature_classifier(
+        "linear-svm",
+        "prediction:EarlyFusionClassifier",
+        "a linear machine on all features side by side, absent ones the mean",
+        "learn from kernels, or curved boundaries",
+        {"model": "svm"},
+        ("complete_cases", "n_trees", "random_state"),
+    ),
+    _view_classifier(
+        "fusion",
+        "prediction:LateFusion",
+        "one machine per view on the samples that have it, probabilities averaged",
+        "see what only views together tell",
+        {"rule": "mean"},
+        aliases=("late-fusion",),
+        **_BOTH,
+        **_BASELINE,
+    ),
+    _feature_classifier(
+        "forest",
+        "prediction:EarlyFusionClassifier",
+        "a random forest on all features side by side, absent ones as they are; few assumptions",
+        "learn from kernels, or be sure with few samples and many features",
+        {"model": "forest"},
+        ("complete_cases", "C", "probability"),
+        aliases=("random-forest",),
+        **_BOTH,
+        **_BASELINE,
+    ),
+    _feature_classifier(
+        "boosting",
+        "prediction:EarlyFusionClassifier",
+        "boosted trees on all features side by side, absent ones as they are; hundreds of samples",
+        "learn from kernels, or from a few dozen samples",
+        {"model": "boosting"},
+        ("complete_cases", "C", "probability"),
+        aliases=("gradient-boosting",),
+        **_CLASSES,
+        **_BASELINE,
+    ),
+    _classifier(
+        "mkl",
+        "learning:MKLClassifier",
+        "most samples have most views; an absent view counts as zero, few views get weight",
+        aliases=("ZF-MKL",),
+        **_BOTH,
+    ),
+    _amkl(
+        name="amkl-convex",
+        when="every sample judged in its own views; the same as mkl once a sample has all views",
+        cannot="differ from mkl if one training sample has every view",
+        fixed={"formulation": "convex"},
+        without=("lam", "max_iter", "tau_min", "two_step", "paper_form"),
+        aliases=("C-AMKL",),
+        **_BOTH,
+    ),
+    _amkl(
+        name="amkl-mean",
+        when="the same with views judged on average, which complete samples do not turn into mkl",
+        fixed={"formulation": "convex", "constraint": "mean"},
+        without=("lam", "max_iter", "tau_min", "two_step", "paper_form"),
+    ),
+    _amkl(
+        name="amkl-iterative",
+        when="a few views carry the classes and many samples lack one of them; slower, no guarantee",
+        cannot="promise to converge",
+        fixed={"formulation": "iterative"},
+        without=("lam", "constraint", "shared_weights", "two_step", "paper_form"),
+        aliases=("I-AMKL",),
+        **_CLASSES,
+    ),
+    _amkl(
+        name="amkl-penalized",
+        when="samples differ much in how many views they have; margins shrink with the share present",
+        fixed={"formulation": "penalized"},
+        without=("max_iter", "constraint", "two_step", "paper_form"),
+        aliases=("I-AMKL-lambda",),
+        **_CLASSES,
+    ),
+    _classifier(
+        "alignment",
+        "learning:AverageKernelSVC",
+        "one machine on a sum of the kernels with weights that bring it nearest to the labels; quick",
+        fixed={"weights": "alignment"},
+        without=("lam",),
+    ),
+    _classifier(
+        "easymkl",
+        "learning:AverageKernelSVC",
+        "the same with weights by how far apart each kernel holds the classes",
+        "see that a view is poor where samples that lack it are near the boundary",
+        {"weights": "margin"},
+    ),
+    _feature_classifier(
+        "mmaf",
+        "learning:MMAFClassifier",
+        "a linear machine on the features that each sample has; features comparable, few of them",
+        "learn from kernels, or curved boundaries",
+    ),
+    _SVM,
+    _svm(
+        "zero-svm",
+        "baseline: absent views count as zero, samples of unit length, one machine; many samples",
+        None,
+    ),
+    _svm("knn-svm", "kernels completed by knn, one machine on their average; quick", "knn", **_CLASSES),
+    _svm("svt-svm", "kernels completed by svt, one machine on their average", "svt", **_CLASSES),
+    _svm(
+        "cvkt-svm",
+        "kernels completed by cvkt, one machine on their average; good nearly everywhere",
+        "cvkt",
+        **_BOTH,
+    ),
+    _SVM.variant(
+        "cvkt-linear",
+        "the same with linear kernels; many features, texts",
+        {"completer": "cvkt", "combine": "average", "kernel": "linear"},
+        cannot="learn curved boundaries",
+        without=("norm",),
+        **_CLASSES,
+    ),
+    _svm(
+        "cvkt-mkl",
+        "kernels completed by cvkt, weights of the views learned with the machine",
+        "cvkt",
+        "mkl",
+        **_CLASSES,
+    ),
+    _svm("mkmc-svm", "kernels completed by mkmc-pca, one machine on their average", "mkmc-pca", **_CLASSES),
+    _svm(
+        "em-svm",
+        "kernels completed by em, one machine on their average; slow",
+        "em",
+        cannot="take thousands of samples",
+        **_CLASSES,
+    ),
+    _svm(
+        "mean-mkl",
+        "absent samples are the average sample, weights learned",
+        "mean",
+        "mkl",
+        aliases=("MF-MKL",),
+    ),
+    _svm("em-mkl", "kernels completed by em, weights learned", "em", "mkl"),
+    _svm("svt-mkl", "kernels completed by svt, weights learned", "svt", "mkl"),
+    _view_classifier(
+        "stacking",
+        "prediction:ViewStacking",
+        "one machine per view, weights of the views learned on held-out samples; hundreds of samples",
+        "see what only views together tell",
+        **_CLASSES,
+    ),
+    _view_classifier(
+        "auto",
+        "prediction:AutoClassifier",
+        "start here: several kinds of methods tried on held-out samples, and what they say together",
+        "say in one number what each view counts",
+        default=True,
+        **_CLASSES,
+    ),
+)

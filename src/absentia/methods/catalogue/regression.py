@@ -1,0 +1,83 @@
+"""Methods that learn numbers."""
+
+from functools import partial
+
+from absentia.methods.catalogue._entry import Entry
+
+_regressor = partial(Entry, "regressor", "views or kernels", "numbers")
+_feature_regressor = partial(Entry, "regressor", "features", "numbers", compared=("numbers",))
+
+_RIDGE = _regressor(
+    "ridge",
+    "prediction:AbsentRegressor",
+    "kernels completed (--completer, by default cvkt), ridge regression on their average; the first to try",
+    fixed={"combine": "average"},
+    without=("norm", "C"),
+    default=True,
+    compared=("numbers",),
+    aliases=("kernel-ridge",),
+)
+
+ENTRIES: tuple[Entry, ...] = (
+    _RIDGE.variant(
+        "ridge-zero",
+        "baseline: ridge regression on the average of kernels in which absent views are zero",
+        {"completer": None},
+        without=("norm", "C", "random_state"),
+        baseline=True,
+        compared=("numbers",),
+    ),
+    _feature_regressor(
+        "complete-regression",
+        "prediction:EarlyFusionRegressor",
+        "baseline: ridge regression on the samples that have every view",
+        "learn where no two samples have every view",
+        {"model": "ridge", "complete_cases": True},
+        ("n_trees", "random_state"),
+        baseline=True,
+    ),
+    _RIDGE.variant(
+        "ridge-mean",
+        "baseline: absent samples are the average sample, ridge regression on the average kernel",
+        {"completer": "mean"},
+        without=("norm", "C", "random_state"),
+        baseline=True,
+        compared=("numbers",),
+    ),
+    _feature_regressor(
+        "linear-regression",
+        "prediction:EarlyFusionRegressor",
+        "ridge regression on all features side by side, absent ones the mean; quick, easy to read",
+        "learn from kernels, or what is curved",
+        {"model": "ridge"},
+        ("complete_cases", "n_trees", "random_state"),
+        baseline=True,
+    ),
+    _feature_regressor(
+        "forest-regression",
+        "prediction:EarlyFusionRegressor",
+        "a random forest on all features side by side, absent ones as they are; few assumptions",
+        "learn from kernels, or say numbers beyond those of training",
+        {"model": "forest"},
+        ("complete_cases", "alpha"),
+        baseline=True,
+    ),
+    _feature_regressor(
+        "boosting-regression",
+        "prediction:EarlyFusionRegressor",
+        "boosted trees on all features side by side, absent ones as they are; hundreds of samples",
+        "learn from kernels, or from a few dozen samples",
+        {"model": "boosting"},
+        ("complete_cases", "alpha"),
+        baseline=True,
+    ),
+    _RIDGE,
+    _regressor(
+        "mkl-regression",
+        "prediction:AbsentRegressor",
+        "kernels completed (--completer), weights of the views learned with a support vector machine",
+        fixed={"combine": "mkl"},
+        without=("penalty",),
+        compared=("numbers",),
+    ),
+)

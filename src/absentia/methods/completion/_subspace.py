@@ -1,0 +1,279 @@
+"""Features of absent samples, from where they lie among the observed ones.
+
+A completed kernel says that an absent sample t is the combination ``sum_i a_ti phi_i`` of the observed
+samples, with ``a = W C'`` (see :class:`Basis`), in the space that the kernel has made of the features.  The
+same combination of the features themselves is
+
+* exact if the kernel is ``B B'``, B the features: then ``phi_i`` *are* the features.  That is seen from the
+  basis, as ``G = K C`` is then ``B (B' C)``;
+* otherwise an estimate, taken about the mean: ``mean + sum_i a_ti (b_i - mean)``.  So it is exact, too, for
+  linear kernels of standardised features, and weights that do not add up to one shrink no sample to zero.
+
+Codes of categories are not averaged: each level is a feature of zeros and ones, and the largest wins.
+Values that are missing in observed rows count as their feature's mean, as in :class:`absentia.ViewKernels`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils.validation import check_is_fitted
+
+from absentia.core import Array, Completed, Operator, Side, kept, symmetrize
+from absentia.data import KernelViews, Views
+from absentia.methods.completion._base import Completer, check_same_samples
+
+#: Two matrices that agree to this, relative to the largest value, are one.
+SAME = 1e-6
+#: Levels whose weights differ by less are tied; the first wins.
+TIED = 1e-9
+
+
+def features_at(block: Any, sizes: Mapping[int, int], C: Array | None, G: Array, W: Array) -> Array:
+    """Features of samples that lie at `W` along the axes `C`, combinations of samples of features `block`.
+
+    `G` are the axes' kernel values with those samples; C None: these are the axes (see ``Basis``).
+    `sizes` are the numbers of levels of those columns that hold codes.
+    """
+    B = _mean_filled(_indicators(block, sizes) if sizes else block)
+    mean = np.zeros(B.shape[1]) if _is_linear(C, G, B) else np.asarray(B.mean(axis=0)).ravel()
+    along = B if C is None else _product(C.T, B)
+    ones = np.ones(B.shape[0]) if C is None else C.sum(axis=0)
+    # W C' (B - 1 mean') + 1 mean', nothing of the size of B formed
+    rows = _product(W, along) + np.outer(1.0 - W @ ones, mean)
+    return _decode_categories(rows, sizes, block.shape[1]) if sizes else rows
+
+
+def _is_linear(C: Array | None, G: Array, B: Any) -> bool:
+    """Whether the kernel is that of the features as they are."""
+    values = _product(B, B.T if C is None else _product(B.T, C))
+    largest = float(np.abs(G).max(initial=0.0))
+    return largest > 0 and bool(np.abs(values - G).max() <= SAME * largest)
+
+
+def _product(A: Any, B: Any) -> Array:
+    product = A @ B
+    return np.asarray(product.toarray() if scipy.sparse.issparse(product) else product)
+
+
+def _mean_filled(B: Any) -> Any:
+    if scipy.sparse.issparse(B):
+        return B  # kernels of sparse views have no missing values
+    B = np.asarray(B, dtype=np.float64)
+    missing = np.isnan(B)
+    if not missing.any():
+        return B
+    known = np.maximum((~missing).sum(axis=0), 1)
+    return np.where(missing, np.where(missing, 0.0, B).sum(axis=0) / known, B)
+
+
+def _indicators(block: Array, sizes: Mapping[int, int]) -> Array:
+    """The columns of numbers, then for each column of codes one of zeros and ones for every level."""
+    numbers = [j for j in range(block.shape[1]) if j not in sizes]
+    parts = [np.asarray(block[:, numbers], dtype=np.float64)]
+    for j, size in sizes.items():
+        codes = block[:, j]
+        known = np.where(np.isnan(codes)[:, None], np.nan, codes[:, None] == np.arange(size))
+        parts.append(known)
+    return np.column_stack(parts)
+
+
+def _decode_categories(rows: Array, sizes: Mapping[int, int], width: int) -> Array:
+    """Columns as they came, codes being the levels of largest weight."""
+    numbers = [j for j in range(width) if j not in sizes]
+    found = np.empty((len(rows), width))
+    found[:, numbers] = rows[:, : len(numbers)]
+    ends = np.cumsum([len(numbers), *sizes.values()])
+    for j, begin, end in zip(sizes, ends[:-1], ends[1:], strict=True):
+        weights = rows[:, begin:end]
+        found[:, j] = np.argmax(weights >= weights.max(axis=1, keepdims=True) - TIED, axis=1)
+    return found
+
+
+# ---- Completing a kernel is saying where the absent samples lie: the four blocks, assembled in one place
+#
+# Let K be the observed kernel of a view.  If the features of an absent sample t are a combination of
+# *axes*, ``sum_j W_tj e_j``, plus something of its own that is orthogonal to all else and has squared
+# length s_t >= 0, and the axes are combinations of the observed samples, ``e_j = sum_i C_ij phi_i``, then
+#
+#     K_vh = G W',     K_hh = W E W' + diag(s),     G = K C,     E = C' K C.
+#
+# Completed in this way a kernel keeps its observed block and is positive semidefinite if that is, whatever
+# the axes and coordinates are: it is the kernel of actual points.  (E may be more than C' K C: then the axes are
+# longer than the combinations, by something that is orthogonal to all that was observed.)
+#
+# A method brings a :class:`Basis` for each view, the axes, and a :class:`Coordinates` for the samples that
+# lack it, the rows of W and s; for new samples by a rule, :meth:`SubspaceCompleter._find_coordinates`.
+# Training kernels, rows of new samples and their own values are then the same few lines for all methods,
+# and operators throughout: nothing n x n is formed from kernels that are given by factors.
+
+
+@kept
+@dataclass(frozen=True)
+class Basis:
+    """Axes of a view, as combinations `C` of the samples that have it (None: these themselves).
+
+    `G` are their kernel values with those samples, `E` those with one another.
+    """
+
+    C: Array | None
+    G: Array
+    E: Array
+
+    @classmethod
+    def of(cls, K: Operator, C: Array) -> Self:
+        """Axes along the combinations `C`, and no longer than these."""
+        G = K @ C
+        return cls(C, G, symmetrize(C.T @ G))
+
+    def along(self, rows: Operator) -> Array:
+        """Kernel values of samples with the axes, from their rows against the observed samples."""
+        return rows.to_dense() if self.C is None else np.asarray(rows @ self.C)
+
+    def own(self, W: Array) -> Array:
+        """``k(t, t)`` of samples that lie at `W`, before anything of their own."""
+        return np.einsum("ij,ij->i", W @ self.E, W)
+
+
+@kept
+@dataclass(frozen=True)
+class Coordinates:
+    """Where the absent samples of a view lie along its axes, and the squared length that is their own.
+
+    `G`, of new samples: kernel values with the axes of those that *have* the view, where these are not what
+    their rows say (:meth:`Basis.along`).
+    """
+
+    W: Array
+    s: Array
+    G: Array | None = None
+
+
+class SubspaceCompleter(Completer):
+    """A completer that says where the absent samples of each view lie."""
+
+    _bases: Sequence[Basis]
+    _coordinates: Sequence[Coordinates]
+    _along_bases = True  # whether samples with a view relate to absent ones as the basis says
+
+    @abstractmethod
+    def _learn(self, X: KernelViews) -> None:
+        """Find a basis of each view, and the coordinates of the training samples that lack it."""
+
+    @abstractmethod
+    def _find_coordinates(self, X: KernelViews) -> Sequence[Coordinates]:
+        """Coordinates of the rows of `X` that lack a view, by view."""
+
+    def _stays(self, observed: Array, v: int) -> Array:
+        """Which samples keep their kernel values in view `v`: those that have it."""
+        return np.asarray(observed[:, v])
+
+    def complete_features(self, views: Views) -> Views:
+        """The views whose kernels this was fitted on, with the features of absent samples filled in.
+
+        An absent sample is a combination of the observed ones; its features are the same combination of
+        theirs.  That is exact for linear kernels, also of standardised features, and an estimate for others
+        and for normalised ones.  Features that were observed stay as they are; categories get the level of
+        largest weight.
+
+        Parameters
+        ----------
+        views : Views
+            The same samples in the same order, with the same cells absent.
+        """
+        check_is_fitted(self, "names_in_")
+        if "_bases" not in vars(self):  # a solver that brings kernels themselves
+            return super().complete_features(views)
+        check_same_samples(views, self.names_in_, self.ids_, self._observed)
+        return views.completed({name: self._features_of(views, name) for name in views.names})
+
+    def onto_observed(self, name: str, coefficients: Array) -> Array | None:
+        """Combinations of all training samples as combinations of those that have the view.
+
+        Parameters
+        ----------
+        name : str
+            The view.
+        coefficients : ndarray of shape (combinations, n_samples)
+            Of the training samples.
+
+        Returns
+        -------
+        ndarray of shape (combinations, n_samples), or None
+            Zero for samples that lack the view.  None where these are no combinations of the others.
+        """
+        check_is_fitted(self, "names_in_")
+        if "_bases" not in vars(self) or not self._along_bases:
+            return None
+        v = self.names_in_.index(name)
+        present, stays = self._observed[:, v], self._stays(self._observed, v)
+        along = coefficients[:, ~stays] @ self._coordinates[v].W
+        C = self._bases[v].C
+        found = coefficients * stays
+        found[:, present] += along if C is None else along @ C.T
+        return found
+
+    def _features_of(self, views: Views, name: str) -> Array:
+        """Features of the samples that lack a view."""
+        v, block = self.names_in_.index(name), views.block(name)
+        basis, position, present = self._bases[v], self._coordinates[v], self._observed[:, v]
+        moved = ~self._stays(self._observed, v)
+        if present.all():
+            return np.zeros((0, block.shape[1]))
+        if not present.any() or not basis.G.shape[1]:
+            why = "nobody has it" if not present.any() else "its absent samples are zero, like no sample"
+            raise ValueError(
+                f"view {name!r}: {why}; leave it out with views.select([...]), or use MeanFill()"
+            )
+        levels = views.levels(name)
+        columns = views.features(name)
+        named = [] if columns is None else columns.tolist()
+        sizes = {named.index(column): len(some) for column, some in levels.items()}
+        return features_at(block, sizes, basis.C, basis.G, position.W[~present[moved]])
+
+    def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
+        return self._complete_square(X, self._bases, self._coordinates)
+
+    def _complete_square(
+        self, X: KernelViews, bases: Sequence[Basis], coordinates: Sequence[Coordinates]
+    ) -> dict[str, Operator]:
+        """Square kernels completed."""
+        kernels: dict[str, Operator] = {}
+        for v, (name, basis, position) in enumerate(zip(X.names, bases, coordinates, strict=True)):
+            side, stay = self._side(X.observed, v, basis.G, position)
+            kernels[name] = Completed.square(
+                _select_block(X.operator(name), stay, stay),
+                *(side.known, side.filled, side.G, side.W),
+                *(basis.E, position.s),
+            )
+        return kernels
+
+    def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
+        blocks: dict[str, Array | Operator] = {}
+        diagonals: dict[str, Array] = {}
+        nothing = scipy.sparse.csr_array(X.shape)
+        for v, (name, position) in enumerate(zip(X.names, self._find_coordinates(X), strict=True)):
+            K, basis = X.operator(name), self._bases[v]
+            columns, old = self._side(self._observed, v, basis.G, self._coordinates[v])
+            rows, new = self._side(
+                X.observed, v, basis.along(K) if position.G is None else position.G, position
+            )
+            blocks[name] = Completed(_select_block(K, new, old), rows, columns, basis.E, nothing)
+            diagonals[name] = np.empty(len(X))
+            diagonals[name][rows.known] = X.diagonal(name)[new]
+            diagonals[name][rows.filled] = basis.own(position.W) + position.s
+        return blocks, diagonals
+
+    def _side(self, observed: Array, v: int, G: Array, position: Coordinates) -> tuple[Side, Array]:
+        """Samples as a side of a completed kernel; which of those that have the view keep their values."""
+        known = self._stays(observed, v)
+        stay = np.flatnonzero(known[observed[:, v]])
+        return Side(np.flatnonzero(known), np.flatnonzero(~known), G[stay], position.W), stay
+
+
+def _select_block(K: Operator, rows: Array, columns: Array) -> Operator:
+    """These rows and columns, nothing copied if that is all of them."""
+    return K if K.shape == (len(rows), len(columns)) else K.select(rows, columns)

@@ -1,0 +1,10 @@
+"""Reading a fitted classifier: what its decisions rest on, and what would make them surer.
+
+Every function takes a fitted classifier of absentia, a :class:`absentia.models.Model` as ``absentia fit``
+writes it, or a pipeline that ends in a classifier, and gives a pandas data frame.
+"""
+
+from absentia.methods.inspection._contributions import contributions
+from absentia.methods.inspection._gain import value_of_views
+from absentia.methods.inspection._importance import feature_importance
+from absentia.methods.inspection._support import support

@@ -1,0 +1,163 @@
+"""How much each feature counts, where a model is linear in features or has importances of its own.
+
+A machine on linear kernels is linear in the features of each view, ``w_v = eta_v sum_i a_i x_i`` over the
+training samples that have the view.  Where kernels were completed, an absent training sample is a
+combination of those that have the view, and its coefficient goes to them
+(``SubspaceCompleter.onto_observed``).
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from absentia.core import Array
+from absentia.kernels import ViewKernels
+from absentia.methods.learning import KernelClassifier
+from absentia.methods.models import Model
+from absentia.methods.prediction import AbsentClassifier, AutoClassifier, LateFusion, ViewStacking
+
+_WANTED = (
+    "importance needs a linear kernel, AbsentClassifier(kernel='linear'), or a model on features, "
+    "EarlyFusionClassifier"
+)
+
+
+def feature_importance(model: Any) -> Any:
+    """How much each feature counts in a model: a pandas DataFrame (view, feature, importance).
+
+    Of machines on linear kernels: the norm, over the classes, of the weights of standardised features, for
+    samples of usual length.  Where views were completed these are weights in the view's own part of the
+    score of samples that have it; what such features tell of absent views is not counted.
+
+    Of :class:`EarlyFusionClassifier`: its own.  Of :class:`LateFusion` and :class:`ViewStacking`: those of
+    the views' models (``coef_`` or ``feature_importances_`` as they are), as shares within the view, times
+    the weight of the view.  Of a :class:`AutoClassifier`: the mean of its candidates' importances, each as
+    shares of the whole, by their weights; ``attrs["of"]`` says which candidates have any, with their
+    weights there.
+
+    Parameters
+    ----------
+    model : fitted classifier, Model or Pipeline
+        Of absentia.
+
+    Examples
+    --------
+    >>> from absentia import AbsentClassifier, datasets, missingness, inspection
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> model = AbsentClassifier(kernel="linear").fit(views, y < 5)
+    >>> inspection.feature_importance(model).columns.tolist()
+    ['view', 'feature', 'importance']
+    """
+    kernels = None
+    if isinstance(model, Model):
+        model, kernels = model.classifier, model.kernels
+    elif isinstance(model, Pipeline):
+        model, kernels = model[-1], next((step for step in model if isinstance(step, ViewKernels)), None)
+    if hasattr(model, "feature_importance"):
+        return model.feature_importance()
+    if isinstance(model, AutoClassifier):
+        return _of_several(model)
+    if isinstance(model, LateFusion | ViewStacking):
+        return _of_views(model)
+    if isinstance(model, AbsentClassifier):
+        first = model._prepared
+        return _of_machine(model._machine, first.makes, first.completes, model.names_in_)
+    if isinstance(model, KernelClassifier) and kernels is not None:
+        return _of_machine(model, kernels, None, model.names_in_)
+    raise ValueError(f"{type(model).__name__}: {_WANTED}")
+
+
+def _of_machine(machine: Any, makes: Any, completer: Any, names: tuple[str, ...]) -> Any:
+    """Of a machine on the kernels that `makes` made and `completer` completed, views in this order."""
+    import pandas as pd
+
+    parts, eta = {}, np.atleast_2d(machine.weights_)
+    for v, name in enumerate(machine.names_in_):
+        coefficients = eta[:, [v]] * _of_observed(machine, completer, name)
+        try:
+            features, weights = makes.linear_weights(name, coefficients)
+        except ValueError as error:
+            raise ValueError(f"{error}; {_WANTED}") from None
+        importance = np.linalg.norm(weights, axis=0)
+        parts[name] = pd.DataFrame({"view": name, "feature": features, "importance": importance})
+    return pd.concat([parts[name] for name in names if name in parts], ignore_index=True)
+
+
+def _of_observed(machine: Any, completer: Any, name: str) -> Array:
+    """Coefficients of the training samples, those that lack the view carried to those that have it."""
+    if completer is None:
+        return np.asarray(machine.dual_coef_)
+    place = getattr(completer, "onto_observed", None)
+    found = None if place is None else place(name, machine.dual_coef_)
+    if found is None:
+        raise ValueError(
+            f"{type(completer).__name__} completes kernels without saying where absent samples lie, and "
+            f"so the view {name!r} has no weights of features; use completer='cvkt'"
+        )
+    return np.asarray(found)
+
+
+def _of_views(model: Any) -> Any:
+    """Shares of the features within their view, times the weight of the view."""
+    import pandas as pd
+
+    views = model._arrangement.views
+    weights = model._shares if isinstance(model, LateFusion) else getattr(model, "weights_", None)
+    if weights is None or model._coding is None:
+        raise ValueError(f"{type(model).__name__} on kernels or under a `final` model: {_WANTED}")
+    if isinstance(model, ViewStacking):
+        weights = np.array([weights[model.names_in_.index(name)] for name in views])
+    parts = {}
+    for name, weight in zip(views, np.abs(weights) / max(np.abs(weights).sum(), 1e-300), strict=True):
+        one = model._parts[name]
+        width = model._widths[model.names_in_.index(name)]
+        features = model._coding.views[name].names() or [str(j) for j in range(width)]
+        found = {} if one is None else _of_base(one, name)
+        # levels that only samples of rare classes have are not among those of the view's model
+        own = np.array([found.get(feature, 0.0) for feature in features])
+        shares = weight * own / max(own.sum(), 1e-300)
+        parts[name] = pd.DataFrame({"view": name, "feature": features, "importance": shares})
+    return pd.concat([parts[name] for name in model.names_in_ if name in parts], ignore_index=True)
+
+
+def _of_base(one: Any, view: str) -> dict[str, float]:
+    """Importances of the features of one view, by name, in the model of that view."""
+    if one.table is None:
+        frame = feature_importance(one.estimator)
+        return dict(zip(frame["feature"], frame["importance"], strict=True))
+    if hasattr(one.estimator, "feature_importances_"):
+        values = np.asarray(one.estimator.feature_importances_)
+    elif hasattr(one.estimator, "coef_"):
+        values = np.linalg.norm(np.atleast_2d(one.estimator.coef_), axis=0)
+    else:
+        raise ValueError(f"{type(one.estimator).__name__}: {_WANTED}")
+    names = one.table.coding.views[view].names() or [str(j) for j in range(len(values))]
+    return dict(zip(names, values.tolist(), strict=True))
+
+
+def _of_several(chooser: Any) -> Any:
+    """The mean of those candidates that have importances, each as shares."""
+    import pandas as pd
+
+    found = {}
+    for name, estimator in chooser.estimators_.items():
+        try:
+            found[name] = feature_importance(estimator)
+        except ValueError:  # it has none
+            continue
+    if not found:
+        raise ValueError(f"{', '.join(chooser.estimators_)}, which the AutoClassifier uses: {_WANTED}")
+    weights = {name: chooser.weights_by_candidate_[name] for name in found}
+    of = {name: weight / sum(weights.values()) for name, weight in weights.items()}
+    shares = [
+        one.assign(importance=of[name] * one["importance"] / max(one["importance"].sum(), 1e-300))
+        for name, one in found.items()
+    ]
+    together = pd.concat(shares).groupby(["view", "feature"], sort=False, as_index=False)
+    result = together["importance"].sum()
+    order = {view: v for v, view in enumerate(chooser.names_in_)}
+    result = result.sort_values("view", key=lambda s: s.map(order), kind="stable", ignore_index=True)
+    result.attrs["of"] = of
+    return result

@@ -1,0 +1,157 @@
+"""Which training samples a decision rests on.
+
+The score of a sample t by a kernel machine is ``sum_i z_i k(i, t) + b`` over the training samples i: each
+brings a part.  Shares are absolute parts, divided by their sum.  Of a chooser the shares of the machines
+among its candidates are averaged by their weights; candidates that are no kernel machines have no part.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from absentia.core import Array, inverse
+from absentia.data import KernelViews
+from absentia.methods.inspection._opened import opened
+from absentia.methods.learning import KernelClassifier
+from absentia.methods.prediction import AbsentClassifier, AutoClassifier
+
+_WANTED = "AbsentClassifier, or a machine on kernels such as MKLClassifier, is wanted"
+
+
+def support(model: Any, X: Any, n: int = 5) -> Any:
+    """The training samples that each sample's decision rests on most: a pandas DataFrame.
+
+    Parameters
+    ----------
+    model : fitted classifier, Model or Pipeline
+        A machine on kernels (:class:`AbsentClassifier`, :class:`MKLClassifier` ...), or a
+        :class:`AutoClassifier` that uses one.
+    X : Views or KernelViews
+        Samples as ``model.predict`` takes them.
+    n : int, default 5
+        How many training samples to name.
+
+    Returns
+    -------
+    DataFrame
+        ``id``, ``predicted``, ``sample`` (the training sample), its ``label`` (None where the machines do
+        not tell: with more than two classes, of samples that are used only as not being of the others),
+        ``share`` of the decision, and whether it speaks ``for`` or against the predicted class.
+        ``attrs["of"]`` names the machines with their weights.
+
+    Examples
+    --------
+    >>> from absentia import AbsentClassifier, datasets, missingness, inspection
+    >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
+    >>> model = AbsentClassifier().fit(views[:50], y[:50] < 5)
+    >>> inspection.support(model, views[50:], n=3).shape
+    (30, 6)
+    """
+    classifier, rows = opened(model, X)
+    found = _Shares(classifier)
+    predicted = np.asarray(classifier.predict(rows))
+    shares = found.signed(classifier, rows, np.searchsorted(classifier.classes_, predicted))
+    frame = _named(found, classifier, shares, n)
+    frame.insert(0, "id", X.ids[frame.index])
+    frame.insert(1, "predicted", predicted[frame.index])
+    return frame.reset_index(drop=True)
+
+
+def _named(found: "_Shares", classifier: Any, shares: Array, n: int) -> Any:
+    """The largest shares of each row; the index says of which row."""
+    import pandas as pd
+
+    order = np.argsort(-np.abs(shares), axis=1, kind="stable")[:, :n]
+    t, i = np.repeat(np.arange(len(shares)), order.shape[1]), order.ravel()
+    labels = [None if c < 0 else classifier.classes_[c] for c in found.labels[i]]
+    share = shares[t, i]
+    table = {"sample": classifier.ids_[i], "label": labels, "share": np.abs(share), "for": share > 0}
+    frame = pd.DataFrame(table, index=t).astype({"label": object})
+    frame.attrs["of"] = found.of
+    return frame[frame["share"] > 0]
+
+
+class _Shares:
+    """Signed shares of training samples in decisions, and what the machines tell of their labels."""
+
+    def __init__(self, classifier: Any) -> None:
+        self.place = {x: i for i, x in enumerate(classifier.ids_.tolist())}
+        self.labels = np.full(len(self.place), -1)  # positions among the classes
+        self.of: dict[str, float] = {}
+
+    def signed(self, classifier: Any, X: Any, codes: Array) -> Array:
+        """Rows x training samples, positive where they speak for the classes at positions `codes`."""
+        if not isinstance(classifier, AutoClassifier):
+            self.of[type(classifier).__name__] = 1.0
+            return self._by_machine(classifier, X, codes, np.arange(len(classifier.classes_)))
+        used = classifier.weights_by_candidate_
+        weights = {name: w for name, w in used.items() if _is_machine(classifier.estimators_[name])}
+        if not weights:
+            raise ValueError(
+                f"{', '.join(used)}, which the AutoClassifier uses, are no kernel machines; {_WANTED}, or "
+                "give the AutoClassifier such candidates"
+            )
+        self.of = {name: w / sum(weights.values()) for name, w in weights.items()}
+        X = classifier._check_rows(X)
+        rows = np.flatnonzero(X.select(classifier._arrangement.views).observed.any(axis=1))
+        inside = classifier._arrangement.rows(X, rows)
+        shares = np.zeros((len(X), len(self.place)))
+        for name, weight in self.of.items():
+            one = classifier.estimators_[name]
+            shares[rows] += weight * self._by_machine(one, inside, codes[rows], classifier._turned)
+        return shares
+
+    def _by_machine(self, classifier: Any, X: Any, codes: Array, turned: Array) -> Array:
+        """`turned`: the place of each class among those of the classifier."""
+        machine, rows, make = _machine_and_rows(classifier, X)
+        turned = getattr(classifier, "_turned", np.arange(len(turned)))[turned]
+        codes = turned[codes]
+        positions = np.array([self.place[x] for x in machine.ids_.tolist()], dtype=int)
+        shares = np.zeros((len(X), len(self.place)))
+        if not len(rows):
+            return shares
+        z, eta = machine.dual_coef_, np.atleast_2d(machine.weights_)
+        self._learn_labels(z, positions, inverse(turned))
+        two = len(z) == 1
+        which = np.zeros(len(rows), dtype=int) if two else codes[rows]
+        sign = 2 * codes[rows] - 1 if two else np.ones(len(rows))
+        parts = sign[:, None] * z[which] * _combined(make(), eta, which)
+        total = np.abs(parts).sum(axis=1, keepdims=True)
+        shares[np.ix_(rows, positions)] = parts / np.where(total > 0, total, 1.0)
+        return shares
+
+    def _learn_labels(self, z: Array, positions: Array, classes: Array) -> None:
+        """A coefficient is positive in the machine of a sample's own class, and negative elsewhere."""
+        if len(z) == 1:
+            own = np.where(z[0] != 0, (z[0] > 0).astype(int), -1)
+        else:
+            own = np.where((z > 0).any(axis=0), z.argmax(axis=0), -1)
+        self.labels[positions] = np.where(own >= 0, classes[own], self.labels[positions])
+
+
+def _is_machine(classifier: Any) -> bool:
+    return isinstance(classifier, AbsentClassifier | KernelClassifier)
+
+
+def _machine_and_rows(classifier: Any, X: Any) -> tuple[Any, Array, Callable[[], KernelViews]]:
+    """The machine, the positions of the samples that have a view it knows, and what makes their kernels."""
+    if not _is_machine(classifier):
+        raise ValueError(f"{type(classifier).__name__} is no kernel machine; {_WANTED}")
+    X = classifier._check_rows(X)
+    if isinstance(classifier, KernelClassifier):
+        rows = np.flatnonzero(X.observed.any(axis=1))
+        return classifier, rows, lambda: X[rows]
+    rows = np.flatnonzero(X.select(classifier._arrangement.views).observed.any(axis=1))
+    known = classifier._arrangement.rows
+    return classifier._machine, rows, lambda: classifier._prepared.rows(known(X, rows))
+
+
+def _combined(K: KernelViews, eta: Array, which: Array) -> Array:
+    """``sum_p eta_p K_p(i, t)``, rows x training samples, with the weights of each row's machine."""
+    found = np.zeros((len(K), K.shape[1]))
+    for v, name in enumerate(K.names):
+        seen = np.ix_(K.observed[:, v], K.column_observed[:, v])
+        found[seen] += eta[which[K.observed[:, v]], v][:, None] * K.block(name)
+    return found

@@ -1,0 +1,124 @@
+"""Whether methods differ from the first of a table: McNemar's test sample by sample, ranks over data sets.
+
+The first column of such an experiment is the method that the others are held against.  Over data sets those
+methods are ranked that stand beside a published column, as many as the paper ranked.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from absentia.core import Array, check_name
+from absentia.data import statistics
+from absentia.papers._cells import Observed, columns_of
+from absentia.papers._experiment import Experiment
+
+ALL = "all"  # the row over all levels
+LEVEL = 0.05  # p-values below it reject
+ALPHAS = (0.1, 0.05)
+
+Record = Mapping[str, Any]
+
+
+def mcnemar(experiment: Experiment, records: Sequence[Record]) -> list[Observed]:
+    """P-values against the first column, by view and repeat, and in how many per cent they reject.
+
+    Each row is also part of a row over all of them.
+    """
+    answers: dict[tuple[Any, ...], dict[str, Mapping[str, str]]] = {}
+    rows = {}
+    for record in records:
+        key = record["trial"]
+        where = (key["repeat"], *(key[factor] for factor in experiment.design))
+        rows[where] = experiment.row_of(key)
+        for column in columns_of(experiment, key):
+            answers.setdefault(where, {})[column.name] = record["result"]["right"]
+    first = experiment.columns[0].name
+    found = []
+    for where, told in answers.items():
+        for name, p in _against(told, first):
+            for row in (ALL, rows[where]):
+                found.append(Observed("p-value", row, name, where[0], p))
+                found.append(Observed("rejected, %", row, name, where[0], 100.0 * (p < LEVEL)))
+    return found
+
+
+def _against(told: Mapping[str, Mapping[str, str]], first: str) -> Iterator[tuple[str, float]]:
+    """P-values of every other column, view by view."""
+    for column, right in told.items():
+        if column != first and first in told:
+            for view, answers in right.items():
+                own = _right(told[first][view])
+                yield column, statistics.mcnemar(own, _right(answers)).p
+
+
+def _right(answers: str) -> Array:
+    return np.array([one == "1" for one in answers])
+
+
+# --------------------------------------------------------------------------------------------- ranks
+
+
+def friedman_nemenyi(experiment: Experiment, records: Sequence[Record]) -> list[Observed]:
+    """Mean ranks, how far apart they are from the first's, how far they have to be, and whether they are.
+
+    Settings of the design are data sets; where classes are told, views too.  Scores are means of repeats.
+    """
+    ranked = [column.name for column in experiment.columns if column.beside]
+    found: list[Observed] = []
+    for measure, (better, by_view) in {
+        "CA": (-1, False),
+        "ARE": (-1, False),
+        "accuracy": (1, True),
+    }.items():
+        scores = better * _scores(experiment, records, ranked, measure, by_view)
+        if len(scores) > 1:
+            found += _ranks(scores, ranked, measure)
+    return found
+
+
+def _scores(
+    experiment: Experiment, records: Sequence[Record], ranked: Sequence[str], measure: str, by_view: bool
+) -> Array:
+    """Data sets x methods, of those data sets that all methods have."""
+    values: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    for record in records:
+        key, parts = record["trial"], record["result"]["scores"].get(measure, {})
+        for column in columns_of(experiment, key):
+            if column.name in ranked:
+                for view, value in parts.items():
+                    where = (*(key[factor] for factor in experiment.design), view if by_view else "")
+                    values.setdefault(where, {}).setdefault(column.name, []).append(value)
+    whole = [there for there in values.values() if len(there) == len(ranked)]
+    return np.array([[np.mean(there[name]) for name in ranked] for there in whole])
+
+
+def _ranks(scores: Array, ranked: Sequence[str], measure: str) -> Iterator[Observed]:
+    first, *others = ranked
+    test = statistics.friedman(scores)
+    yield Observed("Friedman's F, p-value", measure, first, 0, test.iman_davenport_p)
+    for name, rank in zip(ranked, test.ranks, strict=True):
+        yield Observed("mean rank", measure, name, 0, float(rank))
+    apart = np.abs(test.ranks[1:] - test.ranks[0])
+    for name, distance in zip(others, apart, strict=True):
+        yield Observed("rank difference", measure, name, 0, float(distance))
+    for alpha in ALPHAS:
+        row = f"{measure}, alpha {alpha:g}"
+        least = statistics.nemenyi(scores, level=1 - alpha).critical_difference
+        yield Observed("critical difference", row, first, 0, least)
+        for name, distance in zip(others, apart, strict=True):
+            yield Observed("told apart", row, name, 0, float(distance > least))
+
+
+#: Statistics by the names that experiments ask for them.
+STATISTICS: Mapping[str, Callable[[Experiment, Sequence[Record]], list[Observed]]] = {
+    "mcnemar": mcnemar,
+    "friedman-nemenyi": friedman_nemenyi,
+}
+
+
+def statistics_of(experiment: Experiment, records: Sequence[Record]) -> list[Observed]:
+    """What the experiment's statistic makes of records of trials that were done."""
+    check_name("statistic", experiment.statistic, STATISTICS)
+    return STATISTICS[experiment.statistic](experiment, records)

@@ -1,0 +1,132 @@
+"""What one more view would be worth."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from absentia import AbsentClassifier, EarlyFusionClassifier, ViewKernels, Views, inspection, models
+from absentia.methods.inspection._gain import COLUMNS, bits, likeness
+from readable import planted
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    views, y = planted(120)
+    return views, AbsentClassifier(C=1.0).fit(views[:80], y[:80])
+
+
+def test_a_view_that_decides_is_worth_more_than_noise(fitted):
+    views, model = fitted
+    new = views[80:]
+    frame = inspection.value_of_views(model, new, views[:80], n_draws=10)
+    assert frame.columns.tolist() == COLUMNS
+    assert len(frame) == (~new.observed).sum()
+    gain = frame.groupby("view")["gain"].mean()
+    assert gain["tells"] > 0.1
+    assert gain["tells"] > gain["noise"] + 0.1
+    assert np.allclose(frame["entropy"] - frame["expected"], frame["gain"])
+    assert frame["changes"].between(0, 1).all()
+    now = dict(zip(new.ids.tolist(), bits(model.predict_proba(new)), strict=True))
+    assert np.allclose(frame["entropy"], [now[x] for x in frame["id"]])
+
+
+def test_the_expectation_is_over_the_nearest_who_have_the_view(fitted):
+    """One sample by hand."""
+    views, model = fitted
+    train, t = views[:80], int(np.argmax(~views.observed[80:, 0])) + 80
+    one = views[[t]]
+    found = inspection.value_of_views(model, one, train, n_draws=4)
+    row = found[found["view"] == "tells"].iloc[0]
+    near = likeness(one, train)[0]
+    lenders = np.flatnonzero(train.observed[:, 0])
+    lenders = lenders[np.argsort(-near[lenders])[:4]]
+    after = [
+        model.predict_proba(one.given("tells", train.padded("tells", np.array([i]))))[0] for i in lenders
+    ]
+    weight = near[lenders] / near[lenders].sum()
+    assert row["expected"] == pytest.approx(float(weight @ bits(np.array(after))))
+    now = model.predict_proba(one)[0].argmax()
+    assert row["changes"] == pytest.approx(float(weight @ (np.argmax(after, axis=1) != now)))
+
+
+def test_a_sample_with_all_views_has_no_rows(fitted):
+    views, model = fitted
+    complete = views[np.flatnonzero(views.observed.all(axis=1))]
+    assert len(inspection.value_of_views(model, complete, views)) == 0
+    by_itself = inspection.value_of_views(model, views[80:], n_draws=3)
+    assert set(by_itself["id"]) == set(views.ids[80:][~views.observed[80:].all(axis=1)])
+
+
+@pytest.mark.filterwarnings("ignore:.*no view:absentia.data.AbsenceWarning")
+def test_who_shares_no_view_with_anybody_is_lent_by_chance(fitted):
+    views, model = fitted
+    train = views[:80].hide(np.tile([True, False, False], (80, 1)))
+    train = train[np.flatnonzero(train.observed[:, 0])]
+    lonely = views[np.flatnonzero(~views.observed[:, 0])[:2]]
+    one = inspection.value_of_views(model, lonely, train, n_draws=2)
+    other = inspection.value_of_views(model, lonely, train, n_draws=2, random_state=7)
+    assert one["view"].tolist() == ["tells", "tells"]
+    assert not np.allclose(one["expected"], other["expected"])
+
+
+def test_kernels_and_models_without_probabilities_are_refused(fitted):
+    views, model = fitted
+    makes = ViewKernels()
+    kernels = makes.fit_transform(views)
+    with pytest.raises(TypeError, match="features are wanted"):
+        inspection.value_of_views(model, kernels)
+    y = np.arange(len(views)) % 2
+    with pytest.raises(ValueError, match="probability=True"):
+        inspection.value_of_views(EarlyFusionClassifier("svm").fit(views, y), views)
+    with pytest.raises(ValueError, match="n_draws"):
+        inspection.value_of_views(model, views, n_draws=0)
+    with pytest.raises(ValueError, match="give the same views"):
+        inspection.value_of_views(model, views, views.select(["tells"]))
+    nameless = Views.from_dict({name: np.ones((4, 2)) for name in views.names})
+    with pytest.raises(ValueError, match="no names to find them by"):
+        inspection.value_of_views(model, views, nameless)
+
+
+def test_columns_and_levels_of_lenders_go_by_name():
+    """Other files have other orders, columns too many, and levels in another order."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    stage = np.array(["late", "early"])[y]
+    tables = {
+        "clinic": pd.DataFrame({"stage": stage, "age": rng.normal(size=60)}),
+        "lab": pd.DataFrame(rng.normal(size=(60, 2)) + y[:, None], columns=["p", "q"]),
+    }
+    views = Views.from_dict(tables)
+    model = AbsentClassifier(C=1.0).fit(views, y)
+    new = views[:9].hide(np.tile([False, True], (9, 1)))
+    lenders = {name: table.iloc[20:] for name, table in tables.items()}
+    same = inspection.value_of_views(model, new, Views.from_dict(lenders), n_draws=5)
+    new = Views.from_dict({"lab": tables["lab"][:9], "clinic": pd.DataFrame({"stage": ["new"]}, [99])})
+    new = new[:9].select(["clinic", "lab"])
+    lenders["clinic"] = lenders["clinic"][["age", "stage"]].assign(more=1.0)
+    lenders["lab"] = lenders["lab"][["q", "p"]]
+    with warnings.catch_warnings(action="ignore"):  # of the column that training did not have
+        other = inspection.value_of_views(model, new, Views.from_dict(lenders), n_draws=5)
+    assert same["id"].tolist() == other["id"].tolist() == list(range(9))
+    assert np.allclose(same["expected"], other["expected"], atol=1e-9)
+
+
+def test_a_model_of_kernels_made_from_features_is_taken():
+    from absentia import AverageKernelSVC
+
+    views, y = planted(60)
+    makes = ViewKernels()
+    machine = AverageKernelSVC(probability=True).fit(makes.fit_transform(views), y)
+    frame = inspection.value_of_views(models.Model(machine, makes), views[:10], views, n_draws=3)
+    assert len(frame) == (~views[:10].observed).sum()
+
+
+def test_columns_without_names_go_by_position(fitted):
+    views, model = fitted
+    nameless = Views.from_dict(views[:80].to_dict())
+    assert nameless.features("tells") is None
+    by_name = inspection.value_of_views(model, views[80:], views[:80], n_draws=5)
+    by_position = inspection.value_of_views(model, views[80:], nameless, n_draws=5)
+    assert np.allclose(by_name["gain"], by_position["gain"], atol=1e-9)

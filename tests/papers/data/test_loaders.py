@@ -1,0 +1,210 @@
+"""Files as archives give them, small and made up, become views or kernels and a target."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.io
+
+from absentia.files import FileError
+from absentia.papers import CATALOGUE
+from absentia.papers.data import _loaders
+from zipped import compressed, packed
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Write files and load them as the catalogue does."""
+
+    def loaded(name, *contents, only=None):
+        files = [file.name for file in CATALOGUE[name].files]
+        paths = {}
+        for file, content in zip(files, contents, strict=True):
+            path = tmp_path / file
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+            paths[file] = path
+        return CATALOGUE[name].loader(paths)
+
+    return loaded
+
+
+def test_two_classes_are_signs_whatever_an_archive_calls_them(load):
+    for name, text in {
+        "uci_heart": "70.0 1.0 4.0 2\n67.0 0.0 3.0 1\n",
+        "uci_ionosphere": "70,1,4.0,g\n67,0,3,b\n",
+        "uci_sonar": "70,1,4,M\n67,0,3,R\n",
+        "uci_wdbc": "8510426,M,70,1,4\n8510427,B,67,0,3\n",
+        "uci_spambase": "70,1,4,1\n67,0,3,0\n",
+    }.items():
+        data = load(name, text)
+        np.testing.assert_array_equal(data.views.block("x"), [[70, 1, 4], [67, 0, 3]], err_msg=name)
+        assert data.target.tolist() == [1, -1], name
+        assert data.extra == {}
+
+
+def test_another_class_or_a_page_instead_is_refused_with_the_file(load):
+    with pytest.raises(FileError, match=r"heart\.dat: class '3' is none of \['1', '2'\]"):
+        load("uci_heart", "1 2 3\n")
+    with pytest.raises(FileError, match=r"sonar\.all-data: class '<html>moved</html>'"):
+        load("uci_sonar", "<html>moved</html>\n")
+    with pytest.raises(FileError, match=r"spambase\.data: 'x' is no number"):
+        load("uci_spambase", "x,1\n")
+
+
+def test_musk_is_unpacked_and_keeps_its_names(load):
+    text = "MUSK-jf78,jf78_1,46,-108,1.\nNON-MUSK-j,j_2,1,2,0.\n"
+    for content in (text, compressed(text.encode())):
+        data = load("uci_musk1", content)
+        np.testing.assert_array_equal(data.views.block("x"), [[46, -108], [1, 2]])
+        assert data.target.tolist() == [1, -1]
+        assert data.extra["molecule"].tolist() == ["MUSK-jf78", "NON-MUSK-j"]
+        assert data.extra["conformation"].tolist() == ["jf78_1", "j_2"]
+
+
+def test_windows_of_dna_are_shares_of_letters(load):
+    data = load("uci_splice", "EI,  A-1,   ACGT\nN,B-2,   NDSR\nIE,C,TTTT\n")
+    X = data.views.block("x").reshape(3, 4, 4)
+    np.testing.assert_array_equal(X[0], np.eye(4))
+    np.testing.assert_allclose(X.sum(axis=2), 1)
+    np.testing.assert_allclose(
+        X[1], [[0.25] * 4, [1 / 3, 0, 1 / 3, 1 / 3], [0, 0.5, 0.5, 0], [0.5, 0, 0.5, 0]]
+    )
+    assert data.target.tolist() == [0, 2, 1]
+    assert data.extra["instance"].tolist() == ["A-1", "B-2", "C"]
+    with pytest.raises(FileError, match=r"splice\.data: sequences of lengths \[2, 3\]"):
+        load("uci_splice", "EI,a,AC\nIE,b,ACG\n")
+
+
+def test_six_views_of_digits(load):
+    tables = ["\n".join(f"  {v}.5 {k}" for k in range(20)) + "\n" for v in range(6)]
+    data = load("mfeat", *tables)
+    assert data.views.names == ("fou", "fac", "kar", "pix", "zer", "mor")
+    np.testing.assert_array_equal(data.views.block("pix"), [[3.5, k] for k in range(20)])
+    assert data.target.tolist() == np.repeat(range(10), 2).tolist()
+    with pytest.raises(FileError, match=r"the views have \[10, 20\] lines"):
+        load("mfeat", *tables[:5], "1 2\n" * 10)
+
+
+def test_libsvm_with_two_classes(load):
+    data = load("libsvm_fourclass", "+1 1:85 2:148\n-1 1:37 2:145\n")
+    np.testing.assert_array_equal(data.views.block("x"), [[85, 148], [37, 145]])
+    assert data.target.tolist() == [1, -1]
+    with pytest.raises(FileError, match=r"fourclass: has the classes \[2\.0\]"):
+        load("libsvm_fourclass", "2 1:1\n")
+
+
+PIMA = """@relation diabetes
+@attribute 'preg' real
+@attribute 'plas' real
+@attribute 'class' { tested_negative, tested_positive}
+@data
+6,148,tested_positive
+1,85,tested_negative
+"""
+
+
+def test_openml_says_what_features_are_called(load):
+    data = load("uci_pima", PIMA)
+    assert data.target.tolist() == [1, -1]
+    assert data.extra["feature_names"].tolist() == ["preg", "plas"]
+
+
+def multilabel(rows, labels=6):
+    names = [f"@attribute f{k} numeric" for k in range(2)] + [
+        f"@attribute L{k} {{0,1}}" for k in range(labels)
+    ]
+    return "\n".join(["@relation r", *names, "@data", *rows]) + "\n"
+
+
+def test_mulan_has_its_labels_last_and_may_be_in_parts(load):
+    one, two = multilabel(["1,2,0,1,0,0,0,1"]), multilabel(["3,4,1,0,0,0,0,0", "5,6,0,0,0,0,0,1"])
+    data = load("ml_scene", one, two)
+    np.testing.assert_array_equal(data.views.block("x"), [[1, 2], [3, 4], [5, 6]])
+    np.testing.assert_array_equal(data.target, [[0, 1, 0, 0, 0, 1], [1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]])
+    assert data.extra["part"].tolist() == [0, 1, 1]
+    assert data.extra["label_names"].tolist() == [f"L{k}" for k in range(6)]
+    assert "part" not in load("ml_emotions", two).extra
+    with pytest.raises(FileError, match=r"scene-test\.arff: has not the attributes of these data"):
+        load("ml_scene", one, multilabel(["1,2,0,1,0,0,0"], labels=5))
+
+
+def test_axes_come_from_zip_files_or_plain_ones(tmp_path):
+    paths = {}
+    for k, axis in enumerate("XYZ"):
+        name = f"UWaveGestureLibrary{axis}"
+        text = f"@problemName u\n@data\n{k},1,2:3\n{k},4,5:1\n"
+        paths[f"{name}.zip"] = packed(
+            tmp_path / f"{name}.zip", **{f"{name}_TRAIN.ts": text, f"{name}_TEST.ts": "x"}
+        )
+    plain = tmp_path / "UWaveGestureLibraryZ_TRAIN.tsv"
+    plain.write_text("3\t2\t1\t2\n1\t2\t4\t5\n")
+    for last in (paths["UWaveGestureLibraryZ.zip"], plain):
+        data = _loaders.axes({**paths, "UWaveGestureLibraryZ.zip": last})
+        assert data.views.names == ("X", "Y", "Z")
+        np.testing.assert_array_equal(data.views.block("Z"), [[2, 1, 2], [2, 4, 5]])
+        assert data.target.tolist() == [3, 1]
+    plain.write_text("1\t2\t1\t2\n1\t2\t4\t5\n")
+    with pytest.raises(FileError, match="the axes have other classes"):
+        _loaders.axes({**paths, "UWaveGestureLibraryZ.zip": plain})
+
+
+def test_distances_between_flowers_are_kernels_of_three_widths(tmp_path, rng):
+    D = {}
+    for key in ("D_hog", "D_hsv"):
+        X = rng.standard_normal((34, 3))
+        D[key] = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    names = [file.name for file in CATALOGUE["flower17"].files]
+    paths = {name: tmp_path / name for name in names}
+    for path, key in zip(paths.values(), D, strict=True):
+        scipy.io.savemat(path, {key: D[key], "other": np.ones(3)})
+    data = CATALOGUE["flower17"].loader(paths)
+    assert data.kernels.names == ("hog-2", "hog+0", "hog+2", "hsv-2", "hsv+0", "hsv+2")
+    mean = D["D_hog"][np.triu_indices(34, 1)].mean()
+    np.testing.assert_allclose(
+        data.kernels.block("hog+2"), np.exp(-(D["D_hog"] ** 2) / (2 * (4 * mean) ** 2))
+    )
+    assert data.target.tolist() == np.repeat(range(17), 2).tolist()
+    scipy.io.savemat(path, {"D_hsv": D["D_hsv"][:30, :30]})
+    with pytest.raises(FileError, match=r"distances of \[30, 34\] images"):
+        CATALOGUE["flower17"].loader(paths)
+
+
+def test_kernels_that_somebody_has_put_together(tmp_path, rng):
+    X = rng.standard_normal((2, 5, 3))
+    K = X @ X.transpose(0, 2, 1)
+    path = tmp_path / "plant.mat"
+    scipy.io.savemat(path, {"KH": np.moveaxis(K, 0, 2), "Y": np.array([[1], [2], [1], [3], [4]])})
+    data = CATALOGUE["plant"].loader({"plant.mat": path})
+    np.testing.assert_allclose(data.kernels.to_dense(), K)
+    assert data.target.tolist() == [1, 2, 1, 3, 4]
+
+
+def test_yeast_may_lie_in_several_folders(tmp_path):
+    files = CATALOGUE["yeast"].files
+    kernel = "k\ta\tb\na\t1\t.5\nb\t.5\t1\n"
+    paths = {}
+    for k, file in enumerate(files):
+        (tmp_path / str(k)).mkdir()
+        paths[file.name] = tmp_path / str(k) / file.name
+        paths[file.name].write_text("g\te\na\t1\nb\t-1\n" if file.name.startswith("labels") else kernel)
+    data = CATALOGUE["yeast"].loader(paths)
+    assert data.kernels.names == ("Pfam", "Gen", "Phys", "TAP", "Exp", "SW")
+    assert data.target.ravel().tolist() == [1, -1]
+
+
+def test_the_public_files_at_hand_are_read_alike(tmp_path, data_folder):
+    """A table written as UCI has it, from a copy of the same data, gives the same back."""
+    from absentia import datasets
+
+    copy = datasets.load_benchmark("uci_ionosphere", data_folder)
+    X = np.asarray(copy.views.block("x"))
+    lines = [
+        ",".join([*map(str, row), "g" if y > 0 else "b"])
+        for row, y in zip(X.tolist(), copy.target, strict=True)
+    ]
+    path = tmp_path / "ionosphere.data"
+    path.write_text("\n".join(lines))
+    loader = partial(_loaders.table, classes={"b": -1, "g": 1})
+    data = loader({"ionosphere.data": path})
+    np.testing.assert_array_equal(data.views.block("x"), X)
+    np.testing.assert_array_equal(data.target, copy.target)

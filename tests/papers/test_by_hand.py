@@ -1,0 +1,63 @@
+"""Cells of the committed pages, computed again by hand: seed, mask, and the method called directly."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from absentia import CVKT, MKMC, PMAClassifier, ViewKernels, datasets, metrics, missingness
+from absentia.papers.protocols._mkmc import roc
+
+RECORDS = Path(__file__).parents[2] / "docs" / "reproduction" / "records"
+
+
+def kept(name, **wanted):
+    """The scores of the one trial of an experiment with these parts in its key."""
+    lines = (RECORDS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    found = [json.loads(line) for line in lines]
+    found = [one for one in found if all(one["trial"][key] == value for key, value in wanted.items())]
+    assert len(found) == 1
+    return found[0]["result"]["scores"]
+
+
+def test_a_cell_of_cvkt_table2(data_folder):
+    data = datasets.load_benchmark("cvkt_simulated_kernels", data_folder)
+    keep = np.asarray(data.extra["masks"][1], dtype=bool)
+    completed = CVKT(rounds=3, random_state=0).fit_transform(data.kernels.hide(keep))
+    found = kept("cvkt-table2", method="CVKT", parameters={"rounds": 3}, missing=2, repeat=0)
+    errors = metrics.are(data.kernels, completed, keep, average=False)
+    np.testing.assert_allclose(list(found["ARE"].values()), errors, rtol=1e-6)
+
+
+def test_a_cell_of_pma_table1(data_folder):
+    data = datasets.load_benchmark("ml_emotions", data_folder)
+    X = StandardScaler().fit_transform(data.views.block(data.views.names[0]).astype(float))
+    Y = np.where(np.asarray(data.target) > 0, 1.0, -1.0)
+    hidden = np.random.default_rng(0).random(Y.shape) < 0.1
+    model = PMAClassifier(label_covariance=False, inference="exact", random_state=0)
+    scores = model.fit(X, np.where(hidden, np.nan, Y)).scores_
+    wrong = 100 * np.mean((scores > 0)[hidden] != (Y > 0)[hidden])
+    exact = {"label_covariance": False, "inference": "exact"}
+    found = kept(
+        "pma-table1", method="PMAClassifier", parameters=exact, data="ml_emotions", share=10, repeat=0
+    )
+    # a label whose score is next to zero may go either way on another processor
+    assert found["error"][""] == pytest.approx(wrong, abs=100 / hidden.sum() + 1e-9)
+
+
+def test_a_cell_of_mkmc_mfeat(data_folder):
+    data = datasets.load_benchmark("mfeat", data_folder)
+    y = np.asarray(data.target)
+    rows = np.sort(np.concatenate([np.flatnonzero(y == digit)[:40] for digit in range(10)]))
+    kernels = ViewKernels().fit_transform(data.views[rows])
+    labels = y[rows][:, None] == np.arange(10)
+    rng = np.random.default_rng([0, 0, 200])
+    keep = missingness.fixed_per_view(kernels, 0.2, random_state=rng)
+    train = np.sort(np.concatenate([rng.permutation(np.flatnonzero(own))[:8] for own in labels.T]))
+    given = {"covariance": "pca", "n_components": "gk", "tol": 1e-4}
+    completed = MKMC(**given, random_state=0).fit_transform(kernels.hide(keep))
+    found = kept("mkmc-mfeat", method="MKMC", parameters=given, repeat=0)
+    again = roc(completed.to_dense().mean(axis=0), labels, train)
+    np.testing.assert_allclose(list(found["ROC"].values()), again, atol=1e-4)

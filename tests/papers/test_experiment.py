@@ -1,0 +1,89 @@
+"""Experiments are read from files, and files that are wrong are refused with the reason."""
+
+import pytest
+
+from absentia.files import FileError
+from absentia.papers._experiment import published, read_experiment
+from reproducing import TEXT, experiment
+
+
+def test_a_file_becomes_an_experiment(tmp_path):
+    small = experiment(tmp_path)
+    assert (small.name, small.paper, small.repeats) == ("small", "mkmc", 3)
+    assert [column.name for column in small.columns] == ["zero", "mean", "entries", "oracle"]
+    assert small.columns[2].parameters == {"of": "entries"}
+    found = small.measure("error").published
+    assert found["half missing", "Z"].value == 0.6
+    assert ("half missing", "M") not in found
+    assert found["0.25 missing", "M"].spread == 0.1
+    assert list(small.settings()) == [{"level": 0.25}, {"level": 0.5}]
+
+
+def test_rows_are_named_by_factors_and_parts(tmp_path):
+    small = experiment(tmp_path, TEXT.replace('"{level} missing"', '"{level} of {part}"'))
+    assert small.row_of({"level": 0.5}, "kar") == "half of kar"
+    assert small.row_of({"level": 0.25}, "{level}") == "0.25 of {level}"
+
+
+def test_asked_in_small_it_has_fewer_values_columns_and_claims(tmp_path):
+    small = experiment(tmp_path).asked(quick=True)
+    assert small.design == {"level": (0.5,)} or small.design == {"level": [0.5]}
+    assert [column.name for column in small.columns] == ["zero", "mean"]
+    assert [claim.words for claim in small.claims] == ["mean beats zero"]
+    assert small.repeats == 1
+    assert experiment(tmp_path).asked(repeats=7).repeats == 7
+    assert experiment(tmp_path).asked(quick=True, repeats=2).repeats == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "spread", "decimals"),
+    [
+        ("0.010±0.003", 0.01, 0.003, 3),
+        ("79.99 +- 2.18", 79.99, 2.18, 2),
+        (".7", 0.7, None, 1),
+        ("3", 3, None, 0),
+    ],
+)
+def test_printed_numbers_keep_their_digits(text, value, spread, decimals):
+    found = published(text)
+    assert (found.value, found.spread, found.decimals) == (value, spread, decimals)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('what = "a small one"', "", "'what' is wanted"),
+        ('protocol = "mkmc"', 'protocols = "mkmc"', "'protocols' is not known"),
+        ('protocol = "mkmc"', "", "'protocol' is wanted"),
+        ("level = [0.25, 0.5]", "level = 0.5", "design 'level' is to be a list"),
+        ("[design]", "[design]\ncolumns = [1]", "'columns' has a meaning of its own"),
+        ('"{level} missing"', '"{share} missing"', "'share' is no factor of the design"),
+        ('beside = "M"', "", "no column stands beside the published 'M'"),
+        ("| 0.40±0.10", "| 0.4x", "'0.4x' is no number"),
+        ("half missing | 0.60 | -", "half missing | 0.60", "has 2 cells, the first 3"),
+        ('better = "lower"', 'better = "less"', "better is 'higher', 'lower' or 'neither'"),
+        ('second = "zero"', 'second = "nobody"', "a claim is about 'nobody'"),
+        ('better = "lower"', 'better = "neither"', "of which nothing is better or worse"),
+        ('name = "oracle"', 'name = "zero"', "two columns have one name"),
+        ('columns = ["zero", "mean"]', 'columns = ["zero", "x"]', "quick has 'x', which is no column"),
+        ("[quick]", "[quick]\nlevels = [1]", "quick 'levels' is no factor"),
+        ("[design]", "[design", "Expected"),
+        ('method = "CVKT"', 'method = "CVKT"\ncolour = 3', "column 'colour' is not known"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_by_name(tmp_path, before, after, words):
+    assert before in TEXT
+    with pytest.raises(FileError, match=rf"small\.toml: .*{words}"):
+        experiment(tmp_path, TEXT.replace(before, after, 1))
+
+
+def test_names_are_plain_and_files_are_there(tmp_path):
+    with pytest.raises(FileError, match="small letters"):
+        experiment(tmp_path, name="Not plain")
+    with pytest.raises(FileError, match=r"gone\.toml"):
+        read_experiment(tmp_path / "gone.toml")
+
+
+def test_what_cannot_be_run_needs_no_design(tmp_path):
+    text = 'paper = "mkmc"\nplace = "Table 1"\nwhat = "it"\ncannot = "nobody has the data"\n'
+    assert experiment(tmp_path, text).cannot == "nobody has the data"
