@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 VOID = {"meta", "img", "input", "br", "hr", "link"}
@@ -57,3 +58,14 @@ def row_cells(text, table):
     rows = re.findall(r"<tr.*?</tr>", body, re.S)
     plain = lambda cell: " ".join(re.sub(r"<[^>]*>", " ", cell).split())
     return [[plain(c) for c in re.findall(r"<t[hd].*?</t[hd]>", row, re.S)] for row in rows]
+
+
+def section(text, place):
+    """The markup of the section with this id."""
+    return re.search(rf'<section id="{place}".*?</section>', text, re.S).group(0)
+
+
+def notes(text):
+    """Texts of the paragraphs and items of a page or section, in their order."""
+    parts = re.findall(r"<(?:p|li)[^>]*>(.*?)</(?:p|li)>", text, re.S)
+    return [unescape(re.sub(r"<[^>]*>", "", part)) for part in parts]

@@ -31,7 +31,7 @@ def views_of(kernels, names, observed=None):
     return KernelViews.within(Presence(np.arange(n), tuple(names), observed), blocks)
 
 
-def make_story(n=24, n_views=3, n_methods=2, rate=0.3, seed=0, **changes):
+def make_story(n=24, n_views=3, n_methods=1, rate=0.3, seed=0, **changes):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_views, n, 4))
     truth = X @ X.transpose(0, 2, 1)
@@ -44,12 +44,7 @@ def make_story(n=24, n_views=3, n_methods=2, rate=0.3, seed=0, **changes):
         "summary": "A summary.",
         "before": before,
         "after": after,
-        "truth": truth,
         "traces": {methods[0]: 3 + 0.5 ** np.arange(12)} if methods else {},
-        "scores": [
-            {"method": m, "ARE": 0.3 - 0.1 * i, "accuracy": 0.9 - 0.1 * i, "seconds": 1.0 + i}
-            for i, m in enumerate(methods)
-        ],
         "facts": {"seed": "0"},
     }
     names = changes.pop("names", [f"view {v}" for v in range(n_views)])
@@ -57,7 +52,6 @@ def make_story(n=24, n_views=3, n_methods=2, rate=0.3, seed=0, **changes):
     values |= changes
     values["before"] = views_of(values["before"], names, observed)
     values["after"] = {method: views_of(K, names) for method, K in values["after"].items()}
-    values["truth"] = None if values["truth"] is None else views_of(values["truth"], names)
     return CompletionStory(**values)
 
 

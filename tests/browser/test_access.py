@@ -24,7 +24,7 @@ PAGES = {
         make_findings(n_methods=10, failures=True, done=40, wanted=500, warnings=["Careful."])
     ),
     "comparison of few": lambda: render_comparison(make_findings(n_methods=3, task="numbers")),
-    "completion": lambda: render(make_story(n_methods=5, warnings=["Careful."])),
+    "completion": lambda: render(make_story(n_methods=2, warnings=["Careful."])),
     "classification": lambda: render_classification(classification_story(warnings=["Careful."])),
     "reproduction": reproduction,
 }

@@ -1,87 +1,142 @@
-"""Class by class: counts, recall, precision and areas are those of the predictions."""
+"""Class by class: counts, recall, precision, areas and calibration are those of the predictions."""
+
+import re
 
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, precision_score, recall_score, roc_auc_score
 
-from absentia.app.report._classes import MOST_CLASSES, areas, by_class, confusion, roc
-from absentia.app.report._square import x_of, y_of
+from absentia.app.report import render_classification
+from absentia.app.report._classes import MAX_CLASSES, compute_areas
+from pages import notes, row_cells, section
+from stories import classification_story
 
 pytest.importorskip("jinja2")
 
 
-def problem(n=200, n_classes=4, seed=0):
+def make_story(n=200, n_classes=4, seed=0, **changes):
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, n_classes, n)
     predicted = np.where(rng.random(n) < 0.7, truth, rng.integers(0, n_classes, n))
     scores = rng.random((n, n_classes)) + 0.5 * np.eye(n_classes)[truth]
-    return truth, predicted, scores, [f"class {c}" for c in range(n_classes)]
+    values = {"truth": truth, "predictions": {"m": predicted}, "scores": scores, "probabilities": None}
+    return classification_story(n=n, n_classes=n_classes, **values | changes)
 
 
 def test_the_matrix_counts_truth_in_rows_and_predictions_in_columns():
-    truth, predicted, _, classes = problem()
-    found = confusion(truth, predicted, classes)
-    counts = [[int(cell.count) for cell in cells] for _, _, cells in found.rows]
-    np.testing.assert_array_equal(counts, confusion_matrix(truth, predicted))
-    assert [int(samples) for _, samples, _ in found.rows] == np.bincount(truth).tolist()
-    assert [[cell.right for cell in cells] for _, _, cells in found.rows] == np.eye(4, dtype=bool).tolist()
-    cell = found.rows[0][2][1]
-    assert cell.share == f"{100 * counts[0][1] / sum(counts[0]):.1f}%"
-    assert cell.title == f"{counts[0][1]} of {sum(counts[0])} class 0 taken for class 1"
+    story = make_story()
+    text = render_classification(story)
+    rows = row_cells(text, "confusion")
+    counts = confusion_matrix(story.truth, story.predictions["m"])
+    np.testing.assert_array_equal([[int(cell.split()[0]) for cell in row[2:]] for row in rows], counts)
+    assert [int(row[1]) for row in rows] == np.bincount(story.truth).tolist()
+    assert rows[0][3] == f"{counts[0, 1]} {100 * counts[0, 1] / counts[0].sum():.1f}%"
+    assert f'title="{counts[0, 1]} of {counts[0].sum()} class 0 taken for class 1"' in text
+    body = section(text, "classes").split('class="confusion"')[1]
+    assert body.count('class="figure right"') == 4
 
 
 def test_of_many_classes_the_most_frequent_are_shown_and_their_heads_stand_upright():
     truth = np.concatenate([np.arange(70), np.arange(5, 70)])
-    found = confusion(truth, truth, [f"class {c}" for c in range(70)])
-    assert len(found.rows) == len(found.heads) == MOST_CLASSES
-    assert found.names[0] == "class 5"
-    assert found.upright
-    assert not found.roomy
-    assert not confusion(*problem()[:2], list("abcd")).upright
+    scores = np.zeros((135, 70))
+    story = make_story(n=135, n_classes=70, truth=truth, predictions={"m": truth}, scores=scores)
+    text = render_classification(story)
+    rows = row_cells(text, "confusion upright dense")
+    assert len(rows) == len(rows[0]) - 2 == MAX_CLASSES
+    assert rows[0][0] == "class 5"
+    assert f"The {MAX_CLASSES} most frequent of 70 classes." in text
+    assert "upright" not in section(render_classification(make_story()), "classes")
 
 
 def test_recall_and_precision_are_right_and_lie_in_their_intervals():
-    truth, predicted, scores, classes = problem()
-    rows = by_class(truth, predicted, classes, areas(truth, scores, 4))
-    recall = recall_score(truth, predicted, average=None)
-    precision = precision_score(truth, predicted, average=None)
+    story = make_story()
+    predicted = story.predictions["m"]
+    rows = row_cells(render_classification(story), "patterns classes")
+    recall = recall_score(story.truth, predicted, average=None)
+    precision = precision_score(story.truth, predicted, average=None)
     for c, row in enumerate(rows):
-        assert row.recall == f"{100 * recall[c]:.1f}%"
-        assert row.precision == f"{100 * precision[c]:.1f}%"
-        assert row.low < 100 * recall[c] < row.high
-        assert row.auc == f"{roc_auc_score(truth == c, scores[:, c]):.3f}"
+        assert (row[2], row[4]) == (f"{100 * recall[c]:.1f}%", f"{100 * precision[c]:.1f}%")
+        low, high = map(float, row[3].removesuffix("%").split(" to "))
+        assert low < 100 * recall[c] < high
+        assert row[6] == f"{roc_auc_score(story.truth == c, story.scores[:, c]):.3f}"
 
 
 def test_a_class_that_is_never_predicted_has_no_precision():
-    rows = by_class(np.array([0, 1, 1]), np.array([0, 0, 0]), ["a", "b"], [None, None])
-    assert (rows[1].precision, rows[1].recall, rows[1].auc) == ("–", "0.0%", "–")
-    assert all(row.few for row in rows)
+    truth, predicted = np.array([0, 1, 1]), np.array([0, 0, 0])
+    story = make_story(n=3, n_classes=2, truth=truth, predictions={"m": predicted}, scores=None)
+    rows = row_cells(render_classification(story), "patterns classes")
+    assert rows[1][2:6] == ["0.0%", rows[1][3], "–", "–"]
+    assert all(row[0].endswith("few") for row in rows)
+    assert len(rows[0]) == 7  # no AUC
+
+
+def curves(story):
+    """Paths and areas of the ROC curves by the classes' names."""
+    text = section(render_classification(story), "classes")
+    found = re.findall(r'<path d="M([^"]*)"></path><title>(.*?): AUC ([\d.]+)</title>', text)
+    return {name: (path.split("L"), float(area)) for path, name, area in found}
 
 
 def test_curves_begin_and_end_in_the_corners():
-    truth, _, scores, classes = problem()
-    found = roc(truth, scores, classes, areas(truth, scores, 4))
-    assert len(found.curves) == 4
-    assert found.all_shown
-    for curve in found.curves:
-        points = curve.path[1:].split("L")
-        assert points[0] == f"{x_of(0):g} {y_of(0):g}"
-        assert points[-1] == f"{x_of(1):g} {y_of(1):g}"
+    drawn = curves(make_story())
+    assert len(drawn) == 4
+    for path, _ in drawn.values():
+        assert (path[0], path[-1]) == ("52 314", "348 12")
 
 
 def test_of_many_classes_the_hardest_are_drawn_and_of_two_one():
-    truth, _, scores, classes = problem(n=400, n_classes=9)
-    found = areas(truth, scores, 9)
-    drawn = roc(truth, scores, classes, found)
-    assert [float(curve.area) for curve in drawn.curves] == [round(x, 3) for x in sorted(found)[:6]]
-    assert not drawn.all_shown
-    truth, _, scores, classes = problem(n_classes=2)
-    (one,) = roc(truth, scores, classes, areas(truth, scores, 2)).curves
-    assert one.name == "class 1"
+    story = make_story(n=400, n_classes=9)
+    areas = compute_areas(story.truth, story.scores, 9)
+    assert [area for _, area in curves(story).values()] == [round(x, 3) for x in sorted(areas)[:6]]
+    assert "Drawn are the 6 classes" in render_classification(story)
+    assert list(curves(make_story(n_classes=2))) == ["class 1"]
 
 
 def test_without_scores_there_are_no_curves():
-    truth, _, _, classes = problem()
-    assert areas(truth, None, 4) == [None] * 4
-    assert roc(truth, None, classes, [None] * 4) is None
-    assert areas(np.zeros(3, int), np.ones((3, 2)), 2) == [None, None]
+    assert 'id="roc"' not in render_classification(make_story(scores=None))
+    assert compute_areas(np.zeros(3, int), None, 4) == [None] * 4
+    assert compute_areas(np.zeros(3, int), np.ones((3, 2)), 2) == [None, None]
+
+
+# ---------------------------------------------------------------------------------------------- calibration
+
+
+def dots(story):
+    """Positions, intervals, looks and titles of the groups."""
+    text = section(render_classification(story), "calibration")
+    pattern = (
+        r'<g class="point"><line class="range" x1="[\d.]+" y1="([\d.]+)" x2="[\d.]+" y2="([\d.]+)">.*?'
+        r'<circle class="dot( hollow)?" cx="([\d.]+)" cy="([\d.]+)".*?<title>(.*?)</title>'
+    )
+    return [
+        (*map(float, (x, y, low, high)), bool(hollow), title)
+        for low, high, hollow, x, y, title in re.findall(pattern, text)
+    ]
+
+
+def test_calibration_is_perfect_when_probabilities_come_true():
+    given = np.repeat([0.05, 0.25, 0.65, 0.95], 100)
+    came = np.concatenate([np.arange(100) < 100 * p for p in (0.05, 0.25, 0.65, 0.95)]).astype(int)
+    proba = np.column_stack([1 - given, given])
+    story = make_story(n=400, n_classes=2, truth=came, predictions={"m": came}, probabilities=proba)
+    assert "off by 0.0 points" in notes(section(render_classification(story), "calibration"))[0]
+    drawn = dots(story)
+    assert len(drawn) == 4
+    for x, y, low, high, hollow, _ in drawn:  # on the diagonal: as far from the left as from the bottom
+        assert (x - 52) / (348 - 52) == pytest.approx((314 - y) / (314 - 12), abs=2e-3)
+        assert high < y < low
+        assert not hollow
+
+
+def test_calibration_of_more_classes_judges_the_most_probable_one():
+    proba = np.tile([0.6, 0.3, 0.1], (50, 1))
+    truth = np.zeros(50, int)
+    story = make_story(n=50, n_classes=3, truth=truth, predictions={"m": truth}, probabilities=proba)
+    assert "off by 40.0 points" in render_classification(story)
+    ((*_, hollow, title),) = dots(story)
+    assert title == "50 samples given 60% on average: 100% came true"
+    assert not hollow
+    few = make_story(
+        n=5, n_classes=3, truth=truth[:5], predictions={"m": truth[:5]}, probabilities=proba[:5]
+    )
+    assert dots(few)[0][4]

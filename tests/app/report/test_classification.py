@@ -176,3 +176,27 @@ def test_mistakes_say_by_which_rule_classes_are_predicted():
     rule = "whose probability, divided by its frequency to the power of 0.5, is the largest"
     assert f"What is predicted is the class {rule}." in render_classification(make_story(rule=rule))
     assert "the class with the highest score" in render_classification(make_story())
+
+
+def test_losses_and_gains_are_counted_over_those_who_have_the_view():
+    truth = np.array([0, 0, 1, 1, 1])
+    predicted = np.array([0, 1, 1, 1, 0])
+    observed = np.array([[1, 1], [1, 1], [1, 0], [0, 1], [1, 1]], bool)
+    without = np.column_stack([predicted, predicted])
+    without[0, 0] = without[2, 0] = 1 - truth[0]  # the first is lost, the third stays right
+    without[1, 1] = 0  # gained
+    values = {"truth": truth, "observed": observed, "predictions": {"m": predicted}, "without": without}
+    text = render_classification(make_story(n=5, n_views=2, n_classes=2, **values))
+    a, b = row_cells(text, "patterns worth")
+    assert a[:8] == ["view 0 few", "4", "1", "50.0%", "25.0%", "−25.0", "1", "0"]
+    assert b[5:8] == ["+25.0", "0", "1"]
+    bars = re.findall(r'<td class="bar">(.*?)</td>', text.split('class="patterns worth"')[1])[:2]
+    assert bars == ['<span style="width:100.0%"></span>', ""]
+
+
+def test_a_view_that_nobody_has_is_not_there():
+    observed = np.array([[True, False]] * 120)
+    without = np.zeros((120, 2), int)
+    text = render_classification(make_story(n_views=2, observed=observed, without=without))
+    assert [row[0] for row in row_cells(text, "patterns worth")] == ["view 0"]
+    assert 'id="contribution"' not in render_classification(make_story())

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render_comparison, save
-from absentia.app.report._comparison import confusions
+from absentia.app.report._comparison import describe_region, explain_no_score
 from absentia.experiment import findings as found
-from findings import R2, make_findings, verdict_of
-from pages import NASTY, Page, row_cells, without_script
+from findings import ACCURACY, R2, make_findings, verdict_of
+from pages import NASTY, Page, notes, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
 
@@ -165,13 +165,6 @@ def test_one_of_each_choice_is_seen():
     assert '[value="11"]:checked) .by-11' in style
 
 
-def test_of_many_classes_the_most_frequent_are_shown():
-    made = confusions(make_findings(n_methods=20, n_classes=40))
-    assert {len(one.table.rows) for one in made} == {10}
-    assert made[0].method == make_findings(n_methods=20).verdict.recommended
-    assert {len(one.table.rows) for one in confusions(make_findings(n_methods=2, n_classes=30))} == {30}
-
-
 def test_the_headline_numbers():
     findings = make_findings(failures=True)
     text = render_comparison(findings)
@@ -180,14 +173,6 @@ def test_the_headline_numbers():
     shown = re.findall(r"<li><strong>([^<]*)</strong>", text)
     assert shown == [f"{100 * best:.1f}%", f"{100 * simplest:.1f}%", "8", "300"]
     assert "2 more without a score" in text
-
-
-def test_the_table_of_everything_has_it():
-    findings = make_findings(failures=True)
-    rows = row_cells(render_comparison(findings), "everything")
-    assert len(rows) == len(findings.rows)
-    assert rows[-1][-1] == "Left out: it would take 40 GB for 2 000 samples"
-    assert rows[0][1].startswith(f"{100 * findings.rows[0].scores['accuracy'].value:.1f}%")
 
 
 def test_metrics_that_are_no_shares_are_not_percent():
@@ -205,3 +190,177 @@ def test_a_comparison_of_completions_speaks_of_hiding():
     assert "held-out" not in ranking
     assert "mean over all rounds of hiding" in ranking
     assert "Rounds of hiding" not in render_comparison(make_findings())
+
+
+# ------------------------------------------------------------------------------------------------- ranking
+
+
+def rankings(results):
+    """Rows of the ranking in each metric: cells, classes and places of the dots."""
+    text = section(render_comparison(results), "ranking")
+    tables = re.findall(r'<table class="tracks ranking".*?</table>', text, re.S)
+    return [
+        (table, row_cells(table, "tracks ranking"), re.findall(r'<tr class="(\w+)">', table))
+        for table in tables
+    ]
+
+
+def dots_of(table):
+    """Where the marks of a table's rows stand, in percent."""
+    rows = table.split("<tbody>")[1].split("</tbody>")[0].split("</tr>")[:-1]
+    mark = r'<(?:circle cx|svg x)="([\d.]+)%"'
+    return [float(re.search(mark, row).group(1)) for row in rows]
+
+
+def test_best_first_whatever_the_metric():
+    results = make_findings()
+    for (table, rows, _), metric in zip(rankings(results), results.metrics, strict=True):
+        values = [float(row[2].removesuffix(" (best)").rstrip("%")) for row in rows]
+        assert values == sorted(values, reverse=metric.higher)
+        assert [row[2].endswith("(best)") for row in rows] == [value == values[0] for value in values]
+        assert dots_of(table) == sorted(dots_of(table), reverse=metric.higher)
+
+
+def test_the_line_is_where_the_simplest_stands():
+    results = make_findings()
+    table, rows, _ = rankings(results)[0]
+    (i,) = [i for i, row in enumerate(rows) if row[0].startswith(results.verdict.simplest + " ")]
+    base = float(re.search(r"--base:([\d.]+)%", table).group(1))
+    assert base == pytest.approx(dots_of(table)[i])
+    assert f"<i>simplest {rows[i][2]}</i>" in table
+    lost = [row for row in results.rows if row.method != results.verdict.simplest]
+    assert "--base" not in rankings(dataclasses.replace(results, rows=lost))[0][0]
+
+
+def test_methods_are_drawn_and_tagged_by_what_they_are():
+    results = make_findings(failures=True)
+    _, rows, kinds = rankings(results)[0]
+    kinds = dict(zip([row[0] for row in rows], kinds, strict=True))
+    assert kinds[f"{results.verdict.recommended} recommended"] == "chosen"
+    assert kinds[f"{results.verdict.simplest} simplest"] == "baseline"
+    failing = next(row.method for row in results.rows if row.failed == 3)
+    assert any(name.startswith(failing) and name.endswith("some fits failed") for name in kinds)
+
+
+def test_pointing_at_a_dot_tells_its_numbers():
+    results = make_findings()
+    table, rows, _ = rankings(results)[0]
+    label = re.findall(r'role="img" aria-label="([^"]*)"', table)[0]
+    method = re.search(r'<th scope="row" data-v="([^"]*)"', table).group(1)
+    for words in (method, rows[0][2].split()[0], rows[0][3], "50 of 50 fits", " s a fit"):
+        assert words in label
+    bare = dataclasses.replace(results.rows[0], cpu=None, wanted=0)
+    table, _, _ = rankings(dataclasses.replace(results, rows=[bare]))[0]
+    assert "fit" not in re.findall(r'role="img" aria-label="([^"]*)"', table)[0]
+
+
+def test_a_metric_that_nobody_has_is_not_ranked():
+    results = make_findings()
+    rows = [dataclasses.replace(row, scores={"accuracy": row.scores["accuracy"]}) for row in results.rows]
+    assert len(rankings(dataclasses.replace(results, rows=rows))) == 1
+
+
+def test_methods_without_a_score_say_why():
+    text = section(render_comparison(make_findings(failures=True)), "ranking")
+    assert notes(text)[-2:] == [
+        "<b>always fails</b>: all 50 fits failed: Singular matrix.",
+        "not tried: it would take 40 GB for 2 000 samples",
+    ]
+    row = found.MethodRow("m", "", False)
+    assert explain_no_score(row) == "not measured yet"
+    assert explain_no_score(dataclasses.replace(row, failed=1)) == "its fit failed"
+    assert explain_no_score(dataclasses.replace(row, done=1)) == "no score in this metric"
+
+
+def test_intervals_that_go_on_beyond_the_chart_have_an_arrow_and_a_note():
+    results = make_findings(n_methods=6)
+    assert "beyond the chart" not in render_comparison(results)
+    row = results.rows[0]
+    value = row.scores["accuracy"].value
+    wide = dataclasses.replace(row, scores=row.scores | {"accuracy": found.Span(value, 0.0, value)})
+    html = render_comparison(dataclasses.replace(results, rows=[wide, *results.rows[1:]]))
+    assert html.count('<path class="cut"') == 1
+    assert html.count("the end of an interval (open) lies beyond the chart") == 1
+
+
+# --------------------------------------------------------------------------------------------- differences
+
+
+def differences(results):
+    """The table of differences, and the texts of its cells."""
+    table = section(render_comparison(results), "differences")
+    return table, row_cells(table, "tracks gaps")
+
+
+def test_differences_lie_on_the_side_of_their_sign():
+    results = make_findings()
+    table, rows = differences(results)
+    start, stop, zero = (
+        float(re.search(rf"--{name}:([\d.]+)%", table).group(1)) for name in ("from", "to", "base")
+    )
+    assert start < zero < stop
+    names = re.findall(r'<th scope="row" data-v="([^"]*)"', table)
+    assert names == [d.method for d in results.differences]
+    for row, place, d in zip(rows, dots_of(table), results.differences, strict=True):
+        assert (place > zero) == (d.mean > 0)
+        assert float(row[2].replace("−", "-")) == pytest.approx(100 * d.mean, abs=0.051)
+    for bar in re.findall(r'<span class="stacked".*?</span>', table):
+        assert sum(map(float, re.findall(r"width:([\d.]+)%", bar))) == pytest.approx(100, abs=0.2)
+
+
+def test_the_region_is_said_in_words():
+    assert describe_region(ACCURACY, 0.01) == "1 point"
+    assert describe_region(ACCURACY, 0.025) == "2.5 points"
+    assert describe_region(R2, 0.02) == "0.02 of R²"
+    assert "up to 1 point either way" in render_comparison(make_findings())
+
+
+def test_without_right_and_wrong_there_are_no_counts():
+    results = make_findings()
+    bare = [dataclasses.replace(d, wins=None, losses=None, p_mcnemar=None) for d in results.differences]
+    table, rows = differences(results)
+    first = results.differences[0]
+    assert "McNemar" in table
+    assert rows[0][6] == f"{first.wins} : {first.losses}"
+    table, rows = differences(dataclasses.replace(results, differences=bare))
+    assert "McNemar" not in table
+    assert len(rows[0]) == 6
+
+
+def test_what_cannot_be_told_is_not_drawn():
+    results = make_findings()
+    nan = float("nan")
+    lost = dataclasses.replace(results.differences[0], low=nan, high=nan, worse=nan, same=nan, better=nan)
+    table, rows = differences(dataclasses.replace(results, differences=[lost]))
+    assert rows[0][3:5] == ["–", "– – –"]
+    assert re.findall(r'<i class="(?:worse|same|better)" style="width:([\d.]+)%"', table) == ["0.0"] * 3
+
+
+def test_a_method_that_is_in_no_row_is_still_told():
+    results = make_findings()
+    odd = dataclasses.replace(results.differences[0], method="odd")
+    table, _ = differences(dataclasses.replace(results, differences=[odd]))
+    assert '<tr class="method"><th scope="row" data-v="odd"' in table
+
+
+# --------------------------------------------------------------------------------------------- all numbers
+
+
+def test_every_method_has_a_row_and_every_metric_a_best():
+    results = make_findings(failures=True)
+    rows = row_cells(render_comparison(results), "everything")
+    assert len(rows) == len(results.rows)
+    for j, metric in enumerate(results.metrics):
+        values = [row.scores[metric.name].value for row in results.rows if row.scores]
+        top = (max if metric.higher else min)(values)
+        (best,) = [i for i, row in enumerate(rows) if row[1 + 2 * j].endswith("(best)")]
+        assert results.rows[best].scores[metric.name].value == top
+
+
+def test_what_went_wrong_is_told():
+    rows = {row[0]: row for row in row_cells(render_comparison(make_findings(failures=True)), "everything")}
+    failed = next(row for name, row in rows.items() if "always fails" in name)
+    assert failed[-1] == "Singular matrix. Out of memory."
+    assert failed[7:11] == ["–", "–", "0 of 50", "50"]
+    assert rows["not tried"][-1] == "Left out: it would take 40 GB for 2 000 samples"
+    assert "What went wrong" not in render_comparison(make_findings())

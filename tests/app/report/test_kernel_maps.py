@@ -1,72 +1,225 @@
-"""Kernels as small pictures."""
+"""Kernels as heat maps, of a completion and of a comparison."""
+
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from absentia.app.report._colour import ABSENT
-from absentia.app.report._kernel_maps import BYTES, averaged, pictures
+from absentia.app.report import CompletionStory, _kernel_maps, render, render_comparison
+from absentia.app.report._heatmaps import ABSENT, LEVELS, NEUTRAL
+from absentia.app.report._kernel_maps import (
+    MAX_BYTES_COMPARED,
+    average_groups,
+    choose_block,
+    order_by_structure,
+    order_samples,
+)
+from absentia.core import Gram
+from absentia.data import KernelViews, Presence
 from absentia.experiment import findings as found
 from findings import make_findings
-from stories import decode
+from pages import Page, section
+from stories import decode, hide, make_story, views_of
+
+pytest.importorskip("jinja2")
+
+
+def test_heat_maps_hold_few_rows_at_a_time():
+    n = 1200
+    kernel = np.broadcast_to(np.float64(1.0), (n, n))
+    groups = np.array_split(np.random.default_rng(0).permutation(n), 200)
+    tracemalloc.start()
+    average_groups(lambda i: np.abs(kernel[i] - 2 * kernel[i]), groups, np.ones(n, dtype=bool))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.15 * n * n * 8
+
+
+@pytest.mark.parametrize(("n", "block"), [(1, 1), (320, 1), (321, 2), (4000, 16)])
+def test_blocks_are_equal_and_pixels_few(n, block):
+    kernels = np.broadcast_to(0.0, (1, n, n))
+    story = make_story(
+        names=["a"], observed=np.ones((n, 1), dtype=bool), before=kernels,
+        after={"m": kernels},
+    )  # fmt: skip
+    assert choose_block(story) == block
+
+
+def test_maps_decode_and_absent_cells_are_neutral():
+    story = make_story()
+    order, _ = order_samples(story)
+    page = Page(render(story))
+    for attrs in page.all("img"):
+        decode(attrs["src"])
+    for v in range(3):
+        alt = f"Heat map of view view {v}: as observed"
+        image = decode(page.all("img", alt=alt)[0]["src"])
+        assert image.size == (24, 24)
+        there = story.observed[order, v]
+        rgba = np.asarray(image.convert("RGBA"))
+        absent = ~np.outer(there, there)
+        assert absent.any()
+        np.testing.assert_array_equal(rgba[..., 3] == 0, absent)
+        assert (rgba[absent][:, :3] == NEUTRAL).all()
+        completed = page.all("img", alt=f"Heat map of view view {v}: completed by method 0")
+        assert (np.asarray(decode(completed[0]["src"])) != ABSENT).all()
+
+
+def test_one_scale_for_all_maps_of_a_view():
+    story = make_story()
+    order, _ = order_samples(story)
+    page = Page(render(story))
+    maps = {a["alt"]: np.asarray(decode(a["src"])) for a in page.all("img", class_="heat")}
+    before = maps["Heat map of view view 0: as observed"]
+    after = maps["Heat map of view view 0: completed by method 0"]
+    seen = before != ABSENT
+    np.testing.assert_array_equal(before[seen], after[seen])
+    values = story.after["method 0"].block("view 0")[np.ix_(order, order)]
+    assert np.corrcoef(values.ravel(), after.ravel())[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_block_means_equal_nanmean(seed):
+    rng = np.random.default_rng(seed)
+    n = 11
+    K = rng.standard_normal((n, n))
+    present = rng.random(n) > 0.3
+    K[~present] = K[:, ~present] = np.nan
+    first_seen = int(np.flatnonzero(present)[0])
+    K[first_seen, first_seen] = np.inf  # a value, but not one to draw
+    groups = np.array_split(rng.permutation(n), 4)
+    got = average_groups(lambda i: K[i], groups, present)
+    for i, rows in enumerate(groups):
+        for j, columns in enumerate(groups):
+            block = K[np.ix_(rows, columns)]
+            finite = block[np.isfinite(block)]
+            wanted = finite.mean() if finite.size else np.nan
+            np.testing.assert_allclose(got[i, j], wanted, rtol=1e-12)
+
+
+def test_samples_beyond_the_pixels_are_averaged(monkeypatch):
+    """Pairs of samples, both there or both not, in one pixel each."""
+    n = 400
+    observed = np.repeat(np.random.default_rng(0).random((n // 2, 1)) > 0.3, 2, axis=0)
+    apart = np.random.default_rng(1).random(n // 2) * 50
+    rows = np.repeat(np.arange(n // 2), 2) + np.column_stack([apart, -apart]).ravel()
+    kernels = rows[None, :, None] * np.ones((1, 1, n))
+    story = make_story(names=["a"], observed=observed, before=hide(kernels, observed), after={"m": kernels})
+    monkeypatch.setattr(_kernel_maps, "order_samples", lambda story: (np.arange(n), "As they came."))
+    page = Page(render(story))
+    before, after = (np.asarray(decode(a["src"])) for a in page.all("img", class_="heat"))
+    assert before.shape == (n // 2, n // 2)
+    there = observed[::2, 0]
+    np.testing.assert_array_equal(before != ABSENT, np.outer(there, there))
+    np.testing.assert_array_equal(after[:, 0], np.rint(np.linspace(0, LEVELS - 1, n // 2)))
+    assert "averages 2 × 2 samples" in render(story)
+
+
+def test_kernels_given_as_factors_are_drawn_without_being_formed(rng):
+    """Beyond the page itself, memory for a few rows at a time."""
+    n = 1500
+    names, keep = ("a", "b"), rng.random((n, 2)) > 0.3
+    factors = {name: Gram(rng.standard_normal((n, 4))) for name in names}
+    whole = KernelViews.within(Presence(np.arange(n), names, np.ones((n, 2), dtype=bool)), factors)
+    story = CompletionStory("t", "s", whole.hide(keep), {"m": whole})
+    tracemalloc.start()
+    render(story)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.8 * n * n * 8
+
+
+def test_of_many_samples_some_are_drawn_evenly(monkeypatch):
+    n, drawn = 60, 30
+    classes = np.repeat([0, 1, 2], n // 3)
+    kernel = 1.0 + classes[:, None] + classes
+    samples = Presence(np.arange(n), ("a",), np.arange(n)[:, None] % 3 > 0)
+    before = KernelViews.within(samples, {"a": kernel[np.ix_(*[samples.observed[:, 0]] * 2)]})
+    story = CompletionStory("t", "s", before, {"m": before.completed({"a": kernel})})
+    monkeypatch.setattr(_kernel_maps, "order_samples", lambda story: (np.arange(n), "By class."))
+    whole = render(story)
+    monkeypatch.setattr(_kernel_maps, "MAX_DRAWN", drawn)
+    some = render(story)
+    assert "30 of the 60 samples" in some
+    assert "of the 60 samples" not in whole
+    assert "observed for 40 of 60 samples" in section(some, "kernels")
+    images = Page(some).all("img", class_="heat")
+    assert [a["width"] for a in Page(whole).all("img", class_="heat")] == ["60", "60"]
+    assert [a["width"] for a in images] == ["30", "30"]
+    image = np.asarray(decode(images[1]["src"]).convert("RGB")).astype(int)
+    blocks = image.reshape(3, 10, 3, 10, 3)
+    assert (blocks == blocks[:, :1, :, :1]).all()  # the order of classes is kept
+    assert len({tuple(x) for x in blocks[:, 0, :, 0].reshape(9, 3)}) == 5
+
+
+def test_structure_brings_groups_together():
+    rng = np.random.default_rng(0)
+    group = rng.permutation(np.repeat([0, 1, 2], 20))
+    X = np.eye(3)[group] + 0.1 * rng.standard_normal((60, 3))
+    along = group[order_by_structure(views_of(np.stack([X @ X.T, 100 * X @ X.T]), "ab"))]
+    assert np.count_nonzero(np.diff(along)) == 2
+    assert "leading structure" in render(make_story())
+
+
+# --------------------------------------------------------------------------------------------- comparisons
+
+
+def maps_of(results):
+    """Captions, whom they belong to, and images of the section on kernels, view by view."""
+    text = section(render_comparison(results), "kernels")
+    return [
+        [
+            (a["alt"].split(": ")[1], np.asarray(decode(a["src"])))
+            for a in Page(f"<div>{part.split('</article>')[0]}</div>").all("img")
+        ]
+        for part in text.split('<article class="view">')[1:]
+    ]
 
 
 def test_true_hidden_and_completed_by_every_method():
-    findings = make_findings(n_methods=3)
-    made = pictures(findings)
-    assert made.methods[made.chosen] == findings.verdict.recommended
-    assert [view.name for view in made.views] == list(findings.names)
-    for view in made.views:
-        assert [panel.method for panel in view.panels] == [None, None, 0, 1, 2]
-        true, hidden, *done = (np.asarray(decode(panel.image)) for panel in view.panels)
+    results = make_findings(n_methods=3)
+    text = section(render_comparison(results), "kernels")
+    methods = [row.method for row in results.rows]
+    chosen = methods.index(results.verdict.recommended)
+    assert f'value="{chosen}" autocomplete="off" checked' in text
+    views = maps_of(results)
+    assert len(views) == len(results.names)
+    for name, view in zip(results.names, views, strict=True):
+        captions = [caption for caption, _ in view]
+        assert captions == ["true", "with cells hidden", *(f"completed by {m}" for m in methods)]
+        true, hidden, *done = (image for _, image in view)
         assert true.shape == (24, 24)
-        gone = np.isnan(findings.kernels.hidden[view.name])
+        gone = np.isnan(results.kernels.hidden[name])
         np.testing.assert_array_equal(hidden == ABSENT, gone)
         np.testing.assert_array_equal(hidden[~gone], true[~gone])  # one scale
-        assert all((one != ABSENT).all() for one in done)
-        assert len(view.bars) == 1
+        assert all((image != ABSENT).all() for image in done)
+    assert text.count('class="colourbar"') == len(views)
 
 
 def test_what_a_method_did_not_complete_is_left_out():
     K = np.eye(4)
     maps = found.KernelMaps(4, "", {"a": K, "b": K}, {"a": K}, {"odd": {"a": K}})
-    made = pictures(make_findings(n_methods=1, kernels=maps))
-    assert made.methods == ["odd"]
-    assert [len(view.panels) for view in made.views] == [3, 1]
+    assert [len(view) for view in maps_of(make_findings(n_methods=1, kernels=maps))] == [3, 1]
 
 
-def test_nothing_there_is_no_section():
-    assert pictures(make_findings(kernels=None)) is None
-    assert pictures(make_findings(kernels=found.KernelMaps(4, "", {}, {}, {}))) is None
+def test_without_maps_there_is_no_section():
+    for maps in (None, found.KernelMaps(4, "", {}, {}, {})):
+        assert "kernels" not in Page(render_comparison(make_findings(kernels=maps))).ids
 
 
 def test_a_view_without_any_value_is_drawn_empty():
     nothing = np.full((3, 3), np.nan)
     maps = found.KernelMaps(3, "", {"a": nothing}, {"a": nothing}, {})
-    (view,) = pictures(make_findings(kernels=maps)).views
-    assert view.bars == []
-    assert (np.asarray(decode(view.panels[0].image)) == ABSENT).all()
+    (view,) = maps_of(make_findings(kernels=maps))
+    assert all((image == ABSENT).all() for _, image in view)
 
 
-def test_many_pictures_have_fewer_pixels():
+def test_many_maps_have_fewer_pixels():
     rng = np.random.default_rng(0)
     names = [f"view {v}" for v in range(12)]
     noise = {name: rng.random((64, 64)) for name in names}
     maps = found.KernelMaps(64, "", noise, noise, {f"m{i}": noise for i in range(25)})
-    made = pictures(make_findings(n_methods=1, kernels=maps))
-    assert made.side < 64
-    sizes = [len(panel.image) for view in made.views for panel in view.panels]
-    assert BYTES / 3 < sum(sizes) < BYTES
-    assert decode(made.views[0].panels[0].image).size == (made.side, made.side)
-
-
-@pytest.mark.parametrize("block", [2, 3])
-def test_blocks_are_means_of_what_is_there(block):
-    K = np.arange(25.0).reshape(5, 5)
-    K[:block, :block] = np.nan
-    got = averaged(K, block)
-    assert np.isnan(got[0, 0])
-    for i in range(len(got)):
-        for j in range(len(got)):
-            part = K[block * i : block * (i + 1), block * j : block * (j + 1)]
-            if i or j:
-                np.testing.assert_allclose(got[i, j], np.nanmean(part))
+    text = section(render_comparison(make_findings(n_methods=1, kernels=maps)), "kernels")
+    images = Page(text).all("img")
+    assert MAX_BYTES_COMPARED / 3 < sum(len(a["src"]) for a in images) < MAX_BYTES_COMPARED
+    assert decode(images[0]["src"]).size[0] < 64

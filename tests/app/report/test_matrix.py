@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia.app.report import MatrixStory, render_matrix
-from absentia.app.report._matrix import _block_sentence, _starts, block_means, matrix_maps
+from absentia.app.report._heatmaps import find_block_starts
 from absentia.methods.matrix import HeldOut
 from pages import NASTY, Page, row_cells, without_script
 
@@ -104,26 +104,13 @@ def test_of_many_columns_those_with_most_missing_are_listed():
     assert counts[shown].min() >= np.delete(counts, shown).max()
 
 
-def test_blocks_average_what_is_there(rng):
-    values = rng.standard_normal((7, 5))
-    values[:3, :2] = np.nan
-    values[4, 4] = np.nan
-    found = block_means(values, np.array([0, 3, 6]), np.array([0, 2, 4]))
-    expected = [
-        [np.nan, values[:3, 2:4].mean(), values[:3, 4].mean()],
-        [values[3:6, :2].mean(), values[3:6, 2:4].mean(), np.nanmean(values[3:6, 4])],
-        [values[6, :2].mean(), values[6, 2:4].mean(), values[6, 4]],
-    ]
-    np.testing.assert_allclose(found, expected)
-
-
 def test_large_matrices_are_shown_small_and_it_is_said():
-    assert len(_starts(320)) == 320
-    assert len(_starts(5000)) <= 260
-    maps = matrix_maps(make_story(n=1000, m=3, held_out=None))
-    assert maps.shape == (250, 3)
-    assert maps.block.startswith("Each pixel averages 4 rows × 1 column;")
-    assert _block_sentence((20, 3), (_starts(20), _starts(3))) == ""
+    assert len(find_block_starts(320)) == 320
+    assert len(find_block_starts(5000)) <= 260
+    text = render_matrix(make_story(n=1000, m=3, held_out=None))
+    assert {(a["height"], a["width"]) for a in Page(text).all("img", class_="heat")} == {("250", "3")}
+    assert "Each pixel averages 4 rows × 1 column;" in text
+    assert "Each pixel" not in render_matrix(make_story(n=20, m=3, held_out=None))
 
 
 def test_shapes_that_do_not_agree_are_refused():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render
-from absentia.app.report._presence import TOP_PATTERNS, alike, presence, runs
+from absentia.app.report._presence import MAX_PATTERNS, draw_runs, find_patterns, group_by_pattern
+from pages import row_cells
 from stories import make_story
 
 pytest.importorskip("jinja2")
@@ -15,21 +16,20 @@ pytest.importorskip("jinja2")
 def test_strips_are_sorted_and_count():
     observed = np.array([[0, 1], [1, 0], [1, 1], [1, 0], [0, 0]], dtype=bool)
     kernels = np.zeros((2, 5, 5))
-    story = make_story(
-        names=["a", "b"], observed=observed, before=kernels, after={"m": kernels}, truth=None
-    )
-    shown = presence(story)
-    assert [s.path for s in shown.strips] == ["M0 0h3v1h-3z", "M0 0h1v1h-1zM3 0h1v1h-1z"]
-    assert [s.count for s in shown.strips] == ["3 of 5", "2 of 5"]
-    assert [s.share for s in shown.strips] == ["60.0%", "40.0%"]
-    assert [s.title for s in shown.segments] == [
+    text = render(make_story(names=["a", "b"], observed=observed, before=kernels, after={"m": kernels}))
+    strips = re.findall(r'class="strip".*?<path d="([^"]*)"/></svg><div class="tally">(.*?)</div>', text)
+    assert strips == [
+        ("M0 0h3v1h-3z", "<b>60.0%</b> <span>3 of 5</span>"),
+        ("M0 0h1v1h-1zM3 0h1v1h-1z", "<b>40.0%</b> <span>2 of 5</span>"),
+    ]
+    assert re.findall(r'<li style="width:[\d.]+%" title="([^"]*)"', text) == [
         "all 2 views: 1 sample (20.0%)",
         "1 of 2 views: 3 samples (60.0%)",
         "0 of 2 views: 1 sample (20.0%)",
     ]
-    assert shown.patterns[0].words == "only a"
-    assert {p.words for p in shown.patterns} == {"every view", "only a", "only b", "no view at all"}
-    assert 'd="M0 0h1v1h-1zM3 0h1v1h-1z"' in render(story)
+    patterns = [row[1] for row in row_cells(text, "patterns")]
+    assert patterns[0] == "only a"
+    assert set(patterns) == {"every view", "only a", "only b", "no view at all"}
 
 
 def test_runs_cover_what_is_seen_and_nothing_else():
@@ -37,7 +37,7 @@ def test_runs_cover_what_is_seen_and_nothing_else():
     for _ in range(20):
         seen = rng.random(50) > 0.5
         drawn = np.zeros(50, dtype=bool)
-        for a, width in re.findall(r"M(\d+) 0h(\d+)v", runs(seen)):
+        for a, width in re.findall(r"M(\d+) 0h(\d+)v", draw_runs(seen)):
             drawn[int(a) : int(a) + int(width)] = True
         np.testing.assert_array_equal(drawn, seen)
 
@@ -49,21 +49,28 @@ def test_many_patterns_are_summed_up():
     n = len(observed)
     kernels = np.broadcast_to(0.0, (n_views, n, n))
     story = make_story(
-        names=[f"v{i}" for i in range(n_views)], observed=observed, before=kernels, after={},
-        truth=None, scores=(), traces={},
+        names=[f"v{i}" for i in range(n_views)], observed=observed, before=kernels, after={}, traces={},
     )  # fmt: skip
     text = render(story)
     assert "and 1\u202f093 more patterns, with 1\u202f093 samples between them" in text
-    assert text.count('<svg class="dots"') == TOP_PATTERNS
+    assert text.count('<svg class="dots"') == MAX_PATTERNS
 
 
 def test_samples_with_the_same_views_stand_together_and_the_rest_last():
     rng = np.random.default_rng(0)
     observed = rng.random((300, 5)) < 0.6
-    found = list(alike(observed, list("abcde")))
+    found = list(group_by_pattern(observed, list("abcde")))
     assert len(found) == 9
     assert sum(members.sum() for _, _, members in found) == 300
     for _, mask, members in found[:-1]:
         assert (observed[members] == mask).all()
     assert found[-1][0].endswith("other patterns together")
     assert not found[-1][1].size
+
+
+def test_patterns_put_the_fullest_then_the_most_frequent_first():
+    observed = np.array([[0, 1], [1, 0], [1, 1], [1, 0], [0, 0]], dtype=bool)
+    found = find_patterns(observed)
+    np.testing.assert_array_equal(found.masks, [[1, 1], [1, 0], [0, 1], [0, 0]])
+    np.testing.assert_array_equal(found.counts, [1, 2, 1, 1])
+    np.testing.assert_array_equal(found.rank, [2, 1, 0, 1, 3])

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render
-from absentia.app.report._quality import quality_section
 from absentia.experiment import Quality
-from pages import NASTY, Page, row_cells
+from pages import NASTY, Page, notes, row_cells, section
 from stories import make_story
 
 pytest.importorskip("jinja2")
@@ -32,11 +31,10 @@ def make_quality(names=("view 0", "view 1", "view 2"), n=40, left_out=None, **le
 
 
 def story_with(quality, **changes):
-    return make_story(truth=None, scores=(), quality=quality, **changes)
+    return make_story(quality=quality, **changes)
 
 
 def test_the_section_is_there_if_there_are_numbers():
-    assert quality_section(make_story()) is None
     assert 'id="quality"' not in render(make_story())
     text = render(story_with(make_quality(method_0=0.2, mean=0.4, zero=1.0)))
     assert {"quality"} <= Page(text).ids
@@ -57,17 +55,16 @@ def test_the_section_is_there_if_there_are_numbers():
 )
 def test_the_verdict_is_plain(own, said):
     quality = make_quality(method_0=own, mean=0.4)
-    verdicts = quality_section(story_with(quality)).verdicts
+    verdicts = notes(section(render(story_with(quality)), "quality"))[1:]
     assert verdicts[0].startswith(said)
     assert ("The least error on these cells has mean" in " ".join(verdicts)) == (own > 0.5)
 
 
 def test_a_chosen_method_without_a_number_is_said_to_have_none():
     quality = make_quality(mean=0.4, left_out={"method 0": "could not: no luck", "x": "late", "y": "late"})
-    section = quality_section(story_with(quality))
-    assert "method 0 could not: no luck, so nothing can be said" in section.verdicts[0]
-    assert section.left_out == [("method 0", "could not: no luck"), ("x, y", "late")]
-    assert "x, y (late)" in render(story_with(quality))
+    said = notes(section(render(story_with(quality)), "quality"))
+    assert "method 0 could not: no luck, so nothing can be said" in said[1]
+    assert "Not in the table: method 0 (could not: no luck); x, y (late)." in said
 
 
 def test_nothing_hidden_is_said():
@@ -77,16 +74,15 @@ def test_nothing_hidden_is_said():
 
 def test_views_and_counts_of_views_are_those_of_the_cells():
     quality = make_quality(method_0=0.2, mean=0.4)
-    section = quality_section(story_with(quality))
-    assert [row.hidden for row in section.views] == ["14", "13", "13"]
-    for v, row in enumerate(section.views):
-        assert float(row.cells[0][0]) == pytest.approx(quality.are("method 0")[v], rel=0.01)
-    assert [(row.words, row.count) for row in section.measured] == [
-        ("2 other views", "20"),
-        ("1 other view", "20"),
-    ]
+    text = render(story_with(quality))
+    rows = row_cells(text, "by-view")
+    assert [row[1] for row in rows] == ["14", "13", "13"]
+    for v, row in enumerate(rows):
+        assert float(row[2].removesuffix(" (best)")) == pytest.approx(quality.are("method 0")[v], rel=0.01)
+    measured = row_cells(text, "sureness")
+    assert [row[:2] for row in measured] == [["2 other views", "20"], ["1 other view", "20"]]
     two = quality.errors["method 0"][quality.left == 2]
-    assert float(section.measured[0].middle) == pytest.approx(np.median(two), rel=0.01)
+    assert float(measured[0][2]) == pytest.approx(np.median(two), rel=0.01)
 
 
 def test_what_the_model_says_of_itself_is_shown_where_it_says_something():

@@ -7,9 +7,9 @@ import pytest
 
 from absentia import experiment
 from absentia.app.report import SurvivalStory, render_survival
-from absentia.app.report._survival import _x, _y, curves, risk_groups, round_ticks
+from absentia.app.report._survival import find_risk_groups
 from absentia.data.survival import kaplan_meier, log_rank
-from pages import NASTY, Page, row_cells, without_script
+from pages import NASTY, Page, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
 
@@ -71,31 +71,34 @@ def test_concordances_are_those_of_the_risks():
 
 def test_curves_are_kaplan_meier_s_of_thirds():
     story = make_story()
-    found = curves(story)
-    group = risk_groups(story.risks["own"], story.fold)
-    assert [curve.name for curve in found.curves] == ["high risk", "middle risk", "low risk"]
-    for curve, k in zip(found.curves, (2, 1, 0), strict=True):
+    text = section(render_survival(story), "curves")
+    group = find_risk_groups(story.risks["own"], story.fold)
+    rows = row_cells(text, "traces")
+    assert [row[0] for row in rows] == ["high risk", "middle risk", "low risk"]
+    groups = re.findall(r'<g class="line c\d">.*?</g>', text)
+    ticks = [float(t) for t in re.findall(r'<text x="[\d.]+" y="303"[^>]*>([\d.]+)<', text)]
+    last = story.time.max()
+    for row, drawn, k in zip(rows, groups, (2, 1, 0), strict=True):
         own = group == k
-        assert curve.samples == str(own.sum())
-        assert curve.events == str(story.event[own].sum())
+        assert row[1:] == [str(own.sum()), str(story.event[own].sum())]
         exact = kaplan_meier(story.time[own], story.event[own])
-        steps = re.findall(r"H([\d.]+)V([\d.]+)", curve.line)
-        most = story.time.max()
-        wanted = [(_x(t, most), _y(s)) for t, s in zip(exact.times, exact.survival, strict=True)]
-        np.testing.assert_allclose(np.array(steps, dtype=float), wanted, atol=0.06)
-        ticks = round_ticks(most)
-        assert curve.at_risk == [str((story.time[own] >= t).sum()) for t in ticks]
+        line = re.findall(r'<path d="([^"]*)">', drawn)[0]
+        steps = np.array(re.findall(r"H([\d.]+)V([\d.]+)", line), dtype=float)
+        np.testing.assert_allclose(steps[:, 0], 104 + exact.times / last * 600, atol=0.06)
+        np.testing.assert_allclose(steps[:, 1], 284 - exact.survival * 270, atol=0.06)
+        at_risk = re.findall(r'text-anchor="middle">(\d+)<', drawn)
+        assert at_risk == [str((story.time[own] >= t).sum()) for t in ticks]
     p = log_rank(story.time, story.event, group).pvalue
-    assert ("p < 0.001" if p < 0.001 else f"p = {p:.3g}") in found.verdict
+    assert ("p &lt; 0.001" if p < 0.001 else f"p = {p:.3g}") in text
 
 
 def test_thirds_are_cut_within_folds_and_equals_stay_together():
     risk = np.array([1.0, 2.0, 3.0, 101.0, 102.0, 103.0])
     fold = np.array([0, 0, 0, 1, 1, 1])
-    np.testing.assert_array_equal(risk_groups(risk, fold), [0, 1, 2, 0, 1, 2])
-    np.testing.assert_array_equal(risk_groups(np.zeros(6), fold), 1)
+    np.testing.assert_array_equal(find_risk_groups(risk, fold), [0, 1, 2, 0, 1, 2])
+    np.testing.assert_array_equal(find_risk_groups(np.zeros(6), fold), 1)
     alike = make_story(risks={"own": np.zeros(90), "nothing": np.zeros(90)})
-    assert curves(alike).verdict == "All samples are in one group: their risks are equal."
+    assert "All samples are in one group: their risks are equal." in render_survival(alike)
     assert "middle risk" in render_survival(alike)
 
 
@@ -107,13 +110,3 @@ def test_patterns_have_their_samples_and_events():
     whole = story.observed.all(axis=1)
     row = next(row for row in rows if row[1].startswith("every view"))
     assert (int(row[2]), int(row[3])) == (whole.sum(), story.event[whole].sum())
-
-
-@pytest.mark.parametrize(("most", "ticks"), [(8.3, [0, 2, 4, 6, 8]), (0.06, None), (1200.0, None)])
-def test_ticks_are_round(most, ticks):
-    found = round_ticks(most)
-    assert found[0] == 0
-    assert found[-1] <= most * (1 + 1e-9)
-    assert 4 <= len(found) <= 8
-    if ticks:
-        np.testing.assert_allclose(found, ticks)

@@ -4,16 +4,17 @@ baselines), numbers (how much is explained, predicted against true), survival (h
 ordered, curves by predicted risk), a comparison of many methods (which one to take, and how surely), or
 a table of a paper (our numbers beside the published ones).
 
-A page is a pure function of plain data (:class:`CompletionStory`, :class:`MatrixStory`,
-:class:`ClassificationStory`, :class:`NumbersStory`, :class:`SurvivalStory`, the findings of a comparison);
-it knows nothing of estimators.
+A page is a list of sections, and each section a function of the report's plain data
+(:class:`CompletionStory`, :class:`MatrixStory`, :class:`ClassificationStory`, :class:`NumbersStory`,
+:class:`SurvivalStory`, the findings of a comparison); it knows nothing of estimators.
 """
 
 from absentia.app.report._classification import ClassificationStory, render_classification
 from absentia.app.report._comparison import render_comparison
+from absentia.app.report._completion import CompletionStory, render, write
 from absentia.app.report._matrix import MatrixStory, render_matrix
-from absentia.app.report._numbers import NumbersStory, render_numbers
-from absentia.app.report._page import render, require, save, write
+from absentia.app.report._page import load_templates as require
+from absentia.app.report._page import save
+from absentia.app.report._regression import NumbersStory, render_numbers
 from absentia.app.report._reproduction import render_reproduction
-from absentia.app.report._story import CompletionStory
 from absentia.app.report._survival import SurvivalStory, render_survival

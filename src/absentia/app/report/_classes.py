@@ -1,146 +1,161 @@
-"""Class by class: who is taken for whom, how many are found, how well scores tell a class from the rest."""
+"""Class by class: confusion matrix, recall and precision, ROC curves, and calibration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
-from absentia.app.report._calibration import wilson
-from absentia.app.report._charts import N_COLOURS
-from absentia.app.report._square import Square, x_of, y_of
-from absentia.app.report._text import number, percent, shortened
+from absentia.app.report._blocks import (
+    BAR,
+    N_COLOURS,
+    Block,
+    Cell,
+    Column,
+    Row,
+    Table,
+    bar_cell,
+    draw_swatch,
+    few_row,
+    heading,
+    name_cell,
+    note,
+)
+from absentia.app.report._format import DASH, format_number, format_percent, shorten, wilson_interval
+from absentia.app.report._page import Section
+from absentia.app.report._prediction import FEW_SAMPLES
 from absentia.core import Array
+from absentia.core.svg import Frame, Markup, dot, element, fill
 
-FEW = 20
-MOST_CLASSES = 60  # beyond, the matrix shows the most frequent ones
-NAME, HEAD = 40, 18  # characters of a class's name in rows and above columns
-ROOMY = 12  # classes up to which shares stand in the cells too
-UPRIGHT = 70  # characters of all heads above which these stand upright
+if TYPE_CHECKING:
+    from absentia.app.report._classification import ClassificationStory
 
-
-@dataclass(frozen=True)
-class Cell:
-    count: str
-    share: str  # of the row
-    shade: float  # percent of the colour, by the root of the share: single mistakes show
-    right: bool
-    title: str
+MAX_CLASSES = 60  # beyond, the confusion matrix shows the most frequent ones
+_NAME, _HEAD = 40, 18  # characters of a class's name in rows and above columns
+_ROOMY = 12  # classes up to which shares stand in the cells too
+_UPRIGHT = 70  # characters of all heads above which these stand upright
+_N_BINS = 10
+_SHARES = {share: f"{100 * share:.0f}%" for share in (0, 0.25, 0.5, 0.75, 1)}
 
 
-@dataclass(frozen=True)
-class Confusion:
-    """Who is taken for whom: rows are the truth, columns what was predicted."""
+def make_classes_section(story: "ClassificationStory") -> Section:
+    """Recall, precision and AUC of each class, the confusion matrix and ROC curves."""
+    predicted, scores = story.predictions[story.method], story.probabilities
+    scores = story.scores if scores is None else scores
+    areas = compute_areas(story.truth, scores, len(story.classes))
+    table = make_class_table(story.truth, predicted, story.classes, areas)
+    words = "Bars: recall, with its interval."
+    if any(row.css for row in table.rows):
+        words += f" Rows marked few have fewer than {FEW_SAMPLES} samples."
+    counts = confusion_matrix(story.truth, predicted, labels=range(len(story.classes)))
+    confusion = make_confusion_table(counts, story.classes)
+    blocks: list[Block] = [table, note(words), heading("Confusion matrix", "confusion")]
+    blocks += [
+        note(f"Rows are the truth, columns what was predicted. {describe_confusion(counts)}"),
+        confusion,
+    ]
+    if scores is not None and any(area is not None for area in areas):
+        blocks += _draw_roc(story, scores, areas)
+    lead = (
+        f"Out of fold, by {story.method}. Recall is the share of a class that was found; precision is "
+        "the share right among those predicted to be of the class."
+    )
+    return Section("classes", "By class", "Results by class", lead, blocks)
 
-    names: Sequence[str]
-    heads: Sequence[str]
-    rows: Sequence[tuple[str, str, Sequence[Cell]]]  # name, samples, cells
-    upright: bool
-    roomy: bool
-    n_classes: int
+
+# --------------------------------------------------------------------------------------- confusion matrix
 
 
-def confusion(truth: Array, predicted: Array, classes: Sequence[str]) -> Confusion:
-    """Counts, and shares of each row; of many classes the most frequent."""
-    counts = np.zeros((len(classes), len(classes)), dtype=int)
-    np.add.at(counts, (truth, predicted), 1)
-    return confusion_of(counts, classes)
+def make_confusion_table(
+    counts: Array, classes: Sequence[str], max_classes: int = MAX_CLASSES, method: str = ""
+) -> Table:
+    """Counts (true classes in rows, predicted ones in columns) and shares of rows.
 
-
-def confusion_of(counts: Array, classes: Sequence[str], most: int = MOST_CLASSES) -> Confusion:
-    """The same of what was counted before: true classes in rows, predicted ones in columns."""
+    Of many classes the most frequent are shown. Shading grows with the root of the share, so that single
+    mistakes show.
+    """
     sizes = counts.sum(axis=1)
-    shown = np.sort(np.argsort(-sizes, kind="stable")[: min(most, MOST_CLASSES)]).tolist()
-    short = [shortened(name, NAME) for name in classes]
-    heads = [shortened(classes[c], HEAD) for c in shown]
+    shown = np.sort(np.argsort(-sizes, kind="stable")[: min(max_classes, MAX_CLASSES)]).tolist()
+    roomy = len(shown) <= _ROOMY
 
-    def cell(i: int, j: int) -> Cell:
-        count, share = int(counts[i, j]), counts[i, j] / max(sizes[i], 1)
-        words = "found" if i == j else f"taken for {short[j]}"
-        title = f"{number(count)} of {number(int(sizes[i]))} {short[i]} {words}" if count else ""
+    def make_cell(i: int, j: int) -> Cell:
+        count, n = int(counts[i, j]), int(sizes[i])
+        if not count:
+            return Cell("0", css="right none" if i == j else "none")
+        words = "found" if i == j else f"taken for {shorten(classes[j], _NAME)}"
+        title = f"{format_number(count)} of {format_number(n)} {shorten(classes[i], _NAME)} {words}"
+        small = format_percent(count, n) if roomy else ""
+        style = f"--share:{60 * (count / n) ** 0.5:.1f}%"
         return Cell(
-            number(count), percent(count, int(sizes[i])), round(60 * float(share) ** 0.5, 1), i == j, title
+            format_number(count), small=small, title=title, css="right" if i == j else "", style=style
         )
 
-    return Confusion(
-        [classes[c] for c in shown],
-        heads,
-        [(classes[i], number(int(sizes[i])), [cell(i, j) for j in shown]) for i in shown],
-        len(shown) > 2 * ROOMY or sum(map(len, heads)) > UPRIGHT,
-        len(shown) <= ROOMY,
-        len(classes),
-    )
+    heads = [shorten(classes[c], _HEAD) for c in shown]
+    columns: list[str | Column] = ["Truth", "Samples"]
+    columns += [
+        Column(fill("<span>{}</span>", head), full=classes[c], title=classes[c])
+        for head, c in zip(heads, shown, strict=True)
+    ]
+    rows = [
+        Row([name_cell(classes[i], 20), format_number(int(sizes[i])), *(make_cell(i, j) for j in shown)])
+        for i in shown
+    ]
+    upright = " upright" if len(shown) > 2 * _ROOMY or sum(map(len, heads)) > _UPRIGHT else ""
+    label = f"Confusion matrix of {method}" if method else "Confusion matrix"
+    return Table(label, columns, rows, f"confusion{upright}{'' if roomy else ' dense'}", fixed=True)
 
 
-@dataclass(frozen=True)
-class Found:
-    """How a class fares."""
-
-    name: str
-    count: str
-    recall: str
-    recall_range: str
-    low: float  # percent
-    high: float
-    width: float
-    precision: str
-    precision_range: str
-    auc: str
-    few: bool
+def describe_confusion(counts: Array, max_classes: int = MAX_CLASSES) -> str:
+    """What figures and shades of a confusion matrix are, and which classes it shows."""
+    n_classes, n_shown = len(counts), min(len(counts), max_classes, MAX_CLASSES)
+    shading = "Small figures are shares of the row; shading" if n_shown <= _ROOMY else "Shading"
+    some = f" The {n_shown} most frequent of {n_classes} classes." if n_shown < n_classes else ""
+    return f"{shading} grows with the share of the row.{some}"
 
 
-def by_class(
+# ------------------------------------------------------------------------------------- recall and precision
+
+
+def make_class_table(
     truth: Array, predicted: Array, classes: Sequence[str], areas: Sequence[float | None]
-) -> list[Found]:
-    """Recall and precision with 95 % intervals; areas under the curves as they come."""
+) -> Table:
+    """Recall and precision with 95 % intervals, and areas under ROC curves where there are any."""
+    has_areas = any(area is not None for area in areas)
     rows = []
     for c, name in enumerate(classes):
-        n, said = int((truth == c).sum()), int((predicted == c).sum())
+        n, n_predicted = int((truth == c).sum()), int((predicted == c).sum())
         hits = int(((truth == c) & (predicted == c)).sum())
-        low, high = wilson(hits, n) if n else (0.0, 0.0)
-        rows.append(
-            Found(
-                name,
-                number(n),
-                *_share(hits, n),
-                round(100 * low, 2),
-                round(100 * high, 2),
-                round(100 * hits / max(n, 1), 2),
-                *_share(hits, said),
-                "–" if areas[c] is None else f"{areas[c]:.3f}",
-                n < FEW,
-            )
-        )
-    return rows
+        low, high = wilson_interval(hits, n) if n else (0.0, 0.0)
+        area = [DASH if areas[c] is None else f"{areas[c]:.3f}"] if has_areas else []
+        bar = bar_cell(100 * hits / max(n, 1), (100 * low, 100 * high))
+        shares = [*_format_share(hits, n), *_format_share(hits, n_predicted)]
+        cells: list[str | Cell] = [format_number(n), *shares, *area, bar]
+        rows.append(few_row(name_cell(name), cells, n < FEW_SAMPLES))
+    columns: list[str | Column] = [
+        "Class",
+        "Samples",
+        "Recall",
+        Column("95% interval", full="Recall, 95% interval"),
+        "Precision",
+        Column("95% interval", full="Precision, 95% interval"),
+        *(["AUC"] if has_areas else []),
+        BAR,
+    ]
+    return Table("Recall and precision by class", columns, rows, "patterns classes", file="recall by class")
 
 
-def _share(hits: int, n: int) -> tuple[str, str]:
+def _format_share(hits: int, n: int) -> tuple[str, str]:
     """A share and its interval, or dashes where there is nothing to share."""
     if not n:
-        return "–", "–"
-    low, high = wilson(hits, n)
+        return DASH, DASH
+    low, high = wilson_interval(hits, n)
     return f"{100 * hits / n:.1f}%", f"{100 * low:.0f} to {100 * high:.0f}%"
 
 
-@dataclass(frozen=True)
-class Curve:
-    name: str
-    colour: int
-    path: str
-    area: str
+# ----------------------------------------------------------------------------------------------- ROC curves
 
 
-@dataclass(frozen=True, kw_only=True)
-class Roc(Square):
-    """Curves of one class against the rest."""
-
-    curves: Sequence[Curve]
-    mean: str
-    all_shown: bool
-    two: bool
-
-
-def areas(truth: Array, scores: Array | None, n_classes: int) -> list[float | None]:
+def compute_areas(truth: Array, scores: Array | None, n_classes: int) -> list[float | None]:
     """The area under each class's curve; None where there is no score, or not both kinds of samples."""
     if scores is None:
         return [None] * n_classes
@@ -150,29 +165,86 @@ def areas(truth: Array, scores: Array | None, n_classes: int) -> list[float | No
     ]
 
 
-def roc(
-    truth: Array, scores: Array | None, classes: Sequence[str], found: Sequence[float | None]
-) -> Roc | None:
-    """Curves of all classes, of two the second's; of many those that are hardest to tell."""
-    there = [(area, c) for c, area in enumerate(found) if area is not None]
-    if scores is None or not there:
+def _draw_roc(story: "ClassificationStory", scores: Array, areas: Sequence[float | None]) -> list[Block]:
+    """Curves of all classes, of two the second's; of many those that are hardest to tell from the rest."""
+    known = [(area, c) for c, area in enumerate(areas) if area is not None]
+    two = len(areas) == 2
+    drawn = known[-1:] if two else sorted(known)[:N_COLOURS]
+    frame = _make_square()
+    lines, keys = [], []
+    for k, (area, c) in enumerate(drawn):
+        name = shorten(story.classes[c], _NAME)
+        false, true, _ = roc_curve(story.truth == c, scores[:, c])
+        path = element("path", d=frame.path(zip(false.tolist(), true.tolist(), strict=True)))
+        title = element("title", f"{name}: AUC {area:.3f}")
+        lines.append(element("g", path, title, class_=f"line c{k}"))
+        keys.append(fill("<li>{}<span>{}</span> <b>{}</b></li>", draw_swatch(f"c{k}"), name, f"{area:.3f}"))
+    axes = frame.axes(_SHARES, _SHARES, "false positive rate", "true positive rate (recall)", 12)
+    chart = frame.draw(axes, frame.diagonal(), *lines, label="ROC curves", class_="chart square")
+    words = "The share found of one class against that of the other taken for it, as the threshold moves."
+    if not two:
+        words = (
+            "One class against the rest: how many of it are found, against how many of the others are "
+            "taken for it, as the threshold moves. The mean area under the curves (AUC) of all classes "
+            f"is {np.mean([area for area, _ in known]):.3f}."
+        )
+    given = "scores" if story.probabilities is None else "probabilities"
+    words += f" 1 is perfect, 0.5 is chance. The {given} are those given out of fold, all folds together."
+    if not two and len(drawn) < len(known):
+        words += (
+            f" Drawn are the {len(drawn)} classes that are hardest to tell from the rest; the table "
+            "above has the areas of all."
+        )
+    charted = fill('<div class="charted">{}<ul class="key-list">{}</ul></div>', chart, keys)
+    return [heading("ROC curves", "roc"), note(words), charted]
+
+
+def _make_square() -> Frame:
+    """The frame of a chart of shares against shares."""
+    return Frame.make((368, 360), (0.0, 1.0), (0.0, 1.0), (52.0, 20.0, 12.0, 46.0))
+
+
+# ---------------------------------------------------------------------------------------------- calibration
+
+
+def make_calibration_section(story: "ClassificationStory") -> Section | None:
+    """Samples in ten groups by the probability they were given, and how many of each came true."""
+    proba, truth, classes = story.probabilities, story.truth, story.classes
+    if proba is None:
         return None
-    two = len(classes) == 2
-    wanted = there[-1:] if two else sorted(there)[:N_COLOURS]
-    return Roc(
-        x_title="share of the others taken for it",
-        y_title="share of the class found",
-        curves=[
-            Curve(shortened(classes[c], NAME), k, _path(truth == c, scores[:, c]), f"{area:.3f}")
-            for k, (area, c) in enumerate(wanted)
-        ],
-        mean=f"{np.mean([area for area, _ in there]):.3f}",
-        all_shown=two or len(wanted) == len(there),
-        two=two,
+    if len(classes) == 2:
+        given, came = proba[:, 1], truth == 1
+        what = f"probability of {shorten(classes[1], 28)}"
+        described, y_title = f"the {what}", "share that were"
+    else:
+        given, came = proba.max(axis=1), proba.argmax(axis=1) == truth
+        what, y_title = "probability of the class", "share that were right"
+        described = "the probability of each sample's most probable class"
+    bins = np.minimum((given * _N_BINS).astype(int), _N_BINS - 1)
+    groups = [
+        (int((bins == b).sum()), given[bins == b].mean(), came[bins == b].mean()) for b in np.unique(bins)
+    ]
+    error = sum(n * abs(mean - share) for n, mean, share in groups) / len(truth)
+    frame = _make_square()
+    path = element("path", d=frame.path((mean, share) for _, mean, share in groups))
+    line = element("g", path, *(_draw_bin(frame, *group) for group in groups), class_="line c0")
+    axes = frame.axes(_SHARES, _SHARES, what, y_title, 12)
+    label = "Calibration: given probability against what came true"
+    chart = frame.draw(axes, frame.diagonal(), line, label=label, class_="chart square")
+    words = "Lines through the dots are 95% intervals."
+    if any(n < FEW_SAMPLES for n, _, _ in groups):
+        words += f" Hollow dots are groups of fewer than {FEW_SAMPLES} samples."
+    words += " A sample without a usable view gets the frequencies of the classes."
+    lead = (
+        f"Samples in groups by {described}, out of fold, against how many of a group came true. On the "
+        "dashed line a probability means what it says; below it, probabilities are too high, above it "
+        f"too low. On average it is off by {100 * error:.1f} points (the expected calibration error)."
     )
+    return Section("calibration", "Calibration", "Calibration", lead, [chart, note(words)])
 
 
-def _path(positive: Array, scores: Array) -> str:
-    false, true, _ = roc_curve(positive, scores)
-    points = dict.fromkeys((x_of(a), y_of(b)) for a, b in zip(false.tolist(), true.tolist(), strict=True))
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+def _draw_bin(frame: Frame, n: int, mean: float, share: float) -> Markup:
+    low, high = wilson_interval(round(share * n), n)
+    title = f"{format_number(n)} samples given {100 * mean:.0f}% on average: {100 * share:.0f}% came true"
+    interval = (frame.y(low), frame.y(high))
+    return dot(frame.x(mean), frame.y(share), title, 4, interval=interval, hollow=n < FEW_SAMPLES)

@@ -2,25 +2,62 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
 
-from absentia.app.report._calibration import calibration, wilson
-from absentia.app.report._classes import areas, by_class, confusion, roc
-from absentia.app.report._contribution import contributions
-from absentia.app.report._decisions import class_rows, decisions
-from absentia.app.report._mistakes import mistakes
-from absentia.app.report._next import measure_next
-from absentia.app.report._order import patterns
-from absentia.app.report._page import Number, page
-from absentia.app.report._presence import TOP_PATTERNS, pattern_words, presence
-from absentia.app.report._text import number, p_value, percent, plural
+from absentia.app.report._blocks import (
+    BAR,
+    Block,
+    Cell,
+    Column,
+    Row,
+    Table,
+    bar_cell,
+    heading,
+    method_row,
+    note,
+    sentences,
+)
+from absentia.app.report._classes import make_calibration_section, make_classes_section
+from absentia.app.report._decisions import (
+    make_decisions_section,
+    make_mistakes_section,
+    make_next_section,
+    make_weights_section,
+)
+from absentia.app.report._format import (
+    format_count,
+    format_number,
+    format_p,
+    format_percent,
+    format_points,
+    wilson_interval,
+)
+from absentia.app.report._page import Figure, Section, make_reading_section, render_page
+from absentia.app.report._prediction import (
+    FEW_SAMPLES,
+    make_contribution_section,
+    make_dropped_section,
+    make_patterns_section,
+)
+from absentia.app.report._presence import make_presence_section
 from absentia.core import Array
 from absentia.experiment import Gain
 
-FEW = 20  # below, an accuracy says little
+_READING = {
+    "Out of fold": "The samples were dealt into groups; each group was classified by a model that had "
+    "not seen it, down to its scales, kernel widths, C and calibration. The model in the file has "
+    "learned from all of them. New samples from elsewhere (another clinic, another writer) may fare "
+    "worse.",
+    "Two baselines": "The averaged kernel SVM gives every view the same weight and reads an absent view "
+    "as zero; it is hard to beat. The most frequent class is what one predicts without looking.",
+    "Weights": "A weight says how much a view's kernel counts in the sum. Views that hold the same "
+    "information share it or one takes it all: a small weight does not mean that a view is uninformative "
+    "on its own.",
+    "Few samples": "Accuracies come with 95% intervals where there is room. Rows marked few rest on "
+    f"fewer than {FEW_SAMPLES} samples and may be luck.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,198 +159,179 @@ class ClassificationStory:
 
 
 def render_classification(story: ClassificationStory) -> str:
-    """One self-contained HTML page: no network, no other files, and one script, to sort tables."""
-    chart = calibration(story.truth, story.probabilities, story.classes)
-    said = story.predictions[story.method]
-    worth = contributions(story.names, story.observed, story.truth, said, story.without)
-    rests, gains = decisions(story), measure_next(story)
-    sections = {
-        "accuracy": "Accuracy",
-        "by-pattern": "By missing pattern",
-        "classes": "By class",
-        "mistakes": "Mistakes",
-        "contribution": "Views" if worth else "",
-        "decisions": "Decisions" if rests else "",
-        "weights": "" if story.weights is None else "Weights",
-        "next": "Measure next" if gains else "",
-        "calibration": "Probabilities" if chart else "",
-        "presence": "Presence",
-        "reading": "How to read this",
+    """The page as HTML."""
+    reading = {
+        key: words for key, words in _READING.items() if key != "Weights" or story.weights is not None
     }
-    return page(
-        "classification.html.j2",
-        "classification",
-        sections,
-        story,
-        numbers=_numbers(story),
-        methods=[_method(story, name) for name in story.predictions],
-        verdicts=list(_verdicts(story)),
-        by_count=list(_by_count(story)),
-        by_pattern=list(_by_pattern(story)),
-        few=FEW,
-        weights=[] if story.weights is None else _weights(story.weights, story),
-        classes=[] if story.weights is None else class_rows(story.weights, story),
-        calibration=chart,
-        **_class_by_class(story, said),
-        mistakes=mistakes(story),
-        worth=worth,
-        decisions=rests,
-        next=gains,
-        presence=presence(story),
-        dropped=[(number(count), why) for why, count in story.dropped.items() if count],
-    )
+    sections = [
+        make_accuracy_section(story),
+        make_groups_section(story),
+        make_classes_section(story),
+        make_mistakes_section(story),
+        make_views_section(story),
+        make_decisions_section(story),
+        make_weights_section(story),
+        make_next_section(story),
+        make_calibration_section(story),
+        make_presence_section(story),
+        make_dropped_section(story, "Nobody: every sample that came has a label and at least one view."),
+        make_reading_section(reading),
+    ]
+    return render_page("classification", story, _list_figures(story), sections)
 
 
-def _class_by_class(story: ClassificationStory, said: Array) -> dict[str, Any]:
-    numbers = story.scores if story.probabilities is None else story.probabilities
-    found = areas(story.truth, numbers, len(story.classes))
-    return {
-        "confusion": confusion(story.truth, said, story.classes),
-        "found": by_class(story.truth, said, story.classes, found),
-        "roc": roc(story.truth, numbers, story.classes, found),
-    }
-
-
-def _numbers(story: ClassificationStory) -> list[Number]:
+def _list_figures(story: ClassificationStory) -> list[Figure]:
     n = story.n_samples
-    right = {name: int(story.right(name).sum()) for name in story.predictions}
-    best = max((name for name in right if name != story.method), key=right.__getitem__, default=None)
-    others = [Number(percent(right[best], n), f"with the better baseline, {best}")] if best else []
+    hits = {name: int(story.right(name).sum()) for name in story.predictions}
+    best = max((name for name in hits if name != story.method), key=hits.__getitem__, default=None)
+    others = [Figure(format_percent(hits[best], n), f"with the better baseline, {best}")] if best else []
+    n_all = format_number(max(story.n_all, n))
+    n_views = format_count(story.n_views, "view")
     return [
-        Number(percent(right[story.method], n), f"right in cross-validation with {story.method}"),
+        Figure(format_percent(hits[story.method], n), f"right in cross-validation with {story.method}"),
         *others,
-        Number(number(max(story.n_learned, n)), f"samples learned from, of {number(max(story.n_all, n))}"),
-        Number(number(len(story.classes)), f"classes, seen in {plural(story.n_views, 'view')}"),
+        Figure(format_number(max(story.n_learned, n)), f"samples learned from, of {n_all}"),
+        Figure(format_number(len(story.classes)), f"classes, seen in {n_views}"),
     ]
 
 
-# ----------------------------------------------------------------------------------------- how often
+# ------------------------------------------------------------------------------------------------ accuracy
 
 
-@dataclass(frozen=True)
-class Method:
-    name: str
-    baseline: bool
-    accuracy: str
-    interval: str
-    balanced: str
-    best: bool
-    width: float  # percent
-    low: float
-    high: float
-
-
-def _method(story: ClassificationStory, name: str) -> Method:
-    right = story.right(name)
-    hits, n = int(right.sum()), len(right)
-    low, high = wilson(hits, n)
-    balanced = np.mean([right[story.truth == c].mean() for c in np.unique(story.truth)])
-    most = max(int(story.right(other).sum()) for other in story.predictions)
-    return Method(
-        name,
-        name != story.method,
-        percent(hits, n),
-        f"{100 * low:.1f} to {100 * high:.1f}%",
-        f"{100 * balanced:.1f}%",
-        hits == most,
-        round(100 * hits / n, 2),
-        round(100 * low, 2),
-        round(100 * high, 2),
+def make_accuracy_section(story: ClassificationStory) -> Section:
+    """Accuracy of each method, overall and as the mean over classes."""
+    hits = {name: int(story.right(name).sum()) for name in story.predictions}
+    n, most = story.n_samples, max(hits.values())
+    rows = []
+    for name, count in hits.items():
+        low, high = (100 * end for end in wilson_interval(count, n))
+        right, baseline = story.right(name), name != story.method
+        balanced = np.mean([right[story.truth == c].mean() for c in np.unique(story.truth)])
+        cells = [f"{low:.1f} to {high:.1f}%", f"{100 * balanced:.1f}%"]
+        bar, best = bar_cell(100 * count / n, (low, high), dim=baseline), count == most
+        rows.append(method_row(name, format_percent(count, n), [*cells, bar], baseline=baseline, best=best))
+    columns: list[str | Column] = ["Method", "Accuracy", "95% interval", "Mean over classes", BAR]
+    return Section(
+        "accuracy",
+        "Accuracy",
+        "How often it is right",
+        "Every sample was classified once by a model that had not seen it; the baselines had the same "
+        "folds.",
+        [
+            Table("Accuracy", columns, rows, "accuracy"),
+            sentences(list(_compare_with_baselines(story))),
+            *_make_candidates(story),
+        ],
     )
 
 
-def _verdicts(story: ClassificationStory) -> Iterator[str]:
+def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
     """The method against each baseline, sample by sample (exact McNemar test)."""
-    own = story.right(story.method)
+    right = story.right(story.method)
     for name in story.predictions:
         if name == story.method:
             continue
         other = story.right(name)
-        wins, losses = int((own & ~other).sum()), int((other & ~own).sum())
-        counts = f"Only {story.method} was right on {plural(wins, 'sample')}, "
-        counts += f"only the {name} on {number(losses)}"
+        wins, losses = int((right & ~other).sum()), int((other & ~right).sum())
         if wins + losses == 0:
             yield f"{story.method} and the {name} were right on the same samples."
             continue
         p = float(binomtest(wins, wins + losses).pvalue)
+        end = f"{story.method if wins > losses else 'the ' + name} is better here"
         if p >= 0.05:
             end = "a difference that chance could make"
-        else:
-            end = f"{story.method if wins > losses else 'the ' + name} is better here"
-        yield f"{counts}: {end} ({p_value(p)}, exact McNemar test)."
+        yield (
+            f"Only {story.method} was right on {format_count(wins, 'sample')}, only the {name} on "
+            f"{format_number(losses)}: {end} ({format_p(p)}, exact McNemar test)."
+        )
 
 
-# ----------------------------------------------------------------------------------------- for whom
+def _make_candidates(story: ClassificationStory) -> list[Block]:
+    """What a chooser tried."""
+    if not story.tried:
+        return []
+    words = f"Candidates on held-out samples of the training data. Used: {story.used}."
+    if any("dropped" in row[-1] for row in story.tried):
+        words += " Who was dropped was measured on fewer folds: its numbers stand for those folds alone."
+    numeric = ["Accuracy", "Mean over classes", "Log-loss", "Weight"]
+    rows = [Row(row) for row in story.tried]
+    return [heading("What was tried"), note(words), Table("Candidates", ["Candidate", *numeric], rows)]
 
 
-@dataclass(frozen=True)
-class Group:
-    """Samples with the same views, or the same number of them."""
-
-    words: str
-    present: Sequence[bool]
-    count: str
-    accuracies: Sequence[str]
-    few: bool
-    width: float
-    sure: str = ""  # mean probability of what was said
-    brier: str = ""
+# ------------------------------------------------------------------------------------------------ for whom
 
 
-def _group(story: ClassificationStory, words: str, mask: Array, members: Array) -> Group:
-    n = int(members.sum())
-    hits = [int(story.right(name)[members].sum()) for name in story.predictions]
-    shares = [f"{100 * h / n:.0f}%" for h in hits]
-    kept = () if story.probabilities is None else _kept(story, members)
-    return Group(words, mask.tolist(), number(n), shares, n < FEW, round(100 * hits[0] / n, 1), *kept)
+def make_groups_section(story: ClassificationStory) -> Section:
+    """Accuracy, mean probability and Brier score by the number of views and by missing pattern."""
+
+    def describe(members: Array) -> tuple[list[str | Cell], bool]:
+        shares = [story.right(name)[members].mean() for name in story.predictions]
+        cells: list[str | Cell] = [f"{100 * share:.0f}%" for share in shares]
+        if story.probabilities is not None:
+            cells += _judge_probabilities(story, story.probabilities[members], members)
+        return [*cells, bar_cell(round(100 * shares[0], 1))], members.sum() < FEW_SAMPLES
+
+    columns, words = [*story.predictions], f"Bars: {story.method}."
+    if story.probabilities is not None:
+        columns += ["Probability given", "Brier score"]
+        words += (
+            f" Probability given: the mean probability of the class that {story.method} predicted; where "
+            "probabilities are calibrated, it is near the share that is right. Brier score: the mean "
+            "squared error of its probabilities, 0 at best."
+        )
+    return make_patterns_section(
+        story,
+        "Accuracy among samples that have as many views, and among those that have the same ones.",
+        [*columns, BAR],
+        describe,
+        words,
+        f"Rows marked few have fewer than {FEW_SAMPLES} samples; one sample more or less moves them by "
+        f"{100 // FEW_SAMPLES} points and more, so read no ranking into them.",
+        by_count=True,
+    )
 
 
-def _kept(story: ClassificationStory, members: Array) -> tuple[str, str]:
-    """The mean probability given to what was said, to compare with the share right, and the Brier score."""
-    assert story.probabilities is not None
-    probabilities, said = story.probabilities[members], story.predictions[story.method][members]
-    came = np.eye(len(story.classes))[story.truth[members]]
-    given = probabilities[np.arange(len(said)), said].mean()
-    return f"{100 * given:.0f}%", f"{((probabilities - came) ** 2).sum(axis=1).mean():.2f}"
+def _judge_probabilities(story: ClassificationStory, proba: Array, members: Array) -> list[str]:
+    """The mean probability given to the predicted class, and the Brier score."""
+    predicted = story.predictions[story.method][members]
+    truth = np.eye(len(story.classes))[story.truth[members]]
+    given = proba[np.arange(len(predicted)), predicted].mean()
+    return [f"{100 * given:.0f}%", f"{((proba - truth) ** 2).sum(axis=1).mean():.2f}"]
 
 
-def _by_count(story: ClassificationStory) -> Iterator[Group]:
-    have = story.observed.sum(axis=1)
-    for k in range(story.n_views, 0, -1):
-        members = have == k
-        if members.any():
-            words = f"all {k}" if k == story.n_views else f"{k} of {story.n_views}"
-            yield _group(story, words, np.zeros(0, bool), members)
+def make_views_section(story: ClassificationStory) -> Section | None:
+    """How many samples are still right when a view is hidden from them; None if that was not tried."""
+    without, right = story.without, story.right(story.method)
+    if without is None:
+        return None
 
+    def compare(v: int, has: Array) -> tuple[list[str], float]:
+        before, after = right[has], without[has, v] == story.truth[has]
+        loss = float(before.mean() - after.mean())
+        cells = [
+            f"{100 * before.mean():.1f}%",
+            f"{100 * after.mean():.1f}%",
+            format_points(-100 * loss),
+            format_number(int((before & ~after).sum())),
+            format_number(int((~before & after).sum())),
+        ]
+        return cells, loss
 
-def _by_pattern(story: ClassificationStory) -> Iterator[Group]:
-    found = patterns(story.observed)
-    top = np.argsort(-found.counts, kind="stable")[:TOP_PATTERNS]
-    left = np.ones(story.n_samples, bool)
-    for p in top:
-        members = found.rank == p
-        left &= ~members
-        yield _group(story, pattern_words(found.masks[p], story.names), found.masks[p], members)
-    if left.any():
-        rest = plural(len(found.counts) - len(top), "other pattern")
-        yield _group(story, f"{rest} together", np.zeros(0, bool), left)
-
-
-# ------------------------------------------------------------------------------------------- weights
-
-
-@dataclass(frozen=True)
-class Weight:
-    name: str
-    value: str
-    width: float  # percent of the largest
-    share: str
-
-
-def _weights(weights: Array, story: ClassificationStory) -> list[Weight]:
-    mean = weights.mean(axis=0)
-    most = float(mean.max()) or 1.0
-    return [
-        Weight(name, f"{w:.3f}", round(100 * w / most, 2), percent(int(present.sum()), story.n_samples))
-        for name, w, present in zip(story.names, mean.tolist(), story.observed.T, strict=True)
+    columns: list[str | Column] = [
+        "Right with it",
+        Column("without it", full="Right without it"),
+        "Change, points",
+        "Right only with it",
+        Column("only without it", full="Right only without it"),
     ]
+    return make_contribution_section(
+        story,
+        "Each view in turn was hidden from the samples that have it, and the models of the folds, not "
+        "fitted again, classified them from the views left. The more samples become wrong, the more "
+        f"{story.method} leans on the view.",
+        columns,
+        compare,
+        "Bars: the loss, where there is one. A sample whose only view is hidden gets the most frequent "
+        "class. Views that hold the same information stand in for one another: each alone may seem to "
+        "contribute little.",
+    )

@@ -1,146 +1,464 @@
-"""The page about a comparison: which method to take, how sure that is, for whom, and at what cost."""
+"""The page about a comparison: which method to take, how sure that is, and all numbers."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
-from absentia.app.report._classes import Confusion, confusion_of
-from absentia.app.report._curves import rate_curves
-from absentia.app.report._differences import differences
-from absentia.app.report._everything import everything
-from absentia.app.report._groups import FEW, groups
-from absentia.app.report._kernel_maps import pictures
-from absentia.app.report._measures import score
-from absentia.app.report._page import Number, page
-from absentia.app.report._presence import presence
-from absentia.app.report._ranking import has_score, rankings, unranked
-from absentia.app.report._text import number, percent, plural
-from absentia.app.report._worth import worths
-from absentia.experiment import findings as found
+from absentia.app.report._blocks import (
+    CHART,
+    Block,
+    Cell,
+    Choice,
+    Column,
+    Row,
+    Table,
+    best_cell,
+    heading,
+    name_cell,
+    note,
+)
+from absentia.app.report._comparison_details import (
+    make_confusion_section,
+    make_contrasts_section,
+    make_groups_section,
+    make_rates_section,
+)
+from absentia.app.report._format import (
+    DASH,
+    clip_interval,
+    count_decimals,
+    format_count,
+    format_difference,
+    format_difference_interval,
+    format_direction,
+    format_interval,
+    format_number,
+    format_p_cell,
+    format_percent,
+    format_probability,
+    format_score,
+    unit_of_difference,
+)
+from absentia.app.report._intervals import Axis, describe_arrows, fit_axis
+from absentia.app.report._kernel_maps import draw_compared_kernels, make_compared_kernels_section
+from absentia.app.report._page import Figure, Section, make_reading_section, read_style, render_page
+from absentia.app.report._presence import make_presence_section
+from absentia.core.svg import Markup, fill
+from absentia.experiment import findings
 
-CELLS = 2000  # of all confusion matrices together
-FEWEST_CLASSES = 10
+_FAILED = "some fits failed"
+_RANKING_KEY = Markup(
+    '<p class="legend"><span><svg class="sign chosen" aria-hidden="true" width="16" height="16" '
+    'viewBox="-8 -8 16 16"><path d="M0 -7.5L7.5 0L0 7.5L-7.5 0z"/></svg>recommended</span>'
+    '<span><svg class="sign method" aria-hidden="true" width="12" height="12" viewBox="-6 -6 12 12">'
+    '<circle r="5"/></svg>method</span><span><svg class="sign baseline" aria-hidden="true" width="12" '
+    'height="12" viewBox="-6 -6 12 12"><circle r="4.5"/></svg>baseline</span>'
+    '<span><i class="key upright-line"></i>the simplest</span></p>'
+)
+_DIFFERENCE_KEY = Markup(
+    '<p class="legend"><span><i class="key region"></i>practically nil</span> '
+    '<span>Probabilities that it is</span> <span><i class="key worse"></i>worse</span> '
+    '<span><i class="key same"></i>practically the same</span> '
+    '<span><i class="key better"></i>better</span></p>'
+)
+_COMPLETION = {
+    "Rounds of hiding": "Sample–view pairs that had been observed were hidden again and again, and "
+    "completed from the rest. All methods had the same ones to complete. If views are absent for a "
+    "reason of their own, those that are truly absent may be harder."
+}
+_PREDICTION = {
+    "Held-out folds": "Samples were dealt into folds again and again. A method learned from all folds "
+    "but one, everything estimated and chosen anew, and was measured on the one it had not seen. All "
+    "methods had the same folds."
+}
+_READING = {
+    "Intervals and p values": "Training sets overlap, so scores of folds are not independent and the "
+    "plain t test finds too much. The corrected resampled t test allows for that. Holm's adjustment "
+    "allows for looking at many methods: some would seem better by luck alone.",
+    "Practically the same": "Differences up to the region of equivalence are too small to matter, "
+    "whatever their p value. The probabilities of worse, same and better weigh the same folds; “not "
+    "shown to be better” is not “shown to be the same”.",
+    "What is recommended": "If methods are shown to be better than the simplest: the cheapest of those "
+    "that are practically as good as the best of them. If none is, the simplest: a lead that could be "
+    "chance is no reason for more work.",
+    "Failures": "A fit that failed has no score. A method that failed now and then is compared where it "
+    "did not, which may flatter it; one that always failed stands at the end of the table with its error.",
+    "What this cannot say": "The best of many is likely to look better here than on new samples, and "
+    "samples from elsewhere may fare worse. Patterns with few samples say little.",
+}
 
 
-def render_comparison(findings: found.Findings) -> str:
-    """One self-contained HTML page: no network, no other files, and one script."""
-    values: dict[str, Any] = {
-        "rankings": rankings(findings),
-        "differences": differences(findings),
-        "groups": groups(findings),
-        "worths": worths(findings),
-        "curves": rate_curves(findings),
-        "confusions": confusions(findings),
-        "pictures": pictures(findings),
-        "completion": _completion(findings.completion),
-        "everything": everything(findings),
-    }
-    return page(
-        "comparison.html.j2",
+def render_comparison(results: findings.Findings) -> str:
+    """The page as HTML."""
+    reading = (_COMPLETION if results.task == "completion" else _PREDICTION) | _READING
+    sections = [
+        make_ranking_section(results),
+        make_differences_section(results),
+        make_groups_section(results),
+        make_contrasts_section(results),
+        make_rates_section(results),
+        make_confusion_section(results),
+        make_presence_section(results),
+        make_compared_kernels_section(results),
+        make_completion_section(results.completion),
+        make_table_section(results),
+        make_reading_section(reading, "How it was done"),
+    ]
+    progress = None
+    if results.done < results.wanted:
+        words = f"{format_number(results.done)} of {format_count(results.wanted, 'trial')}"
+        progress = {"words": words, "done": results.done, "wanted": results.wanted}
+    return render_page(
         "comparison",
-        _sections(values),
-        findings,
-        numbers=_numbers(findings),
-        progress=_progress(findings),
-        unranked=unranked(findings),
-        presence=presence(findings),
-        few=FEW,
-        rounds="rounds of hiding" if findings.task == "completion" else "held-out folds",
-        choices=_choices(values),
-        **values,
+        results,
+        _list_figures(results),
+        sections,
+        style=read_style("comparison.css") + _make_rules(results),
+        head="verdict.html.j2",
+        progress=progress,
     )
 
 
-def _sections(values: Mapping[str, Any]) -> dict[str, str]:
-    """What the page has, in its order."""
-    return {
-        "ranking": "Ranking" if values["rankings"] else "",
-        "differences": "Differences" if values["differences"] else "",
-        "by-pattern": "By missing pattern" if values["groups"] else "",
-        "views": "Views" if values["worths"] else "",
-        "curves": "Missing rates" if values["curves"] else "",
-        "confusion": "Confusion" if values["confusions"] else "",
-        "presence": "Presence",
-        "kernels": "Kernels" if values["pictures"] else "",
-        "completion": "Completion" if values["completion"] else "",
-        "everything": "All numbers",
-        "reading": "How to read this",
-    }
+def _make_rules(results: findings.Findings) -> str:
+    """Rules for choices, columns and lines: as many as there are methods or metrics."""
+    n = len(results.metrics)
+    for side in filter(None, (results, results.completion)):
+        completed = {} if side.kernels is None else side.kernels.completed
+        n = max(n, len({*(row.method for row in side.rows), *completed, *(p.method for p in side.curves)}))
+    return "".join(
+        f'.choose:has([value="{i}"]:checked) .by-{i} {{ display: block; }}\n'
+        f'.pick:not(:has([value="{i}"]:checked)):has(:checked) .col-{i} {{ display: none; }}\n'
+        f'.lines:has([value="{i}"]:checked) .line-{i} {{ opacity: 1; }}\n'
+        f'.lines:has([value="{i}"]:checked) .line-{i} .point {{ visibility: visible; }}\n'
+        for i in range(n)
+    )
 
 
-def _choices(values: Mapping[str, Any]) -> int:
-    """The most that there is to choose from in any section: as many rules the page needs."""
-    lengths = [len(values["rankings"]), len(values["confusions"])]
-    for name, part in (("groups", "methods"), ("curves", "lines"), ("pictures", "methods")):
-        lengths.append(len(getattr(values[name], part, ())))
-    return max(*lengths, len(getattr((values["completion"] or {}).get("pictures"), "methods", ())))
-
-
-def _completion(findings: found.Findings | None) -> dict[str, Any] | None:
-    """The small report inside: a ranking and maps."""
-    if findings is None:
-        return None
-    ranked = rankings(findings)
-    return {
-        "verdict": findings.verdict,
-        "ranking": ranked[0] if ranked else None,
-        "unranked": unranked(findings),
-        "pictures": pictures(findings),
-    }
-
-
-# --------------------------------------------------------------------------------------------- the head
-
-
-@dataclass(frozen=True)
-class Progress:
-    """An unfinished comparison."""
-
-    words: str
-    done: int
-    wanted: int
-
-
-def _progress(findings: found.Findings) -> Progress | None:
-    if findings.done >= findings.wanted:
-        return None
-    words = f"{number(findings.done)} of {plural(findings.wanted, 'trial')}"
-    return Progress(words, findings.done, findings.wanted)
-
-
-def _numbers(findings: found.Findings) -> list[Number]:
-    verdict, metric = findings.verdict, findings.metric
-    scores = {row.method: row.scores[metric.name] for row in findings.rows if has_score(row, metric)}
+def _list_figures(results: findings.Findings) -> list[Figure]:
+    verdict, metric = results.verdict, results.metric
+    scores = {row.method: row.scores[metric.name] for row in results.rows if has_score(row, metric)}
     labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
     labels.setdefault(verdict.simplest, f"with {verdict.simplest}, the simplest")
     labels.setdefault(verdict.best, f"with {verdict.best}, the best mean")
-    shown = [Number(score(metric, scores[m].value), words) for m, words in labels.items() if m in scores]
-    failed = len(findings.rows) - len(scores)
-    tried = "method compared" if len(scores) == 1 else "methods compared"
-    observed = findings.observed
-    present = percent(int(observed.sum()), observed.size)
-    return [
-        *shown[:2],
-        Number(number(len(scores)), tried + (f", {number(failed)} more without a score" if failed else "")),
-        Number(number(len(observed)), f"samples in {plural(findings.n_views, 'view')}, {present} present"),
+    shown = [
+        Figure(format_score(metric, scores[m].value), words) for m, words in labels.items() if m in scores
     ]
+    n_failed, observed = len(results.rows) - len(scores), results.observed
+    compared = "method compared" if len(scores) == 1 else "methods compared"
+    if n_failed:
+        compared += f", {format_number(n_failed)} more without a score"
+    present = format_percent(int(observed.sum()), observed.size)
+    samples = f"samples in {format_count(results.n_views, 'view')}, {present} present"
+    figures = [Figure(format_number(len(scores)), compared), Figure(format_number(len(observed)), samples)]
+    return [*shown[:2], *figures]
 
 
-# -------------------------------------------------------------------------------------- who for whom
+def has_score(row: findings.MethodRow, metric: findings.Metric) -> bool:
+    return metric.name in row.scores and math.isfinite(row.scores[metric.name].value)
 
 
-@dataclass(frozen=True)
-class Mistaken:
-    """A method's confusion."""
+def _find_kind(results: findings.Findings, row: findings.MethodRow) -> str:
+    """How a method is drawn."""
+    if row.method == results.verdict.recommended:
+        return "chosen"
+    return "baseline" if row.baseline else "method"
 
-    method: str
-    table: Confusion
+
+def _make_name(
+    results: findings.Findings, row: findings.MethodRow, length: int, failed: bool = False
+) -> Cell:
+    """A method with its tags; `failed` asks for the one that some of its fits did."""
+    verdict = results.verdict
+    tags = {
+        "recommended": row.method == verdict.recommended,
+        "simplest": row.method == verdict.simplest,
+        "baseline": row.baseline and row.method != verdict.simplest,
+        _FAILED: failed and bool(row.failed),
+    }
+    title = f"{row.method}: {row.words}" if row.words else row.method
+    return name_cell(row.method, length, [tag for tag, holds in tags.items() if holds], title)
 
 
-def confusions(findings: found.Findings) -> Sequence[Mistaken]:
-    """Of every method that has one, recommended first; of many classes the most frequent."""
-    methods = [row.method for row in findings.rows if row.method in findings.confusion]
-    methods.sort(key=lambda method: method != findings.verdict.recommended)
-    most = max(FEWEST_CLASSES, math.isqrt(CELLS // max(len(methods), 1)))
-    return [Mistaken(m, confusion_of(findings.confusion[m], findings.classes, most)) for m in methods]
+# ------------------------------------------------------------------------------------------------- ranking
+
+
+def make_ranking_section(results: findings.Findings) -> Section | None:
+    """All methods in each metric, best first; None if no method has a score."""
+    tables = {metric.name: _make_ranking(results, metric) for metric in results.metrics}
+    tables = {name: blocks for name, blocks in tables.items() if blocks}
+    if not tables:
+        return None
+    first = Choice("metric", "Measured by", list(tables), list(tables.values()))
+    blocks: list[Block] = [_RANKING_KEY, first]
+    failed = _list_unranked(results)
+    if failed:
+        blocks += [heading("Without a score"), failed]
+    rounds = _describe_rounds(results)
+    lead = f"A dot is the mean over all {rounds}, the line through it its 95% interval."
+    if results.differences:
+        lead += (
+            " Where intervals overlap, the order may be luck: the next section compares methods on the "
+            f"same {rounds}, which says more."
+        )
+    return Section("ranking", "Ranking", "Ranking", lead, blocks, "choose")
+
+
+def _describe_rounds(results: findings.Findings) -> str:
+    return "rounds of hiding" if results.task == "completion" else "held-out folds"
+
+
+def _make_ranking(results: findings.Findings, metric: findings.Metric, title: str = "") -> list[Block]:
+    """Dots with intervals in one metric, best first, beside the simplest's line; nothing without scores."""
+    rows = [row for row in results.rows if has_score(row, metric)]
+    rows.sort(key=lambda row: row.scores[metric.name].value, reverse=metric.higher)
+    if not rows:
+        return []
+    spans = {row.method: clip_interval(metric, row.scores[metric.name]) for row in rows}
+    axis = fit_axis(list(spans.values()), percent=metric.share)
+    best = spans[rows[0].method].value
+    drawn = []
+    for row in rows:
+        span, kind = spans[row.method], _find_kind(results, row)
+        cells: list[str | Cell] = [
+            _make_name(results, row, 44, failed=True),
+            axis.draw_interval(span, kind, _describe_score(metric, row)),
+            best_cell(format_score(metric, span.value), span.value == best),
+            format_interval(metric, span),
+        ]
+        drawn.append(Row(cells, kind))
+    chart, style = CHART, None
+    if results.verdict.simplest in spans:
+        simplest = spans[results.verdict.simplest].value
+        place, label = axis.place(simplest), f"simplest {format_score(metric, simplest)}"
+        template = (
+            '<small class="base" aria-hidden="true" style="--at:{}%"><i>{}</i></small>'
+            '<span class="unseen">Chart</span>'
+        )
+        chart = Column(fill(template, place, label), numeric=False, css="wider")
+        style = f"--base:{place}%"
+    columns: list[str | Column] = [
+        "Method",
+        chart,
+        Column(metric.name, note=format_direction(metric)),
+        Column("95% interval", css="between", full=f"{metric.name}, 95% interval"),
+    ]
+    table = Table(
+        title or f"Ranking by {metric.name}",
+        columns,
+        drawn,
+        "tracks ranking",
+        footer=axis.draw_ticks(len(columns)),
+        style=style,
+    )
+    explained = f"{metric.name}: {metric.words}; {format_direction(metric)}."
+    return [table, *_note_arrows(drawn), note(explained)]
+
+
+def _note_arrows(rows: Sequence[Row], column: int = 1) -> list[Block]:
+    words = describe_arrows([cell for row in rows if isinstance(cell := row.cells[column], Cell)])
+    return [note(words)] if words else []
+
+
+def _describe_score(metric: findings.Metric, row: findings.MethodRow) -> str:
+    span = row.scores[metric.name]
+    parts = [f"{row.method}: {metric.name} {format_score(metric, span.value)}"]
+    parts.append(f"95% interval {format_interval(metric, span)}")
+    if row.wanted:
+        parts.append(f"{format_number(row.done)} of {format_number(row.wanted)} fits")
+    if row.cpu is not None:
+        parts.append(f"{format_number(row.cpu)} s a fit")
+    return "; ".join(parts)
+
+
+def _list_unranked(results: findings.Findings) -> Markup | None:
+    """Methods that have no score in the main metric, and why."""
+    rows = [row for row in results.rows if not has_score(row, results.metric)]
+    items = [fill("<li><b>{}</b>: {}</li>", row.method, explain_no_score(row)) for row in rows]
+    return fill('<ul class="verdicts">{}</ul>', items) if items else None
+
+
+def explain_no_score(row: findings.MethodRow) -> str:
+    """Why a method has no score, in a sentence."""
+    if row.left_out:
+        return row.left_out
+    if row.failed:
+        failed = "its fit failed" if row.failed == 1 else f"all {format_number(row.failed)} fits failed"
+        return f"{failed}: {row.errors[0]}" if row.errors else failed
+    return "not measured yet" if not row.done else "no score in this metric"
+
+
+def make_completion_section(results: findings.Findings | None) -> Section | None:
+    """How well hidden cells are completed, beside a comparison of predictions: a ranking and maps."""
+    if results is None:
+        return None
+    lead = " ".join([results.verdict.headline, *results.verdict.details])
+    blocks = _make_ranking(results, results.metric, "Ranking of completions")
+    unranked, maps = _list_unranked(results), draw_compared_kernels(results, "completed-by")
+    blocks += [unranked] if unranked else []
+    if maps and results.kernels is not None:
+        blocks += [note(results.kernels.order), *maps]
+    heads = ("completion", "Completion", "How well hidden cells are completed")
+    return Section(*heads, lead, blocks, "maps crisp choose")
+
+
+# --------------------------------------------------------------------------------------------- differences
+
+
+def make_differences_section(results: findings.Findings) -> Section | None:
+    """Every method against the simplest one: how much better, how surely; None if there is no other."""
+    if not results.differences:
+        return None
+    metric, region, simplest = results.metric, results.equivalence, results.verdict.simplest
+    intervals = [(d.mean, d.low, d.high) for d in results.differences]
+    axis = fit_axis(intervals, include=(-1.5 * region, 0.0, 1.5 * region), percent=metric.share, sign=True)
+    counted = any(d.wins is not None for d in results.differences)
+    rows = [_make_difference_row(results, d, axis, counted) for d in results.differences]
+    columns: list[str | Column] = [
+        "Method",
+        CHART,
+        Column("Difference", note=unit_of_difference(metric)),
+        Column("95% interval", css="between", full="Difference, 95% interval"),
+        Column("Probability", css="stack", full="Probabilities"),
+        Column("p", note="Holm", full="p, Holm"),
+    ]
+    if counted:
+        columns += [
+            Column("Only right", note="it : simplest", full="Right only with it : only with the simplest"),
+            Column("p", note="McNemar", full="p, McNemar"),
+        ]
+    table = Table(
+        f"Differences to {simplest}",
+        columns,
+        rows,
+        "tracks gaps",
+        file="differences to the simplest",
+        footer=axis.draw_ticks(len(columns)),
+        style=f"--base:{axis.place(0.0)}%;--from:{axis.place(-region)}%;--to:{axis.place(region)}%",
+    )
+    lead = (
+        f"Every method against {simplest} on the same {_describe_rounds(results)}, in {metric.name}; to "
+        f"the right is better. In the shaded region, up to {describe_region(metric, region)} either way, "
+        "a difference is practically nil."
+    )
+    blocks = [_DIFFERENCE_KEY, table, *_note_arrows(rows), _explain_tests(simplest, len(rows), counted)]
+    return Section("differences", "Differences", "Is it better than the simplest?", lead, blocks)
+
+
+def describe_region(metric: findings.Metric, region: float) -> str:
+    """How wide the region of equivalence is, in words: ``1 point``, ``0.02 of RMSE``."""
+    if not metric.share:
+        return f"{region:.3g} {unit_of_difference(metric)}"
+    return f"{100 * region:.3g} {'point' if round(100 * region, 6) == 1 else 'points'}"
+
+
+def _make_difference_row(
+    results: findings.Findings, difference: findings.Difference, axis: Axis, counted: bool
+) -> Row:
+    metric, d = results.metric, difference
+    row = next((row for row in results.rows if row.method == d.method), None)
+    row = row or findings.MethodRow(d.method, "", False)
+    digits = count_decimals(x for other in results.differences for x in (other.mean, other.low, other.high))
+    mean = format_difference(metric, d.mean, digits)
+    interval = format_difference_interval(metric, d.low, d.high, digits)
+    worse, same, better = (format_probability(value) for value in (d.worse, d.same, d.better))
+    words = f"{worse} worse, {same} practically the same, {better} better"
+    label = f"{d.method}: {mean} {unit_of_difference(metric)}; 95% interval {interval}; {words}"
+    kind = _find_kind(results, row)
+    cells: list[str | Cell] = [
+        _make_name(results, row, 32),
+        axis.draw_interval((d.mean, d.low, d.high), kind, label),
+        mean,
+        interval,
+        _draw_probabilities(d, words),
+        format_p_cell(d.adjusted),
+    ]
+    if counted:
+        wins, losses = (DASH if x is None else format_number(x) for x in (d.wins, d.losses))
+        cells += [f"{wins} : {losses}", format_p_cell(d.p_mcnemar)]
+    return Row(cells, kind)
+
+
+def _draw_probabilities(difference: findings.Difference, words: str) -> Cell:
+    """Probabilities of worse, same and better as a stacked bar; empty if they cannot be told."""
+    values = (difference.worse, difference.same, difference.better)
+    shares = [value if math.isfinite(value) else 0.0 for value in values]
+    whole = sum(shares) or 1.0
+    widths = [f"{100 * share / whole:.1f}" for share in shares]
+    template = (
+        '<span class="stacked" role="img" aria-label="{}" title="{}">'
+        '<i class="worse" style="width:{}%"></i><i class="same" style="width:{}%"></i>'
+        '<i class="better" style="width:{}%"></i></span>'
+        '<small aria-hidden="true"><span>{}</span><span>{}</span><span>{}</span></small>'
+    )
+    drawn = fill(template, words, words, *widths, *map(format_probability, values))
+    return Cell(drawn, value=", ".join(reversed(words.split(", "))))
+
+
+def _explain_tests(simplest: str, n_methods: int, counted: bool) -> Markup:
+    methods = "method" if n_methods == 1 else "methods"
+    words = (
+        "p, Holm: how often a difference as large would come about if there were none, corrected for the "
+        f"overlap of training sets and for comparing {n_methods} {methods} at once."
+    )
+    if counted:
+        words += (
+            f" “Only right” counts samples that the method got right out of fold and {simplest} did not, "
+            "and the other way round; McNemar's test asks whether the two counts differ by more than "
+            "chance."
+        )
+    return note(words)
+
+
+# --------------------------------------------------------------------------------------------- all numbers
+
+
+def make_table_section(results: findings.Findings) -> Section:
+    """Every method in every metric, what it costs, and what went wrong."""
+    notes = {row.method: _list_notes(row) for row in results.rows}
+    has_notes = any(notes.values())
+    rows = []
+    for row in results.rows:
+        cells: list[str | Cell] = [_make_name(results, row, 32)]
+        for metric in results.metrics:
+            cells += _make_score_cells(results, row, metric)
+        cells += [format_number(row.cpu), format_number(row.memory)]
+        cells += [f"{format_number(row.done)} of {format_number(row.wanted)}", format_number(row.failed)]
+        cells += [row.words, *([" ".join(notes[row.method])] if has_notes else [])]
+        rows.append(Row(cells, "first" if _find_kind(results, row) == "chosen" else ""))
+    columns: list[str | Column] = ["Method"]
+    for metric in results.metrics:
+        columns.append(Column(metric.name, note=format_direction(metric), title=metric.words))
+        columns.append(Column("95% interval", css="between", full=f"{metric.name}, 95% interval"))
+    columns += [
+        Column("CPU", note="s a fit", full="CPU seconds a fit"),
+        Column("Memory", note="MB", full="Memory, MB"),
+        "Fits done",
+        "Failed",
+        Column("What it is", numeric=False, css="wordy about"),
+        *([Column("What went wrong", numeric=False, css="wordy")] if has_notes else []),
+    ]
+    lead = fill(
+        "One row per method. The best value of a column is {}. Click a head to sort.",
+        Markup('<span class="best">marked</span>'),
+    )
+    table = Table("All numbers", columns, rows, "everything")
+    return Section("everything", "All numbers", "All numbers", lead, [table])
+
+
+def _make_score_cells(
+    results: findings.Findings, row: findings.MethodRow, metric: findings.Metric
+) -> list[str | Cell]:
+    if metric.name not in row.scores:
+        return [DASH, DASH]
+    values = [r.scores[metric.name].value for r in results.rows if has_score(r, metric)]
+    best = (max if metric.higher else min)(values, default=None)
+    span = row.scores[metric.name]
+    return [best_cell(format_score(metric, span.value), span.value == best), format_interval(metric, span)]
+
+
+def _list_notes(row: findings.MethodRow) -> list[str]:
+    """Why it was left out, or the errors of its failed fits."""
+    if row.left_out:
+        return [f"Left out: {row.left_out}"]
+    if row.errors:
+        return list(row.errors)
+    return [] if row.scores else [explain_no_score(row)]

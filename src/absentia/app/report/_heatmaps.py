@@ -1,193 +1,210 @@
-"""Kernels as heat maps: ordered, averaged down to a few hundred pixels, on one scale per view."""
+"""Heat maps: colour maps of even, monotone lightness, palette PNGs as data URIs, averages over blocks."""
 
+import base64
+import io
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from absentia.app.report import _colour as colour
-from absentia.app.report._order import SampleOrder, sample_order
-from absentia.app.report._story import CompletionStory
-from absentia.app.report._text import number, percent, plural
+from absentia.app.report._format import format_number
 from absentia.core import Array
-from absentia.data import KernelViews
+from absentia.core.svg import Markup, element, fill
 
-WHOLE = 320  # up to so many samples, one pixel each
-MAX_SIDE = 260  # beyond, equal blocks of samples on at most so many pixels
-MIN_SIDE = 96
-DRAWN = 2600  # samples of which maps are averages at most: ten for a pixel
+LEVELS = 64
+ABSENT = LEVELS  # palette index of cells without a value
+NEUTRAL = (158, 158, 158)  # carried by absent cells, which are transparent: the page hatches them
+MARK = (214, 104, 36)  # samples whose rows were completed
+
+MAX_WHOLE = 320  # up to so many samples, rows or columns, one pixel each
+MAX_SIDE = 260  # beyond, equal blocks of them on at most so many pixels
 CRISP = 200  # smaller maps are enlarged by the browser, with sharp edges
-BYTES_FOR_MAPS = 4_000_000
-BYTES_PER_PIXEL = 1.05  # of an incompressible map of 64 levels, in base64
-SIDE_BY_SIDE = 3  # methods shown together when there is no truth; more are switched between
 
-Rows = Callable[[Array], Array]  # sample indices -> these rows of a matrix
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A colour bar with its numbers."""
-
-    title: str
-    gradient: str
-    low: str
-    middle: str
-    high: str
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One picture. ``method`` is its tab, or None when it is always shown."""
-
-    caption: str
-    note: str
-    image: str
-    alt: str
-    method: int | None = None
-
-
-@dataclass(frozen=True)
-class ViewMaps:
-    name: str
-    presence: str
-    panels: Sequence[Panel]
-    bars: Sequence[Bar]
-    top: str
-    left: str
-
-
-@dataclass(frozen=True)
-class Tick:
-    label: str
-    start: float  # percent of the axis
-    width: float
-
-
-@dataclass(frozen=True)
-class Maps:
-    views: Sequence[ViewMaps]
-    methods: Sequence[str]
-    tabs: bool
-    side: int
-    crisp: bool
-    roomy: bool  # two pictures in a row may be larger than four
-    block: str
-    order: str
-    truth: bool
-    ticks: Sequence[Tick] = field(default_factory=tuple)
-
-
-def heat_maps(story: CompletionStory) -> Maps:
-    """Maps of all samples, or, of many, of every so-manieth in the order that they are drawn in."""
-    order, everybody = sample_order(story), story.observed
-    index, left_out = order.index, ""
-    if story.n_samples > DRAWN:
-        left_out = _drawn_sentence(story.n_samples)
-        chosen = order.index[np.linspace(0, story.n_samples - 1, DRAWN).astype(int)]
-        story, index = _only(story, np.sort(chosen)), np.argsort(np.argsort(chosen))
-    block = choose_block(story)
-    groups = [index[i : i + block] for i in range(0, story.n_samples, block)]
-    return Maps(
-        views=[_view(story, v, groups, everybody[:, v]) for v in range(story.n_views)],
-        methods=list(story.after),
-        tabs=_has_tabs(story),
-        side=len(groups),
-        crisp=len(groups) < CRISP,
-        roomy=story.truth is None and (_has_tabs(story) or len(story.after) < 2),
-        block=left_out + _block_sentence(block),
-        order=order.sentence,
-        truth=story.truth is not None,
-        ticks=class_ticks(order),
-    )
-
-
-def _only(story: CompletionStory, samples: Array) -> CompletionStory:
-    """The kernels of some samples, as far as maps need them."""
-    own = np.ix_(samples, samples)
-    return replace(
-        story,
-        before=story.before[own],
-        after={name: K[own] for name, K in story.after.items()},
-        truth=None if story.truth is None else story.truth[own],
-        labels=None if story.labels is None else np.asarray(story.labels)[samples],
-        unexplained=None,
-        quality=None,
-    )
-
-
-def _drawn_sentence(n: int) -> str:
-    return f"Drawn are {number(DRAWN)} of the {number(n)} samples, evenly spaced in this order. "
-
-
-def choose_block(story: CompletionStory) -> int:
-    """Samples per pixel: the fewest with which all maps fit the budget of bytes."""
-    n_maps = story.n_views * (2 + len(story.after) * (1 if story.truth is None else 2))
-    affordable = max(MIN_SIDE, int((BYTES_FOR_MAPS / BYTES_PER_PIXEL / n_maps) ** 0.5))
-    if story.n_samples <= min(affordable, WHOLE):
-        return 1
-    return math.ceil(story.n_samples / min(affordable, MAX_SIDE))
-
-
-def _has_tabs(story: CompletionStory) -> bool:
-    few = 1 if story.truth is not None else SIDE_BY_SIDE
-    return len(story.after) > few
-
-
-def _block_sentence(block: int) -> str:
-    if block == 1:
-        return ""
-    return (
-        f"Each pixel averages {block} × {block} samples; "
-        "as many rows and columns are hatched as there are samples absent."
-    )
-
-
-def class_ticks(order: SampleOrder) -> list[Tick]:
-    """Where each class lies along an axis; unnamed where a name would not fit."""
-    total = sum(count for _, count in order.classes)
-    starts = np.cumsum([0, *(count for _, count in order.classes)])
-    return [
-        Tick(
-            label if 100 * count / total > 3.2 * len(label) else "",
-            round(100 * float(start) / total, 2),
-            round(100 * count / total, 2),
-        )
-        for (label, count), start in zip(order.classes, starts, strict=False)
+# linear sRGB -> cone responses -> OKLab
+_TO_CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
     ]
+)
+_TO_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
 
 
-# ---------------------------------------------------------------------------- averaging
+# ---------------------------------------------------------------------------------------------- colours
 
 
-def block_means(rows: Rows, groups: Sequence[Array], present: Array) -> Array:
-    """Mean of a matrix over blocks of samples, skipping what is absent or not finite.
-
-    Only one group of rows is held at a time. A block is NaN when nothing of it is there.
-    """
-    sizes = np.array([len(group) for group in groups])
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    order = np.concatenate(list(groups))
-    means = np.full((len(groups), len(groups)), np.nan)
-    for i, (total, count) in enumerate(_column_sums(rows, groups, present)):
-        sums = np.add.reduceat(total[order], starts)
-        counts = np.add.reduceat(count[order], starts)
-        np.divide(sums, counts, out=means[i], where=counts > 0)
-    return means
+def to_oklab(rgb: Array) -> Array:
+    """sRGB in 0..255 to OKLab, a space in which straight lines look even."""
+    c = np.asarray(rgb) / 255.0
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    return np.asarray(np.cbrt(linear @ _TO_CONES.T) @ _TO_LAB.T)
 
 
-def rows_of(kernels: KernelViews, v: int) -> Rows:
-    """Rows of a view's kernel over all samples, NaN where one lacks the view; never all of them at once."""
-    operator, has = kernels.operator(kernels.names[v]), kernels.observed[:, v]
-    inside, everyone = np.cumsum(has) - 1, np.arange(int(has.sum()))
+def _to_srgb(lab: Array) -> Array:
+    cones = (lab @ np.linalg.inv(_TO_LAB).T) ** 3
+    c = np.clip(cones @ np.linalg.inv(_TO_CONES).T, 0, 1)
+    gamma = np.where(c <= 0.0031308, 12.92 * c, 1.055 * c ** (1 / 2.4) - 0.055)
+    return np.asarray(np.rint(255 * gamma).astype(np.uint8))
 
-    def rows(index: Array) -> Array:
-        found = np.full((len(index), len(has)), np.nan)
-        there = has[index]
-        found[np.ix_(there, has)] = operator.block(inside[index[there]], everyone)
-        return found
 
-    return rows
+def _make_colormap(*anchors: str) -> Array:
+    """Colours through the anchors, equally far apart in OKLab."""
+    points = to_oklab(np.array([list(bytes.fromhex(anchor)) for anchor in anchors]))
+    steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    along = np.concatenate([[0.0], np.cumsum(steps)])
+    where = np.linspace(0, along[-1], LEVELS)
+    return _to_srgb(np.column_stack([np.interp(where, along, axis) for axis in points.T]))
+
+
+VALUES = _make_colormap("14204a", "2d4f85", "3f8296", "6db58a", "c0d978", "fdf3ae")
+ERRORS = _make_colormap("15131f", "4d1f5c", "a12f63", "e0604c", "f6ab55", "fff4cf")
+
+
+def _gamma(colormap: Array) -> float:
+    """Errors are shaded by their square root, so that small ones show beside large ones."""
+    return 0.5 if colormap is ERRORS else 1.0
+
+
+class ValueRange(NamedTuple):
+    """What the colours of a map reach over, and whether values lie beyond."""
+
+    low: float
+    high: float
+    below: bool = False
+    above: bool = False
+
+
+def find_value_range(maps: Iterable[Array], *, from_zero: bool = False) -> ValueRange | None:
+    """A range that a few extreme cells (a large diagonal, say) do not stretch; None without values."""
+    values = np.concatenate([np.empty(0), *(m[np.isfinite(m)] for m in maps)])
+    if not values.size:
+        return None
+    low, high = (float(q) for q in np.quantile(values, [0.005, 0.995]))
+    smallest, largest = float(values.min()), float(values.max())
+    # keep the true ends unless they would waste a third of the colours
+    spread = high - low
+    low = smallest if low - smallest <= spread / 3 else low
+    high = largest if largest - high <= spread / 3 else high
+    if from_zero:
+        low = 0.0
+    return ValueRange(low, high, smallest < low, largest > high)
+
+
+# ------------------------------------------------------------------------------------------------ pictures
+
+
+def encode_heat_map(values: Array, colormap: Array, low: float, high: float) -> str:
+    """Palette PNG of `values`; what is not finite becomes the transparent absent colour."""
+    finite = np.isfinite(values)
+    span = high - low if high > low else 1.0
+    shade = np.clip((np.where(finite, values, low) - low) / span, 0, 1)
+    index = np.where(finite, np.rint(shade ** _gamma(colormap) * (LEVELS - 1)), ABSENT).astype(np.uint8)
+    return _encode_png(index, [*colormap.ravel().tolist(), *NEUTRAL], transparency=ABSENT)
+
+
+def encode_strip(share: Array) -> str:
+    """One line of pixels, the mark colour more opaque the larger the share."""
+    index = np.rint(np.clip(share, 0, 1) * 15).astype(np.uint8)
+    alpha = bytes(round(255 * level / 15) for level in range(16))
+    return _encode_png(np.atleast_2d(index), list(MARK) * 16, transparency=alpha)
+
+
+def _encode_png(index: Array, palette: list[int], **options: Any) -> str:
+    from PIL import Image
+
+    height, width = index.shape
+    image = Image.frombytes("P", (width, height), np.ascontiguousarray(index).tobytes())
+    image.putpalette(palette)
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", optimize=True, **options)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def draw_heat_map(
+    what: str,
+    caption: str,
+    values: Array,
+    colormap: Array,
+    value_range: ValueRange | None,
+    *,
+    css: str | None = None,
+    edges: tuple[str, str] | None = None,
+) -> Markup:
+    """A map of `what` with its caption; `edges` are strips above and to the left of it."""
+    low, high = (0.0, 1.0) if value_range is None else value_range[:2]
+    alt = f"Heat map of {what}: {caption[:1].lower()}{caption[1:]}"
+    source = encode_heat_map(values, colormap, low, high)
+    height, width = values.shape
+    picture = element("img", class_="heat", alt=alt, width=width, height=height, src=source)
+    if edges is not None:
+        strips = '<img class="top" alt="" src="{}"><img class="left" alt="" src="{}">'
+        picture = fill(f'<div class="framed">{strips}{{}}</div>', *edges, picture)
+    label = fill('<figcaption><span title="{}">{}</span></figcaption>', caption, caption)
+    return element("figure", label, picture, class_=css)
+
+
+def draw_color_bar(title: str, colormap: Array, value_range: ValueRange | None) -> Markup:
+    """The colours of a range with its numbers; nothing if there is no value."""
+    if value_range is None:
+        return Markup()
+    low, high, below, above = value_range
+    halfway = 0.5 ** (1 / _gamma(colormap))
+    labels = [
+        ("≤ " if below else "") + format_number(low),
+        format_number(low + halfway * (high - low)) if high > low else "",
+        ("≥ " if above else "") + format_number(high),
+    ]
+    stops = colormap[np.linspace(0, len(colormap) - 1, 12).round().astype(int)]
+    gradient = ",".join("#" + bytes(rgb).hex() for rgb in stops)
+    template = (
+        '<div class="colourbar"><span class="bar-title">{}</span><div>'
+        '<i style="background:linear-gradient(90deg,{})"></i><span class="ends">{}</span></div></div>'
+    )
+    return fill(template, title, gradient, [fill("<span>{}</span>", label) for label in labels])
+
+
+def draw_view(head: str, bars: Markup, maps: Sequence[Markup], css: str) -> Markup:
+    """The maps of a view in a row below its name and its colour bars."""
+    template = (
+        '<article class="view"><div class="view-head">{}<div class="bars">{}</div></div>'
+        '<div class="panels {}">{}</div></article>'
+    )
+    return fill(template, head, bars, css, list(maps))
+
+
+def draw_legend(absent: str, along_edges: str = "") -> Markup:
+    keys = [fill('<span><i class="key absent"></i>{}</span>', absent)]
+    if along_edges:
+        keys.append(fill(' <span><i class="key mark"></i>along the edges: {}</span>', along_edges))
+    return fill('<p class="legend">{}</p>', keys)
+
+
+# ---------------------------------------------------------------------------------------- fewer pixels
+
+
+def find_block_starts(n: int) -> Array:
+    """Where blocks of an axis begin: every row or column if there are few, else equal blocks."""
+    return np.arange(0, n, 1 if n <= MAX_WHOLE else math.ceil(n / MAX_SIDE))
+
+
+def average_blocks(values: Array, rows: Array, columns: Array) -> Array:
+    """Means over the blocks that begin at `rows` and `columns`, of what is there; NaN where nothing is."""
+
+    def add_up(A: Array) -> Array:
+        return np.asarray(np.add.reduceat(np.add.reduceat(A, rows, axis=0), columns, axis=1))
+
+    present = np.isfinite(values)
+    counts = add_up(present.astype(float))
+    means = np.full(counts.shape, np.nan)
+    return np.divide(add_up(np.where(present, values, 0.0)), counts, out=means, where=counts > 0)
 
 
 def diffuse(share: Array) -> Array:
@@ -201,137 +218,3 @@ def diffuse(share: Array) -> Array:
         drawn[i] = part > 0 and carried >= 0.5
         carried -= drawn[i]
     return drawn
-
-
-def _column_sums(rows: Rows, groups: Sequence[Array], present: Array) -> Iterator[tuple[Array, Array]]:
-    for group in groups:
-        block = rows(group[present[group]])
-        with np.errstate(invalid="ignore"):  # inf - inf; found out on the next line
-            total = np.where(present, block.sum(axis=0, dtype=float), 0.0)
-        count = np.where(present, len(block), 0)
-        if not np.isfinite(total).all():
-            finite = np.isfinite(block) & present
-            total = block.sum(axis=0, dtype=float, where=finite)
-            count = finite.sum(axis=0)
-        yield total, count
-
-
-def _mean(means: Array, groups: Sequence[Array]) -> float:
-    sizes = np.array([len(group) for group in groups], dtype=float)
-    weight = np.where(np.isfinite(means), np.outer(sizes, sizes), 0.0)
-    total = weight.sum()
-    return float((np.nan_to_num(means) * weight).sum() / total) if total else float("nan")
-
-
-# ---------------------------------------------------------------------------- one view
-
-
-def _view(story: CompletionStory, v: int, groups: Sequence[Array], everybody: Array) -> ViewMaps:
-    """Maps of a view; `everybody` says who has it, also of samples that are not drawn."""
-    seen = story.observed[:, v]
-    everyone = np.ones_like(seen)
-
-    def averaged(kernels: KernelViews, present: Array) -> Array:
-        return block_means(rows_of(kernels, v), groups, present)
-
-    def distance(kernels: KernelViews, truth: KernelViews) -> Array:
-        one, other = rows_of(kernels, v), rows_of(truth, v)
-        return block_means(lambda i: np.abs(one(i) - other(i)), groups, everyone)
-
-    share = np.array([seen[group].mean() for group in groups])
-    drawn = diffuse(share)
-    before = np.where(np.outer(drawn, drawn), averaged(story.before, seen), np.nan)
-    after = {name: averaged(K, everyone) for name, K in story.after.items()}
-    truth, errors = None, {}
-    if story.truth is not None:
-        truth = averaged(story.truth, everyone)
-        errors = {name: distance(K, story.truth) for name, K in story.after.items()}
-
-    scale = value_range([before, *after.values(), *([] if truth is None else [truth])])
-    error_scale = value_range(list(errors.values()), from_zero=True)
-    present, n = int(everybody.sum()), len(everybody)
-    tabs = _has_tabs(story)
-    return ViewMaps(
-        name=story.names[v],
-        presence=f"observed for {number(present)} of {plural(n, 'sample')} ({percent(present, n)})",
-        panels=[
-            heat_panel("As observed", "", f"view {story.names[v]}", before, colour.VALUES, scale),
-            *_completed(story.names[v], after, scale, tabs),
-            *([] if truth is None else [_truth(story.names[v], truth, scale)]),
-            *_errors(story.names[v], errors, error_scale, groups, tabs),
-        ],
-        bars=[*colour_bar("Value", colour.VALUES, scale), *colour_bar("Error", colour.ERRORS, error_scale)],
-        top=colour.strip_png(1 - share),
-        left=colour.strip_png(1 - share[:, None]),
-    )
-
-
-Scale = tuple[float, float, bool, bool]  # low, high, and whether values lie beyond them
-
-
-def value_range(maps: Sequence[Array], *, from_zero: bool = False) -> Scale | None:
-    """A range that a few extreme cells (a large diagonal, say) do not stretch."""
-    finite = [m[np.isfinite(m)] for m in maps]
-    values = np.concatenate(finite) if finite else np.empty(0)
-    if not values.size:
-        return None
-    low, high = (float(q) for q in np.quantile(values, [0.005, 0.995]))
-    least, most = float(values.min()), float(values.max())
-    # keep the true ends unless they would waste a third of the colours
-    spread = high - low
-    low = least if low - least <= spread / 3 else low
-    high = most if most - high <= spread / 3 else high
-    if from_zero:
-        low = 0.0
-    return low, high, least < low, most > high
-
-
-def colour_bar(title: str, lut: Array, scale: Scale | None) -> list[Bar]:
-    """The bar of a scale; none if there is no value."""
-    if scale is None:
-        return []
-    low, high, below, above = scale
-    halfway = 0.5 ** (1 / colour.gamma(lut))
-    middle = number(low + halfway * (high - low)) if high > low else ""
-    return [
-        Bar(
-            title,
-            colour.css_gradient(lut),
-            ("≤ " if below else "") + number(low),
-            middle,
-            ("≥ " if above else "") + number(high),
-        )
-    ]
-
-
-def heat_panel(
-    caption: str,
-    note: str,
-    what: str,
-    means: Array,
-    lut: Array,
-    scale: Scale | None,
-    method: int | None = None,
-) -> Panel:
-    """A map of `what` with its caption."""
-    low, high = (0.0, 1.0) if scale is None else scale[:2]
-    alt = f"Heat map of {what}: {caption[:1].lower()}{caption[1:]}"
-    return Panel(caption, note, colour.heat_png(means, lut, low, high), alt, method)
-
-
-def _completed(view: str, after: Mapping[str, Array], scale: Scale | None, tabs: bool) -> Iterator[Panel]:
-    for i, (name, means) in enumerate(after.items()):
-        caption = f"Completed by {name}"
-        yield heat_panel(caption, "", f"view {view}", means, colour.VALUES, scale, i if tabs else None)
-
-
-def _truth(view: str, truth: Array, scale: Scale | None) -> Panel:
-    return heat_panel("Truth", "", f"view {view}", truth, colour.VALUES, scale)
-
-
-def _errors(
-    view: str, errors: Mapping[str, Array], scale: Scale | None, groups: Sequence[Array], tabs: bool
-) -> Iterator[Panel]:
-    for i, (name, means) in enumerate(errors.items()):
-        caption, note = f"Error of {name}", f"mean {number(_mean(means, groups))}"
-        yield heat_panel(caption, note, f"view {view}", means, colour.ERRORS, scale, i if tabs else None)

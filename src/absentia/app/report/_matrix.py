@@ -1,34 +1,69 @@
 """The page about one completed matrix: what was missing, what was filled in, how sure, how well it does."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.stats import binomtest
 
-from absentia.app.report import _colour as colour
-from absentia.app.report._calibration import wilson
+from absentia.app.report._blocks import (
+    BAR,
+    Block,
+    Cell,
+    Column,
+    Table,
+    bar_cell,
+    best_cell,
+    definitions,
+    few_row,
+    heading,
+    method_row,
+    note,
+    sentences,
+)
+from absentia.app.report._format import (
+    format_count,
+    format_number,
+    format_p,
+    format_percent,
+    shorten,
+    wilson_interval,
+)
 from absentia.app.report._heatmaps import (
     CRISP,
-    MAX_SIDE,
-    WHOLE,
-    Bar,
-    Panel,
-    colour_bar,
+    ERRORS,
+    VALUES,
+    average_blocks,
     diffuse,
-    heat_panel,
-    value_range,
+    draw_color_bar,
+    draw_heat_map,
+    draw_legend,
+    draw_view,
+    encode_strip,
+    find_block_starts,
+    find_value_range,
 )
-from absentia.app.report._page import Number, page, require
-from absentia.app.report._text import number, p_value, percent, plural, shortened
+from absentia.app.report._page import Figure, Section, load_templates, make_reading_section, render_page
 from absentia.core import Array
+from absentia.core.svg import fill
 from absentia.methods.matrix import HeldOut
 
-FEW = 10  # hidden entries below which a column's error says little
-MOST_COLUMNS = 40
-WITHIN = 2.0  # standard deviations
-NORMAL = math.erf(WITHIN / math.sqrt(2))  # share of a normal distribution within them
+_FEW = 10  # hidden entries below which a column's error says little
+_MAX_COLUMNS = 40
+_WITHIN = 2.0  # standard deviations
+_EXPECTED = math.erf(_WITHIN / math.sqrt(2))  # share of a normal distribution within them
+_READING = {
+    "Completed is not measured": "Completed entries are expected values given the observed ones. They "
+    "vary less than measurements would; where nothing else helps they are the column's mean.",
+    "Standard deviations": "They say how far off a completed entry may be if the model is right; of "
+    "observed entries they are zero. They do not allow for kernels estimated wrongly. In the map dark is "
+    "none, shaded by the square root so that small ones can be seen.",
+    "Held-out entries": "Hidden entries were chosen at random among the observed. If values are missing "
+    "for a reason of their own, say because they were large, the missing ones may be harder.",
+    "Column mean": "The baseline: every hidden entry is predicted to be the mean of what is left of its "
+    "column. Any method should beat it.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,41 +118,29 @@ class MatrixStory:
 
 
 def render_matrix(story: MatrixStory) -> str:
-    """One self-contained HTML page: no network, no other files, and one script, to sort tables."""
-    require()  # before any work
-    sections = {
-        "check": "Held-out check" if story.held_out else "",
-        "matrix": "Matrix",
-        "estimated": "Estimated" if story.estimated else "",
-        "reading": "How to read this",
-    }
-    rows = list(_column_rows(story))
-    return page(
-        "matrix.html.j2",
-        "matrix completion",
-        sections,
-        story,
-        numbers=_numbers(story),
-        methods=_methods(story),
-        verdicts=list(_verdicts(story)),
-        columns=rows,
-        few=FEW if any(row.few for row in rows) else 0,
-        maps=matrix_maps(story),
-    )
+    """The page as HTML."""
+    load_templates()  # says what to install before any work is done
+    sections = [
+        make_check_section(story),
+        make_matrix_section(story),
+        make_estimated_section(story),
+        make_reading_section(_READING),
+    ]
+    return render_page("matrix completion", story, _list_figures(story), sections)
 
 
-def _numbers(story: MatrixStory) -> list[Number]:
+def _list_figures(story: MatrixStory) -> list[Figure]:
     n, m = story.before.shape
     missing = int((~story.observed).sum())
-    last = Number(number(missing), f"{'entry' if missing == 1 else 'entries'} completed")
-    errors = _errors(story)
+    last = Figure(format_number(missing), f"{'entry' if missing == 1 else 'entries'} completed")
+    errors = _get_errors(story)
     if errors:
-        share = rms(errors[story.method]) / max(rms(errors["column mean"]), 1e-300)
-        last = Number(f"{100 * share:.0f}%", "of the column means' error (RMSE) remain on hidden entries")
+        share = _rms(errors[story.method]) / max(_rms(errors["column mean"]), 1e-300)
+        last = Figure(f"{100 * share:.0f}%", "of the column means' error (RMSE) remain on hidden entries")
     return [
-        Number(number(n), "rows"),
-        Number(number(m), "columns"),
-        Number(percent(missing, n * m), "of the entries missing"),
+        Figure(format_number(n), "rows"),
+        Figure(format_number(m), "columns"),
+        Figure(format_percent(missing, n * m), "of the entries missing"),
         last,
     ]
 
@@ -125,177 +148,177 @@ def _numbers(story: MatrixStory) -> list[Number]:
 # ---------------------------------------------------------------------------------------- held-out check
 
 
-def rms(x: Array) -> float:
+def _rms(x: Array) -> float:
     return float(np.sqrt(np.mean(x**2))) if len(x) else math.nan
 
 
-def _errors(story: MatrixStory) -> dict[str, Array]:
+def _get_errors(story: MatrixStory) -> dict[str, Array]:
     """Errors on hidden entries, in standard deviations of their columns."""
-    held = story.held_out
-    if held is None:
+    held_out = story.held_out
+    if held_out is None:
         return {}
-    unit = story.scale[held.column]
+    unit = story.scale[held_out.column]
     return {
-        story.method: (held.predicted - held.truth) / unit,
-        "column mean": (held.baseline - held.truth) / unit,
+        story.method: (held_out.predicted - held_out.truth) / unit,
+        "column mean": (held_out.baseline - held_out.truth) / unit,
     }
 
 
-@dataclass(frozen=True)
-class Method:
-    name: str
-    baseline: bool
-    rmse: str
-    mean: str
-    best: bool
-    width: float  # percent of the largest
-
-
-def _methods(story: MatrixStory) -> list[Method]:
-    errors = _errors(story)
-    found = {name: rms(e) for name, e in errors.items()}
-    most, least = max(found.values(), default=0.0) or 1.0, min(found.values(), default=0.0)
-    return [
-        Method(
-            name,
-            name != story.method,
-            number(found[name]),
-            number(float(np.abs(e).mean())),
-            found[name] == least,
-            round(100 * found[name] / most, 2),
+def make_check_section(story: MatrixStory) -> Section | None:
+    """Errors on hidden entries beside those of column means; None if none were hidden."""
+    held_out, errors = story.held_out, _get_errors(story)
+    if held_out is None:
+        return None
+    rmse = {name: _rms(error) for name, error in errors.items()}
+    lowest, highest = min(rmse.values()), max(rmse.values()) or 1.0
+    rows = []
+    for name, error in errors.items():
+        baseline = name != story.method
+        bar, best = bar_cell(100 * rmse[name] / highest, dim=baseline), rmse[name] == lowest
+        cells = [format_number(float(np.abs(error).mean()))]
+        rows.append(
+            method_row(name, format_number(rmse[name]), [*cells, bar], baseline=baseline, best=best)
         )
-        for name, e in errors.items()
-    ]
+    columns: list[str | Column] = ["Method", "RMSE", "Mean absolute error", BAR]
+    return Section(
+        "check",
+        "Held-out check",
+        "How well it works here",
+        f"{len(held_out.truth)} observed entries, a tenth of them, were hidden and predicted from the "
+        "rest, everything estimated and chosen anew without them. Errors are in standard deviations of "
+        "each column, so that columns count alike.",
+        [
+            Table("Errors on hidden entries", columns, rows, "accuracy"),
+            sentences(
+                [_compare_with_mean(story, *errors.values()), _judge_deviations(story.method, held_out)]
+            ),
+            *_make_column_table(story, held_out),
+        ],
+    )
 
 
-def _verdicts(story: MatrixStory) -> Iterator[str]:
-    held, errors = story.held_out, _errors(story)
-    if held is None:
-        return
-    own, other = (np.abs(e) for e in errors.values())
-    wins, losses = int((own < other).sum()), int((own > other).sum())
+def _compare_with_mean(story: MatrixStory, errors: Array, mean_errors: Array) -> str:
+    errors, mean_errors = np.abs(errors), np.abs(mean_errors)
+    wins, losses = int((errors < mean_errors).sum()), int((errors > mean_errors).sum())
     p = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
     end = "a difference that chance could make"
     if p < 0.05:
         end = f"{story.method if wins > losses else 'the column mean'} is nearer more often"
-    yield (
-        f"{story.method} was nearer to the truth on {plural(wins, 'hidden entry', 'hidden entries')}, the "
-        f"column mean on {number(losses)}: {end} ({p_value(p)}, sign test)."
-    )
-    within = int((np.abs(held.predicted - held.truth) <= WITHIN * held.std).sum())
-    low, high = wilson(within, len(held.truth))
-    judged = "as it should be"
-    if not low <= NORMAL <= high:
-        little = "a little " if abs(within / len(held.truth) - NORMAL) < 0.03 else ""
-        judged = f"the standard deviations are {little}too {'small' if high < NORMAL else 'large'} here"
-    yield (
-        f"{percent(within, len(held.truth))} of the hidden values lie within two standard deviations of "
-        f"what {story.method} says, where {100 * NORMAL:.0f}% are expected: {judged}."
+    entries = format_count(wins, "hidden entry", "hidden entries")
+    return (
+        f"{story.method} was nearer to the truth on {entries}, the column mean on "
+        f"{format_number(losses)}: {end} ({format_p(p)}, sign test)."
     )
 
 
-@dataclass(frozen=True)
-class ColumnRow:
-    name: str
-    missing: str
-    hidden: str
-    own: str
-    baseline: str
-    better: bool
-    few: bool
-    width: float  # own error in percent of the baseline's, at most 100
+def _judge_deviations(method: str, held_out: HeldOut) -> str:
+    """Whether as many hidden values lie within two standard deviations as should."""
+    n = len(held_out.truth)
+    within = int((np.abs(held_out.predicted - held_out.truth) <= _WITHIN * held_out.std).sum())
+    low, high = wilson_interval(within, n)
+    verdict = "as it should be"
+    if not low <= _EXPECTED <= high:
+        little = "a little " if abs(within / n - _EXPECTED) < 0.03 else ""
+        verdict = f"the standard deviations are {little}too {'small' if high < _EXPECTED else 'large'} here"
+    return (
+        f"{format_percent(within, n)} of the hidden values lie within two standard deviations of what "
+        f"{method} predicts, where {100 * _EXPECTED:.0f}% are expected: {verdict}."
+    )
 
 
-def _column_rows(story: MatrixStory) -> Iterator[ColumnRow]:
+def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Block]:
     """Errors column by column, in the column's own units; of many columns those with most missing."""
-    held = story.held_out
-    if held is None:
-        return
-    missing = (~story.observed).sum(axis=0)
-    chosen = np.sort(np.argsort(-missing, kind="stable")[:MOST_COLUMNS])
-    for j in chosen.tolist():
-        here = held.column == j
-        own = rms((held.predicted - held.truth)[here])
-        baseline = rms((held.baseline - held.truth)[here])
+    n_missing = (~story.observed).sum(axis=0)
+    chosen = np.sort(np.argsort(-n_missing, kind="stable")[:_MAX_COLUMNS]).tolist()
+    rows = []
+    for j in chosen:
+        here = held_out.column == j
         count = int(here.sum())
-        yield ColumnRow(
-            shortened(story.columns[j], 40),
-            percent(int(missing[j]), len(story.before)),
-            number(count),
-            number(own),
-            number(baseline),
-            own < baseline,
-            count < FEW,
-            round(min(100 * own / baseline, 100.0), 1) if count and baseline > 0 else 0.0,
-        )
+        error = _rms((held_out.predicted - held_out.truth)[here])
+        baseline = _rms((held_out.baseline - held_out.truth)[here])
+        width = min(100 * error / baseline, 100.0) if count and baseline > 0 else 0.0
+        cells: list[str | Cell] = [
+            format_percent(int(n_missing[j]), len(story.before)),
+            format_number(count),
+            best_cell(format_number(error), error < baseline, "better"),
+            format_number(baseline),
+            bar_cell(round(width, 1)),
+        ]
+        rows.append(few_row(Cell(shorten(story.columns[j], 40)), cells, count < _FEW))
+    words = "RMSE in the units of the column."
+    bars = f" The bar is {story.method}'s error as a share of the column mean's; a full one means no gain."
+    few = f" Rows marked few rest on fewer than {_FEW} hidden entries and may be luck."
+    numeric = ["Missing", "Hidden", story.method, "Column mean"]
+    columns: list[str | Column] = ["Column", *numeric, BAR]
+    blocks: list[Block] = [
+        heading("Column by column"),
+        note(
+            words, fill('<span class="wide">{}</span>', bars), few if any(row.css for row in rows) else ""
+        ),
+        Table("Errors by column", columns, rows, "patterns groups by-column"),
+    ]
+    if len(chosen) < len(story.columns):
+        some = f"The {len(chosen)} of {len(story.columns)} columns with the most entries missing."
+        blocks.append(note(some))
+    return blocks
 
 
 # ------------------------------------------------------------------------------------------------ maps
 
 
-@dataclass(frozen=True)
-class MatrixMaps:
-    panels: Sequence[Panel]
-    bars: Sequence[Bar]
-    top: str
-    left: str
-    shape: tuple[int, int]  # pixels
-    crisp: bool
-    block: str
-
-
-def matrix_maps(story: MatrixStory) -> MatrixMaps:
+def make_matrix_section(story: MatrixStory) -> Section:
     """As observed, completed and how uncertain, every column in its own standard deviations."""
     observed, scale = story.observed, story.scale
     mean = np.nanmean(story.before, axis=0)
-    rows, columns = (_starts(n) for n in observed.shape)
+    rows, columns = (find_block_starts(n) for n in observed.shape)
 
-    def averaged(values: Array) -> Array:
-        return block_means(values, rows, columns)
+    def average(values: Array) -> Array:
+        return average_blocks(values, rows, columns)
 
-    share = averaged(observed.astype(float))
+    share = average(observed.astype(float))
     drawn = np.array([diffuse(line) for line in share])
-    before = np.where(drawn, averaged((story.before - mean) / scale), np.nan)
-    after, std = averaged((story.after - mean) / scale), averaged(story.std / scale)
-    values, spread = value_range([before, after]), value_range([std], from_zero=True)
-    name = "the matrix"
-    return MatrixMaps(
-        panels=[
-            heat_panel("As observed", "", name, before, colour.VALUES, values),
-            heat_panel("Completed", "", name, after, colour.VALUES, values),
-            heat_panel("Standard deviation", "", name, std, colour.ERRORS, spread),
-        ],
-        bars=[*colour_bar("Value", colour.VALUES, values), *colour_bar("Std", colour.ERRORS, spread)],
-        top=colour.strip_png(1 - share.mean(axis=0)),
-        left=colour.strip_png(1 - share.mean(axis=1)[:, None]),
-        shape=(len(rows), len(columns)),
-        crisp=min(len(rows), len(columns)) < CRISP,
-        block=_block_sentence(observed.shape, (rows, columns)),
+    before = np.where(drawn, average((story.before - mean) / scale), np.nan)
+    after, std = average((story.after - mean) / scale), average(story.std / scale)
+    values, spread = find_value_range([before, after]), find_value_range([std], from_zero=True)
+    edges = (encode_strip(1 - share.mean(axis=0)), encode_strip(1 - share.mean(axis=1)[:, None]))
+    maps = [
+        draw_heat_map("the matrix", "As observed", before, VALUES, values, edges=edges),
+        draw_heat_map("the matrix", "Completed", after, VALUES, values, edges=edges),
+        draw_heat_map("the matrix", "Standard deviation", std, ERRORS, spread, edges=edges),
+    ]
+    bars = fill("{}{}", draw_color_bar("Value", VALUES, values), draw_color_bar("Std", ERRORS, spread))
+    pixels = describe_pixels(observed.shape, (rows, columns))
+    blocks = [
+        draw_legend("missing", "share missing in a row or column"),
+        *([note(pixels)] if pixels else []),
+        draw_view("", bars, maps, "roomy"),
+    ]
+    lead = (
+        "Rows and columns in the order of the file. Colour is how far an entry lies from its column's "
+        "mean, in standard deviations of the column."
     )
+    css = "maps crisp" if min(len(rows), len(columns)) < CRISP else "maps"
+    return Section("matrix", "Matrix", "The matrix before and after", lead, blocks, css)
 
 
-def _starts(n: int) -> Array:
-    """Where blocks of an axis begin: every row or column if there are few, else equal blocks."""
-    return np.arange(0, n, 1 if n <= WHOLE else math.ceil(n / MAX_SIDE))
-
-
-def block_means(values: Array, rows: Array, columns: Array) -> Array:
-    """Means over the blocks that begin at `rows` and `columns`, of what is there; NaN where nothing is."""
-
-    def summed(A: Array) -> Array:
-        return np.asarray(np.add.reduceat(np.add.reduceat(A, rows, axis=0), columns, axis=1))
-
-    there = np.isfinite(values)
-    counts = summed(there.astype(float))
-    means = np.full(counts.shape, np.nan)
-    return np.divide(summed(np.where(there, values, 0.0)), counts, out=means, where=counts > 0)
-
-
-def _block_sentence(shape: tuple[int, ...], starts: tuple[Array, Array]) -> str:
+def describe_pixels(shape: tuple[int, ...], starts: tuple[Array, Array]) -> str:
+    """What a pixel is the average of, where it is one."""
     r, c = (int(s[1] - s[0]) if len(s) > 1 else n for n, s in zip(shape, starts, strict=True))
     if r == c == 1:
         return ""
     return (
-        f"Each pixel averages {plural(r, 'row')} × {plural(c, 'column')}; as many pixels are hatched as "
-        "entries are missing."
+        f"Each pixel averages {format_count(r, 'row')} × {format_count(c, 'column')}; as many pixels are "
+        "hatched as entries are missing."
     )
+
+
+def make_estimated_section(story: MatrixStory) -> Section | None:
+    """What was estimated, and what came out."""
+    if not story.estimated:
+        return None
+    lead = (
+        "The matrix is modelled as a sum of two: one whose columns vary alike along the rows (the row "
+        "kernel says how), and one whose rows vary alike along the columns (the column kernel)."
+    )
+    blocks = [definitions(list(story.estimated.items()), "explain")]
+    return Section("estimated", "Estimated", "What was estimated", lead, blocks)

@@ -1,72 +1,100 @@
-"""From a story to a page, and from a page to a file."""
+"""A page is a list of sections; a section is a heading, a paragraph and blocks, or a template filled in."""
 
 import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from absentia.app.report import _charts as charts
-from absentia.app.report import _colour as colour
-from absentia.app.report._heatmaps import heat_maps
-from absentia.app.report._presence import presence
-from absentia.app.report._quality import quality_section
-from absentia.app.report._scores import scores
-from absentia.app.report._story import CompletionStory
-from absentia.app.report._text import csv_name, number, percent, shortened
+from absentia.app.report._blocks import Block, Table, render_block
+from absentia.app.report._heatmaps import MARK
+from absentia.core.svg import Markup, element, fill
 from absentia.files import write_whole
 
 
-def render(story: CompletionStory) -> str:
-    """One self-contained HTML page: no network, no other files, and one script, to sort tables."""
-    require()  # before any work
-    table, objective, quality = scores(story), charts.objective(story.traces), quality_section(story)
-    sections = {
-        "presence": "Presence",
-        "scores": "Scores" if table else "",
-        "quality": "Quality" if quality else "",
-        "kernels": "Kernels",
-        "objective": "Convergence" if objective else "",
-        "reading": "How to read this",
-    }
-    return page(
-        "page.html.j2",
-        "completion",
-        sections,
-        story,
-        numbers=_numbers(story),
-        presence=presence(story),
-        scores=table,
-        quality=quality,
-        maps=heat_maps(story),
-        objective=objective,
+@dataclass(frozen=True)
+class Section:
+    """A section of a page, with an id and a title that the head of the page links to.
+
+    `blocks` follow the heading and the paragraph `lead`. Where `template` is given, it is filled in with
+    `values` instead.
+    """
+
+    id: str
+    title: str
+    heading: str = ""
+    lead: str | Markup = ""
+    blocks: Sequence[Block] = ()
+    css: str | None = None
+    template: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def render(self, templates: Any, story: Any) -> Markup:
+        if self.template:
+            return Markup(templates.get_template(self.template).render(story=story, **self.values))
+        lead = fill('<p class="lead">{}</p>', self.lead) if self.lead else ""
+        blocks = [render_block(block, story.title) for block in self.blocks]
+        return element("section", element("h2", self.heading), lead, blocks, id=self.id, class_=self.css)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number in the head of a page."""
+
+    value: str
+    label: str
+
+
+def render_page(
+    kind: str,
+    story: Any,
+    figures: Sequence[Figure],
+    sections: Sequence[Section | None],
+    *,
+    style: str = "",
+    head: str = "headline.html.j2",
+    **values: Any,
+) -> str:
+    """One self-contained HTML page: no network, no other files, and one script, to sort tables.
+
+    Sections that are None are left out; `style` is a style sheet for this kind of page, and `values` go to
+    the template of its head.
+    """
+    templates = load_templates()
+    shown = [section for section in sections if section is not None]
+    script = templates.loader.get_source(templates, "page.js")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
+    return str(
+        templates.get_template("base.html.j2").render(
+            kind=kind,
+            story=story,
+            figures=figures,
+            links={section.id: section.title for section in shown if section.title},
+            content=fill("{}", [section.render(templates, story) for section in shown]),
+            head=head,
+            mark="#" + bytes(MARK).hex(),
+            style=Markup(style),
+            script=Markup(script),
+            script_hash=f"sha256-{digest}",  # browsers run no other script
+            **values,
+        )
     )
 
 
-def page(template: str, kind: str, sections: Mapping[str, str], story: Any, **values: Any) -> str:
-    """A template filled in; sections without words are not there."""
-    shown = {place: words for place, words in sections.items() if words}
-    templates, mark = require(), "#" + bytes(colour.MARK).hex()
-    script, script_hash = _script(templates)
-    fixed = {"kind": kind, "sections": shown, "story": story, "mark": mark}
-    fixed |= {"script": script, "script_hash": script_hash}
-    return str(templates.get_template(template).render(**fixed, **values))
+def make_reading_section(
+    paragraphs: Mapping[str, str], facts_title: str = "Where this came from"
+) -> Section:
+    """How to read the page: short paragraphs by their headings, and what made it."""
+    values = {"paragraphs": paragraphs, "facts_title": facts_title}
+    return Section("reading", "How to read this", template="reading.html.j2", values=values)
 
 
-def _script(templates: Any) -> tuple[Any, str]:
-    """The one script of a page as markup, and its hash: browsers run no other."""
-    from markupsafe import Markup
-
-    source = templates.loader.get_source(templates, "page.js")[0]
-    digest = hashlib.sha256(source.encode("utf-8")).digest()
-    return Markup(source), "sha256-" + base64.b64encode(digest).decode()
-
-
-def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
-    """Render to ``path``: the whole page or, if anything fails, whatever was there before."""
-    return save(render(story), path)
+def read_style(name: str) -> str:
+    """A style sheet of the templates."""
+    templates = load_templates()
+    return str(templates.loader.get_source(templates, name)[0])
 
 
 def save(html: str, path: str | os.PathLike[str]) -> Path:
@@ -77,7 +105,7 @@ def save(html: str, path: str | os.PathLike[str]) -> Path:
     return write_whole(path, lambda file: file.write(content))
 
 
-def require() -> Any:
+def load_templates() -> Any:
     """The templates, or an error that says what to install."""
     try:
         import jinja2
@@ -93,27 +121,5 @@ def require() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"short": shortened, "csv_name": csv_name}
+    templates.filters["table"] = Table.render
     return templates
-
-
-@dataclass(frozen=True)
-class Number:
-    value: str
-    label: str
-
-
-def _numbers(story: CompletionStory) -> Sequence[Number]:
-    observed = story.observed
-    complete = int(observed.all(axis=1).sum())
-    n, n_views = observed.shape
-    return [
-        Number(number(n), "sample" if n == 1 else "samples"),
-        Number(number(n_views), "view" if n_views == 1 else "views"),
-        Number(percent(int(observed.sum()), observed.size), "of all sample–view pairs present"),
-        Number(number(complete), f"{_have(complete)} every view ({percent(complete, n)})"),
-    ]
-
-
-def _have(count: int) -> str:
-    return "sample has" if count == 1 else "samples have"

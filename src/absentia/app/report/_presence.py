@@ -1,81 +1,126 @@
-"""Who has which view: strips of samples, and the most frequent patterns."""
+"""Who has which view: missing patterns, strips of samples, groups of samples that have the same views."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from absentia.app.report._order import Patterns, patterns
-from absentia.app.report._story import Incomplete
-from absentia.app.report._text import listing, number, percent, plural, shortened
-from absentia.core import Array
+from absentia.app.report._blocks import BAR, Column, Row, Table, bar_cell, pattern_cell
+from absentia.app.report._format import format_count, format_number, format_percent, join_words, shorten
+from absentia.app.report._page import Section
+from absentia.core import Array, inverse
+from absentia.core.svg import Markup, fill
 
-TOP_PATTERNS = 8
-NAMES_PER_PATTERN = 5
-NAME_LENGTH = 28
-ROOM = 80  # characters; longer names are fewer
-
-
-@dataclass(frozen=True)
-class Strip:
-    """One view: an SVG path over the sorted samples, one unit per sample."""
-
-    name: str
-    path: str
-    count: str
-    share: str
+MAX_PATTERNS = 8  # rows of a table; other patterns are taken together
+_NAMES_PER_PATTERN = 5
+_NAME_LENGTH = 28
+_ROOM = 80  # characters; of longer names fewer are given
 
 
-@dataclass(frozen=True)
-class Segment:
-    """Samples with the same number of views, neighbours in the strips."""
+class Incomplete(Protocol):
+    """A report in which some samples lack some views."""
 
-    label: str
-    title: str
-    width: float  # percent
+    @property
+    def names(self) -> Sequence[str]: ...
 
-
-@dataclass(frozen=True)
-class PatternRow:
-    present: Sequence[bool]
-    words: str
-    count: str
-    share: str
-    width: float  # percent of the most frequent
+    @property
+    def observed(self) -> Array: ...
 
 
-@dataclass(frozen=True)
-class Presence:
-    n: int
-    strips: Sequence[Strip]
-    segments: Sequence[Segment]
-    patterns: Sequence[PatternRow]
-    n_patterns: int
-    rest: str
-    complete: bool
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Distinct rows of `observed`, the fullest and then the most frequent first."""
+
+    masks: Array  # (P, V) bool
+    counts: Array  # (P,)
+    rank: Array  # (n,) which pattern a sample has
+
+    @property
+    def most_frequent(self) -> Array:
+        """Positions of the patterns that tables list."""
+        return np.argsort(-self.counts, kind="stable")[:MAX_PATTERNS]
 
 
-def presence(story: Incomplete) -> Presence:
-    found = patterns(story.observed)
-    ordered = story.observed[found.order]
-    n = story.n_samples
-    return Presence(
-        n=n,
-        strips=[_strip(story.names[v], ordered[:, v]) for v in range(story.n_views)],
-        segments=list(_segments(ordered)),
-        patterns=_frequent(found, story.names, n),
-        n_patterns=len(found.counts),
-        rest=_rest(found, n),
-        complete=bool(story.observed.all()),
+def find_patterns(observed: Array) -> Patterns:
+    masks, member, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
+    ties = tuple(~masks[:, v] for v in reversed(range(masks.shape[1])))
+    order = np.lexsort((*ties, -counts, -masks.sum(axis=1)))
+    return Patterns(masks[order], counts[order], inverse(order)[member.ravel()])
+
+
+def describe_pattern(mask: Array, names: Sequence[str]) -> str:
+    """In words: ``every view``, ``only a``, ``without a, b and 3 more``."""
+    if mask.all():
+        return "every view"
+    if not mask.any():
+        return "no view at all"
+    if mask.sum() == 1:
+        return f"only {shorten(names[int(np.argmax(mask))], _NAME_LENGTH)}"
+    absent = [shorten(names[v], _NAME_LENGTH) for v in np.flatnonzero(~mask).tolist()]
+    limit = _NAMES_PER_PATTERN if sum(map(len, absent[:_NAMES_PER_PATTERN])) <= _ROOM else 2
+    return f"without {join_words(absent, limit)}"
+
+
+def group_by_pattern(observed: Array, names: Sequence[str]) -> Iterator[tuple[str, Array, Array]]:
+    """Samples with the same views, of the most frequent patterns: words, mask (V,) and members (n,).
+
+    The last are all others together, who have nothing in common; their mask is empty.
+    """
+    patterns = find_patterns(observed)
+    listed = patterns.most_frequent
+    for p in listed:
+        yield describe_pattern(patterns.masks[p], names), patterns.masks[p], patterns.rank == p
+    others = ~np.isin(patterns.rank, listed)
+    if others.any():
+        words = format_count(len(patterns.counts) - len(listed), "other pattern")
+        yield f"{words} together", np.zeros(0, bool), others
+
+
+def describe_dots(names: Sequence[str]) -> str:
+    """Which view each dot of a pattern is, for the note below a table."""
+    return f"Dots stand for the views in this order: {', '.join(shorten(name, 28) for name in names)}."
+
+
+# ------------------------------------------------------------------------------------------------- section
+
+
+def make_presence_section(story: Incomplete) -> Section:
+    """A strip for each view over the samples sorted by pattern, and the most frequent patterns."""
+    patterns = find_patterns(story.observed)
+    observed = story.observed[np.argsort(patterns.rank, kind="stable")]
+    strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
+    lead = (
+        "Every sample has every view: nothing was absent, so nothing had to be completed."
+        if observed.all()
+        else "Each strip is a view, each position along it a sample. Samples with the same views stand "
+        "together, those with the most views on the left."
     )
+    values = {
+        "lead": lead,
+        "strips": strips,
+        "segments": list(_draw_segments(observed)),
+        "patterns": None if observed.all() else _make_pattern_table(patterns, story.names),
+        "rest": _describe_rest(patterns),
+        "samples": format_count(len(observed), "sample"),
+    }
+    return Section("presence", "Presence", template="presence.html.j2", values=values)
 
 
-def _strip(name: str, seen: Array) -> Strip:
+def _draw_strip(name: str, seen: Array) -> Markup:
     count, n = int(seen.sum()), len(seen)
-    return Strip(name, runs(seen), f"{number(count)} of {number(n)}", percent(count, n))
+    total = f"{format_number(count)} of {format_number(n)}"
+    label = f"{name}: observed for {total} samples"
+    template = (
+        '<div class="name" title="{}">{}</div>'
+        '<svg class="strip" role="img" aria-label="{}" viewBox="0 0 {} 1" '
+        'preserveAspectRatio="none"><path d="{}"/></svg><div class="tally"><b>{}</b> <span>{}</span></div>'
+    )
+    share, path = format_percent(count, n), draw_runs(seen)
+    return fill(template, name, shorten(name, 20), label, str(n), path, share, total)
 
 
-def runs(seen: Array) -> str:
+def draw_runs(seen: Array) -> str:
     """Path of unit height over each stretch of True."""
     padded = np.concatenate([[False], seen, [False]]).astype(np.int8)
     change = np.diff(padded)
@@ -85,75 +130,36 @@ def runs(seen: Array) -> str:
     )
 
 
-def _segments(ordered: Array) -> Iterator[Segment]:
-    """Stretches of samples with k views, most views first."""
-    n, n_views = ordered.shape
-    sizes = np.bincount(ordered.sum(axis=1), minlength=n_views + 1)
+def _draw_segments(observed: Array) -> Iterator[Markup]:
+    """Stretches of samples with as many views, most views first."""
+    n, n_views = observed.shape
+    sizes = np.bincount(observed.sum(axis=1), minlength=n_views + 1)
     for k in range(n_views, -1, -1):
         if sizes[k]:
             views = f"all {n_views}" if k == n_views else f"{k} of {n_views}"
-            samples = plural(int(sizes[k]), "sample")
-            width = 100 * sizes[k] / n
-            yield Segment(
-                label=views if width > 1.6 * len(views) else "",
-                title=f"{views} views: {samples} ({percent(int(sizes[k]), n)})",
-                width=round(float(width), 3),
-            )
+            count, width = int(sizes[k]), 100 * sizes[k] / n
+            title = f"{views} views: {format_count(count, 'sample')} ({format_percent(count, n)})"
+            label = views if width > 1.6 * len(views) else ""
+            template = '<li style="width:{}%" title="{}"><span>{}</span><span class="unseen">{}</span></li>'
+            yield fill(template, f"{width:.3f}", title, label, title)
 
 
-def _top(found: Patterns) -> Array:
-    return np.argsort(-found.counts, kind="stable")[:TOP_PATTERNS]
+def _make_pattern_table(patterns: Patterns, names: Sequence[str]) -> Table:
+    n, most = int(patterns.counts.sum()), int(patterns.counts.max())
+    rows = []
+    for p in patterns.most_frequent:
+        count, mask = int(patterns.counts[p]), patterns.masks[p]
+        share, bar = format_percent(count, n), bar_cell(100 * count / most)
+        words = describe_pattern(mask, names)
+        rows.append(Row([pattern_cell(mask.tolist()), words, format_number(count), share, bar]))
+    columns: list[str | Column] = ["Views", "Pattern", "Samples", "Share", BAR]
+    return Table("Missing patterns", columns, rows, "patterns", head=1)
 
 
-def _frequent(found: Patterns, names: Sequence[str], n: int) -> list[PatternRow]:
-    top = _top(found)
-    most = int(found.counts[top[0]])
-    return [
-        PatternRow(
-            found.masks[p].tolist(),
-            pattern_words(found.masks[p], names),
-            number(int(found.counts[p])),
-            percent(int(found.counts[p]), n),
-            round(100 * int(found.counts[p]) / most, 2),
-        )
-        for p in top
-    ]
-
-
-def pattern_words(mask: Array, names: Sequence[str]) -> str:
-    if mask.all():
-        return "every view"
-    if not mask.any():
-        return "no view at all"
-    if mask.sum() == 1:
-        return f"only {shortened(names[int(np.argmax(mask))], NAME_LENGTH)}"
-    absent = [shortened(names[v], NAME_LENGTH) for v in np.flatnonzero(~mask).tolist()]
-    room = NAMES_PER_PATTERN if sum(map(len, absent[:NAMES_PER_PATTERN])) <= ROOM else 2
-    return f"without {listing(absent, room)}"
-
-
-def alike(observed: Array, names: Sequence[str]) -> Iterator[tuple[str, Array, Array]]:
-    """Samples with the same views, of the most frequent patterns: words, who has what, and who they are.
-
-    The last are all others together, who have nothing in common.
-    """
-    found = patterns(observed)
-    top = _top(found)
-    for p in top:
-        yield pattern_words(found.masks[p], names), found.masks[p], found.rank == p
-    left = ~np.isin(found.rank, top)
-    if left.any():
-        rest = plural(len(found.counts) - len(top), "other pattern")
-        yield f"{rest} together", np.zeros(0, bool), left
-
-
-def _rest(found: Patterns, n: int) -> str:
-    more = len(found.counts) - TOP_PATTERNS
+def _describe_rest(patterns: Patterns) -> str:
+    more = len(patterns.counts) - MAX_PATTERNS
     if more <= 0:
         return ""
-    samples = n - int(found.counts[_top(found)].sum())
-    return (
-        f"and {plural(more, 'more pattern')}, with {plural(samples, 'sample')} between them"
-        if more > 1
-        else f"and 1 more pattern, with {plural(samples, 'sample')}"
-    )
+    samples = int(patterns.counts.sum() - patterns.counts[patterns.most_frequent].sum())
+    between = " between them" if more > 1 else ""
+    return f"… and {format_count(more, 'more pattern')}, with {format_count(samples, 'sample')}{between}. "

@@ -1,189 +1,208 @@
-"""How good the completion is: errors on cells hidden on purpose, and how sure completed rows are."""
+"""How good a completion is: errors on cells hidden on purpose, and the uncertainty of completed rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import binomtest
 
-from absentia.app.report._story import CompletionStory
-from absentia.app.report._text import number, p_value, plural, spread
+from absentia.app.report._blocks import (
+    BAR,
+    Block,
+    Cell,
+    Column,
+    Row,
+    Table,
+    bar_cell,
+    best_cell,
+    few_row,
+    heading,
+    name_cell,
+    note,
+    sentences,
+)
+from absentia.app.report._format import DASH, format_count, format_number, format_p, format_quantiles
+from absentia.app.report._page import Section
 from absentia.core import Array
 from absentia.experiment import Quality
 
-FEW = 10  # hidden cells, or completed rows, below which a number says little
-MEAN, ZERO = "mean", "zero"
+if TYPE_CHECKING:
+    from absentia.app.report._completion import CompletionStory
+
+_FEW = 10  # hidden cells, or completed rows, below which a number says little
+_MEAN, _ZERO = "mean", "zero"
 
 
-@dataclass(frozen=True)
-class Method:
-    name: str
-    chosen: bool
-    baseline: bool
-    are: str
-    ca: str
-    seconds: str
-    best: bool
-    width: float  # percent of the largest, zero fill apart
-
-
-@dataclass(frozen=True)
-class ViewRow:
-    name: str
-    hidden: str
-    cells: Sequence[tuple[str, bool]]  # ARE of each method, and whether it is the least
-    few: bool
-
-
-@dataclass(frozen=True)
-class Sureness:
-    """Completed rows, or hidden ones, that have something in common."""
-
-    words: str
-    count: str
-    middle: str
-    range: str
-    other: str
-    few: bool
-
-
-@dataclass(frozen=True)
-class QualitySection:
-    chosen: str
-    n_hidden: int
-    methods: Sequence[Method]
-    verdicts: Sequence[str]
-    views: Sequence[ViewRow]
-    measured: Sequence[Sureness]
-    modelled: Sequence[Sureness]
-    left_out: Sequence[tuple[str, str]]
-    few: int
-    drawn: str
-
-
-def quality_section(story: CompletionStory) -> QualitySection | None:
-    """What was measured on hidden cells, if it was; the story's first method is the chosen one."""
-    found, chosen = story.quality, next(iter(story.after), "")
-    if found is None:
+def make_quality_section(story: "CompletionStory") -> Section | None:
+    """Errors on cells hidden on purpose, uncertainty of completed rows; None if nothing was measured."""
+    quality, chosen = story.quality, next(iter(story.after), "")
+    if quality is None:
         return None
-    return QualitySection(
-        chosen,
-        len(found.cells),
-        _methods(found, chosen),
-        list(_verdicts(found, chosen)),
-        list(_views(found)),
-        list(_measured(found, chosen)),
-        [] if story.unexplained is None else list(_modelled(story, story.unexplained)),
-        list(_left_out(found.left_out)),
-        FEW,
-        found.sentence,
+    lead = (
+        "Nothing can be said of it: no observed cell could be hidden to try, because samples have one "
+        "view only or there are too few."
     )
+    blocks: list[Block] = []
+    if len(quality.cells):
+        lead = (
+            f"{len(quality.cells)} observed sample–view pairs, about a tenth of each view and never a "
+            "sample's last one, were hidden on purpose and completed from the rest by each method; then "
+            "they were compared with what they had been. The row with a bar at its left is the method "
+            f"that made the kernels below. {quality.sentence}"
+        ).rstrip()
+        order = sorted(quality.errors, key=lambda name: quality.overall(name)[0])
+        verdicts = list(_compare_with_others(quality, chosen))
+        blocks += [sentences(verdicts)] if verdicts else []
+        blocks += _make_method_errors(quality, order, chosen) if order else []
+        blocks += [note(f"Not in the table: {_describe_left_out(quality)}.")] if quality.left_out else []
+        blocks += _make_view_errors(quality, order, chosen) if order else []
+    blocks += _make_uncertainty(story, quality, chosen)
+    return Section("quality", "Quality", "How good the completion is", lead, blocks)
 
 
-# --------------------------------------------------------------------------------------- method by method
+def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Block]:
+    """Errors of all methods, the best first, by ARE; zero fill's bar is cut off at the others' largest."""
+    errors = {name: quality.overall(name) for name in order}
+    largest = max((are for name, (are, _) in errors.items() if name != _ZERO), default=1.0) or 1.0
+    rows = []
+    for name, (are, ca) in errors.items():
+        tags = ["used here"] if name == chosen else []
+        tags += ["baseline"] if name in (_MEAN, _ZERO) else []
+        cells: list[str | Cell] = [
+            best_cell(format_number(are), name == order[0] and len(order) > 1),
+            format_number(ca),
+            f"{quality.seconds[name]:.1f}",
+            bar_cell(min(100 * are / largest, 100.0), dim=name != chosen),
+        ]
+        rows.append(Row([Cell(name, tags=tags, value=name), *cells], "first" if name == chosen else ""))
+    columns: list[str | Column] = ["Method", "ARE", "CA", "CPU seconds", BAR]
+    words = (
+        "ARE: relative error of the hidden rows, mean over views; 0 is perfect, 1 as bad as zeros. CA: 1 "
+        "− cosine between the hidden rows and what was put there. Lower is better in both. Methods but "
+        "the one used here have their default parameters. Bars: ARE, that of zero fill cut off."
+    )
+    return [Table("Errors on hidden cells", columns, rows, "accuracy quality"), note(words)]
 
 
-def _methods(found: Quality, chosen: str) -> list[Method]:
-    """The best first, by ARE."""
-    errors = {name: found.overall(name) for name in found.errors}
-    order = sorted(errors, key=lambda name: errors[name][0])
-    most = max((are for name, (are, _) in errors.items() if name != ZERO), default=1.0) or 1.0
-    return [
-        Method(
-            name,
-            name == chosen,
-            name in (MEAN, ZERO),
-            number(errors[name][0]),
-            number(errors[name][1]),
-            f"{found.seconds[name]:.1f}",
-            name == order[0] and len(order) > 1,
-            round(min(100 * errors[name][0] / most, 100.0), 2),
-        )
-        for name in order
-    ]
-
-
-def _verdicts(found: Quality, chosen: str) -> Iterator[str]:
+def _compare_with_others(quality: Quality, chosen: str) -> Iterator[str]:
     """Is the method better than mean fill here, and is another better still."""
-    if chosen not in found.errors:
-        if chosen in found.left_out:
-            yield f"{chosen} {found.left_out[chosen]}, so nothing can be said of how good it is here."
+    if chosen not in quality.errors:
+        if chosen in quality.left_out:
+            yield f"{chosen} {quality.left_out[chosen]}, so nothing can be said of how good it is here."
         return
-    if chosen != MEAN and MEAN in found.errors:
-        yield _against_mean(found, chosen)
-    best = min(found.errors, key=lambda name: found.overall(name)[0])
-    least, own = (number(found.overall(name)[0]) for name in (best, chosen))
-    if least != own:
+    if chosen != _MEAN and _MEAN in quality.errors:
+        yield _compare_with_mean(quality, chosen)
+    best = min(quality.errors, key=lambda name: quality.overall(name)[0])
+    lowest, chosen_error = (format_number(quality.overall(name)[0]) for name in (best, chosen))
+    if lowest != chosen_error:
         yield (
-            f"The least error on these cells has {best}, {least} where {chosen} has {own}; small "
+            f"The least error on these cells has {best}, {lowest} where {chosen} has {chosen_error}; small "
             "differences on few cells are luck."
         )
 
 
-def _against_mean(found: Quality, chosen: str) -> str:
-    own, other = found.errors[chosen], found.errors[MEAN]
-    wins, losses = int((own < other).sum()), int((own > other).sum())
+def _compare_with_mean(quality: Quality, chosen: str) -> str:
+    errors, mean_errors = quality.errors[chosen], quality.errors[_MEAN]
+    wins, losses = int((errors < mean_errors).sum()), int((errors > mean_errors).sum())
     p = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
-    are, mean = found.overall(chosen)[0], found.overall(MEAN)[0]
+    are, mean_are = quality.overall(chosen)[0], quality.overall(_MEAN)[0]
     if p >= 0.05:
         verdict = f"{chosen} is not shown to be better than mean fill here"
-    elif are < mean and wins > losses:
+    elif are < mean_are and wins > losses:
         verdict = f"{chosen} is better than mean fill here"
-    elif are > mean and wins < losses:
+    elif are > mean_are and wins < losses:
         verdict = f"{chosen} is worse than mean fill here: use mean fill, or another method"
     else:
         often = "more often" if wins > losses else "less often"
         verdict = f"{chosen} is nearer than mean fill {often}, but its mean error says otherwise"
     return (
-        f"{verdict}: its error is {number(are)}, that of mean fill {number(mean)}; it is nearer to the "
-        f"truth on {plural(wins, 'hidden cell')}, mean fill on {number(losses)} ({p_value(p)}, sign test)."
+        f"{verdict}: its error is {format_number(are)}, that of mean fill {format_number(mean_are)}; it "
+        f"is nearer to the truth on {format_count(wins, 'hidden cell')}, mean fill on "
+        f"{format_number(losses)} ({format_p(p)}, sign test)."
     )
 
 
-def _left_out(reasons: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _describe_left_out(quality: Quality) -> str:
     """Methods without a number, those with the same reason together."""
-    for reason in dict.fromkeys(reasons.values()):
-        yield ", ".join(name for name, why in reasons.items() if why == reason), reason
+    reasons = quality.left_out
+    return "; ".join(
+        f"{', '.join(name for name, why in reasons.items() if why == reason)} ({reason})"
+        for reason in dict.fromkeys(reasons.values())
+    )
 
 
-# ------------------------------------------------------------------------------------------- view by view
+def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Block]:
+    """ARE of each view by method, the least marked."""
+    by_view = np.array([quality.are(name) for name in order])
+    hidden = np.bincount(quality.cells[:, 1], minlength=len(quality.names))
+    rows = []
+    for v, name in enumerate(quality.names):
+        lowest = np.nanmin(by_view[:, v]) if np.isfinite(by_view[:, v]).any() else np.nan
+        cells = [
+            best_cell(format_number(float(x)), bool(x == lowest) and len(order) > 1) for x in by_view[:, v]
+        ]
+        rows.append(
+            few_row(name_cell(name, 32), [format_number(int(hidden[v])), *cells], bool(hidden[v] < _FEW))
+        )
+    columns: list[str | Column] = ["View", "Hidden"]
+    columns += [Column(name, css="own" if name == chosen else "") for name in order]
+    words = "ARE; the least of each view is marked."
+    if (hidden < _FEW).any():
+        words += f" Rows marked few rest on fewer than {_FEW} hidden cells and may be luck."
+    return [heading("View by view"), Table("Errors by view", columns, rows, "by-view"), note(words)]
 
 
-def _views(found: Quality) -> Iterator[ViewRow]:
-    """Columns in the order of :func:`_methods`."""
-    order = sorted(found.errors, key=lambda name: found.overall(name)[0])
-    by_view = np.array([found.are(name) for name in order]).reshape(len(order), len(found.names))
-    hidden = np.bincount(found.cells[:, 1], minlength=len(found.names))
-    for v, name in enumerate(found.names):
-        column = by_view[:, v]
-        least = np.nanmin(column) if np.isfinite(column).any() else np.nan
-        marks = [bool(x == least) and len(order) > 1 for x in column]
-        cells = list(zip([number(float(x)) for x in column], marks, strict=True))
-        yield ViewRow(name, number(int(hidden[v])), cells, bool(hidden[v] < FEW))
+def _make_uncertainty(story: "CompletionStory", quality: Quality, chosen: str) -> list[Block]:
+    """What the model leaves unexplained by view, and errors by how many views a sample was left with."""
+    unexplained = (
+        [] if story.unexplained is None else list(_summarise_unexplained(story, story.unexplained))
+    )
+    measured = list(_summarise_errors(quality, chosen))
+    blocks: list[Block] = [heading("Uncertainty of completed rows")] if unexplained or measured else []
+    if unexplained:
+        words = (
+            f"By the model of {chosen}: the share of a completed sample's own value k(t, t) that the "
+            "other samples leave unexplained; 0 is sure, 1 is a guess. It trusts the model, so read it "
+            "beside the errors."
+        )
+        columns = _make_quantile_columns("View", "Unexplained")
+        label = "Unexplained share of completed rows"
+        blocks += [note(words), Table(label, columns, unexplained, "sureness")]
+    if measured:
+        words = (
+            f"As measured: the errors of {chosen} on the hidden cells, by how many views the sample was "
+            "left with. Completed rows of samples with as many views can be expected to be as far off, "
+            "if views are not absent for a reason of their own."
+        )
+        columns = [*_make_quantile_columns("Completed from", "Relative error"), "mean fill, median"]
+        blocks += [note(words), Table("Errors by views left", columns, measured, "sureness")]
+    return blocks
 
 
-# ------------------------------------------------------------------------------------------- how sure
+def _make_quantile_columns(first: str, what: str) -> list[str | Column]:
+    middle = Column("middle 80%", full=f"{what}, middle 80%")
+    return [first, "Rows", f"{what}, median", middle]
 
 
-def _measured(found: Quality, chosen: str) -> Iterator[Sureness]:
-    """Errors on hidden cells by how many views the sample was left with."""
-    if chosen not in found.errors:
+def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
+    if chosen not in quality.errors:
         return
-    errors, mean = found.errors[chosen], found.errors.get(MEAN)
-    for k in sorted(set(found.left.tolist()), reverse=True):
-        here = (found.left == k) & ~np.isnan(errors)
+    errors, mean = quality.errors[chosen], quality.errors.get(_MEAN)
+    for n_left in sorted(set(quality.left.tolist()), reverse=True):
+        here = (quality.left == n_left) & ~np.isnan(errors)
         if here.any():
-            beside = "–" if mean is None or chosen == MEAN else number(float(np.median(mean[here])))
-            yield _sureness(plural(k, "other view"), errors[here], beside)
+            beside = (
+                DASH if mean is None or chosen == _MEAN else format_number(float(np.median(mean[here])))
+            )
+            yield _summarise_values(format_count(n_left, "other view"), errors[here], [beside])
 
 
-def _modelled(story: CompletionStory, unexplained: Array) -> Iterator[Sureness]:
-    """What the model does not explain of the completed rows of each view."""
-    for v, name in enumerate(story.names):
-        values = unexplained[:, v][~np.isnan(unexplained[:, v])]
-        if len(values):
-            yield _sureness(name, values, "")
+def _summarise_unexplained(story: "CompletionStory", unexplained: Array) -> Iterator[Row]:
+    for name, values in zip(story.names, unexplained.T, strict=True):
+        if not np.isnan(values).all():
+            yield _summarise_values(name, values[~np.isnan(values)], [])
 
 
-def _sureness(words: str, values: Array, other: str) -> Sureness:
-    return Sureness(words, number(len(values)), *spread(values), other, len(values) < FEW)
+def _summarise_values(name: str, values: Array, more: Sequence[str]) -> Row:
+    cells = [format_number(len(values)), *format_quantiles(values), *more]
+    return few_row(name_cell(name), cells, len(values) < _FEW)

@@ -1,135 +1,180 @@
 """The page about a reproduction: our tables beside the paper's, what became of its numbers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from absentia.app.report._page import Number, page
-from absentia.app.report._text import number
-from absentia.papers import Cell, Measure, Summary, chart_svg, list_papers
+from absentia.app.report._blocks import (
+    Block,
+    Cell,
+    Column,
+    Row,
+    Table,
+    definitions,
+    heading,
+    make_scrollable,
+    note,
+    text_columns,
+)
+from absentia.app.report._format import DASH, format_number
+from absentia.app.report._page import Figure, Section, read_style, render_page
+from absentia.core.svg import Markup, fill
+from absentia.papers import Cell as Result
+from absentia.papers import Measure, Summary, chart_svg, list_papers
 
-DASH = "–"
-WORDS = {
+_VERDICTS = {
     "reproduced": "reproduced within error",
     "exceeded": "better than published",
     "not reproduced": "not reproduced",
     "not run": "not run",
 }
+_STYLE = """
+td { vertical-align: top; }
+.figure small { display: block; color: var(--soft); font-size: .75rem; }
+.is-reproduced { color: var(--accent); }
+.is-exceeded { color: var(--c3); }
+.is-not { color: var(--amber); }
+.like { text-decoration: underline; text-underline-offset: .2em; }
+.drawn svg { max-width: 100%; height: auto; }
+"""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A cell in words."""
-
-    value: str
-    error: str
-    published: str
-    difference: str
-    verdict: str
-    mark: str
-
-
-@dataclass(frozen=True)
-class Story:
-    """What the page's frame needs."""
+class _Story:
+    """What the head of the page needs."""
 
     title: str
     summary: str
-    warnings: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Tabled:
-    """The table of a measure."""
-
-    measure: Measure
-    columns: Sequence[tuple[str, bool]]
-    rows: Sequence[tuple[str, Sequence[Shown]]]
+    warnings: Sequence[str] = field(default_factory=list)
 
 
 def render_reproduction(summary: Summary, quick: bool = False) -> str:
-    """One self-contained HTML page."""
-    from markupsafe import Markup
-
-    experiment = summary.experiment
-    tables = [table for measure in experiment.measures if (table := _table(summary, measure)).columns]
-    # our own picture, every word in it escaped
-    picture = Markup(chart_svg(summary)) if experiment.chart else ""
-    sections = {
-        "picture": "Picture" if picture else "",
-        "tables": "Tables" if tables else "",
-        "claims": "Claims" if summary.claims else "",
-        "departures": "Differences of protocol" if experiment.departures else "",
-        "made": "How it was made",
-    }
-    return page(
-        "reproduction.html.j2",
-        "reproduction",
-        sections,
-        _story(summary, quick),
-        numbers=_numbers(summary),
-        experiment=experiment,
-        found=summary,
-        tables=tables,
-        picture=picture,
-        claims=[_claim(one) for one in summary.claims],
-    )
+    """The page as HTML."""
+    sections = [
+        _make_picture_section(summary),
+        _make_tables_section(summary),
+        _make_claims_section(summary),
+        _make_departures_section(summary),
+        _make_provenance_section(summary),
+    ]
+    style = read_style("comparison.css") + _STYLE
+    story = _make_story(summary, quick)
+    return render_page("reproduction", story, _list_figures(summary), sections, style=style)
 
 
-def _story(summary: Summary, quick: bool) -> Story:
+def _make_story(summary: Summary, quick: bool) -> _Story:
     experiment = summary.experiment
     cited = next((p.citation for p in list_papers() if p.key == experiment.paper), experiment.paper)
     warnings = ["This was a run in small: its numbers say only that everything runs."] if quick else []
     if summary.failures:
         warnings.append(f"{len(summary.failures)} trials failed, the first: {summary.failures[0]}")
     words = f"{experiment.place} of {cited.replace('*', '')} {summary.verdict}"
-    return Story(f"{experiment.name}: {experiment.what}", " ".join([words, *experiment.why]), warnings)
+    return _Story(f"{experiment.name}: {experiment.what}", " ".join([words, *experiment.why]), warnings)
 
 
-def _numbers(summary: Summary) -> list[Number]:
-    found = [Number(number(count), WORDS[word]) for word, count in summary.counts.items() if count]
+def _list_figures(summary: Summary) -> list[Figure]:
+    figures = [Figure(format_number(n), _VERDICTS[word]) for word, n in summary.counts.items() if n]
     if summary.claims:
-        held = sum(one.verdict == "holds" for one in summary.claims)
-        found.append(Number(f"{held} of {len(summary.claims)}", "claims of the paper hold"))
-    return [*found[:3], Number(number(summary.trials), f"trials, {summary.cpu:.0f} CPU seconds")]
+        held = sum(claim.verdict == "holds" for claim in summary.claims)
+        figures.append(Figure(f"{held} of {len(summary.claims)}", "claims of the paper hold"))
+    return [*figures[:3], Figure(format_number(summary.trials), f"trials, {summary.cpu:.0f} CPU seconds")]
 
 
-def _table(summary: Summary, measure: Measure) -> Tabled:
+def _make_picture_section(summary: Summary) -> Section | None:
+    if not summary.experiment.chart:
+        return None
+    picture = Markup(chart_svg(summary))  # our own, every word in it escaped
+    blocks = [make_scrollable(picture, "Picture")]
+    return Section("picture", "Picture", summary.experiment.what, blocks=blocks, css="drawn")
+
+
+def _make_tables_section(summary: Summary) -> Section | None:
+    blocks: list[Block] = []
+    for measure in summary.experiment.measures:
+        table = _make_table(summary, measure)
+        if len(table.columns) > 1:
+            blocks += [heading(measure.title), table]
+    if not blocks:
+        return None
+    if any(column.leaks for column in summary.experiment.columns):
+        blocks.append(note("† is given what is hidden from the others; shown beside, not counted."))
+    lead = (
+        "Our number, below it its standard error; then the paper's number, the difference, and what that "
+        "comes to: reproduced if it agrees to the last printed digit or within two standard errors."
+    )
+    return Section("tables", "Tables", "Ours, and the paper's", lead, blocks)
+
+
+def _make_table(summary: Summary, measure: Measure) -> Table:
     rows = summary.tables[measure.name]
-    columns = [c for c in summary.experiment.columns if any(row.cells[c.name].values for row in rows)]
+    methods = [c for c in summary.experiment.columns if any(row.cells[c.name].values for row in rows)]
     shown = [
-        (row.name, [_cell(row.cells[c.name], measure) for c in columns])
+        Row([row.name, *(_make_cell(row.cells[c.name], measure) for c in methods)])
         for row in rows
-        if any(row.cells[c.name].values for c in columns)
+        if any(row.cells[c.name].values for c in methods)
     ]
-    return Tabled(measure, [(c.name, c.leaks) for c in columns], shown)
+    heads = [f"{c.name} †" if c.leaks else c.name for c in methods]
+    return Table(measure.name, ["Row", *heads], shown)
 
 
-def _cell(cell: Cell, measure: Measure) -> Shown:
-    digits = measure.digits if cell.published is None else max(measure.digits, cell.published.decimals)
+def _make_cell(result: Result, measure: Measure) -> Cell:
+    digits = measure.digits
+    if result.published is not None:
+        digits = max(digits, result.published.decimals)
 
-    def words(value: float | None, sign: str = "") -> str:
+    def write(value: float | None, sign: str = "") -> str:
         return "" if value is None else f"{value:{sign}.{digits}f}"
 
-    return Shown(
-        words(cell.mean) or DASH,
-        words(cell.error),
-        "" if cell.published is None else cell.published.text,
-        words(cell.difference, "+"),
-        cell.verdict,
-        cell.mark,
+    mark = "best" if result.mark == "best" else "like" if result.mark else ""
+    content = fill('<span class="{}">{}</span>', mark, write(result.mean) or DASH)
+    if result.error is not None:
+        content = fill("{}<small>± {}</small>", content, write(result.error))
+    if result.published is not None and result.published.text:
+        template = '{}<small>paper {}</small><small class="is-{}">{} {}</small>'
+        verdict, difference = result.verdict, write(result.difference, "+")
+        content = fill(template, content, result.published.text, verdict.split(" ")[0], difference, verdict)
+    return Cell(content)
+
+
+def _make_claims_section(summary: Summary) -> Section | None:
+    if not summary.claims:
+        return None
+    numeric = ["by (paper)", "by (ours)", "standard error", "pairs"]
+    columns: list[str | Column] = ["Claim", *numeric, *text_columns("Verdict")]
+    table = Table("Claims", columns, [_make_claim_row(claim) for claim in summary.claims], file=None)
+    words = (
+        "Differences are in favour of the method that is claimed to be better, paired by row and repeat."
+    )
+    return Section("claims", "Claims", "What the paper says", blocks=[table, note(words)])
+
+
+def _make_claim_row(claim: Any) -> Row:
+    def write(value: float | None, form: str) -> str:
+        return DASH if value is None else format(value, form)
+
+    numbers = [write(claim.published, "+.3g"), write(claim.mean, "+.3g"), write(claim.error, ".2g")]
+    return Row([claim.words, *numbers, str(claim.pairs), claim.verdict])
+
+
+def _make_departures_section(summary: Summary) -> Section | None:
+    departures = summary.experiment.departures
+    if not departures:
+        return None
+    items = fill("<ul>{}</ul>", [fill("<li>{}</li>", sentence) for sentence in departures])
+    return Section(
+        "departures", "Differences of protocol", "Where this differs from the paper", blocks=[items]
     )
 
 
-def _claim(one: Any) -> dict[str, str]:
-    def words(value: float | None, form: str) -> str:
-        return DASH if value is None else format(value, form)
-
-    return {
-        "words": one.words,
-        "published": words(one.published, "+.3g"),
-        "ours": words(one.mean, "+.3g"),
-        "error": words(one.error, ".2g"),
-        "pairs": str(one.pairs),
-        "verdict": one.verdict,
-    }
+def _make_provenance_section(summary: Summary) -> Section:
+    experiment = summary.experiment
+    repeats = f"{summary.trials} trials, {summary.repeats} repeat{'' if summary.repeats == 1 else 's'}"
+    if experiment.full_repeats != experiment.repeats:
+        repeats += f"; the paper's number of repeats: --repeats {experiment.full_repeats}"
+    words = f"{repeats}. Standard errors are over repeats; with one repeat over views or classes."
+    facts = [(method, f"source {version}") for method, version in summary.versions.items()]
+    facts += [(name, f"{spent:.3g} CPU seconds a trial") for name, spent in summary.seconds.items()]
+    code = '<div class="code"><pre tabindex="0"><code>absentia reproduce {}</code></pre></div>'
+    lead = fill('<p class="lead">{}</p>', words)
+    blocks = [fill(code, experiment.name), lead, definitions(facts, "facts")]
+    return Section("made", "How it was made", "How it was made", blocks=blocks)

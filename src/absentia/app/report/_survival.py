@@ -7,19 +7,50 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from absentia import experiment
-from absentia.app.report._charts import Tick, round_step
-from absentia.app.report._page import Number, page
-from absentia.app.report._presence import alike, presence
-from absentia.app.report._text import DASH, number, p_value, plural
+from absentia.app.report._blocks import (
+    BAR,
+    Block,
+    Column,
+    Row,
+    Table,
+    bar_cell,
+    make_scrollable,
+    method_row,
+    sentences,
+    swatch_cell,
+)
+from absentia.app.report._format import DASH, format_count, format_decimal, format_number, format_p, shorten
+from absentia.app.report._page import Figure, Section, make_reading_section, render_page
+from absentia.app.report._prediction import make_dropped_section, make_patterns_section
+from absentia.app.report._presence import make_presence_section
 from absentia.core import Array
-from absentia.data.survival import KaplanMeier, Survival, kaplan_meier, log_rank, stepped
+from absentia.core.svg import Frame, Markup, element, round_ticks, text
+from absentia.data.survival import Survival, kaplan_meier, log_rank, stepped
 
-FEW = 10  # events; below, a concordance says little
-GROUPS = ("low", "middle", "high")
-WIDTH, HEIGHT = 720.0, 330.0
-LEFT, RIGHT, TOP, BOTTOM = 104.0, 16.0, 14.0, 46.0
-ROW = 20.0  # height of a line of numbers at risk
-MAX_MARKS = 120
+_FEW_EVENTS = 10  # below, a concordance says little
+_GROUPS = ("low risk", "middle risk", "high risk")
+_COLOURS = (0, 2, 1)
+_HEIGHT, _LINE = 330.0, 20.0  # of the chart, and of a line of numbers at risk below it
+_MAX_MARKS = 120
+_READING = {
+    "Out of fold": "The samples were dealt into groups with their share of the events; the risks of each "
+    "group come from a model that had not seen it, down to its scales, kernel widths, completion and "
+    "penalty. The model in the file has learned from all of them. New samples from elsewhere may fare "
+    "worse.",
+    "Baselines": "The zero-filled model is the same regression on kernels in which absent views count as "
+    "zero, which also lets it see who has which view. Where that alone predicts risks (the sick are "
+    "examined more), it is hard to beat; the method sees it too unless presence is off. It may not hold "
+    "where samples are examined by other rules. Without a model every pair is a coin toss.",
+    "Few events": "What counts is the number of events, not of samples. Intervals are by jackknife; with "
+    "some tens of events they are wide, and small differences between methods are luck.",
+    "Risk is not time": "A risk of one more multiplies the hazard by 2.7 at every time (proportional "
+    "hazards). The curves are of groups; a single sample may fare otherwise.",
+}
+_STYLE = """
+.band { fill: currentColor; opacity: .12; }
+.line .mark { stroke-width: 1.2; }
+.chart .who { fill: currentColor; font-weight: 600; }
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,230 +111,199 @@ class SurvivalStory:
 
 
 def render_survival(story: SurvivalStory) -> str:
-    """One self-contained HTML page: no network, no other files, and one script, to sort tables."""
-    sections = {
-        "concordance": "Concordance",
-        "curves": "Curves by risk",
-        "by-pattern": "By missing pattern",
-        "views": "Views" if story.views else "",
-        "presence": "Presence",
-        "reading": "How to read this",
-    }
-    return page(
-        "survival.html.j2",
-        "survival",
-        sections,
-        story,
-        numbers=_numbers(story),
-        methods=[_method(story, name) for name in story.risks],
-        verdicts=list(_verdicts(story)),
-        curves=curves(story),
-        groups=list(_by_pattern(story)),
-        few=FEW,
-        presence=presence(story),
-        dropped=[(number(count), why) for why, count in story.dropped.items() if count],
-    )
+    """The page as HTML."""
+    sections = [
+        make_concordance_section(story),
+        make_curves_section(story),
+        make_events_section(story),
+        make_weights_section(story),
+        make_presence_section(story),
+        make_dropped_section(
+            story, "Nobody: every sample that came has a time, an event and at least one view."
+        ),
+        make_reading_section(_READING),
+    ]
+    return render_page("survival", story, _list_figures(story), sections, style=_STYLE)
 
 
-def _numbers(story: SurvivalStory) -> list[Number]:
-    own = experiment.concordance(story.target, story.risks[story.method], story.fold)
+def _list_figures(story: SurvivalStory) -> list[Figure]:
+    value, low, high = experiment.concordance(story.target, story.risks[story.method], story.fold)
+    n_all = format_number(max(story.n_all, story.n_samples))
     return [
-        Number(f"{own.value:.3f}", f"concordance in cross-validation with {story.method}"),
-        Number(f"{own.low:.2f} to {own.high:.2f}", "95% interval; 0.5 is chance"),
-        Number(number(story.n_samples), f"samples, of {number(max(story.n_all, story.n_samples))}"),
-        Number(number(int(story.event.sum())), f"events, seen in {plural(story.n_views, 'view')}"),
+        Figure(f"{value:.3f}", f"concordance in cross-validation with {story.method}"),
+        Figure(f"{low:.2f} to {high:.2f}", "95% interval; 0.5 is chance"),
+        Figure(format_number(story.n_samples), f"samples, of {n_all}"),
+        Figure(
+            format_number(int(story.event.sum())), f"events, seen in {format_count(story.n_views, 'view')}"
+        ),
     ]
 
 
-# ------------------------------------------------------------------------------------------- how well
-
-
-@dataclass(frozen=True)
-class Method:
-    name: str
-    baseline: bool
-    value: str
-    interval: str
-    best: bool
-    width: float  # percent of the way from 0 to 1
-    low: float
-    high: float
-
-
-def _method(story: SurvivalStory, name: str) -> Method:
-    found = {one: experiment.concordance(story.target, f, story.fold) for one, f in story.risks.items()}
-    value, low, high = found[name]
-    return Method(
-        name,
-        name != story.method,
-        f"{value:.3f}",
-        f"{low:.3f} to {high:.3f}" if high > low else DASH,
-        value == max(one.value for one in found.values()),
-        round(100 * value, 2),
-        round(100 * low, 2),
-        round(100 * high, 2),
+def make_concordance_section(story: SurvivalStory) -> Section:
+    """The concordance index of each method."""
+    scores = {name: experiment.concordance(story.target, f, story.fold) for name, f in story.risks.items()}
+    highest = max(score.value for score in scores.values())
+    rows = []
+    for name, (value, low, high) in scores.items():
+        baseline = name != story.method
+        interval = f"{low:.3f} to {high:.3f}" if high > low else DASH
+        bar = bar_cell(100 * value, (100 * low, 100 * high), dim=baseline)
+        best = value == highest
+        rows.append(method_row(name, f"{value:.3f}", [interval, bar], baseline=baseline, best=best))
+    columns: list[str | Column] = ["Method", "Concordance", "95% interval", BAR]
+    return Section(
+        "concordance",
+        "Concordance",
+        "How well risks are ordered",
+        "Of two samples, did the one with the higher predicted risk have its event first? The "
+        "concordance index is the share of pairs for which it did: 0.5 is chance, 1 is perfect. Every "
+        "risk was predicted by a model that had not seen the sample, and only samples of the same fold "
+        "are compared.",
+        [Table("Concordance", columns, rows, "accuracy"), sentences(list(_compare_with_baselines(story)))],
     )
 
 
-def _verdicts(story: SurvivalStory) -> Iterator[str]:
+def _compare_with_baselines(story: SurvivalStory) -> Iterator[str]:
     """The method against each baseline, pair by pair."""
-    own = story.risks[story.method]
-    for name, other in story.risks.items():
+    risk = story.risks[story.method]
+    for name, baseline in story.risks.items():
         if name == story.method:
             continue
-        value, low, high = experiment.gained(story.target, own, other, story.fold)
+        value, low, high = experiment.gained(story.target, risk, baseline, story.fold)
         end = "a difference that chance could make" if low <= 0 <= high else "more than chance would make"
-        word = "above" if value >= 0 else "below"
         yield (
-            f"{story.method} is {abs(value):.3f} {word} {name} (95% interval {_signed(low)} to "
-            f"{_signed(high)}): {end}."
+            f"{story.method} is {abs(value):.3f} {'above' if value >= 0 else 'below'} {name} (95% interval "
+            f"{format_decimal(low, sign='+')} to {format_decimal(high, sign='+')}): {end}."
         )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
 
 
 # -------------------------------------------------------------------------------------------- curves
 
 
-@dataclass(frozen=True)
-class Curve:
-    """The curve of one group: its path, the marks of those last seen without event, who was at risk."""
-
-    name: str
-    colour: int
-    line: str
-    band: str
-    marks: Sequence[tuple[float, float]]
-    at_risk: Sequence[str]
-    samples: str
-    events: str
-    y: float  # of its line of numbers at risk
-
-
-@dataclass(frozen=True)
-class Curves:
-    curves: Sequence[Curve]
-    verdict: str
-    x_ticks: Sequence[Tick]
-    y_ticks: Sequence[Tick]
-    width: float = WIDTH
-    height: float = HEIGHT + ROW * (len(GROUPS) + 1)
-    left: float = LEFT
-    right: float = WIDTH - RIGHT
-    top: float = TOP
-    bottom: float = HEIGHT - BOTTOM
-    title_y: float = HEIGHT - 8
-
-
-def risk_groups(risk: Array, fold: Array) -> Array:
+def find_risk_groups(risk: Array, fold: Array) -> Array:
     """Which third each sample is in (0 low to 2 high), by its rank within its fold; equals together."""
     group = np.zeros(len(risk), dtype=int)
     for k in np.unique(fold):
-        own = np.flatnonzero(fold == k)
-        _, place, counts = np.unique(risk[own], return_inverse=True, return_counts=True)
-        middle = (np.cumsum(counts) - counts / 2)[place] / len(own)
-        group[own] = np.minimum(np.floor(len(GROUPS) * middle), len(GROUPS) - 1)
+        held_out = np.flatnonzero(fold == k)
+        _, place, counts = np.unique(risk[held_out], return_inverse=True, return_counts=True)
+        middle = (np.cumsum(counts) - counts / 2)[place] / len(held_out)
+        group[held_out] = np.minimum(np.floor(len(_GROUPS) * middle), len(_GROUPS) - 1)
     return group
 
 
-def curves(story: SurvivalStory) -> Curves:
-    y, group = story.target, risk_groups(story.risks[story.method], story.fold)
-    most = float(y.time.max()) or 1.0
-    ticks = round_ticks(most)
-    there = [k for k in range(len(GROUPS)) if (group == k).any()]
+def make_curves_section(story: SurvivalStory) -> Section:
+    """Kaplan-Meier curves of thirds of the samples by predicted risk, the highest first."""
+    y, group = story.target, find_risk_groups(story.risks[story.method], story.fold)
+    present = [k for k in reversed(range(len(_GROUPS))) if (group == k).any()]
     verdict = "All samples are in one group: their risks are equal."
-    if len(there) > 1:
-        p = p_value(log_rank(y.time, y.event, group).pvalue)
+    if len(present) > 1:
+        p = format_p(log_rank(y.time, y.event, group).pvalue)
         verdict = f"That they are the same curve is judged by a log-rank test: {p}."
-    return Curves(
-        curves=[_curve(k, line, y, group == k, most, ticks) for line, k in enumerate(reversed(there))],
-        verdict=verdict,
-        x_ticks=[Tick(_x(t, most), f"{t:g}") for t in ticks],
-        y_ticks=[Tick(_y(share), f"{100 * share:.0f}%") for share in (0, 0.25, 0.5, 0.75, 1)],
+    rows = []
+    for k in present:
+        members, name = group == k, swatch_cell(f"c{_COLOURS[k]}", _GROUPS[k])
+        counts = [format_number(int(x)) for x in (members.sum(), y.event[members].sum())]
+        rows.append(Row([name, *counts]))
+    columns: list[str | Column] = ["Group", "Samples", "Events"]
+    label = f"Share without event over time by predicted risk. {verdict}"
+    curves = {k: Survival(y.time[group == k], y.event[group == k]) for k in present}
+    blocks: list[Block] = [
+        make_scrollable(draw_curves(curves, story.unit, label), "Kaplan-Meier curves"),
+        Table("Groups by predicted risk", columns, rows, "traces", file="risk groups"),
+    ]
+    lead = (
+        "In each fold the held-out samples were cut into thirds by their predicted risk. Each curve is "
+        "the share of a third without event (Kaplan-Meier), with its 95% band; small strokes are samples "
+        f"last seen without event. {verdict}"
     )
+    return Section("curves", "Curves by risk", "Curves by predicted risk", lead, blocks)
 
 
-def _curve(k: int, line: int, y: Survival, own: Array, most: float, ticks: Sequence[float]) -> Curve:
-    time, event = y.time[own], y.event[own]
-    found = kaplan_meier(time, event)
-    censored = np.unique(time[~event])
-    censored = censored[:: math.ceil(len(censored) / MAX_MARKS) or 1]
-    heights = stepped(found.times, found.survival, censored, 1.0)
-    at = [int((time >= t).sum()) for t in ticks]
-    return Curve(
-        name=f"{GROUPS[k]} risk",
-        colour=(0, 2, 1)[k],
-        line="M" + _steps(found.times, found.survival, most),
-        band=_band(found, most),
-        marks=[(_x(t, most), _y(s)) for t, s in zip(censored.tolist(), heights.tolist(), strict=True)],
-        at_risk=[number(count) for count in at],
-        samples=number(int(own.sum())),
-        events=number(int(event.sum())),
-        y=HEIGHT + ROW * (line + 1),
+def draw_curves(groups: Mapping[int, Survival], unit: str, label: str) -> Markup:
+    """Curves of groups, and below them how many are at risk at each tick."""
+    last = max(float(y.time.max()) for y in groups.values()) or 1.0
+    height = _HEIGHT + _LINE * (len(_GROUPS) + 1)
+    frame = Frame.make((720, height), (0.0, last), (0.0, 1.0), (104.0, 16.0, 14.0, height - _HEIGHT + 46))
+    ticks = round_ticks(0.0, last)
+    shares = {share: f"{100 * share:.0f}%" for share in (0, 0.25, 0.5, 0.75, 1)}
+    axes = frame.axes({t: f"{t:g}" for t in ticks}, shares, shorten(unit, 40), "without event", 40)
+    parts = [axes, text(4, _HEIGHT - 6, "at risk")]
+    for row, (k, y) in enumerate(groups.items()):
+        below = _HEIGHT + _LINE * (row + 1)
+        at_risk = [
+            text(frame.x(t), below, format_number(int((y.time >= t).sum())), "middle") for t in ticks
+        ]
+        name = text(4, below, _GROUPS[k], class_="who")
+        parts.append(element("g", *_draw_curve(frame, y), name, *at_risk, class_=f"line c{_COLOURS[k]}"))
+    return frame.draw(*parts, label=label)
+
+
+def _draw_curve(frame: Frame, y: Survival) -> list[Markup]:
+    """The band of a curve, the curve, and strokes where samples were last seen without event."""
+    curve = kaplan_meier(y.time, y.event)
+    times = curve.times.tolist()
+    upper, middle, lower = (
+        [(0.0, 1.0), *zip(times, values.tolist(), strict=True)]
+        for values in (curve.high, curve.survival, curve.low)
     )
-
-
-def _steps(times: Array, values: Array, most: float) -> str:
-    """From one at time zero along the steps, up to the last time."""
-    parts = [f"{_x(0.0, most):g} {_y(1.0):g}"]
-    for t, value in zip(times.tolist(), values.tolist(), strict=True):
-        parts.append(f"H{_x(t, most):g}V{_y(value):g}")
-    return "".join(parts)
-
-
-def _band(found: KaplanMeier, most: float) -> str:
-    """Upper edge forth, lower edge back."""
-    lower, last = [], 1.0
-    for t, value in zip(found.times.tolist(), found.low.tolist(), strict=True):
-        lower += [(_x(t, most), _y(last)), (_x(t, most), _y(value))]
-        last = value
-    back = "".join(f"L{x:g} {y:g}" for x, y in reversed(lower))
-    return "M" + _steps(found.times, found.high, most) + back + "Z"
-
-
-def _x(time: float, most: float) -> float:
-    return round(LEFT + time / most * (WIDTH - LEFT - RIGHT), 1)
-
-
-def _y(share: float) -> float:
-    return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
-
-
-def round_ticks(most: float, about: int = 6) -> list[float]:
-    """Zero and round numbers up to `most`."""
-    step = round_step(most, about)
-    return [k * step for k in range(int(most / step + 1e-9) + 1)]
+    back, height = [], 1.0
+    for t, value in lower[1:]:  # the lower edge, to be gone back along
+        back += [(t, height), (t, value)]
+        height = value
+    outline = (
+        frame.steps(upper) + "".join(f"L{frame.x(t):g} {frame.y(s):g}" for t, s in reversed(back)) + "Z"
+    )
+    censored = np.unique(y.time[~y.event])
+    censored = censored[:: math.ceil(len(censored) / _MAX_MARKS) or 1]
+    heights = stepped(curve.times, curve.survival, censored, 1.0)
+    strokes = "".join(
+        f"M{frame.x(t):g} {frame.y(s) - 4:g}v8"
+        for t, s in zip(censored.tolist(), heights.tolist(), strict=True)
+    )
+    return [
+        element("path", class_="band", style="stroke:none;fill:currentColor", d=outline),
+        element("path", d=frame.steps(middle)),
+        *([element("path", class_="mark", d=strokes)] if strokes else []),
+    ]
 
 
 # ------------------------------------------------------------------------------------------- for whom
 
 
-@dataclass(frozen=True)
-class Group:
-    """Samples with the same views."""
+def make_events_section(story: SurvivalStory) -> Section:
+    """Concordance by missing pattern."""
 
-    words: str
-    present: Sequence[bool]
-    count: str
-    events: str
-    concordances: Sequence[str]
-    few: bool
+    def describe(members: Array) -> tuple[list[str], bool]:
+        y = Survival(story.time[members], story.target.event[members])
+        n_events = int(y.event.sum())
+        cells = [format_number(n_events)]
+        for risk in story.risks.values():
+            try:
+                score = experiment.concordance(y, risk[members], story.fold[members]).value
+                cells.append(f"{score:.2f}")
+            except ValueError:  # nobody to compare
+                cells.append(DASH)
+        return cells, n_events < _FEW_EVENTS
+
+    return make_patterns_section(
+        story,
+        "Concordance among samples that have the same views.",
+        ["Events", *story.risks],
+        describe,
+        "",
+        f"Rows marked few have fewer than {_FEW_EVENTS} events; read no ranking into them.",
+    )
 
 
-def _group(story: SurvivalStory, words: str, mask: Array, members: Array) -> Group:
-    y = Survival(story.time[members], story.target.event[members])
-    values = []
-    for risk in story.risks.values():
-        try:
-            values.append(f"{experiment.concordance(y, risk[members], story.fold[members]).value:.2f}")
-        except ValueError:  # nobody to compare
-            values.append(DASH)
-    events = int(y.event.sum())
-    return Group(words, mask.tolist(), number(len(y.time)), number(events), values, events < FEW)
-
-
-def _by_pattern(story: SurvivalStory) -> Iterator[Group]:
-    for words, mask, members in alike(story.observed, story.names):
-        yield _group(story, words, mask, members)
+def make_weights_section(story: SurvivalStory) -> Section | None:
+    """Weight and concordance of each view's own model, where the method has them."""
+    if not story.views:
+        return None
+    rows = [Row([shorten(name, 40), *cells]) for name, cells in story.views.items()]
+    columns: list[str | Column] = ["View", "Weight", "Concordance alone"]
+    lead = (
+        "Each view has a model of its own, on the samples that have it. Its weight is what its "
+        "concordance out of fold, among the training samples, is above one half."
+    )
+    table = Table("Weights of views", columns, rows, "traces", file="views")
+    return Section("views", "Views", "Views", lead, [table])

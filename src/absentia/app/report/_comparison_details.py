@@ -1,0 +1,356 @@
+"""More about a comparison: by missing pattern, view by view, over missing rates, confusion matrices."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from absentia.app.report._blocks import (
+    CHART,
+    N_COLOURS,
+    Block,
+    Cell,
+    Choice,
+    Column,
+    Row,
+    Table,
+    draw_boxes,
+    draw_input,
+    draw_swatch,
+    few_row,
+    make_scrollable,
+    name_cell,
+    note,
+    pattern_cell,
+)
+from absentia.app.report._classes import describe_confusion, make_confusion_table
+from absentia.app.report._format import (
+    DASH,
+    clip_interval,
+    count_decimals,
+    format_difference,
+    format_difference_interval,
+    format_direction,
+    format_interval,
+    format_number,
+    format_p_cell,
+    format_percent,
+    format_score,
+    shorten,
+    unit_of_difference,
+)
+from absentia.app.report._intervals import Axis, describe_arrows, fit_axis
+from absentia.app.report._page import Section
+from absentia.app.report._prediction import FEW_SAMPLES
+from absentia.app.report._presence import describe_dots
+from absentia.core.svg import Frame, Markup, dot, element, fill, line_class, text
+from absentia.experiment import findings
+
+N_SHOWN = 4  # methods in the table of patterns unless others are chosen
+N_LOUD = 5  # lines that are drawn in full unless others are chosen
+_SHIFT = 2.6  # pixels between lines, so that intervals at the same rate stand beside one another
+_MAX_CELLS = 2000  # of all confusion matrices together
+_MIN_CLASSES = 10
+
+
+def order_methods(results: findings.Findings) -> list[str]:
+    """All methods, the simplest first, then as in the table."""
+    methods, simplest = [row.method for row in results.rows], results.verdict.simplest
+    return sorted(methods, key=lambda method: method != simplest)
+
+
+def choose_shown(results: findings.Findings, methods: Sequence[str], limit: int = N_SHOWN) -> list[int]:
+    """Positions of those to show first: the simplest, the recommended, the best, then as they come."""
+    verdict = results.verdict
+    wanted = [verdict.simplest, verdict.recommended, verdict.best, *methods]
+    shown = [method for method in dict.fromkeys(wanted) if method in methods][:limit]
+    return sorted(methods.index(method) for method in shown)
+
+
+# --------------------------------------------------------------------------------------- by missing pattern
+
+
+def make_groups_section(results: findings.Findings) -> Section | None:
+    """How well each method does for samples that have the same views; None if that was not measured."""
+    metric = results.group_metric or results.metric
+    methods = [m for m in order_methods(results) if any(m in group.scores for group in results.patterns)]
+    if not methods:
+        return None
+    digits = count_decimals(value for group in results.patterns for value in group.scores.values())
+    rows = []
+    for group in results.patterns:
+        scores = [_make_group_cell(results, metric, group, m, i, digits) for i, m in enumerate(methods)]
+        count = format_number(group.count)
+        row = few_row(Cell(group.words, value=group.words), [count, *scores], group.count < FEW_SAMPLES)
+        rows.append(Row([pattern_cell(group.present), *row.cells], row.css))
+    columns: list[str | Column] = ["Views", "Pattern", "Samples"]
+    columns += [Column(shorten(m, 24), css=f"col-{i}", full=m, title=m) for i, m in enumerate(methods)]
+    label = f"{metric.name} by missing pattern"
+    table = Table(label, columns, rows, "by-pattern", head=1)
+    words = ""
+    if any(row.css for row in rows):
+        words = (
+            f"Rows marked few have fewer than {FEW_SAMPLES} samples; one sample more or less moves them by "
+            f"{100 // FEW_SAMPLES} points and more, so read no ranking into them. "
+        )
+    words += f"{describe_dots(results.names)} The download has all methods."
+    boxes = draw_boxes("Choose methods for the table", methods, choose_shown(results, methods))
+    blocks: list[Block] = [*([boxes] if len(methods) > 1 else []), table, note(words)]
+    unit = ", in points" if metric.share else ""
+    lead = (
+        f"Samples that have the same views, and how well they fare out of fold: {metric.name}, "
+        f"{metric.words}. Small figures are differences to {results.verdict.simplest}, positive is "
+        f"better{unit}."
+    )
+    return Section("by-pattern", "By missing pattern", "By missing pattern", lead, blocks, "pick")
+
+
+def _make_group_cell(
+    results: findings.Findings,
+    metric: findings.Metric,
+    group: findings.PatternScores,
+    method: str,
+    i: int,
+    digits: int | None,
+) -> Cell:
+    """A score, and how much better it is than the simplest's."""
+    if method not in group.scores:
+        return Cell(DASH)
+    value, simplest, small = group.scores[method], results.verdict.simplest, ""
+    if method != simplest and simplest in group.scores:
+        gain = value - group.scores[simplest]
+        small = format_difference(metric, gain if metric.higher else -gain, digits)
+    return Cell(format_score(metric, value), small=small)
+
+
+# --------------------------------------------------------------------------------------------- view by view
+
+
+def make_contrasts_section(results: findings.Findings) -> Section | None:
+    """All views against all but one, and one alone against none; None if no view was measured."""
+    if not any(view.left_out or view.alone for view in results.views):
+        return None
+    method = results.views_with or results.verdict.recommended
+    lead = (
+        f"With {method}, fitted anew each time, in {results.metric.name}; to the right is better. Views "
+        "that hold the same information stand in for one another: leaving one out may cost nothing "
+        "although each alone predicts well."
+    )
+    left_out = {view.view: view.left_out for view in results.views}
+    alone = {view.view: view.alone for view in results.views}
+    sides = [
+        _draw_contrasts(
+            results,
+            "What it adds",
+            "All views against all but this one.",
+            left_out,
+            "all views against all but {}",
+        ),
+        _draw_contrasts(
+            results,
+            "What it predicts alone",
+            "This view alone against none.",
+            alone,
+            "{} alone against none",
+        ),
+    ]
+    blocks = [fill('<div class="pair">{}</div>', sides)]
+    return Section("views", "Views", "Contribution of each view", lead, blocks)
+
+
+def _draw_contrasts(
+    results: findings.Findings,
+    title: str,
+    words: str,
+    contrasts: Mapping[str, findings.Contrast | None],
+    label: str,
+) -> Markup:
+    metric, known = results.metric, [c for c in contrasts.values() if c is not None]
+    axis = fit_axis([c[:3] for c in known], include=(0.0,), percent=metric.share, sign=True, n_ticks=4)
+    digits = count_decimals(
+        x for view in results.views for c in (view.left_out, view.alone) if c is not None for x in c[:3]
+    )
+    rows = [
+        Row(
+            [
+                _make_view_name(results, view),
+                *_make_contrast(metric, contrast, axis, digits, label.format(view)),
+            ]
+        )
+        for view, contrast in contrasts.items()
+    ]
+    difference = unit_of_difference(metric).capitalize() if metric.share else "Difference"
+    columns: list[str | Column] = [
+        "View",
+        CHART,
+        Column(difference, full="Difference"),
+        Column("95% interval", css="between"),
+        "p",
+    ]
+    table = Table(
+        title,
+        columns,
+        rows,
+        "tracks worths",
+        file=f"views {title}",
+        footer=axis.draw_ticks(len(columns)),
+        style=f"--base:{axis.place(0.0)}%",
+    )
+    arrows = describe_arrows([cell for row in rows if isinstance(cell := row.cells[1], Cell)])
+    below = note(arrows) if arrows else ""
+    return fill("<div><h3>{}</h3>{}{}{}</div>", title, note(words), table.render(results.title), below)
+
+
+def _make_view_name(results: findings.Findings, view: str) -> Cell:
+    """A view, and who has it; nothing of that for what is no view of the data (a sum of some, say)."""
+    title = view
+    if view in results.names:
+        has = results.observed[:, list(results.names).index(view)]
+        title = f"{view}, which {format_percent(int(has.sum()), len(has))} of samples have"
+    return name_cell(view, 32, title=title)
+
+
+def _make_contrast(
+    metric: findings.Metric, contrast: findings.Contrast | None, axis: Axis, digits: int | None, label: str
+) -> list[str | Cell]:
+    if contrast is None:
+        return [Cell("", css="tracked"), DASH, DASH, DASH]
+    mean, low, high, p = contrast
+    difference = format_difference(metric, mean, digits)
+    interval = format_difference_interval(metric, low, high, digits)
+    tip = f"{label}: {difference} {unit_of_difference(metric)}; 95% interval {interval}"
+    return [axis.draw_interval((mean, low, high), "method", tip), difference, interval, format_p_cell(p)]
+
+
+# -------------------------------------------------------------------------------------------- missing rates
+
+
+def make_rates_section(results: findings.Findings) -> Section | None:
+    """Scores as more and more is hidden; None if that was not tried."""
+    metric = results.metric
+    scores: dict[str, dict[float, findings.Span]] = {}
+    for point in results.curves:
+        if math.isfinite(point.score.value):
+            scores.setdefault(point.method, {})[point.rate] = clip_interval(metric, point.score)
+    if not scores:
+        return None
+    methods = [m for m in dict.fromkeys([*order_methods(results), *scores]) if m in scores]
+    scores = {method: scores[method] for method in methods}
+    rates = sorted({point.rate for point in results.curves})
+    chart = draw_rates(metric, scores, rates)
+    loud = choose_shown(results, methods, N_LOUD)
+    template = '<label title="{}">{}{}<span>{}</span></label>'
+    boxes = [
+        fill(
+            template,
+            method,
+            draw_input(i, i in loud, type="checkbox"),
+            draw_swatch(line_class(i, N_COLOURS)),
+            shorten(method, 36),
+        )
+        for i, method in enumerate(methods)
+    ]
+    template = (
+        '<div class="charted over{}">{}<fieldset class="key-list ticked"><legend>Drawn in full</legend>{}'
+        '</fieldset></div><details class="fold"><summary>The numbers</summary>{}</details>'
+    )
+    below = " below" if len(methods) > 12 else ""
+    scrolled = make_scrollable(chart, "Chart over missing rates")
+    table = _make_rate_table(metric, scores, rates).render(results.title)
+    charted = fill(template, below, scrolled, boxes, table)
+    lead = (
+        "More and more of the observed sample–view pairs were hidden before learning. Choose methods to "
+        f"draw them in full; {metric.name}, {format_direction(metric)}."
+    )
+    heads = ("curves", "Missing rates", "When more is missing")
+    return Section(*heads, lead, [charted], "lines")
+
+
+def _make_rate_table(
+    metric: findings.Metric, scores: Mapping[str, Mapping[float, findings.Span]], rates: Sequence[float]
+) -> Table:
+    heads = [f"{_format_rate(rate)} hidden" for rate in rates]
+    columns: list[str | Column] = [
+        "Method",
+        *(Column(head, full=f"{metric.name}, {head}") for head in heads),
+    ]
+    rows = []
+    for method, spans in scores.items():
+        cells = [
+            Cell(format_score(metric, spans[rate].value), small=format_interval(metric, spans[rate]))
+            if rate in spans
+            else Cell(DASH)
+            for rate in rates
+        ]
+        rows.append(Row([name_cell(method, 40), *cells]))
+    return Table("Scores over missing rates", columns, rows, "rates")
+
+
+def draw_rates(
+    metric: findings.Metric, scores: Mapping[str, Mapping[float, findings.Span]], rates: Sequence[float]
+) -> Markup:
+    """A line for each method, with intervals; marks keep off the edges, and one rate is in the middle."""
+    axis = fit_axis([span for spans in scores.values() for span in spans.values()], percent=metric.share)
+    first, last = rates[0], rates[-1]
+    room = (last - first) / 25 or 0.5
+    frame = Frame.make((720, 340), (first - room, last + room), (0.0, 100.0), (58.0, 16.0, 16.0, 46.0))
+    axes = frame.axes(
+        {rate: _format_rate(rate) for rate in rates},
+        dict(axis.ticks),
+        "hidden of what was observed",
+        shorten(metric.name, 40),
+        13,
+    )
+    lines = []
+    for i, (method, spans) in enumerate(scores.items()):
+        shift = (i % N_COLOURS - (N_COLOURS - 1) / 2) * _SHIFT
+        places = [
+            (round(frame.x(rate) + shift, 1), frame.y(axis.place(spans[rate].value))) for rate in spans
+        ]
+        dots = []
+        for (x, y), (rate, span) in zip(places, spans.items(), strict=True):
+            low, high = (axis.place(end if math.isfinite(end) else span.value) for end in span[1:])
+            dots.append(_draw_rate_dot(metric, method, rate, span, (x, y), (frame.y(low), frame.y(high))))
+        colour, dash = line_class(i, N_COLOURS).split()
+        path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
+        line = element("path", element("title", method), class_=dash, d=path)
+        lines.append(element("g", line, *dots, class_=f"line {colour} line-{i}"))
+    label = f"{metric.name} by the share that is hidden; the table below has the numbers"
+    return frame.draw(axes, *lines, label=label, role="group")
+
+
+def _draw_rate_dot(
+    metric: findings.Metric,
+    method: str,
+    rate: float,
+    span: findings.Span,
+    place: tuple[float, float],
+    interval: tuple[float, float],
+) -> Markup:
+    """A dot that can be pointed at and tabbed to; its words lie to the left in the right half."""
+    (x, y), score = place, format_score(metric, span.value)
+    tip = f"{method}, {_format_rate(rate)} hidden: {metric.name} {score}"
+    tip += f"; 95% interval {format_interval(metric, span)}"
+    late = x > 360
+    words = f"{shorten(method, 32)} {score}"
+    label = text(x - 9 if late else x + 9, max(y - 9, 14), words, "end" if late else "start", class_="told")
+    return dot(x, y, tip, 3.4, label, interval=interval, tabindex=0, role="img", aria_label=tip)
+
+
+def _format_rate(rate: float) -> str:
+    return f"{100 * rate:.3g}%"
+
+
+# ------------------------------------------------------------------------------------------------ confusion
+
+
+def make_confusion_section(results: findings.Findings) -> Section | None:
+    """The confusion matrix of every method that has one, the recommended first; of many classes some."""
+    methods = [row.method for row in results.rows if row.method in results.confusion]
+    methods.sort(key=lambda method: method != results.verdict.recommended)
+    if not methods:
+        return None
+    limit = max(_MIN_CLASSES, math.isqrt(_MAX_CELLS // len(methods)))
+    tables = [make_confusion_table(results.confusion[m], results.classes, limit, m) for m in methods]
+    choice = Choice("mistaken", "Predicted by", methods, [[table] for table in tables])
+    described = describe_confusion(results.confusion[methods[0]], limit)
+    lead = f"Rows are the truth, columns what was predicted out of fold in the first repeat. {described}"
+    return Section("confusion", "Confusion", "Confusion matrix", lead, [choice], "choose")

@@ -1,0 +1,139 @@
+"""Numbers with intervals along one axis, in percent of its length: drawings take the room there is."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from absentia.app.report._blocks import Cell, Row
+from absentia.app.report._format import format_number
+from absentia.core.svg import Markup, Scale, fill, round_step, round_ticks
+
+MARGIN = 4.0  # percent left free at either end: marks have a size
+_FENCE = 3.0  # interquartile ranges beyond which something is off the scale
+Interval = tuple[float, float, float]  # value, low, high
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From the least to the largest number that is drawn; what lies beyond is drawn at its ends."""
+
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]]  # places in percent, labels
+
+    def place(self, value: float) -> float:
+        """In percent; what is not finite is at the beginning."""
+        scale = Scale(self.low, self.high, MARGIN, 100 - MARGIN)
+        return scale(min(max(value, self.low), self.high) if math.isfinite(value) else self.low)
+
+    def draw_interval(self, interval: Interval, kind: str, label: str) -> Cell:
+        """A mark at the value (a diamond where `kind` is "chosen", else a dot), a line over its interval.
+
+        Filled arrows stand for values, open ones for ends of intervals, that lie beyond the axis.
+        """
+        value, low, high = interval
+        low, high = (end if math.isfinite(end) else value for end in (low, high))
+        parts = [fill('<line x1="{}%" x2="{}%" y1="50%" y2="50%"/>', self.place(low), self.place(high))]
+        off = int(value > self.high) - int(value < self.low)
+        slack = 1e-9 * (self.high - self.low)
+        if off >= 0 and low < self.low - slack:
+            parts.append(_draw_sign(self.place(low), "cut", "M0 -5l-6 5l6 5"))
+        if off <= 0 and high > self.high + slack:
+            parts.append(_draw_sign(self.place(high), "cut", "M0 -5l6 5l-6 5"))
+        if off:
+            parts.append(_draw_sign(self.place(value), "off", f"M{5 * off} 0l{-8 * off} -5v10z"))
+        elif kind == "chosen":
+            parts.append(_draw_sign(self.place(value), "diamond", "M0 -7.5L7.5 0L0 7.5L-7.5 0z"))
+        else:
+            radius = 4.5 if kind == "baseline" else 5
+            parts.append(fill('<circle cx="{}%" cy="50%" r="{}"/>', self.place(value), radius))
+        template = (
+            '<span class="track {}" tabindex="0" role="img" aria-label="{}">'
+            '<svg aria-hidden="true">{}</svg></span>'
+        )
+        return Cell(fill(template, kind, label, parts), css="tracked")
+
+    def draw_ticks(self, n_columns: int) -> Row:
+        """The foot of a table whose second column is drawn along this axis."""
+        template = (
+            '<g class="{}"><line x1="{}%" x2="{}%" y1="0" y2="5"/>'
+            '<text x="{}%" y="18" text-anchor="middle">{}</text></g>'
+        )
+        marks = [
+            fill(template, "zero" if label == "0" else "", place, place, place, label)
+            for place, label in self.ticks
+        ]
+        scale = Cell(fill('<svg class="scale" aria-hidden="true">{}</svg>', marks), css="tracked")
+        return Row(["", scale, *[""] * (n_columns - 2)])
+
+
+def _draw_sign(place: float, css: str, d: str) -> Markup:
+    template = '<svg x="{}%" y="50%" overflow="visible"><path class="{}" d="{}"/></svg>'
+    return fill(template, place, css, d)
+
+
+def fit_axis(
+    intervals: Sequence[Interval],
+    *,
+    include: Sequence[float] = (),
+    percent: bool = False,
+    sign: bool = False,
+    n_ticks: int = 5,
+) -> Axis:
+    """Wide enough for all intervals but those that lie far outside the rest, and for what must be on it.
+
+    Ticks are in hundredths with `percent`, and have a sign with `sign`.
+    """
+    low, high = _find_ends(intervals, include)
+    step, factor = round_step(high - low, n_ticks), 100 if percent else 1
+    suffix = "%" if percent and not sign else ""
+    axis = Axis(low, high, ())
+    return Axis(
+        low,
+        high,
+        [
+            (axis.place(tick), _label_tick(factor * tick, factor * step, sign) + suffix)
+            for tick in round_ticks(low, high, n_ticks)
+        ],
+    )
+
+
+def _find_ends(intervals: Sequence[Interval], include: Sequence[float]) -> tuple[float, float]:
+    """The ends of the axis: quartiles of all values, and how long intervals are, say what is far off."""
+    values = np.array([s[0] for s in intervals if math.isfinite(s[0])] or [*include] or [0.0])
+    ends = np.array([x for s in intervals for x in s if math.isfinite(x)] + [*include] or [0.0])
+    if len(values) >= 4:
+        first, third = np.quantile(values, [0.25, 0.75])
+        lengths = [(s[2] - s[1]) / 2 for s in intervals if math.isfinite(s[2] - s[1])]
+        usual = float(np.median(lengths)) if lengths else 0.0
+        fence = _FENCE * max(third - first, usual, 1e-3 * abs(third), 1e-12)
+        near = ends[(ends >= first - fence) & (ends <= third + fence)]
+        ends = np.concatenate([near, include]) if near.size else ends
+    low, high = float(ends.min()), float(ends.max())
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-9):
+        room = 0.05 * abs(low) or 1.0
+        low, high = low - room, high + room
+    return low, high
+
+
+def _label_tick(value: float, step: float, sign: bool) -> str:
+    """A round number with the digits that its step needs."""
+    if not 1e-4 <= step < 1e6:
+        text = format_number(abs(value))
+    else:
+        text = f"{abs(value):.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
+    if float(value) == 0 or abs(value) < step / 2:
+        return "0"
+    return ("−" if value < 0 else "+" if sign else "") + text
+
+
+def describe_arrows(cells: Sequence[Cell]) -> str:
+    """What arrows at the edges are, where there are any."""
+    if not any('class="cut"' in cell.text or 'class="off"' in cell.text for cell in cells):
+        return ""
+    return (
+        "An arrow at an edge: a number (filled) or the end of an interval (open) lies beyond the chart; "
+        "point at it to read which."
+    )

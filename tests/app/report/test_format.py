@@ -1,0 +1,144 @@
+"""Numbers, scores and differences as text."""
+
+import math
+
+import numpy as np
+import pytest
+
+from absentia.app.report._format import (
+    clip_interval,
+    count_decimals,
+    csv_name,
+    format_difference,
+    format_difference_interval,
+    format_direction,
+    format_interval,
+    format_number,
+    format_p,
+    format_p_cell,
+    format_percent,
+    format_points,
+    format_probability,
+    format_quantiles,
+    format_score,
+    shorten,
+    unit_of_difference,
+    wilson_interval,
+)
+from absentia.experiment import findings as found
+from findings import ACCURACY, LOG_LOSS, RMSE
+
+pytest.importorskip("jinja2")
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.01234, "0.0123"), (0.9996, "1.00"), (1234.5, "1\u202f230"), (-0.5, "−0.500"),
+        (1.5e-7, "1.50×10⁻⁷"), (2e9, "2.00×10⁹"), (0.0, "0"), (np.float32(0.5), "0.500"),
+        (12345, "12\u202f345"), (np.int64(3), "3"), (True, "yes"), ("word", "word"),
+        (float("nan"), "–"), (-np.inf, "–"), (None, "–"),
+    ],
+)  # fmt: skip
+def test_numbers(value, text):
+    assert format_number(value) == text
+
+
+def test_percent_is_whole_only_when_it_is():
+    assert format_percent(9999, 10000) == "99.9%"
+    assert format_percent(1, 10000) == "0.1%"
+    assert (format_percent(5, 5), format_percent(0, 5), format_percent(1, 3)) == ("100%", "0%", "33.3%")
+
+
+def test_long_words_are_shortened_in_the_middle():
+    assert shorten("short", 10) == "short"
+    word = shorten("expression_of_genes_in_liver_2", 16)
+    assert len(word) == 16
+    assert word.startswith("expression")
+    assert word.endswith("ver_2")
+    assert "…" in word
+
+
+def test_names_of_files_say_what_is_in_them():
+    assert (
+        csv_name("recall by class", "train.npz, classified") == "train-npz-classified-recall-by-class.csv"
+    )
+    assert csv_name("a/../b", "日本") == "a-b.csv"
+    assert len(csv_name("weights", "x " * 200)) < 80
+
+
+def test_differences_have_a_sign_unless_they_are_none():
+    assert (format_points(3.04), format_points(-3.0), format_points(0.01), format_points(-0.01)) == (
+        "+3.0",
+        "−3.0",
+        "0.0",
+        "0.0",
+    )
+
+
+def test_spread_is_median_and_deciles():
+    assert format_quantiles(np.arange(11.0)) == ("5.00", "1.00 to 9.00")
+    assert format_p(0.0001) == "p < 0.001"
+    assert format_p(0.25) == "p = 0.25"
+
+
+def test_an_interval_covers_the_share_and_narrows_with_samples():
+    # Wilson's interval of 8 in 10, from the formula by hand
+    np.testing.assert_allclose(wilson_interval(8, 10), (0.4902, 0.9433), atol=1e-4)
+    assert wilson_interval(0, 5)[0] == 0
+    assert wilson_interval(5, 5)[1] == pytest.approx(1)
+    low, high = wilson_interval(800, 1000)
+    assert high - low < 0.06
+
+
+def test_shares_are_percent_and_points_and_the_rest_is_as_it_is():
+    span = found.Span(0.8421, 0.8104, 0.8712)
+    assert format_score(ACCURACY, 0.8421) == "84.2%"
+    assert format_interval(ACCURACY, span) == "81.0 to 87.1%"
+    assert format_difference(ACCURACY, 0.031) == "+3.1"
+    assert format_difference_interval(ACCURACY, -0.0101, 0.05) == "−1.0 to +5.0"
+    assert unit_of_difference(ACCURACY) == "points"
+    assert format_score(LOG_LOSS, 0.8421) == "0.842"
+    assert format_interval(LOG_LOSS, span) == "0.810 to 0.871"
+    assert format_difference(RMSE, -0.5) == "−0.500"
+    assert format_difference(RMSE, 0.0) == "0"
+    assert format_difference(RMSE, 0.00934, 3) == "+0.009"
+    assert unit_of_difference(RMSE) == "of RMSE"
+
+
+def test_an_interval_of_shares_ends_where_shares_do():
+    assert format_interval(ACCURACY, found.Span(0.99, 0.95, 1.03)) == "95.0 to 100.0%"
+    assert clip_interval(ACCURACY, found.Span(0.01, -0.02, 0.04)).low == 0
+    assert clip_interval(RMSE, found.Span(0.01, -0.02, 1.4)) == (0.01, -0.02, 1.4)
+
+
+def test_what_cannot_be_told_is_a_dash():
+    nowhere = found.Span(NAN, NAN, NAN)
+    for metric in (ACCURACY, RMSE):
+        assert format_score(metric, NAN) == format_difference(metric, NAN) == "–"
+        assert format_interval(metric, nowhere) == format_difference_interval(metric, NAN, 1.0) == "–"
+    assert format_probability(NAN) == format_p_cell(None) == format_p_cell(NAN) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(0, "0%"), (0.004, "<1%"), (0.5, "50%"), (0.996, ">99%"), (1, "100%")]
+)
+def test_probabilities_look_sure_only_if_they_are(value, words):
+    assert format_probability(value) == words
+
+
+def test_small_p_values_are_not_zero():
+    assert format_p_cell(1e-9) == "<0.001"
+    assert format_p_cell(0.0436) == "0.044"
+
+
+@pytest.mark.parametrize(
+    ("values", "digits"), [([0.0784, -0.01], 4), ([-12.3, 5], 1), ([1234.0], 0), ([1e-9], None), ([], None)]
+)
+def test_differences_of_a_column_have_as_many_digits_as_the_largest_needs(values, digits):
+    assert count_decimals([*values, NAN]) == digits
+
+
+def test_which_way_is_better_is_said():
+    assert (format_direction(ACCURACY), format_direction(LOG_LOSS)) == ("more is better", "less is better")
