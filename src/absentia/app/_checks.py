@@ -134,6 +134,6 @@ def check_report(report: Path | None, instead: str = "") -> None:
     from absentia.app import report as reporting
 
     try:
-        reporting.require()
+        reporting.load_templates()
     except ImportError as error:
         raise ImportError(f"{error}{instead}") from None

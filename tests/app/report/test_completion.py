@@ -187,7 +187,7 @@ def test_failing_render_leaves_the_old_page(tmp_path, monkeypatch):
     def fail(story):
         raise RuntimeError("no")
 
-    monkeypatch.setattr(_completion, "make_kernels_section", fail)
+    monkeypatch.setitem(_completion.SECTIONS, "kernels", fail)
     with pytest.raises(RuntimeError, match="no"):
         write(make_story(), path)
     assert path.read_text() == "old"

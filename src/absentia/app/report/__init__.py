@@ -4,17 +4,26 @@ baselines), numbers (how much is explained, predicted against true), survival (h
 ordered, curves by predicted risk), a comparison of many methods (which one to take, and how surely), or
 a table of a paper (our numbers beside the published ones).
 
-A page is a list of sections, and each section a function of the report's plain data
-(:class:`CompletionStory`, :class:`MatrixStory`, :class:`ClassificationStory`, :class:`NumbersStory`,
-:class:`SurvivalStory`, the findings of a comparison); it knows nothing of estimators.
+A page is a list of sections. Each is a function of the report's plain data (:class:`CompletionStory`,
+:class:`MatrixStory`, :class:`ClassificationStory`, :class:`NumbersStory`, :class:`SurvivalStory`, the
+findings of a comparison), in ``SECTIONS`` by kind of page and name; none knows of estimators.
 """
 
+from absentia.app.report import _classification, _comparison, _completion, _matrix, _regression, _survival
 from absentia.app.report._classification import ClassificationStory, render_classification
 from absentia.app.report._comparison import render_comparison
 from absentia.app.report._completion import CompletionStory, render, write
 from absentia.app.report._matrix import MatrixStory, render_matrix
-from absentia.app.report._page import load_templates as require
-from absentia.app.report._page import save
+from absentia.app.report._page import Section, load_templates, render_page, save
 from absentia.app.report._regression import NumbersStory, render_numbers
 from absentia.app.report._reproduction import render_reproduction
 from absentia.app.report._survival import SurvivalStory, render_survival
+
+SECTIONS = {
+    "classification": _classification.SECTIONS,
+    "regression": _regression.SECTIONS,
+    "survival": _survival.SECTIONS,
+    "matrix": _matrix.SECTIONS,
+    "completion": _completion.SECTIONS,
+    "comparison": _comparison.SECTIONS,
+}

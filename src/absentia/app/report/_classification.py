@@ -1,6 +1,6 @@
 """The page about a classification: how often it is right, for whom, which views count, how sure it is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -160,23 +160,7 @@ class ClassificationStory:
 
 def render_classification(story: ClassificationStory) -> str:
     """The page as HTML."""
-    reading = {
-        key: words for key, words in _READING.items() if key != "Weights" or story.weights is not None
-    }
-    sections = [
-        make_accuracy_section(story),
-        make_groups_section(story),
-        make_classes_section(story),
-        make_mistakes_section(story),
-        make_views_section(story),
-        make_decisions_section(story),
-        make_weights_section(story),
-        make_next_section(story),
-        make_calibration_section(story),
-        make_presence_section(story),
-        make_dropped_section(story, "Nobody: every sample that came has a label and at least one view."),
-        make_reading_section(reading),
-    ]
+    sections = [make(story) for make in SECTIONS.values()]
     return render_page("classification", story, _list_figures(story), sections)
 
 
@@ -335,3 +319,29 @@ def make_views_section(story: ClassificationStory) -> Section | None:
         "class. Views that hold the same information stand in for one another: each alone may seem to "
         "contribute little.",
     )
+
+
+def _make_reading(story: ClassificationStory) -> Section:
+    has_weights = story.weights is not None
+    return make_reading_section(
+        {heading: words for heading, words in _READING.items() if heading != "Weights" or has_weights}
+    )
+
+
+#: The sections of the page, in its order, each a function of the report's data.
+SECTIONS: dict[str, Callable[[ClassificationStory], Section | None]] = {
+    "scores": make_accuracy_section,
+    "patterns": make_groups_section,
+    "classes": make_classes_section,
+    "mistakes": make_mistakes_section,
+    "contributions": make_views_section,
+    "decisions": make_decisions_section,
+    "weights": make_weights_section,
+    "next": make_next_section,
+    "calibration": make_calibration_section,
+    "presence": make_presence_section,
+    "dropped": lambda story: make_dropped_section(
+        story, "Nobody: every sample that came has a label and at least one view."
+    ),
+    "reading": _make_reading,
+}

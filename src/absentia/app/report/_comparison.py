@@ -1,7 +1,7 @@
 """The page about a comparison: which method to take, how sure that is, and all numbers."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from absentia.app.report._blocks import (
     CHART,
@@ -89,20 +89,7 @@ _READING = {
 
 def render_comparison(results: findings.Findings) -> str:
     """The page as HTML."""
-    reading = (_COMPLETION if results.task == "completion" else _PREDICTION) | _READING
-    sections = [
-        make_ranking_section(results),
-        make_differences_section(results),
-        make_groups_section(results),
-        make_contrasts_section(results),
-        make_rates_section(results),
-        make_confusion_section(results),
-        make_presence_section(results),
-        make_compared_kernels_section(results),
-        make_completion_section(results.completion),
-        make_table_section(results),
-        make_reading_section(reading, "How it was done"),
-    ]
+    sections = [make(results) for make in SECTIONS.values()]
     progress = None
     if results.done < results.wanted:
         words = f"{format_number(results.done)} of {format_count(results.wanted, 'trial')}"
@@ -286,8 +273,9 @@ def explain_no_score(row: findings.MethodRow) -> str:
     return "not measured yet" if not row.done else "no score in this metric"
 
 
-def make_completion_section(results: findings.Findings | None) -> Section | None:
+def make_completion_section(comparison: findings.Findings) -> Section | None:
     """How well hidden cells are completed, beside a comparison of predictions: a ranking and maps."""
+    results = comparison.completion
     if results is None:
         return None
     lead = " ".join([results.verdict.headline, *results.verdict.details])
@@ -462,3 +450,24 @@ def _list_notes(row: findings.MethodRow) -> list[str]:
     if row.errors:
         return list(row.errors)
     return [] if row.scores else [explain_no_score(row)]
+
+
+def _make_reading(results: findings.Findings) -> Section:
+    rounds = _COMPLETION if results.task == "completion" else _PREDICTION
+    return make_reading_section(rounds | _READING, "How it was done")
+
+
+#: The sections of the page, in its order, each a function of the results.
+SECTIONS: dict[str, Callable[[findings.Findings], Section | None]] = {
+    "ranking": make_ranking_section,
+    "differences": make_differences_section,
+    "patterns": make_groups_section,
+    "contributions": make_contrasts_section,
+    "rates": make_rates_section,
+    "confusion": make_confusion_section,
+    "presence": make_presence_section,
+    "kernels": make_compared_kernels_section,
+    "completion": make_completion_section,
+    "table": make_table_section,
+    "reading": _make_reading,
+}

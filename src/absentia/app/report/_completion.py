@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -124,13 +124,7 @@ class CompletionStory:
 def render(story: CompletionStory) -> str:
     """The page as HTML."""
     load_templates()  # says what to install before any work is done
-    sections = [
-        make_presence_section(story),
-        make_quality_section(story),
-        make_kernels_section(story),
-        make_objective_section(story),
-        make_reading_section(_READING),
-    ]
+    sections = [make(story) for make in SECTIONS.values()]
     return render_page("completion", story, _list_figures(story), sections)
 
 
@@ -247,3 +241,13 @@ def make_iteration_ticks(last: int) -> list[int]:
 def _format_objective(value: float) -> str:
     """Objectives differ late in their digits: six of them."""
     return f"{value:.6g}".replace("-", "−") if math.isfinite(value) else DASH
+
+
+#: The sections of the page, in its order, each a function of the report's data.
+SECTIONS: dict[str, Callable[[CompletionStory], Section | None]] = {
+    "presence": make_presence_section,
+    "quality": make_quality_section,
+    "kernels": make_kernels_section,
+    "objective": make_objective_section,
+    "reading": lambda story: make_reading_section(_READING),
+}

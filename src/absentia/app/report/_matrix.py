@@ -1,7 +1,7 @@
 """The page about one completed matrix: what was missing, what was filled in, how sure, how well it does."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -120,12 +120,7 @@ class MatrixStory:
 def render_matrix(story: MatrixStory) -> str:
     """The page as HTML."""
     load_templates()  # says what to install before any work is done
-    sections = [
-        make_check_section(story),
-        make_matrix_section(story),
-        make_estimated_section(story),
-        make_reading_section(_READING),
-    ]
+    sections = [make(story) for make in SECTIONS.values()]
     return render_page("matrix completion", story, _list_figures(story), sections)
 
 
@@ -322,3 +317,12 @@ def make_estimated_section(story: MatrixStory) -> Section | None:
     )
     blocks = [definitions(list(story.estimated.items()), "explain")]
     return Section("estimated", "Estimated", "What was estimated", lead, blocks)
+
+
+#: The sections of the page, in its order, each a function of the report's data.
+SECTIONS: dict[str, Callable[[MatrixStory], Section | None]] = {
+    "scores": make_check_section,
+    "matrix": make_matrix_section,
+    "estimated": make_estimated_section,
+    "reading": lambda story: make_reading_section(_READING),
+}

@@ -1,7 +1,7 @@
 """The page about numbers: how much is explained, predicted against true, for whom, which views it takes."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -103,15 +103,7 @@ class NumbersStory:
 
 def render_numbers(story: NumbersStory) -> str:
     """The page as HTML."""
-    sections = [
-        make_explained_section(story),
-        make_scatter_section(story),
-        make_errors_section(story),
-        make_view_section(story),
-        make_presence_section(story),
-        make_dropped_section(story, "Nobody: every sample that came has a number and at least one view."),
-        make_reading_section(_READING),
-    ]
+    sections = [make(story) for make in SECTIONS.values()]
     return render_page("regression", story, _list_figures(story), sections, style=_STYLE)
 
 
@@ -284,3 +276,17 @@ def make_view_section(story: NumbersStory) -> Section:
         "mean. Views that hold the same information stand in for one another: each alone may seem to "
         "contribute little.",
     )
+
+
+#: The sections of the page, in its order, each a function of the report's data.
+SECTIONS: dict[str, Callable[[NumbersStory], Section | None]] = {
+    "scores": make_explained_section,
+    "scatter": make_scatter_section,
+    "patterns": make_errors_section,
+    "contributions": make_view_section,
+    "presence": make_presence_section,
+    "dropped": lambda story: make_dropped_section(
+        story, "Nobody: every sample that came has a number and at least one view."
+    ),
+    "reading": lambda story: make_reading_section(_READING),
+}

@@ -1,7 +1,7 @@
 """The page about times and events: how well risks are ordered, curves by predicted risk, for whom."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -112,17 +112,7 @@ class SurvivalStory:
 
 def render_survival(story: SurvivalStory) -> str:
     """The page as HTML."""
-    sections = [
-        make_concordance_section(story),
-        make_curves_section(story),
-        make_events_section(story),
-        make_weights_section(story),
-        make_presence_section(story),
-        make_dropped_section(
-            story, "Nobody: every sample that came has a time, an event and at least one view."
-        ),
-        make_reading_section(_READING),
-    ]
+    sections = [make(story) for make in SECTIONS.values()]
     return render_page("survival", story, _list_figures(story), sections, style=_STYLE)
 
 
@@ -307,3 +297,17 @@ def make_weights_section(story: SurvivalStory) -> Section | None:
     )
     table = Table("Weights of views", columns, rows, "traces", file="views")
     return Section("views", "Views", "Views", lead, [table])
+
+
+#: The sections of the page, in its order, each a function of the report's data.
+SECTIONS: dict[str, Callable[[SurvivalStory], Section | None]] = {
+    "scores": make_concordance_section,
+    "curves": make_curves_section,
+    "patterns": make_events_section,
+    "weights": make_weights_section,
+    "presence": make_presence_section,
+    "dropped": lambda story: make_dropped_section(
+        story, "Nobody: every sample that came has a time, an event and at least one view."
+    ),
+    "reading": lambda story: make_reading_section(_READING),
+}
