@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from absentia.app.report._intervals import MARGIN, describe_arrows, fit_axis
+from absentia.app.report._blocks import Row, Table
+from absentia.app.report._intervals import MARGIN, fit_axis, make_interval_table
 
 NAN = math.nan
 
@@ -59,9 +60,13 @@ def test_an_interval_that_goes_on_beyond_the_axis_says_so():
     assert track(axis, *wide)[3][0][1] == "M0 -5l-6 5l6 5"
     assert track(axis, 0.73, 0.72, 9.0)[3] == [("cut", "M0 -5l6 5l-6 5")]
     assert all(track(axis, *interval)[3] == [] for interval in near)
-    cells = [axis.draw_interval(interval, "method", "") for interval in (near[0], wide)]
-    assert "beyond the chart" in describe_arrows(cells)
-    assert describe_arrows(cells[:1]) == ""
+    rows = [Row(["a", axis.draw_interval(interval, "method", "")]) for interval in (near[0], wide)]
+    table, words = make_interval_table(axis, "label", ["Name"], rows, "css", base=0.73)
+    assert "beyond the chart" in words
+    assert f"--base:{axis.place(0.73)}%" in table.style
+    (alone,) = make_interval_table(axis, "label", ["Name"], rows[:1], "css", base=None)
+    assert isinstance(alone, Table)
+    assert alone.style is None
 
 
 def test_close_numbers_do_not_cut_their_own_intervals():

@@ -1,10 +1,9 @@
 """The page about a comparison: which method to take, how sure that is, and all numbers."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from absentia.app.report._blocks import (
-    CHART,
     Block,
     Cell,
     Choice,
@@ -38,14 +37,13 @@ from absentia.app.report._format import (
     format_score,
     unit_of_difference,
 )
-from absentia.app.report._intervals import Axis, describe_arrows, fit_axis
+from absentia.app.report._intervals import Axis, fit_axis, make_interval_table
 from absentia.app.report._kernel_maps import draw_compared_kernels, make_compared_kernels_section
 from absentia.app.report._page import Figure, Section, make_reading_section, read_style, render_page
 from absentia.app.report._presence import make_presence_section
 from absentia.core.svg import Markup, fill
 from absentia.experiment import findings
 
-_FAILED = "some fits failed"
 _RANKING_KEY = Markup(
     '<p class="legend"><span><svg class="sign chosen" aria-hidden="true" width="16" height="16" '
     'viewBox="-8 -8 16 16"><path d="M0 -7.5L7.5 0L0 7.5L-7.5 0z"/></svg>recommended</span>'
@@ -159,7 +157,7 @@ def _make_name(
         "recommended": row.method == verdict.recommended,
         "simplest": row.method == verdict.simplest,
         "baseline": row.baseline and row.method != verdict.simplest,
-        _FAILED: failed and bool(row.failed),
+        "some fits failed": failed and bool(row.failed),
     }
     title = f"{row.method}: {row.words}" if row.words else row.method
     return name_cell(row.method, length, [tag for tag, holds in tags.items() if holds], title)
@@ -212,37 +210,24 @@ def _make_ranking(results: findings.Findings, metric: findings.Metric, title: st
             format_interval(metric, span),
         ]
         drawn.append(Row(cells, kind))
-    chart, style = CHART, None
-    if results.verdict.simplest in spans:
-        simplest = spans[results.verdict.simplest].value
-        place, label = axis.place(simplest), f"simplest {format_score(metric, simplest)}"
-        template = (
-            '<small class="base" aria-hidden="true" style="--at:{}%"><i>{}</i></small>'
-            '<span class="unseen">Chart</span>'
-        )
-        chart = Column(fill(template, place, label), numeric=False, css="wider")
-        style = f"--base:{place}%"
     columns: list[str | Column] = [
         "Method",
-        chart,
         Column(metric.name, note=format_direction(metric)),
         Column("95% interval", css="between", full=f"{metric.name}, 95% interval"),
     ]
-    table = Table(
-        title or f"Ranking by {metric.name}",
-        columns,
-        drawn,
-        "tracks ranking",
-        footer=axis.draw_ticks(len(columns)),
-        style=style,
-    )
-    explained = f"{metric.name}: {metric.words}; {format_direction(metric)}."
-    return [table, *_note_arrows(drawn), note(explained)]
-
-
-def _note_arrows(rows: Sequence[Row], column: int = 1) -> list[Block]:
-    words = describe_arrows([cell for row in rows if isinstance(cell := row.cells[column], Cell)])
-    return [note(words)] if words else []
+    simplest = spans[results.verdict.simplest].value if results.verdict.simplest in spans else None
+    return [
+        *make_interval_table(
+            axis,
+            title or f"Ranking by {metric.name}",
+            columns,
+            drawn,
+            "ranking",
+            base=simplest,
+            base_label="" if simplest is None else f"simplest {format_score(metric, simplest)}",
+        ),
+        note(f"{metric.name}: {metric.words}; {format_direction(metric)}."),
+    ]
 
 
 def _describe_score(metric: findings.Metric, row: findings.MethodRow) -> str:
@@ -302,7 +287,6 @@ def make_differences_section(results: findings.Findings) -> Section | None:
     rows = [_make_difference_row(results, d, axis, counted) for d in results.differences]
     columns: list[str | Column] = [
         "Method",
-        CHART,
         Column("Difference", note=unit_of_difference(metric)),
         Column("95% interval", css="between", full="Difference, 95% interval"),
         Column("Probability", css="stack", full="Probabilities"),
@@ -313,21 +297,15 @@ def make_differences_section(results: findings.Findings) -> Section | None:
             Column("Only right", note="it : simplest", full="Right only with it : only with the simplest"),
             Column("p", note="McNemar", full="p, McNemar"),
         ]
-    table = Table(
-        f"Differences to {simplest}",
-        columns,
-        rows,
-        "tracks gaps",
-        file="differences to the simplest",
-        footer=axis.draw_ticks(len(columns)),
-        style=f"--base:{axis.place(0.0)}%;--from:{axis.place(-region)}%;--to:{axis.place(region)}%",
-    )
+    label, file = f"Differences to {simplest}", "differences to the simplest"
+    shaded = f"--from:{axis.place(-region)}%;--to:{axis.place(region)}%"
+    table = make_interval_table(axis, label, columns, rows, "gaps", base=0.0, style=shaded, file=file)
     lead = (
         f"Every method against {simplest} on the same {_describe_rounds(results)}, in {metric.name}; to "
         f"the right is better. In the shaded region, up to {describe_region(metric, region)} either way, "
         "a difference is practically nil."
     )
-    blocks = [_DIFFERENCE_KEY, table, *_note_arrows(rows), _explain_tests(simplest, len(rows), counted)]
+    blocks = [_DIFFERENCE_KEY, *table, _explain_tests(simplest, len(rows), counted)]
     return Section("differences", "Differences", "Is it better than the simplest?", lead, blocks)
 
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from absentia.app.report._blocks import (
-    CHART,
     N_COLOURS,
     Block,
     Cell,
@@ -20,6 +19,7 @@ from absentia.app.report._blocks import (
     name_cell,
     note,
     pattern_cell,
+    render_block,
 )
 from absentia.app.report._classes import describe_confusion, make_confusion_table
 from absentia.app.report._format import (
@@ -37,7 +37,7 @@ from absentia.app.report._format import (
     shorten,
     unit_of_difference,
 )
-from absentia.app.report._intervals import Axis, describe_arrows, fit_axis
+from absentia.app.report._intervals import Axis, fit_axis, make_interval_table
 from absentia.app.report._page import Section
 from absentia.app.report._prediction import FEW_SAMPLES
 from absentia.app.report._presence import describe_dots
@@ -163,40 +163,20 @@ def _draw_contrasts(
     contrasts: Mapping[str, findings.Contrast | None],
     label: str,
 ) -> Markup:
+    """A table of one of the two contrasts; `label` describes it, with ``{}`` for the view."""
     metric, known = results.metric, [c for c in contrasts.values() if c is not None]
     axis = fit_axis([c[:3] for c in known], include=(0.0,), percent=metric.share, sign=True, n_ticks=4)
-    digits = count_decimals(
-        x for view in results.views for c in (view.left_out, view.alone) if c is not None for x in c[:3]
-    )
-    rows = [
-        Row(
-            [
-                _make_view_name(results, view),
-                *_make_contrast(metric, contrast, axis, digits, label.format(view)),
-            ]
-        )
-        for view, contrast in contrasts.items()
-    ]
-    difference = unit_of_difference(metric).capitalize() if metric.share else "Difference"
-    columns: list[str | Column] = [
-        "View",
-        CHART,
-        Column(difference, full="Difference"),
-        Column("95% interval", css="between"),
-        "p",
-    ]
-    table = Table(
-        title,
-        columns,
-        rows,
-        "tracks worths",
-        file=f"views {title}",
-        footer=axis.draw_ticks(len(columns)),
-        style=f"--base:{axis.place(0.0)}%",
-    )
-    arrows = describe_arrows([cell for row in rows if isinstance(cell := row.cells[1], Cell)])
-    below = note(arrows) if arrows else ""
-    return fill("<div><h3>{}</h3>{}{}{}</div>", title, note(words), table.render(results.title), below)
+    sides = [c for view in results.views for c in (view.left_out, view.alone) if c is not None]
+    digits = count_decimals(x for contrast in sides for x in contrast[:3])
+    rows = []
+    for view, contrast in contrasts.items():
+        cells = _make_contrast(metric, contrast, axis, digits, label.format(view))
+        rows.append(Row([_make_view_name(results, view), *cells]))
+    unit = Column("Points" if metric.share else "Difference", full="Difference")
+    columns: list[str | Column] = ["View", unit, Column("95% interval", css="between"), "p"]
+    table = make_interval_table(axis, title, columns, rows, "worths", base=0.0, file=f"views {title}")
+    content = [render_block(block, results.title) for block in table]
+    return fill("<div><h3>{}</h3>{}{}</div>", title, note(words), content)
 
 
 def _make_view_name(results: findings.Findings, view: str) -> Cell:
@@ -235,33 +215,33 @@ def make_rates_section(results: findings.Findings) -> Section | None:
     methods = [m for m in dict.fromkeys([*order_methods(results), *scores]) if m in scores]
     scores = {method: scores[method] for method in methods}
     rates = sorted({point.rate for point in results.curves})
-    chart = draw_rates(metric, scores, rates)
-    loud = choose_shown(results, methods, N_LOUD)
-    template = '<label title="{}">{}{}<span>{}</span></label>'
-    boxes = [
-        fill(
-            template,
-            method,
-            draw_input(i, i in loud, type="checkbox"),
-            draw_swatch(line_class(i, N_COLOURS)),
-            shorten(method, 36),
-        )
-        for i, method in enumerate(methods)
-    ]
     template = (
         '<div class="charted over{}">{}<fieldset class="key-list ticked"><legend>Drawn in full</legend>{}'
         '</fieldset></div><details class="fold"><summary>The numbers</summary>{}</details>'
     )
-    below = " below" if len(methods) > 12 else ""
-    scrolled = make_scrollable(chart, "Chart over missing rates")
-    table = _make_rate_table(metric, scores, rates).render(results.title)
-    charted = fill(template, below, scrolled, boxes, table)
+    charted = fill(
+        template,
+        " below" if len(methods) > 12 else "",
+        make_scrollable(draw_rates(metric, scores, rates), "Chart over missing rates"),
+        _draw_rate_key(methods, choose_shown(results, methods, N_LOUD)),
+        _make_rate_table(metric, scores, rates).render(results.title),
+    )
     lead = (
         "More and more of the observed sample–view pairs were hidden before learning. Choose methods to "
         f"draw them in full; {metric.name}, {format_direction(metric)}."
     )
     heads = ("curves", "Missing rates", "When more is missing")
     return Section(*heads, lead, [charted], "lines")
+
+
+def _draw_rate_key(methods: Sequence[str], loud: Sequence[int]) -> list[Markup]:
+    """A box to tick for each line; those of `loud` are ticked."""
+    keys = []
+    for i, method in enumerate(methods):
+        box, swatch = draw_input(i, i in loud, type="checkbox"), draw_swatch(line_class(i, N_COLOURS))
+        template = '<label title="{}">{}{}<span>{}</span></label>'
+        keys.append(fill(template, method, box, swatch, shorten(method, 36)))
+    return keys
 
 
 def _make_rate_table(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from absentia.app.report._blocks import Cell, Row
+from absentia.app.report._blocks import CHART, Block, Cell, Column, Row, Table, note
 from absentia.app.report._format import format_number
 from absentia.core.svg import Markup, Scale, fill, round_step, round_ticks
 
@@ -129,11 +129,39 @@ def _label_tick(value: float, step: float, sign: bool) -> str:
     return ("−" if value < 0 else "+" if sign else "") + text
 
 
-def describe_arrows(cells: Sequence[Cell]) -> str:
-    """What arrows at the edges are, where there are any."""
-    if not any('class="cut"' in cell.text or 'class="off"' in cell.text for cell in cells):
-        return ""
-    return (
+def make_interval_table(
+    axis: Axis,
+    label: str,
+    columns: Sequence[str | Column],
+    rows: Sequence[Row],
+    css: str,
+    *,
+    base: float | None,
+    base_label: str = "",
+    style: str = "",
+    file: str = "",
+) -> list[Block]:
+    """A table whose second column is drawn along an axis, with an upright line at `base`.
+
+    `columns` are the others; a note explains arrows at the edges where there are any.
+    """
+    chart = CHART
+    if base is not None:
+        style = f"--base:{axis.place(base)}%;{style}"
+        template = (
+            '<small class="base" aria-hidden="true" style="--at:{}%"><i>{}</i></small>'
+            '<span class="unseen">Chart</span>'
+        )
+        if base_label:
+            chart = Column(fill(template, axis.place(base), base_label), numeric=False, css="wider")
+    heads = [columns[0], chart, *columns[1:]]
+    footer = axis.draw_ticks(len(heads))
+    table = Table(label, heads, rows, f"tracks {css}", file, footer=footer, style=style or None)
+    drawn = "".join(cell.text for row in rows if isinstance(cell := row.cells[1], Cell))
+    if 'class="cut"' not in drawn and 'class="off"' not in drawn:
+        return [table]
+    words = (
         "An arrow at an edge: a number (filled) or the end of an interval (open) lies beyond the chart; "
         "point at it to read which."
     )
+    return [table, note(words)]
