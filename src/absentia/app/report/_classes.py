@@ -109,8 +109,8 @@ def describe_confusion(counts: Array, max_classes: int = MAX_CLASSES) -> str:
     """What figures and shades of a confusion matrix are, and which classes it shows."""
     n_classes, n_shown = len(counts), min(len(counts), max_classes, MAX_CLASSES)
     shading = "Small figures are shares of the row; shading" if n_shown <= _ROOMY else "Shading"
-    some = f" The {n_shown} most frequent of {n_classes} classes." if n_shown < n_classes else ""
-    return f"{shading} grows with the share of the row.{some}"
+    shown = f" The {n_shown} most frequent of {n_classes} classes." if n_shown < n_classes else ""
+    return f"{shading} grows with the share of the row.{shown}"
 
 
 # ------------------------------------------------------------------------------------- recall and precision

@@ -323,9 +323,8 @@ def make_views_section(story: ClassificationStory) -> Section | None:
 
 def _make_reading(story: ClassificationStory) -> Section:
     has_weights = story.weights is not None
-    return make_reading_section(
-        {heading: words for heading, words in _READING.items() if heading != "Weights" or has_weights}
-    )
+    paragraphs = {key: words for key, words in _READING.items() if key != "Weights" or has_weights}
+    return make_reading_section(paragraphs, story.facts)
 
 
 #: The sections of the page, in its order, each a function of the report's data.

@@ -432,7 +432,7 @@ def _list_notes(row: findings.MethodRow) -> list[str]:
 
 def _make_reading(results: findings.Findings) -> Section:
     rounds = _COMPLETION if results.task == "completion" else _PREDICTION
-    return make_reading_section(rounds | _READING, "How it was done")
+    return make_reading_section(rounds | _READING, results.facts, "How it was done")
 
 
 #: The sections of the page, in its order, each a function of the results.

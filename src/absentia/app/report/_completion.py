@@ -249,5 +249,5 @@ SECTIONS: dict[str, Callable[[CompletionStory], Section | None]] = {
     "quality": make_quality_section,
     "kernels": make_kernels_section,
     "objective": make_objective_section,
-    "reading": lambda story: make_reading_section(_READING),
+    "reading": lambda story: make_reading_section(_READING, story.facts),
 }

@@ -253,8 +253,8 @@ def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Block]:
         Table("Errors by column", columns, rows, "patterns groups by-column"),
     ]
     if len(chosen) < len(story.columns):
-        some = f"The {len(chosen)} of {len(story.columns)} columns with the most entries missing."
-        blocks.append(note(some))
+        listed = f"The {len(chosen)} of {len(story.columns)} columns with the most entries missing."
+        blocks.append(note(listed))
     return blocks
 
 
@@ -324,5 +324,5 @@ SECTIONS: dict[str, Callable[[MatrixStory], Section | None]] = {
     "scores": make_check_section,
     "matrix": make_matrix_section,
     "estimated": make_estimated_section,
-    "reading": lambda story: make_reading_section(_READING),
+    "reading": lambda story: make_reading_section(_READING, story.facts),
 }

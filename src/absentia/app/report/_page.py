@@ -1,14 +1,14 @@
-"""A page is a list of sections; a section is a heading, a paragraph and blocks, or a template filled in."""
+"""A page is a list of sections; a section is a heading, a paragraph and blocks."""
 
 import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from absentia.app.report._blocks import Block, Table, render_block
+from absentia.app.report._blocks import Block, definitions, heading, render_block
 from absentia.app.report._heatmaps import MARK
 from absentia.core.svg import Markup, element, fill
 from absentia.files import write_whole
@@ -16,26 +16,18 @@ from absentia.files import write_whole
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page, with an id and a title that the head of the page links to.
-
-    `blocks` follow the heading and the paragraph `lead`. Where `template` is given, it is filled in with
-    `values` instead.
-    """
+    """A heading, the paragraph `lead` and blocks; the head of the page links to it if it has a title."""
 
     id: str
     title: str
-    heading: str = ""
-    lead: str | Markup = ""
+    heading: str
+    lead: str = ""
     blocks: Sequence[Block] = ()
     css: str | None = None
-    template: str = ""
-    values: Mapping[str, Any] = field(default_factory=dict)
 
-    def render(self, templates: Any, story: Any) -> Markup:
-        if self.template:
-            return Markup(templates.get_template(self.template).render(story=story, **self.values))
+    def render(self, page_title: str) -> Markup:
         lead = fill('<p class="lead">{}</p>', self.lead) if self.lead else ""
-        blocks = [render_block(block, story.title) for block in self.blocks]
+        blocks = [render_block(block, page_title) for block in self.blocks]
         return element("section", element("h2", self.heading), lead, blocks, id=self.id, class_=self.css)
 
 
@@ -72,7 +64,7 @@ def render_page(
             story=story,
             figures=figures,
             links={section.id: section.title for section in shown if section.title},
-            content=fill("{}", [section.render(templates, story) for section in shown]),
+            content=fill("{}", [section.render(story.title) for section in shown]),
             head=head,
             mark="#" + bytes(MARK).hex(),
             style=Markup(style),
@@ -84,11 +76,14 @@ def render_page(
 
 
 def make_reading_section(
-    paragraphs: Mapping[str, str], facts_title: str = "Where this came from"
+    paragraphs: Mapping[str, str], facts: Mapping[str, str], facts_title: str = "Where this came from"
 ) -> Section:
     """How to read the page: short paragraphs by their headings, and what made it."""
-    values = {"paragraphs": paragraphs, "facts_title": facts_title}
-    return Section("reading", "How to read this", template="reading.html.j2", values=values)
+    parts = [fill("<div><h3>{}</h3><p>{}</p></div>", *item) for item in paragraphs.items()]
+    blocks = [fill('<div class="columns">{}</div>', parts)]
+    if facts:
+        blocks += [heading(facts_title, "provenance"), definitions(list(facts.items()), "facts")]
+    return Section("reading", "How to read this", "How to read this", blocks=blocks, css="reading")
 
 
 def read_style(name: str) -> str:
@@ -114,12 +109,10 @@ def load_templates() -> Any:
         raise ImportError(
             "the report needs jinja2 and pillow; install them with  pip install jinja2 pillow"
         ) from error
-    templates = jinja2.Environment(
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("absentia.app.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["table"] = Table.render
-    return templates

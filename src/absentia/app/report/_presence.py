@@ -6,7 +6,17 @@ from typing import Protocol
 
 import numpy as np
 
-from absentia.app.report._blocks import BAR, Column, Row, Table, bar_cell, pattern_cell
+from absentia.app.report._blocks import (
+    BAR,
+    Block,
+    Column,
+    Row,
+    Table,
+    bar_cell,
+    heading,
+    note,
+    pattern_cell,
+)
 from absentia.app.report._format import format_count, format_number, format_percent, join_words, shorten
 from absentia.app.report._page import Section
 from absentia.core import Array, inverse
@@ -16,6 +26,12 @@ MAX_PATTERNS = 8  # rows of a table; other patterns are taken together
 _NAMES_PER_PATTERN = 5
 _NAME_LENGTH = 28
 _ROOM = 80  # characters; of longer names fewer are given
+
+
+_LEGEND = Markup(
+    '<p class="legend"><span><i class="key present"></i>observed</span> '
+    '<span><i class="key absent"></i>absent</span></p>'
+)
 
 
 class Incomplete(Protocol):
@@ -89,22 +105,25 @@ def make_presence_section(story: Incomplete) -> Section:
     """A strip for each view over the samples sorted by pattern, and the most frequent patterns."""
     patterns = find_patterns(story.observed)
     observed = story.observed[np.argsort(patterns.rank, kind="stable")]
-    strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
+    complete = bool(observed.all())
     lead = (
         "Every sample has every view: nothing was absent, so nothing had to be completed."
-        if observed.all()
+        if complete
         else "Each strip is a view, each position along it a sample. Samples with the same views stand "
         "together, those with the most views on the left."
     )
-    values = {
-        "lead": lead,
-        "strips": strips,
-        "segments": list(_draw_segments(observed)),
-        "patterns": None if observed.all() else _make_pattern_table(patterns, story.names),
-        "rest": _describe_rest(patterns),
-        "samples": format_count(len(observed), "sample"),
-    }
-    return Section("presence", "Presence", template="presence.html.j2", values=values)
+    template = (
+        '<div class="strips">{}<div class="name axis">views present</div><ol class="segments">{}</ol>'
+        '<div class="tally axis"><span>{}</span></div></div>'
+    )
+    strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
+    segments = list(_draw_segments(observed))
+    blocks: list[Block] = [_LEGEND, fill(template, strips, segments, format_count(len(observed), "sample"))]
+    if not complete:
+        words = f"{_describe_rest(patterns)}Dots stand for the views in the order of the strips above."
+        table = _make_pattern_table(patterns, story.names)
+        blocks += [heading("Most frequent patterns"), table, note(words)]
+    return Section("presence", "Presence", "What is present", lead, blocks)
 
 
 def _draw_strip(name: str, seen: Array) -> Markup:

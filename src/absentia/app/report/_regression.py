@@ -288,5 +288,5 @@ SECTIONS: dict[str, Callable[[NumbersStory], Section | None]] = {
     "dropped": lambda story: make_dropped_section(
         story, "Nobody: every sample that came has a number and at least one view."
     ),
-    "reading": lambda story: make_reading_section(_READING),
+    "reading": lambda story: make_reading_section(_READING, story.facts),
 }

@@ -309,5 +309,5 @@ SECTIONS: dict[str, Callable[[SurvivalStory], Section | None]] = {
     "dropped": lambda story: make_dropped_section(
         story, "Nobody: every sample that came has a time, an event and at least one view."
     ),
-    "reading": lambda story: make_reading_section(_READING),
+    "reading": lambda story: make_reading_section(_READING, story.facts),
 }
