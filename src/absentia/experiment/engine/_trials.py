@@ -58,6 +58,21 @@ class Trial:
         return digest(plain(dict(self.key)))
 
 
+def declared_versions(*classes: type, **others: int) -> str:
+    """Versions that methods declare, and those of whatever else an answer comes from, as one text.
+
+    A class declares ``_version = 2`` when it gives other numbers than before for the same data, parameters
+    and seed; one that says nothing is of version 1.
+
+    Examples
+    --------
+    >>> declared_versions(Trial, protocol=3)
+    'Trial 1, protocol 3'
+    """
+    versions = {cls.__name__: int(getattr(cls, "_version", 1)) for cls in classes} | others
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
+
+
 def shard_of(trials: Iterable[Trial], number: int, count: int) -> list[Trial]:
     """Those of `count` parts that are the `number`-th, from 1 on; the parts depend on hashes alone."""
     return [trial for trial in trials if int(trial.hash, 16) % count == number - 1]
