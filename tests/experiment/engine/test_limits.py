@@ -191,7 +191,7 @@ print(meter.cost["memory"])
 
 def test_the_peak_of_one_fit_is_not_that_of_the_next():
     """In a process of its own: what other tests have left free there would be taken again."""
-    path = os.pathsep.join([str(Path(trying.__file__).parent), *sys.path])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     run = subprocess.run(
         [sys.executable, "-c", PEAKS],
         env={**os.environ, "PYTHONPATH": path},
