@@ -99,23 +99,21 @@ def test_that_test_can_fail(tmp_path):
 def foreign_imports(source):
     """What the papers' package imports of the rest of absentia that is not public.
 
-    Public are the names of the stub and what modules among them hand on, `testing`, and the engine of trials.
+    Public are the names of the stub and what modules among them hand on, `testing`, the base of methods (see
+    CONTRIBUTING) and the engine of trials.
     """
     modules = {
         f"{package}.{name}".removeprefix("absentia.")
         for public, (package, name) in absentia._HOME.items()
         if public and isinstance(getattr(absentia, public), types.ModuleType)
     }
+    beside = ("testing", "methods.base", "experiment.engine")
     found = []
     for path in sorted(source.rglob("*.py")):
         for there in imports(ast.parse(path.read_text())):
             module, name = ".".join(there[:-1]), there[-1]
             own = there[0] == "papers"
-            public = (
-                name in absentia.__all__
-                if not module
-                else module in (*modules, "testing", "experiment.engine")
-            )
+            public = name in absentia.__all__ if not module else module in (*modules, *beside)
             if not own and (not public or name.startswith("_")):
                 found.append(f"{path.relative_to(source).as_posix()} imports {'.'.join(there)}")
     return found

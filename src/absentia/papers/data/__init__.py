@@ -2,5 +2,11 @@
 
 from absentia.papers.data._catalogue import CATALOGUE
 from absentia.papers.data._fetching import fetch
-from absentia.papers.data._simulated import make_matrix_addition, make_var_views, make_width_views
+from absentia.papers.data._simulated import (
+    factor_kernel,
+    make_matrix_addition,
+    make_var_views,
+    make_width_views,
+    plane_kernel,
+)
 from absentia.papers.data._yeast import load_yeast_kernels

@@ -260,7 +260,7 @@ SETS: Mapping[str, Callable[[Mapping[str, Any]], Problem]] = {
 }
 PROTOCOL = Protocol(
     perform,
-    methods={"full": (), "MIC, SVM": ("MIC",), "MKC, chosen": ("MKC",), "CVKT, best": ("CVKT",)},
+    methods={"full": (), "MIC, SVM": (), "MKC, chosen": ("MKC",), "CVKT, best": ("CVKT",)},
     files={
         "cvkt_simulated_kernels": ("cvkt_simulated_kernels",),
         "embryo_kernels": ("embryo_kernels",),
