@@ -18,7 +18,7 @@ BRIEF      = tests/files/test_anndata.py tests/files/test_formats.py tests/files
 # tests of a file share what they share in one process
 tests      = $(1) tests/compile_first.py && $(1) -m pytest -n $(PROCESSES) --dist loadfile
 
-.PHONY: demo test test-all test-browser test-portable test-oldest test-oldest-brief test-pythons test-on as-if fuzz bench lint format clean
+.PHONY: demo test test-all test-browser test-portable test-oldest test-oldest-brief test-pythons test-on as-if coverage mutants fuzz bench lint format clean
 
 demo: $(VENV)/.demo-installed  ## compare what can be done about hidden views of handwritten digits
 	$(BIN)/absentia demo
@@ -33,11 +33,12 @@ test-browser: $(VENV)/.browser-installed  ## the pages in a real browser: sortin
 	command -v chromium >/dev/null || { apt-get update && apt-get install --yes chromium; }
 	$(BIN)/python -m pytest -m browser tests/browser
 
-# OPENBLAS_CORETYPE picks the kernels of another processor: Haswell's are Zen's too, Prescott has SSE3 only
+# OPENBLAS_CORETYPE picks the kernels of another processor: Haswell's are Zen's too, Prescott has SSE3 only.
+# This processor's own kernels on one thread are what `make test` has: they are not run again
+NATIVE = import numpy, threadpoolctl as t; print(*{one.get("architecture") for one in t.threadpool_info()})
 test-portable: $(VENV)/.test-installed  ## the numerical tests as other processors and thread counts give them
-	$(MAKE) --no-print-directory as-if CORE=Haswell THREADS=1
-	$(MAKE) --no-print-directory as-if CORE=Prescott THREADS=1
-	$(MAKE) --no-print-directory as-if CORE= THREADS=2 PROCESSES=1
+	$(MAKE) --no-print-directory as-if CORE=Prescott THREADS=2 PROCESSES=1
+	$(BIN)/python -c '$(NATIVE)' | grep -qE 'Haswell|Zen' || $(MAKE) --no-print-directory as-if CORE=Haswell THREADS=1
 
 as-if: export OPENBLAS_NUM_THREADS = $(THREADS)
 as-if: export OMP_NUM_THREADS = $(THREADS)
@@ -64,6 +65,14 @@ test-pythons:  ## on every Python from 3.11 to 3.14 that is at hand
 test-on: $(VENV)/.test-installed
 	$(call tests,$(BIN)/python) $(QUICK) -p no:cacheprovider
 
+coverage: $(VENV)/.test-installed  ## lines and branches that the quick tests reach, the least covered modules last
+	$(call tests,$(BIN)/python) $(QUICK) --cov --cov-report=
+	$(BIN)/python -m coverage report --sort=-cover --skip-covered
+
+mutants: $(VENV)/.mutants-installed  ## plant faults in core and statistics: how many do the tests find
+	$(BIN)/mutmut run --max-children $(PROCESSES)
+	$(BIN)/mutmut results
+
 SECONDS_OF_FUZZING ?= 600
 fuzz: $(VENV)/.test-installed  ## damaged and hostile files against all readers, guided by coverage
 	$(BIN)/python fuzz/run.py --inputs 100000 --seconds $(SECONDS_OF_FUZZING)
@@ -81,7 +90,7 @@ format: $(VENV)/.test-installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-* absentia-demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* absentia-demo mutants .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip newer than the one a fresh Python brings knows dependency groups
 $(VENV)/.made:
@@ -99,6 +108,10 @@ $(VENV)/.test-installed: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.browser-installed: pyproject.toml | $(VENV)/.test-installed
 	$(BIN)/python -m pip install --quiet --group browser
+	touch $@
+
+$(VENV)/.mutants-installed: pyproject.toml | $(VENV)/.test-installed
+	$(BIN)/python -m pip install --quiet --group mutants
 	touch $@
 
 .venv-oldest/.installed: pyproject.toml tests/oldest.txt

@@ -44,6 +44,7 @@ if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
 # what no processor's rounding can change: files, pages, commands, masks, the house itself
 NOT_NUMERICAL = (
     *("app", "browser", "datasets", "experiment/engine", "files", "core/test_random"),
+    "papers/data",
     *(
         f"data/test_{name}"
         for name in ("gaps", "ids", "missingness", "presence", "swapping", "tables", "views")
@@ -55,8 +56,8 @@ NOT_NUMERICAL = (
 COSTLY = frozenset((Path(__file__).parent / "costly.txt").read_text().splitlines())
 
 
-def pytest_collection_modifyitems(items):
-    """Everything else is marked `numerical`, for runs as other processors (make test-portable)."""
+def pytest_collection_modifyitems(config, items):
+    """Mark what is slow for some parameters only, and everything that is `numerical` (make test-portable)."""
     here = Path(__file__).parent
     for item in items:
         if item.nodeid in COSTLY:
@@ -65,6 +66,21 @@ def pytest_collection_modifyitems(items):
             name = item.path.relative_to(here).as_posix()
             if "/" in name and not name.startswith(NOT_NUMERICAL):
                 item.add_marker(pytest.mark.numerical)
+    mark_slow_params(items, whole=config.args_source is pytest.Config.ArgsSource.TESTPATHS)
+
+
+def mark_slow_params(items, whole):
+    """``@pytest.mark.slow_params("id", ...)``: slow with these parameters; in a whole run, ids that no test has are refused."""
+    unknown = {}
+    for item in items:
+        for marker in item.iter_markers("slow_params"):
+            left = unknown.setdefault(item.nodeid.partition("[")[0], set(marker.args))
+            left.discard(item.callspec.id)
+            if item.callspec.id in marker.args:
+                item.add_marker(pytest.mark.slow)
+    wrong = {name: sorted(left) for name, left in unknown.items() if left}
+    if whole and wrong:
+        raise pytest.UsageError(f"slow_params name parameters that tests do not have: {wrong}")
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import types
 from functools import cache
 from pathlib import Path
 
@@ -92,6 +93,47 @@ def test_that_test_can_fail(tmp_path):
         "files._npz imports core._linalg: opens a private module of another package",
         "methods.completion.mkmc._fast imports methods.matrix.x: goes sideways",
         "methods.completion.mkmc._fast imports app.cli: goes up",
+    ]
+
+
+def foreign_imports(source):
+    """What the papers' package imports of the rest of absentia that is not public.
+
+    Public are the names of the stub and what modules among them hand on, `testing`, the base of methods (see
+    CONTRIBUTING) and the engine of trials.
+    """
+    modules = {
+        f"{package}.{name}".removeprefix("absentia.")
+        for public, (package, name) in absentia._HOME.items()
+        if public and isinstance(getattr(absentia, public), types.ModuleType)
+    }
+    beside = ("testing", "methods.base", "experiment.engine")
+    found = []
+    for path in sorted(source.rglob("*.py")):
+        for there in imports(ast.parse(path.read_text())):
+            module, name = ".".join(there[:-1]), there[-1]
+            own = there[0] == "papers"
+            public = name in absentia.__all__ if not module else module in (*modules, *beside)
+            if not own and (not public or name.startswith("_")):
+                found.append(f"{path.relative_to(source).as_posix()} imports {'.'.join(there)}")
+    return found
+
+
+def test_papers_are_written_with_public_names_alone():
+    assert foreign_imports(SOURCE / "papers") == []
+
+
+def test_that_test_can_fail_too(tmp_path):
+    (tmp_path / "_x.py").write_text(
+        "from absentia import Views, metrics, nothing\nfrom absentia.files import FileError, _npz\n"
+        "from absentia.core import check_name\nfrom absentia.data import metrics\n"
+        "from absentia.experiment.engine import Pool\nfrom absentia.papers._cells import Cell\n"
+    )
+    assert foreign_imports(tmp_path) == [
+        "_x.py imports nothing",
+        "_x.py imports files._npz",
+        "_x.py imports core.check_name",
+        "_x.py imports data.metrics",
     ]
 
 

@@ -5,12 +5,11 @@ they live, stands in one place: the stub beside this file, which type checkers r
 """
 
 import ast
-import importlib.abc
-import importlib.machinery
 import sys
-import types
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -40,24 +39,22 @@ def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
-class _ModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports public modules by their public names: ``from absentia.statistics import holm``."""
+class _PublicModules:
+    """Finds public modules by their public names, for ``from absentia.statistics import holm``."""
 
-    def find_spec(
-        self, fullname: str, path: Any = None, target: Any = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         package, _, name = fullname.rpartition(".")
-        known = package == __name__ and name in _HOME and isinstance(__getattr__(name), types.ModuleType)
-        return importlib.machinery.ModuleSpec(fullname, self) if known else None
+        module = __getattr__(name) if package == __name__ and name in _HOME else None
+        known = isinstance(module, ModuleType)
+        return ModuleSpec(fullname, self, loader_state=module.__spec__) if known else None
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        module: types.ModuleType = __getattr__(spec.name.rpartition(".")[2])
-        spec.loader_state = module.__spec__  # importing sets another
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module: ModuleType = __getattr__(spec.name.rpartition(".")[2])
         return module
 
-    def exec_module(self, module: types.ModuleType) -> None:
-        if module.__spec__ is not None:
-            module.__spec__ = module.__spec__.loader_state
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state  # its own: importing has set that of the public name
 
 
-sys.meta_path.append(_ModuleFinder())
+sys.meta_path.append(_PublicModules())

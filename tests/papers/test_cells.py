@@ -1,10 +1,12 @@
-"""Cells: means, standard errors, and whether they are the published numbers."""
+"""Cells: means, standard errors, whether they are the published numbers, and which are best."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from absentia.papers._cells import Cell, judge, observations, rows_of
-from absentia.papers._experiment import published
+from absentia.papers._cells import Cell, Row, _mark, differs, judge, observations, rows_of
+from absentia.papers._experiment import Measure, parse_published
 from reproducing import TEXT, experiment, records
 
 
@@ -62,7 +64,7 @@ def test_verdicts_of_cells(tmp_path):
 def test_agreement_is_to_the_last_digit_or_within_two_standard_errors(
     mean, error, text, better, repeats, verdict
 ):
-    assert judge(mean, error, published(text), better, repeats) == verdict
+    assert judge(mean, error, parse_published(text), better, repeats) == verdict
 
 
 def test_the_error_is_over_repeats_and_of_a_single_one_over_its_parts(tmp_path):
@@ -90,3 +92,38 @@ def test_what_could_not_be_judged_is_left_out(tmp_path):
     one = records(small)[0]
     one["result"] = {"scores": {"error": {"a": 1.0, "b": None}}}
     assert [found.value for found in observations(small, [one])] == [1.0]
+
+
+# -------------------------------------------------------------------------------- marking
+
+
+def test_best_and_like_the_best(tmp_path):
+    small = experiment(tmp_path)
+    rows = rows_of(small, small.measure("error"), observations(small, records(small)))
+    second = {name: cell.mark for name, cell in rows[1].cells.items()}
+    assert second == {"zero": "", "mean": "best", "entries": "like the best", "oracle": ""}
+    neither = replace(small.measure("error"), better="neither")
+    unmarked = rows_of(small, neither, observations(small, records(small)))
+    assert {cell.mark for row in unmarked for cell in row.cells.values()} == {""}
+    # what reads hidden truth is not the best of anything
+    assert rows[0].cells["oracle"].mark == ""
+
+
+def test_higher_may_be_better_and_ties_share(tmp_path):
+    a, b, c, _ = experiment(tmp_path).columns
+    row = Row(
+        "r",
+        {"zero": Cell(a, {0: [1.0], 1: [1.2], 2: [1.1]}), "mean": Cell(b, {0: [1.2], 1: [1.0], 2: [1.1]})},
+    )
+    row.cells["entries"] = Cell(c, {0: [0.1], 1: [0.11], 2: [0.1]})
+    found = _mark(row, Measure("error", "higher"), 0.05).cells
+    assert [cell.mark for cell in found.values()] == ["best", "best", ""]
+
+
+def test_differences_that_are_always_the_same_are_differences(tmp_path):
+    a, b, *_ = experiment(tmp_path).columns
+    assert differs(Cell(a, {0: [1.0], 1: [2.0]}), Cell(b, {0: [1.5], 1: [2.5]}), 0.05)
+    assert differs(Cell(a, {0: [1.0]}), Cell(b, {0: [1.5]}), 0.05)  # nobody can say
+    assert not differs(
+        Cell(a, {0: [1.0], 1: [2.0], 2: [3.0]}), Cell(b, {0: [1.4], 1: [1.5], 2: [3.2]}), 0.05
+    )

@@ -1,9 +1,14 @@
-"""Experiments are read from files, and files that are wrong are refused with the reason."""
+"""Experiments are read from files, files that are wrong are refused, and all tables of the papers are there."""
+
+import shutil
 
 import pytest
 
 from absentia.files import FileError
-from absentia.papers._experiment import published, read_experiment
+from absentia.papers import _experiment as module
+from absentia.papers import find_experiment, list_experiments, list_papers
+from absentia.papers._experiment import parse_published, read_experiment
+from absentia.papers.protocols import PROTOCOLS, version_of
 from reproducing import TEXT, experiment
 
 
@@ -25,14 +30,14 @@ def test_rows_are_named_by_factors_and_parts(tmp_path):
     assert small.row_of({"level": 0.25}, "{level}") == "0.25 of {level}"
 
 
-def test_asked_in_small_it_has_fewer_values_columns_and_claims(tmp_path):
-    small = experiment(tmp_path).asked(quick=True)
+def test_in_small_it_has_fewer_values_columns_and_claims(tmp_path):
+    small = experiment(tmp_path).reduced(quick=True)
     assert small.design == {"level": (0.5,)} or small.design == {"level": [0.5]}
     assert [column.name for column in small.columns] == ["zero", "mean"]
     assert [claim.words for claim in small.claims] == ["mean beats zero"]
     assert small.repeats == 1
-    assert experiment(tmp_path).asked(repeats=7).repeats == 7
-    assert experiment(tmp_path).asked(quick=True, repeats=2).repeats == 2
+    assert experiment(tmp_path).reduced(repeats=7).repeats == 7
+    assert experiment(tmp_path).reduced(quick=True, repeats=2).repeats == 2
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,7 @@ def test_asked_in_small_it_has_fewer_values_columns_and_claims(tmp_path):
     ],
 )
 def test_printed_numbers_keep_their_digits(text, value, spread, decimals):
-    found = published(text)
+    found = parse_published(text)
     assert (found.value, found.spread, found.decimals) == (value, spread, decimals)
 
 
@@ -87,3 +92,50 @@ def test_names_are_plain_and_files_are_there(tmp_path):
 def test_what_cannot_be_run_needs_no_design(tmp_path):
     text = 'paper = "mkmc"\nplace = "Table 1"\nwhat = "it"\ncannot = "nobody has the data"\n'
     assert experiment(tmp_path, text).cannot == "nobody has the data"
+
+
+# -------------------------------------------------------------------------------- listing
+
+
+def test_every_table_and_figure_is_an_experiment_or_is_explained():
+    for paper in list_papers():
+        shown = {one.place for one in list_experiments().values() if one.paper == paper.key}
+        assert shown <= set(paper.places), paper.key
+        assert not shown & set(paper.others), paper.key
+        assert set(paper.places) == shown | set(paper.others), paper.key
+
+
+@pytest.mark.parametrize("name", list_experiments())
+def test_every_experiment_can_be_asked_for(name):
+    one = find_experiment(name)
+    assert one.paper in {paper.key for paper in list_papers()}
+    if one.cannot:
+        return
+    assert one.protocol in PROTOCOLS
+    for column in one.columns:
+        assert version_of(one.protocol, column.method).endswith("protocol 1")
+    small = one.reduced(quick=True)
+    assert len(list(small.settings())) <= len(list(one.settings()))
+    assert small.columns
+
+
+def test_they_come_in_the_order_of_the_papers():
+    order = [one.paper for one in list_experiments().values()]
+    keys = [paper.key for paper in list_papers()]
+    assert order == sorted(order, key=keys.index)
+
+
+def test_names_that_are_wrong_are_answered_with_those_that_there_are():
+    with pytest.raises(ValueError, match="mkmc-table1"):
+        find_experiment("mkmc-table9")
+
+
+def test_ones_own_file_can_be_run(tmp_path):
+    shutil.copy(module._find_folder() / "mkmc-simulated.toml", tmp_path / "mine.toml")
+    assert find_experiment(str(tmp_path / "mine.toml")).name == "mine"
+
+
+def test_an_installation_without_them_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "_FOLDERS", (tmp_path,))
+    with pytest.raises(FileError, match="not part of this installation"):
+        module._find_folder()

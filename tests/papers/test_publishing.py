@@ -8,7 +8,7 @@ import pytest
 from absentia.experiment.engine import Record
 from absentia.files import FileError
 from absentia.papers import _publishing as publishing
-from absentia.papers import list_experiments, list_papers, read_kept, regenerate, write_kept
+from absentia.papers import list_experiments, list_papers, read_records, render_pages, write_records
 from reproducing import TEXT, experiment, records
 
 DOCS = Path(__file__).parents[2] / "docs" / "reproduction"
@@ -19,13 +19,13 @@ def kept(folder, small):
         Record(one["trial"], one["status"], one["result"], one["error"], one["cost"], {"numpy": "2"})
         for one in records(small)
     ]
-    return write_kept(folder, small, made, quick=False)
+    return write_records(folder, small, made, quick=False)
 
 
 def test_records_come_back_as_they_were_kept(tmp_path):
     small = experiment(tmp_path)
     path = kept(tmp_path, small)
-    found = read_kept(path)
+    found = read_records(path)
     assert found.records == records(small)
     assert not found.quick
     assert json.loads(path.read_text().splitlines()[0]) == {
@@ -39,8 +39,8 @@ def test_what_is_no_file_of_records_is_refused(tmp_path):
     path = tmp_path / "x.jsonl"
     for text in ("", "{", "[]\n", '{"quick": false}\n{"trial": {}}\n'):
         path.write_text(text)
-        with pytest.raises(FileError, match=r"x\.jsonl: is no file of kept records"):
-            read_kept(path)
+        with pytest.raises(FileError, match=r"x\.jsonl: is no file of records"):
+            read_records(path)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def only_small(tmp_path, monkeypatch):
 
 def test_pages_and_index_are_made_from_what_is_kept(tmp_path, only_small):
     kept(tmp_path, only_small)
-    pages = regenerate(tmp_path)
+    pages = render_pages(tmp_path)
     assert list(pages) == ["small.svg", "small.md", "index.md"]
     assert (
         "**5 published numbers: 2 reproduced, 0 exceeded, 1 not reproduced, 2 not run.**"
@@ -66,10 +66,10 @@ def test_pages_and_index_are_made_from_what_is_kept(tmp_path, only_small):
 
 def test_one_changed_record_changes_the_page(tmp_path, only_small):
     path = kept(tmp_path, only_small)
-    before = regenerate(tmp_path)["small.md"]
+    before = render_pages(tmp_path)["small.md"]
     path.write_text(path.read_text().replace("of ZeroFill", "newer"))
-    assert "ZeroFill `newer`" in regenerate(tmp_path)["small.md"]
-    assert regenerate(tmp_path)["small.md"] != before
+    assert "ZeroFill `newer`" in render_pages(tmp_path)["small.md"]
+    assert render_pages(tmp_path)["small.md"] != before
 
 
 def test_records_may_be_kept_by_another_experiment(tmp_path, only_small, monkeypatch):
@@ -78,26 +78,26 @@ def test_records_may_be_kept_by_another_experiment(tmp_path, only_small, monkeyp
     text = text[: text.index('[[columns]]\nname = "entries"')] + text[text.index("[[measures]]") :]
     other = experiment(tmp_path, text[: text.index('[[claims]]\nwords = "entries')], "other")
     monkeypatch.setattr(publishing, "list_experiments", lambda: {"small": only_small, "other": other})
-    assert "other.md" not in regenerate(tmp_path)
+    assert "other.md" not in render_pages(tmp_path)
     kept(tmp_path, only_small)
-    assert not write_kept(tmp_path, other, [], quick=False).exists()
-    page = regenerate(tmp_path)["other.md"]
+    assert not write_records(tmp_path, other, [], quick=False).exists()
+    page = render_pages(tmp_path)["other.md"]
     assert "| 0.25 gone | 0.50 (0.50) ≡ | **0.32** (0.40±0.10) = |" in page
     assert "CVKT" not in page  # no column of this one
     assert "12 trials" in page
 
 
-def test_records_of_another_source_are_told(tmp_path, only_small, monkeypatch):
-    assert publishing.freshness(tmp_path, only_small) == ""
+def test_records_of_other_versions_are_said_to_be(tmp_path, only_small, monkeypatch):
+    assert publishing.describe_versions(tmp_path, only_small) == ""
     kept(tmp_path, only_small)
-    monkeypatch.setattr(publishing, "version", lambda protocol, method: f"of {method}")
-    assert publishing.freshness(tmp_path, only_small) == "this source"
-    monkeypatch.setattr(publishing, "version", lambda protocol, method: "of CVKT")
-    assert publishing.freshness(tmp_path, only_small) == "another source of MeanFill, ZeroFill"
+    monkeypatch.setattr(publishing, "version_of", lambda protocol, method: f"of {method}")
+    assert publishing.describe_versions(tmp_path, only_small) == "current"
+    monkeypatch.setattr(publishing, "version_of", lambda protocol, method: "of CVKT")
+    assert publishing.describe_versions(tmp_path, only_small) == "other versions of MeanFill, ZeroFill"
 
 
 def test_the_committed_pages_are_those_of_the_committed_records():
-    pages = regenerate(DOCS)
+    pages = render_pages(DOCS)
     there = {path.name for path in DOCS.iterdir() if path.is_file()}
     assert there == set(pages)
     for name, content in pages.items():
@@ -109,7 +109,7 @@ def test_the_committed_pages_are_those_of_the_committed_records():
 def test_committed_records_are_of_one_version_each_and_of_full_runs():
     for path in sorted((DOCS / "records").glob("*.jsonl")):
         assert path.stem in list_experiments()
-        found = read_kept(path)
+        found = read_records(path)
         assert not found.quick, path.name
         versions = {}
         for one in found.records:
@@ -118,7 +118,7 @@ def test_committed_records_are_of_one_version_each_and_of_full_runs():
 
 
 def test_the_index_lists_every_place_of_every_paper():
-    text = regenerate(DOCS)["index.md"]
+    text = render_pages(DOCS)["index.md"]
     for paper in list_papers():
         part = text[text.index(f"## {paper.short}") :]
         part = part[: part.find("\n## ")] if "\n## " in part else part

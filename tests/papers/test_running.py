@@ -4,8 +4,8 @@ import pytest
 
 from absentia.experiment.engine import Pool
 from absentia.files import FileError
-from absentia.papers import find_experiment, protocols
-from absentia.papers._running import Reproduction, contents_of, missing_data
+from absentia.papers import find_experiment
+from absentia.papers._running import Reproduction, hash_files, missing_data
 from reproducing import TEXT, experiment
 
 
@@ -41,21 +41,21 @@ def test_columns_may_be_for_some_levels_only(tmp_path):
 
 
 def test_what_was_done_is_not_done_again_and_failures_on_demand(tmp_path, counted):
-    work = Reproduction(experiment(tmp_path).asked(repeats=1), tmp_path / "out")
+    work = Reproduction(experiment(tmp_path).reduced(repeats=1), tmp_path / "out")
     work.run(work.outstanding(), Pool())
     assert len(counted) == 8
     assert work.outstanding() == []
-    assert len(work.found()) == 8
-    again = Reproduction(experiment(tmp_path).asked(repeats=2), tmp_path / "out")
+    assert len(work.done()) == 8
+    again = Reproduction(experiment(tmp_path).reduced(repeats=2), tmp_path / "out")
     assert len(again.outstanding()) == 8  # the second repeat
     assert {trial.key["method"] for trial in work.outstanding(retry=True)} == {"CVKT"}
 
 
 def test_experiments_with_the_same_trials_share_them(tmp_path, counted):
-    one = Reproduction(experiment(tmp_path).asked(repeats=1), tmp_path / "out")
+    one = Reproduction(experiment(tmp_path).reduced(repeats=1), tmp_path / "out")
     one.run(one.outstanding(), Pool())
     text = TEXT.replace("{level} missing", "{level} gone").replace("0.25 missing", "0.25 gone")
-    other = Reproduction(experiment(tmp_path, text, "other").asked(repeats=1), tmp_path / "out")
+    other = Reproduction(experiment(tmp_path, text, "other").reduced(repeats=1), tmp_path / "out")
     assert other.outstanding() == []
 
 
@@ -70,11 +70,11 @@ def test_data_are_named_when_they_are_not_there(tmp_path, monkeypatch):
     (tmp_path / "many" / "a.txt").write_bytes(b"2")
     assert missing_data(small) == ["gone"]
     with pytest.raises(FileError, match=r"small needs gone .*ABSENTIA_DATA"):
-        contents_of(small)
+        hash_files(small, small.data)
     (tmp_path / "gone.npz").write_bytes(b"3")
-    before = contents_of(small)
+    before = hash_files(small, small.data)
     (tmp_path / "many" / "a.txt").write_bytes(b"changed")
-    assert contents_of(small) != before
+    assert hash_files(small, small.data) != before
 
 
 def test_what_cannot_be_run_says_why(tmp_path):
@@ -84,12 +84,11 @@ def test_what_cannot_be_run_says_why(tmp_path):
 
 
 def test_a_real_one_runs_in_small_and_twice_gives_the_same(tmp_path):
-    small = find_experiment("mkmc-simulated").asked(quick=True)
+    small = find_experiment("mkmc-simulated").reduced(quick=True)
     found = []
     for name in ("a", "b"):
         work = Reproduction(small, tmp_path / name)
         work.run(work.outstanding(), Pool())
-        assert all(record.done for record in work.found()), [record.error for record in work.found()]
-        found.append([(record.trial, record.result) for record in work.found()])
+        assert all(record.done for record in work.done()), [record.error for record in work.done()]
+        found.append([(record.trial, record.result) for record in work.done()])
     assert found[0] == found[1]
-    assert protocols.PROTOCOLS["mkmc"] == "_mkmc"

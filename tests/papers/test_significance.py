@@ -107,7 +107,7 @@ def test_the_papers_table_8_follows_from_its_tables_4_and_5():
                     for measure in ("CA", "ARE")
                 }
                 key = {"data": data, "missing": missing, "method": column.method, "repeat": 0}
-                key["parameters"] = column.given({"data": data, "missing": missing})
+                key["parameters"] = column.parameters_in({"data": data, "missing": missing})
                 records.append({"trial": key, "result": {"scores": scores}})
     found = friedman_nemenyi(eight, records)
     for measure in ("rank difference", "critical difference", "told apart"):

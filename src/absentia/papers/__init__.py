@@ -9,10 +9,22 @@ Everything here is written with the public names of absentia, and shows that the
 
 from absentia.papers._cells import Cell, Row
 from absentia.papers._charts import chart_svg
-from absentia.papers._experiment import Experiment, Measure
-from absentia.papers._listing import find_experiment, list_experiments, list_papers
+from absentia.papers._experiment import (
+    Experiment,
+    Measure,
+    find_experiment,
+    list_experiments,
+    list_papers,
+    read_experiment,
+)
 from absentia.papers._markdown import markdown
-from absentia.papers._publishing import freshness, plain, read_kept, regenerate, write_kept
+from absentia.papers._publishing import (
+    as_mappings,
+    describe_versions,
+    read_records,
+    render_pages,
+    write_records,
+)
 from absentia.papers._running import Reproduction, missing_data
 from absentia.papers._summary import Summary, summarise
 from absentia.papers.data import (

@@ -1,4 +1,4 @@
-"""What one table or figure of a paper asks: read from a TOML file, checked, and handed on.
+"""What one table or figure of a paper asks, read from a TOML file and checked; and which there are.
 
 A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``,
 whose lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a
@@ -10,17 +10,24 @@ experiments whose kept records have all of its trials.
 import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import absentia
 from absentia.files import FileError
 
 Better = Literal["higher", "lower", "neither"]
 _NUMBER = re.compile(r"(-?(?:\d++(?:\.\d++)?|\.\d++))(?:\s*+(?:±|\+-)\s*+(\d++(?:\.\d++)?|\.\d++))?")
 _FIELD = re.compile(r"\{(\w+)\}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
+_PACKAGE = Path(absentia.__file__).parent
+#: Where the files are: in an installed package beside its modules, in a checkout beside ``src``.
+_FOLDERS = (_PACKAGE / "experiments", _PACKAGE.parents[1] / "experiments")
+_PAPERS = "papers.toml"
 
 
 @dataclass(frozen=True)
@@ -74,22 +81,23 @@ class Column:
     only: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     instead: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def given(self, setting: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters_in(self, setting: Mapping[str, Any]) -> dict[str, Any]:
         """Its parameters where factors have these values.
 
         Examples
         --------
-        >>> Column("ours", "CVKT", {"rounds": 3}, instead={"large": {"rounds": 1}}).given({"data": "large"})
+        >>> column = Column("ours", "CVKT", {"rounds": 3}, instead={"large": {"rounds": 1}})
+        >>> column.parameters_in({"data": "large"})
         {'rounds': 1}
         """
-        found = dict(self.parameters)
+        parameters = dict(self.parameters)
         for value in setting.values():
-            found |= self.instead.get(str(value), {})
-        return found
+            parameters |= self.instead.get(str(value), {})
+        return parameters
 
 
 @dataclass(frozen=True)
-class Claimed:
+class Claim:
     """A sentence of the paper that one method is better than another, by how much if that was printed.
 
     `rows` are those that it is about, all if there are none.  With `within` the sentence is that the two do
@@ -141,7 +149,7 @@ class Experiment:
     names: Mapping[str, str] = field(default_factory=dict)
     columns: tuple[Column, ...] = ()
     measures: tuple[Measure, ...] = ()
-    claims: tuple[Claimed, ...] = ()
+    claims: tuple[Claim, ...] = ()
     chart: Chart | None = None
     statistic: str = ""
     level: float = 0.05
@@ -149,19 +157,19 @@ class Experiment:
     why: tuple[str, ...] = ()
     quick: Mapping[str, Any] = field(default_factory=dict)
 
-    def asked(self, quick: bool = False, repeats: int | None = None) -> "Experiment":
+    def reduced(self, quick: bool = False, repeats: int | None = None) -> "Experiment":
         """In small, or with so many repeats."""
-        found = self
+        experiment = self
         if quick:
             design = {name: self.quick.get(name, values) for name, values in self.design.items()}
-            kept = self.quick.get("columns")
-            columns = tuple(c for c in self.columns if kept is None or c.name in kept)
+            wanted = self.quick.get("columns")
+            columns = tuple(c for c in self.columns if wanted is None or c.name in wanted)
             names = {column.name for column in columns}
             claims = tuple(claim for claim in self.claims if {claim.first, claim.second} <= names)
-            found = replace(
+            experiment = replace(
                 self, design=design, columns=columns, claims=claims, repeats=self.quick.get("repeats", 1)
             )
-        return found if repeats is None else replace(found, repeats=repeats)
+        return experiment if repeats is None else replace(experiment, repeats=repeats)
 
     def settings(self) -> Iterator[dict[str, Any]]:
         """Every combination of the design's factors."""
@@ -170,7 +178,7 @@ class Experiment:
 
     def row_of(self, key: Mapping[str, Any], part: str = "") -> str:
         """The row of the table that a trial, or a part of what came of it, belongs to."""
-        return _FIELD.sub(lambda found: self.word(part if found[1] == "part" else key[found[1]]), self.row)
+        return _FIELD.sub(lambda match: self.word(part if match[1] == "part" else key[match[1]]), self.row)
 
     def word(self, value: Any) -> str:
         """A value of the design as it is written in tables."""
@@ -187,55 +195,52 @@ class Experiment:
 def read_experiment(path: Path) -> Experiment:
     """Out of a TOML file; errors name the file and what is wrong in it."""
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise FileError(f"{path}: {error}") from None
     try:
-        return _experiment(path.stem, said)
+        return _make_experiment(path.stem, content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         words = f"{error.args[0]!r} is wanted" if isinstance(error, KeyError) else str(error)
         raise FileError(f"{path}: {words}") from None
 
 
-def _experiment(name: str, said: dict[str, Any]) -> Experiment:
+def _make_experiment(name: str, content: dict[str, Any]) -> Experiment:
     if not _NAME.fullmatch(name):
         raise ValueError(f"the name {name!r} is to be of small letters, digits and hyphens")
-    known = {one.name for one in fields(Experiment)} - {"name"}
-    _refuse_others("", said, known)
-    parts: dict[str, Any] = {key: tuple(x) if isinstance(x, list) else x for key, x in said.items()}
-    parts["columns"] = tuple(_made(Column, "column", one) for one in said.get("columns", ()))
-    parts["measures"] = tuple(_measure(one) for one in said.get("measures", ()))
-    parts["claims"] = tuple(_made(Claimed, "claim", one) for one in said.get("claims", ()))
-    if "chart" in said:
-        parts["chart"] = _made(Chart, "chart", said["chart"])
     for wanted in ("paper", "place", "what"):
-        if not isinstance(parts.get(wanted), str):
+        if not isinstance(content.get(wanted), str):
             raise KeyError(wanted)
-    found = Experiment(name, **parts)
-    _check(found)
-    return found
+    parts: dict[str, Any] = {
+        "columns": tuple(_make(Column, "column", one) for one in content.get("columns", ())),
+        "measures": tuple(_make_measure(one) for one in content.get("measures", ())),
+        "claims": tuple(_make(Claim, "claim", one) for one in content.get("claims", ())),
+    }
+    if "chart" in content:
+        parts["chart"] = _make(Chart, "chart", content["chart"])
+    experiment: Experiment = _make(Experiment, "", {**content, **parts}, name=name)
+    _check(experiment)
+    return experiment
 
 
-def _made(cls: Any, what: str, said: Mapping[str, Any]) -> Any:
-    _refuse_others(what, said, {one.name for one in fields(cls)})
-    return cls(**{key: tuple(x) if isinstance(x, list) else x for key, x in said.items()})
-
-
-def _refuse_others(what: str, said: Mapping[str, Any], known: set[str]) -> None:
-    for key in said:
+def _make(cls: Any, what: str, content: Mapping[str, Any], **more: Any) -> Any:
+    """A dataclass of what a table of the file says; lists become tuples."""
+    known = {attribute.name for attribute in fields(cls)} - more.keys()
+    for key in content:
         if key not in known:
             raise ValueError(f"{what + ' ' if what else ''}{key!r} is not known; known are {sorted(known)}")
+    return cls(**more, **{key: tuple(x) if isinstance(x, list) else x for key, x in content.items()})
 
 
-def _measure(said: Mapping[str, Any]) -> Measure:
-    found: Measure = _made(Measure, "measure", {**said, "published": {}})
-    if found.better not in get_args(Better):
+def _make_measure(content: Mapping[str, Any]) -> Measure:
+    measure: Measure = _make(Measure, "measure", {**content, "published": {}})
+    if measure.better not in get_args(Better):
         wanted = "'higher', 'lower' or 'neither'"
-        raise ValueError(f"measure {found.name!r}: better is {wanted}, not {found.better!r}")
-    return replace(found, published=dict(_table(said.get("published", ""))))
+        raise ValueError(f"measure {measure.name!r}: better is {wanted}, not {measure.better!r}")
+    return replace(measure, published=dict(_read_table(content.get("published", ""))))
 
 
-def _table(text: str) -> Iterator[tuple[tuple[str, str], Published]]:
+def _read_table(text: str) -> Iterator[tuple[tuple[str, str], Published]]:
     """Numbers by row and column out of lines of cells between bars; the first line has the columns."""
     lines = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.strip()]
     for line in lines[1:]:
@@ -243,21 +248,21 @@ def _table(text: str) -> Iterator[tuple[tuple[str, str], Published]]:
             raise ValueError(f"published row {line[0]!r} has {len(line)} cells, the first {len(lines[0])}")
         for column, cell in zip(lines[0][1:], line[1:], strict=True):
             if cell not in ("", "-"):
-                yield (line[0], column), published(cell)
+                yield (line[0], column), parse_published(cell)
 
 
-def published(text: str) -> Published:
+def parse_published(text: str) -> Published:
     """A printed number.
 
     Examples
     --------
-    >>> published("0.010±0.003")
+    >>> parse_published("0.010±0.003")
     Published(text='0.010±0.003', value=0.01, spread=0.003)
     """
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None:
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"{text!r} is no number; write 0.010 or 0.010±0.003, or - for none")
-    return Published(text, float(found[1]), None if found[2] is None else float(found[2]))
+    return Published(text, float(match[1]), None if match[2] is None else float(match[2]))
 
 
 def _check(experiment: Experiment) -> None:
@@ -301,8 +306,72 @@ def _check_published(experiment: Experiment) -> None:
     """Every published column stands beside one of ours."""
     beside = {column.beside for column in experiment.columns}
     for measure in experiment.measures:
-        lost = sorted({column for _, column in measure.published} - beside)
-        if lost:
+        missing = sorted({column for _, column in measure.published} - beside)
+        if missing:
             raise ValueError(
-                f"{measure.name}: no column stands beside the published {lost[0]!r}; say beside = ..."
+                f"{measure.name}: no column stands beside the published {missing[0]!r}; say beside = ..."
             )
+
+
+# ---------------------------------------------------------------------------------------------- listing
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, all of its tables and figures, and why some of them are no experiments."""
+
+    key: str
+    short: str
+    citation: str
+    places: tuple[str, ...]
+    others: dict[str, str]
+
+
+def _find_folder() -> Path:
+    """Where the files of experiments are."""
+    for folder in _FOLDERS:
+        if (folder / _PAPERS).is_file():
+            return folder
+    raise FileError("the experiments are not part of this installation; install absentia from its wheel")
+
+
+@cache
+def list_experiments() -> dict[str, Experiment]:
+    """All of them by name, in the order of papers and of their tables and figures."""
+    files = [path for path in sorted(_find_folder().glob("*.toml")) if path.name != _PAPERS]
+    order = {paper.key: (i, paper.places) for i, paper in enumerate(list_papers())}
+
+    def position(experiment: Experiment) -> tuple[int, int, str]:
+        i, places = order.get(experiment.paper, (len(order), ()))
+        place = places.index(experiment.place) if experiment.place in places else len(places)
+        return i, place, experiment.name
+
+    experiments = sorted((read_experiment(path) for path in files), key=position)
+    return {experiment.name: experiment for experiment in experiments}
+
+
+@cache
+def list_papers() -> Sequence[Paper]:
+    """In the order of their file."""
+    content = tomllib.loads((_find_folder() / _PAPERS).read_text(encoding="utf-8"))
+    return [
+        Paper(key, paper["short"], paper["citation"], tuple(paper["places"]), dict(paper.get("others", {})))
+        for key, paper in content.items()
+    ]
+
+
+def find_experiment(name: str) -> Experiment:
+    """By name, or read from a file of one's own."""
+    if name.endswith(".toml"):
+        return read_experiment(Path(name))
+    check_name("experiment", name, list_experiments())
+    return list_experiments()[name]
+
+
+def check_name(kind: str, name: str, known: Iterable[str]) -> None:
+    """Refuse a name that is none of the known ones, and say which it may have meant."""
+    names = list(known)
+    if name not in names:
+        near = get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise ValueError(f"no {kind} {name!r}; {hint}choose one of {', '.join(names)}")

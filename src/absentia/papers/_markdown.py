@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from absentia.papers._cells import Cell, Row
-from absentia.papers._experiment import Measure
-from absentia.papers._listing import list_papers
-from absentia.papers._marking import OURS_WORDS
+from absentia.papers._cells import MARKS_HELP, Cell, Row
+from absentia.papers._experiment import Measure, list_papers
 from absentia.papers._summary import Summary
 
 LEAKS = "†"
 READING = (
-    f"In the tables {OURS_WORDS}; in brackets the paper's number; ≡ agrees with it to its last digit, = "
+    f"In the tables {MARKS_HELP}; in brackets the paper's number; ≡ agrees with it to its last digit, = "
     "within two standard errors, + is better, − is worse. Standard errors are over repeats; with one, over "
     "views or classes."
 )

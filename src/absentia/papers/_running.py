@@ -10,9 +10,8 @@ from typing import Any
 from absentia.datasets import data_folder
 from absentia.experiment.engine import Pool, Record, Records, Run, Trial, run
 from absentia.files import FileError
-from absentia.papers._experiment import Column, Experiment
-from absentia.papers._methods import version
-from absentia.papers.protocols import perform, protocol
+from absentia.papers._experiment import Experiment
+from absentia.papers.protocols import find_protocol, perform, version_of
 
 SEED = 0
 
@@ -23,7 +22,7 @@ class Reproduction:
     Parameters
     ----------
     experiment : Experiment
-        As it was asked for.
+        In full or reduced.
     folder : path
         Of records; a trial that two experiments have in common is done once.
     """
@@ -42,33 +41,28 @@ class Reproduction:
 
     def _keys(self) -> Iterator[dict[str, Any]]:
         experiment = self.experiment
-        names = {files_of(experiment, setting) for setting in experiment.settings()}
-        contents = {some: contents_of(experiment, some) for some in names}
-        settings = [
-            {**setting, "contents": contents[files_of(experiment, setting)]}
-            for setting in experiment.settings()
-        ]
+        settings = list(experiment.settings())
+        files = [files_of(experiment, setting) for setting in settings]
+        hashes = {names: hash_files(experiment, names) for names in set(files)}
         for repeat in range(experiment.repeats):
-            for setting in settings:
+            for setting, names in zip(settings, files, strict=True):
                 for column in experiment.columns:
                     if all(setting[factor] in allowed for factor, allowed in column.only.items()):
-                        yield self._key(column, {**setting, "repeat": repeat})
-
-    def _key(self, column: Column, setting: Mapping[str, Any]) -> dict[str, Any]:
-        name, design = self.experiment.protocol, self.experiment.design
-        return {
-            "protocol": name,
-            **setting,
-            "method": column.method,
-            "parameters": column.given({factor: setting[factor] for factor in design}),
-            "seed": SEED,
-            "version": version(name, column.method),
-        }
+                        yield {
+                            "protocol": experiment.protocol,
+                            **setting,
+                            "contents": hashes[names],
+                            "repeat": repeat,
+                            "method": column.method,
+                            "parameters": column.parameters_in(setting),
+                            "seed": SEED,
+                            "version": version_of(experiment.protocol, column.method),
+                        }
 
     def outstanding(self, retry: bool = False) -> list[Trial]:
         """Trials without a record, or (`retry`) whose record says that they failed."""
-        found = self.records.of(self.trials)
-        return [t for t in self.trials if t.hash not in found or (retry and not found[t.hash].done)]
+        there = self.records.of(self.trials)
+        return [t for t in self.trials if t.hash not in there or (retry and not there[t.hash].done)]
 
     def run(
         self,
@@ -80,7 +74,7 @@ class Reproduction:
         """Do these trials; whoever interrupts it loses those under way."""
         run(trials, Run(self.records, perform, tell=tell, begin=begin), pool)
 
-    def found(self) -> list[Record]:
+    def done(self) -> list[Record]:
         """Records that are there, in the order of trials."""
         there = self.records.of(self.trials)
         return [there[trial.hash] for trial in self.trials if trial.hash in there]
@@ -97,8 +91,8 @@ def missing_data(experiment: Experiment) -> list[str]:
 
 def _files(folder: Path, name: str) -> list[Path]:
     """What a name stands for: one file, or all of a folder."""
-    one, many = folder / f"{name}.npz", folder / name
-    return [one] if one.is_file() else sorted(path for path in many.rglob("*") if path.is_file())
+    file = folder / f"{name}.npz"
+    return [file] if file.is_file() else sorted(p for p in (folder / name).rglob("*") if p.is_file())
 
 
 def files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, ...]:
@@ -106,22 +100,20 @@ def files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, .
 
     So an experiment on several data sets has its trials in common with those on one of them.
     """
-    own: Mapping[str, tuple[str, ...]] = getattr(protocol(experiment.protocol), "FILES", {})
-    return own.get(setting.get("data", ""), experiment.data)
+    return find_protocol(experiment.protocol).files.get(setting.get("data", ""), experiment.data)
 
 
-def contents_of(experiment: Experiment, names: Sequence[str] | None = None) -> str:
-    """A hash of these files, by default of all that it reads: other files make other trials."""
+def hash_files(experiment: Experiment, names: Sequence[str]) -> str:
+    """A hash of the content of these files: other files make other trials."""
     if not experiment.data:
         return ""
-    lacking = missing_data(experiment)
-    if lacking:
+    if missing := missing_data(experiment):
         raise FileError(
-            f"{experiment.name} needs {', '.join(lacking)} (.npz) in the folder that the variable "
+            f"{experiment.name} needs {', '.join(missing)} (.npz) in the folder that the variable "
             "ABSENTIA_DATA names; docs/data.md says where the data come from"
         )
-    found = hashlib.sha256()
-    for name in sorted(experiment.data if names is None else names):
+    content = hashlib.sha256()
+    for name in sorted(names):
         for path in _files(data_folder(), name):
-            found.update(path.read_bytes())
-    return found.hexdigest()[:12]
+            content.update(path.read_bytes())
+    return content.hexdigest()[:12]

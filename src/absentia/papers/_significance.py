@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, check_name
-from absentia.data import statistics
+from absentia import statistics
 from absentia.papers._cells import Observed, columns_of
-from absentia.papers._experiment import Experiment
+from absentia.papers._experiment import Experiment, check_name
 
-ALL = "all"  # the row over all levels
+ALL_LEVELS = "all"  # the row over all levels
 LEVEL = 0.05  # p-values below it reject
 ALPHAS = (0.1, 0.05)
 
@@ -35,26 +34,26 @@ def mcnemar(experiment: Experiment, records: Sequence[Record]) -> list[Observed]
         for column in columns_of(experiment, key):
             answers.setdefault(where, {})[column.name] = record["result"]["right"]
     first = experiment.columns[0].name
-    found = []
-    for where, told in answers.items():
-        for name, p in _against(told, first):
-            for row in (ALL, rows[where]):
-                found.append(Observed("p-value", row, name, where[0], p))
-                found.append(Observed("rejected, %", row, name, where[0], 100.0 * (p < LEVEL)))
-    return found
+    observed = []
+    for where, by_column in answers.items():
+        for name, p in _test_against(by_column, first):
+            for row in (ALL_LEVELS, rows[where]):
+                observed.append(Observed("p-value", row, name, where[0], p))
+                observed.append(Observed("rejected, %", row, name, where[0], 100.0 * (p < LEVEL)))
+    return observed
 
 
-def _against(told: Mapping[str, Mapping[str, str]], first: str) -> Iterator[tuple[str, float]]:
-    """P-values of every other column, view by view."""
-    for column, right in told.items():
-        if column != first and first in told:
-            for view, answers in right.items():
-                own = _right(told[first][view])
-                yield column, statistics.mcnemar(own, _right(answers)).p
+def _test_against(by_column: Mapping[str, Mapping[str, str]], first: str) -> Iterator[tuple[str, float]]:
+    """P-values of every other column against the first, view by view."""
+    for column, by_view in by_column.items():
+        if column != first and first in by_column:
+            for view, answers in by_view.items():
+                yield column, statistics.mcnemar(_right(by_column[first][view]), _right(answers)).p
 
 
-def _right(answers: str) -> Array:
-    return np.array([one == "1" for one in answers])
+def _right(answers: str) -> np.ndarray:
+    """Which samples were right, of a text of zeros and ones."""
+    return np.array([answer == "1" for answer in answers])
 
 
 # --------------------------------------------------------------------------------------------- ranks
@@ -66,7 +65,7 @@ def friedman_nemenyi(experiment: Experiment, records: Sequence[Record]) -> list[
     Settings of the design are data sets; where classes are told, views too.  Scores are means of repeats.
     """
     ranked = [column.name for column in experiment.columns if column.beside]
-    found: list[Observed] = []
+    observed: list[Observed] = []
     for measure, (better, by_view) in {
         "CA": (-1, False),
         "ARE": (-1, False),
@@ -74,13 +73,13 @@ def friedman_nemenyi(experiment: Experiment, records: Sequence[Record]) -> list[
     }.items():
         scores = better * _scores(experiment, records, ranked, measure, by_view)
         if len(scores) > 1:
-            found += _ranks(scores, ranked, measure)
-    return found
+            observed += _observe_ranks(scores, ranked, measure)
+    return observed
 
 
 def _scores(
     experiment: Experiment, records: Sequence[Record], ranked: Sequence[str], measure: str, by_view: bool
-) -> Array:
+) -> np.ndarray:
     """Data sets x methods, of those data sets that all methods have."""
     values: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for record in records:
@@ -90,11 +89,11 @@ def _scores(
                 for view, value in parts.items():
                     where = (*(key[factor] for factor in experiment.design), view if by_view else "")
                     values.setdefault(where, {}).setdefault(column.name, []).append(value)
-    whole = [there for there in values.values() if len(there) == len(ranked)]
-    return np.array([[np.mean(there[name]) for name in ranked] for there in whole])
+    complete = [scores for scores in values.values() if len(scores) == len(ranked)]
+    return np.array([[np.mean(scores[name]) for name in ranked] for scores in complete])
 
 
-def _ranks(scores: Array, ranked: Sequence[str], measure: str) -> Iterator[Observed]:
+def _observe_ranks(scores: np.ndarray, ranked: Sequence[str], measure: str) -> Iterator[Observed]:
     first, *others = ranked
     test = statistics.friedman(scores)
     yield Observed("Friedman's F, p-value", measure, first, 0, test.iman_davenport_p)
@@ -118,7 +117,7 @@ STATISTICS: Mapping[str, Callable[[Experiment, Sequence[Record]], list[Observed]
 }
 
 
-def statistics_of(experiment: Experiment, records: Sequence[Record]) -> list[Observed]:
+def observe_statistic(experiment: Experiment, records: Sequence[Record]) -> list[Observed]:
     """What the experiment's statistic makes of records of trials that were done."""
     check_name("statistic", experiment.statistic, STATISTICS)
     return STATISTICS[experiment.statistic](experiment, records)

@@ -14,7 +14,7 @@ import pytest
 
 import trying
 from absentia.experiment.engine import Limits
-from absentia.experiment.engine._limits import MEGABYTE, Meter, OutOfTime, limited, measured
+from absentia.experiment.engine._limits import MEGABYTE, Meter, OutOfTime, enforce_limits, measure_cost
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks as Linux has them")
 
@@ -38,7 +38,7 @@ def as_before():
 
 def spent():
     meter = Meter()
-    return meter, measured(meter)
+    return meter, measure_cost(meter)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def spent():
 )
 def test_a_fit_that_takes_too_long_is_stopped(do, own_process):
     meter, measuring = spent()
-    with pytest.raises(OutOfTime), measuring, limited(Limits(0.2), own_process):
+    with pytest.raises(OutOfTime), measuring, enforce_limits(Limits(0.2), own_process):
         trying.perform({"do": do})
     swallowed = 1.0 if do == "stubborn" else 0.0  # again after a second
     assert meter.cost["cpu"] >= 0.7 * (0.2 + swallowed)  # timers count in ticks
@@ -57,7 +57,7 @@ def test_nobody_who_goes_on_after_errors_goes_on_after_this_one():
 
 
 def test_what_is_quick_enough_is_left_alone():
-    with limited(Limits(5.0, 500 * MEGABYTE), True):
+    with enforce_limits(Limits(5.0, 500 * MEGABYTE), True):
         found = trying.large({"n": 10})
         within = state()
     assert found["sum"] == 10 << 17
@@ -68,31 +68,31 @@ def test_what_is_quick_enough_is_left_alone():
 
 def test_only_in_a_process_of_its_own_may_the_operating_system_end_a_fit():
     before = resource.getrlimit(resource.RLIMIT_CPU)
-    with limited(Limits(5.0), False):
+    with enforce_limits(Limits(5.0), False):
         assert resource.getrlimit(resource.RLIMIT_CPU) == before
 
 
 def test_a_fit_that_takes_too_much_memory_is_stopped():
-    with pytest.raises(MemoryError), limited(Limits(memory=100 * MEGABYTE), True):
+    with pytest.raises(MemoryError), enforce_limits(Limits(memory=100 * MEGABYTE), True):
         trying.large({"n": 300})
     assert trying.large({"n": 300})["sum"] == 300 << 17
 
 
 def test_memory_that_was_taken_before_is_not_counted():
     ballast = np.ones(200 << 17)
-    with limited(Limits(memory=150 * MEGABYTE), True):
+    with enforce_limits(Limits(memory=150 * MEGABYTE), True):
         trying.large({"n": 50})
     assert len(ballast)
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OutOfTime])
 def test_whatever_happens_things_are_put_back(error):
-    with pytest.raises(error), limited(Limits(60.0, 500 * MEGABYTE), True):
+    with pytest.raises(error), enforce_limits(Limits(60.0, 500 * MEGABYTE), True):
         raise error
 
 
 def test_a_limit_that_comes_while_things_are_put_back_is_too_late():
-    with limited(Limits(60.0), True):
+    with enforce_limits(Limits(60.0), True):
         handler = signal.getsignal(signal.SIGPROF)
         with pytest.raises(OutOfTime):
             handler(signal.SIGPROF, None)
@@ -104,7 +104,7 @@ def test_limits_of_the_operating_system_are_never_raised():
     own = int(time.process_time()) + 500
     resource.setrlimit(kind, (own, before[1]))
     try:
-        with limited(Limits(10_000.0), True):
+        with enforce_limits(Limits(10_000.0), True):
             assert resource.getrlimit(kind)[0] == own
         assert resource.getrlimit(kind) == (own, before[1])
     finally:
@@ -112,14 +112,14 @@ def test_limits_of_the_operating_system_are_never_raised():
 
 
 def test_enormous_limits_are_no_limits():
-    with limited(Limits(1e30, 10**30), True):
+    with enforce_limits(Limits(1e30, 10**30), True):
         trying.large({"n": 1})
 
 
 def test_a_timer_of_somebody_else_goes_on():
     signal.setitimer(signal.ITIMER_PROF, 1000.0, 7.0)
     try:
-        with limited(Limits(5.0), False):
+        with enforce_limits(Limits(5.0), False):
             assert signal.getitimer(signal.ITIMER_PROF)[0] < 6.0
         delay, every = signal.getitimer(signal.ITIMER_PROF)
         assert (round(delay, -1), every) == (1000.0, 7.0)
@@ -146,7 +146,7 @@ def test_in_a_thread_there_are_no_limits():
     before = state()[:2]
 
     def inside():
-        with limited(Limits(0.01, MEGABYTE), True):
+        with enforce_limits(Limits(0.01, MEGABYTE), True):
             assert state()[:2] == before  # they would be those of all threads
             return trying.large({"n": 50})
 
@@ -179,11 +179,11 @@ def test_cpu_wall_and_peak_memory_are_measured():
 
 PEAKS = """
 import trying
-from absentia.experiment.engine._limits import Meter, measured
+from absentia.experiment.engine._limits import Meter, measure_cost
 
 trying.large({"n": 200})
 meter = Meter()
-with measured(meter):
+with measure_cost(meter):
     trying.large({"n": 20})
 print(meter.cost["memory"])
 """
@@ -191,7 +191,7 @@ print(meter.cost["memory"])
 
 def test_the_peak_of_one_fit_is_not_that_of_the_next():
     """In a process of its own: what other tests have left free there would be taken again."""
-    path = os.pathsep.join([str(Path(trying.__file__).parent), *sys.path])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     run = subprocess.run(
         [sys.executable, "-c", PEAKS],
         env={**os.environ, "PYTHONPATH": path},

@@ -329,18 +329,19 @@ def test_workers_that_grow_are_replaced_without_a_word(tmp_path):
 
 
 ORPHANS = """
-import sys, trying
+import sys
 from absentia.experiment.engine import Pool, Records, Run, Trial, run
+from trying import perform
 trials = [Trial({"do": "count", "n": 0}), Trial({"do": "rest", "n": 600})]
-run(trials, Run(Records(sys.argv[1]), trying.perform, tell=lambda record: print("told", flush=True)), Pool(2))
+run(trials, Run(Records(sys.argv[1]), perform, tell=lambda record: print("told", flush=True)), Pool(2))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_workers_do_not_outlive_a_process_that_was_killed(tmp_path):
-    here = Path(trying.__file__).parent
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), *sys.path])}
+    tests = Path(__file__).parents[2]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])}
     command = [sys.executable, "-c", ORPHANS, str(tmp_path)]
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdout.readline() == b"told\n"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from absentia.core import Packed
-from absentia.experiment.engine import Trial, content_hash, parse_shard, shard_of
-from absentia.experiment.engine._trials import LENGTH, check_plain
+from absentia.experiment.engine import Trial, content_hash, declared_versions, parse_shard, shard_of
+from absentia.experiment.engine._trials import HASH_LENGTH, check_plain
 
 KEY = {"method": "mean", "parameters": {"C": 1.0, "tol": 0.1}, "views": ["a", "b"], "fold": 0, "rate": None}
 
@@ -16,7 +16,7 @@ def test_the_order_of_keys_changes_no_hash():
     turned = {name: KEY[name] for name in reversed(KEY)} | {"parameters": {"tol": 0.1, "C": 1.0}}
     assert list(turned) != list(KEY)
     assert Trial(turned).hash == Trial(KEY).hash
-    assert len(Trial(KEY).hash) == LENGTH
+    assert len(Trial(KEY).hash) == HASH_LENGTH
 
 
 def test_a_hash_is_the_same_in_every_process_and_version():
@@ -150,3 +150,14 @@ def test_shards_are_read(text, numbers):
 def test_what_is_no_shard_is_refused(text):
     with pytest.raises(ValueError, match=r"NUMBER/COUNT .* as 3/16, not"):
         parse_shard(text)
+
+
+def test_versions_are_those_that_classes_declare():
+    class Old:
+        pass
+
+    class New(Old):
+        _version = 2
+
+    assert declared_versions(New, Old, protocol=3) == "New 2, Old 1, protocol 3"
+    assert declared_versions() == ""

@@ -36,10 +36,6 @@ def test_every_entry_is_complete(name):
         assert entry.size.startswith(str(entry.shape[0]))
 
 
-def test_no_checksum_is_claimed_that_nobody_could_have_taken():
-    assert not any(file.sha256 for entry in CATALOGUE.values() for file in entry.files)
-
-
 def test_what_was_at_hand_before_is_in_it():
     shared = {
         "mfeat",

@@ -9,7 +9,7 @@ import scipy.io
 from absentia.files import FileError
 from absentia.papers import CATALOGUE
 from absentia.papers.data import _loaders
-from zipped import compressed, packed
+from zipped import packed
 
 
 @pytest.fixture
@@ -51,14 +51,12 @@ def test_another_class_or_a_page_instead_is_refused_with_the_file(load):
         load("uci_spambase", "x,1\n")
 
 
-def test_musk_is_unpacked_and_keeps_its_names(load):
-    text = "MUSK-jf78,jf78_1,46,-108,1.\nNON-MUSK-j,j_2,1,2,0.\n"
-    for content in (text, compressed(text.encode())):
-        data = load("uci_musk1", content)
-        np.testing.assert_array_equal(data.views.block("x"), [[46, -108], [1, 2]])
-        assert data.target.tolist() == [1, -1]
-        assert data.extra["molecule"].tolist() == ["MUSK-jf78", "NON-MUSK-j"]
-        assert data.extra["conformation"].tolist() == ["jf78_1", "j_2"]
+def test_musk_keeps_its_names(load):
+    data = load("uci_musk1", "MUSK-jf78,jf78_1,46,-108,1.\nNON-MUSK-j,j_2,1,2,0.\n")
+    np.testing.assert_array_equal(data.views.block("x"), [[46, -108], [1, 2]])
+    assert data.target.tolist() == [1, -1]
+    assert data.extra["molecule"].tolist() == ["MUSK-jf78", "NON-MUSK-j"]
+    assert data.extra["conformation"].tolist() == ["jf78_1", "j_2"]
 
 
 def test_windows_of_dna_are_shares_of_letters(load):
@@ -208,3 +206,106 @@ def test_the_public_files_at_hand_are_read_alike(tmp_path, data_folder):
     data = loader({"ionosphere.data": path})
     np.testing.assert_array_equal(data.views.block("x"), X)
     np.testing.assert_array_equal(data.target, copy.target)
+
+
+# ---------------------------------------------------------------------------------------- tables and texts
+
+
+def written(tmp_path, text):
+    path = tmp_path / "file"
+    path.write_text(text)
+    return path
+
+
+def test_plain_tables(tmp_path):
+    read = lambda text, *how: _loaders._read_fields(written(tmp_path, text), *how)
+    assert read("1, 2,x\n\n3,4 ,y\n") == [["1", "2", "x"], ["3", "4", "y"]]
+    assert read("  1   2\r\n 3\t4 \r\n", None) == [["1", "2"], ["3", "4"]]
+    np.testing.assert_array_equal(
+        _loaders._parse_numbers([["1", "?"], ["-.5e1", "NA"]]), [[1, np.nan], [-5, np.nan]]
+    )
+    with pytest.raises(ValueError, match="line 3 has 1 fields, the first 2"):
+        read("1,2\n\n3\n")
+    with pytest.raises(ValueError, match="the file is empty"):
+        read("\n\n")
+    for cell in ("<html>", "1_0"):
+        with pytest.raises(ValueError, match="is no number"):
+            _loaders.parse_number(cell)
+
+
+def test_libsvm_lines(load):
+    data = load("libsvm_splice", "+1 1:0.5 3:-2\n-1 2:7 # a comment\n\n-1\n")
+    np.testing.assert_array_equal(data.views.block("x"), [[0.5, 0, -2], [0, 7, 0], [0, 0, 0]])
+    assert data.target.tolist() == [1, -1, -1]
+    for bad in ("1 0:1", "1 2:1 1:1", "1 a:1", "<html>", "1 1:1\n-1 99999999:1"):
+        with pytest.raises(FileError, match=r"splice: "):
+            load("libsvm_splice", bad)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<html>\n",
+        "@relation r\n@attribute a numeric\n",
+        "@relation r\n@attribute a numeric\n@attribute b {0,1}\n@data\n1\n",
+        "@relation r\n@attribute a numeric\n@attribute b {0,1}\n@data\n{0 1}\n",
+        "@relation r\n@attribute a string\n@attribute b {0,1}\n@data\nx,1\n",
+        "",
+    ],
+)
+def test_arff_that_is_none_is_refused_with_the_file(load, text):
+    with pytest.raises(FileError, match=r"dataset_37_diabetes\.arff: is no dense ARFF file"):
+        load("uci_pima", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#c\n@problemName U\n@classLabel true 1 2\n@data\n0.5,1.5,-2:2\n1,2,3:1\n",
+        "2\t0.5\t1.5\t-2\n1\t1\t2\t3\n",
+        "  2.0000000e+00  5e-1  1.5 -2\n  1.0  1 2 3\n",
+        "2,0.5,1.5,-2\n1,1,2,3\n",
+    ],
+)
+def test_series_of_any_ending(text):
+    X, y = _loaders._parse_series(text)
+    np.testing.assert_array_equal(X, [[0.5, 1.5, -2], [1, 2, 3]])
+    assert y.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("@data\n", "holds no series"),
+        ("@data\n1,2:3:4\n", "line 2 is no series of one dimension"),
+        ("1 2 3\n1 2\n", "line 2 has 1 values, the first 2"),
+        ("1.5 2 3\n", "no whole numbers"),
+        ("<html> 1\n", "is no number"),
+    ],
+)
+def test_series_that_are_none(text, said):
+    with pytest.raises(ValueError, match=said):
+        _loaders._parse_series(text)
+
+
+def test_the_first_member_of_those_wanted_is_read_wherever_it_is(tmp_path):
+    path = packed(tmp_path / "a.zip", **{"folder/b.ts": "B", "c.txt": "C", "__MACOSX/c.txt": "x"})
+    assert _loaders._read_member(path, ["none", "b.ts", "c.txt"]) == b"B"
+    assert _loaders._read_member(path, ["c.txt"]) == b"C"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.zip"]
+    with pytest.raises(ValueError, match=r"holds none of d but b\.ts, c\.txt"):
+        _loaders._read_member(path, ["d"])
+
+
+def test_damaged_and_large_members_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "page.zip").write_text("<html>moved</html>")
+    with pytest.raises(ValueError, match="is no zip file"):
+        _loaders._read_member(tmp_path / "page.zip", ["a"])
+    path = packed(tmp_path / "a.zip", a="x" * 1000)
+    data = path.read_bytes()
+    (tmp_path / "cut.zip").write_bytes(data[:40] + b"!!!!" + data[44:])
+    with pytest.raises(ValueError, match="is no zip file, or a damaged one"):
+        _loaders._read_member(tmp_path / "cut.zip", ["a"])
+    monkeypatch.setattr(_loaders, "MAX_BYTES", 500)
+    with pytest.raises(ValueError, match="is larger than 500 bytes"):
+        _loaders._read_member(path, ["a"])

@@ -9,7 +9,7 @@ from absentia.papers import find_experiment
 from absentia.papers._cells import observations, rows_of
 from absentia.papers._running import Reproduction
 from absentia.papers.protocols import _cvkt as protocol
-from absentia.papers.protocols._cvkt import Problem, ca_of_blocks, perform, scattered
+from absentia.papers.protocols._cvkt import Problem, ca_of_blocks, draw_mask, perform
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def problem():
     views, y = datasets.load_digit_views(n_samples=30, return_X_y=True)
     views = views.select(views.names[:3])
     kernels = KernelViews.from_dense({name: protocol.rbf(views.block(name)) for name in views.names})
-    keep = scattered(kernels.observed.shape, {"seed": 0, "repeat": 1, "missing": 30})
+    keep = draw_mask(kernels.observed.shape, {"seed": 0, "repeat": 1, "missing": 30})
     return Problem(kernels, keep, views, np.asarray(y) % 2)
 
 
@@ -60,7 +60,7 @@ def test_views_without_anything_hidden_are_not_scored(problem, monkeypatch):
 
 def test_answers_are_those_of_an_svm_on_the_other_half(made_up):
     found = perform(key_of("full"))
-    train, test = protocol.halves(made_up, key_of("full"))
+    train, test = protocol.split_halves(made_up, key_of("full"))
     assert sorted([*train, *test]) == list(range(30))
     name, y = made_up.kernels.names[0], made_up.y
     K = np.asarray(made_up.kernels.block(name))
@@ -73,10 +73,10 @@ def test_answers_are_those_of_an_svm_on_the_other_half(made_up):
 
 def test_all_methods_of_a_repeat_are_judged_on_the_same_samples(made_up):
     splits = [
-        protocol.halves(made_up, key_of(method, missing=m))[1] for method, m in (("a", 10), ("b", 50))
+        protocol.split_halves(made_up, key_of(method, missing=m))[1] for method, m in (("a", 10), ("b", 50))
     ]
     np.testing.assert_array_equal(*splits)
-    assert not np.array_equal(splits[0], protocol.halves(made_up, key_of("a", repeat=1))[1])
+    assert not np.array_equal(splits[0], protocol.split_halves(made_up, key_of("a", repeat=1))[1])
 
 
 def test_a_common_representation_has_one_accuracy_for_all_views(made_up):
@@ -148,11 +148,11 @@ def test_the_error_chosen_by_is_that_of_the_paper(problem):
 
 def test_masks_hide_about_what_was_asked_and_leave_everyone_a_view():
     key = {"seed": 0, "repeat": 0, "missing": 50}
-    keep = scattered((4000, 3), key)
+    keep = draw_mask((4000, 3), key)
     assert keep.any(axis=1).all()
     assert (~keep).mean() == pytest.approx(0.5 - 0.125 / 3, abs=0.01)  # an eighth gets one of three back
-    assert not np.array_equal(keep, scattered((4000, 3), {**key, "repeat": 1}))
-    np.testing.assert_array_equal(keep, scattered((4000, 3), key))
+    assert not np.array_equal(keep, draw_mask((4000, 3), {**key, "repeat": 1}))
+    np.testing.assert_array_equal(keep, draw_mask((4000, 3), key))
 
 
 def test_the_default_width_is_the_mean_of_all_distances():
@@ -213,7 +213,7 @@ def test_a_table_of_both_data_sets_shares_its_trials_with_the_others(data_folder
     hashes = {
         name: {
             trial.hash
-            for trial in Reproduction(find_experiment(f"cvkt-{name}").asked(repeats=2), tmp_path).trials
+            for trial in Reproduction(find_experiment(f"cvkt-{name}").reduced(repeats=2), tmp_path).trials
         }
         for name in ("table4", "table5", "table6", "table7", "table8", "figure6", "figure7")
     }
@@ -226,7 +226,7 @@ def test_a_table_of_both_data_sets_shares_its_trials_with_the_others(data_folder
 
 @pytest.mark.parametrize("name", [f"cvkt-{what}" for what in ("table2", "table4", "figure6", "figure7")])
 def test_in_small_there_are_no_claims_about_methods_that_are_left_out(name):
-    small = find_experiment(name).asked(quick=True)
+    small = find_experiment(name).reduced(quick=True)
     columns = {column.name for column in small.columns}
     assert len(columns) < len(find_experiment(name).columns)
     assert all({claim.first, claim.second} <= columns for claim in small.claims)

@@ -57,7 +57,9 @@ def test_a_cell_of_real_digits_is_what_the_method_gives_by_hand(data_folder, mon
 
 def test_all_methods_of_a_repeat_see_the_same_mask_and_split(monkeypatch):
     seen = []
-    monkeypatch.setattr(mkmc, "roc", lambda K, labels, train: seen.append(train) or [0.5] * labels.shape[1])
+    monkeypatch.setattr(
+        mkmc, "roc_by_class", lambda K, labels, train: seen.append(train) or [0.5] * labels.shape[1]
+    )
     masks = []
     fixed = missingness.fixed_per_view
     monkeypatch.setattr(
@@ -77,18 +79,18 @@ def test_a_class_that_cannot_be_judged_is_none():
     labels[:5, 0] = True
     labels[9, 1] = True
     K = np.eye(10) + 1.0
-    found = mkmc.roc(K, labels, np.array([0, 1, 6, 7]))
+    found = mkmc.roc_by_class(K, labels, np.array([0, 1, 6, 7]))
     assert found[1] is None
     assert found[0] == pytest.approx(0.5)
 
 
 def test_classes_that_exclude_one_another_are_all_learned():
     labels = np.arange(3) == np.repeat([0, 1, 2], [30, 10, 2])[:, None]
-    train = mkmc.trained(labels, np.random.default_rng(0))
+    train = mkmc.draw_training_samples(labels, np.random.default_rng(0))
     assert labels[train].sum(axis=0).tolist() == [6, 2, 1]
     overlapping = labels.copy()
     overlapping[0, 1] = True
-    assert len(mkmc.trained(overlapping, np.random.default_rng(0))) == 8
+    assert len(mkmc.draw_training_samples(overlapping, np.random.default_rng(0))) == 8
 
 
 def test_yeast_kernels_are_read_from_their_files(tmp_path, monkeypatch):

@@ -22,17 +22,17 @@ from absentia.papers import (
     Experiment,
     Reproduction,
     Summary,
+    as_mappings,
     chart_svg,
+    describe_versions,
     find_experiment,
-    freshness,
     list_experiments,
     list_papers,
     markdown,
     missing_data,
-    plain,
-    regenerate,
+    render_pages,
     summarise,
-    write_kept,
+    write_records,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ OUTPUT = Parameter(
 )
 QUICK = Parameter(name="--quick", negative="", help="In small, to see that everything runs.")
 REPEATS = Parameter(help="How often; by default as often as the published pages were made with.")
-PAGES = Parameter(help="Keep the records in this folder and make all its pages again from what it keeps.")
+PAGES = Parameter(help="Store the records in this folder and make all its pages again from its records.")
 LIST = Parameter(name="--list", negative="", help="List what can be reproduced, and do nothing else.")
 JOBS = Parameter(name=["--jobs", "-j"], help="Processes; by default one for each core.")
 RETRY = Parameter(name="--retry", negative="", help="Run again what failed before.")
@@ -72,16 +72,16 @@ def reproduce(
     Example: absentia reproduce cvkt-table2 --quick
     """
     if list_all:
-        return out.print(listed(pages))
+        return out.print(make_list(pages))
     if name is None and pages is None:
         raise ValueError("a NAME, or --list, is wanted; see absentia reproduce --help")
     check_whole("--repeats", repeats, 1, 10_000)
     check_whole("--jobs", jobs, 1, 4096)
     check_folder(output)
     check_report(output / "page.html")
-    for experiment in _asked(name):
+    for experiment in _select_experiments(name):
         _check_replaced(output / f"{experiment.name}.html", force)
-        _run(experiment.asked(quick, repeats), quick, output, pages, _pool(jobs), retry)
+        _run(experiment.reduced(quick, repeats), quick, output, pages, _make_pool(jobs), retry)
     if pages is not None:
         _write_pages(pages)
     return None
@@ -93,20 +93,20 @@ def _check_replaced(page: Path, force: bool) -> None:
         check_replaced([page.with_suffix(ending) for ending in (".html", ".md", ".svg")], force)
 
 
-def _asked(name: str | None) -> Sequence[Experiment]:
+def _select_experiments(name: str | None) -> Sequence[Experiment]:
     """Those that can be run; one that was asked for by name and cannot is refused."""
     if name is None:
         return []
     if name != "all":
         return [find_experiment(name)]
-    able = [one for one in list_experiments().values() if not one.cannot]
-    for one in able:
-        if lacking := missing_data(one):
-            say(printable(f"{one.name}: left out, as {', '.join(lacking)} is not at hand"))
-    return [one for one in able if not missing_data(one)]
+    able = [experiment for experiment in list_experiments().values() if not experiment.cannot]
+    for experiment in able:
+        if missing := missing_data(experiment):
+            say(printable(f"{experiment.name}: left out, as {', '.join(missing)} is not at hand"))
+    return [experiment for experiment in able if not missing_data(experiment)]
 
 
-def _pool(jobs: int | None) -> Pool:
+def _make_pool(jobs: int | None) -> Pool:
     from joblib import cpu_count
 
     return Pool(jobs or int(cpu_count()), apart=True)
@@ -118,13 +118,13 @@ def _run(
     work = Reproduction(experiment, output)
     todo, total = work.outstanding(retry), len(work.trials)
     say(printable(f"{experiment.name}: {total} trials, {total - len(todo)} are there already"))
-    endings.ledger.keeps(lambda: f"{len(work.found())} of {total} trials are kept in {output}")
+    endings.ledger.keeps(lambda: f"{len(work.done())} of {total} trials are kept in {output}")
     with watched(Watch(todo, pool.jobs)) as watch:
         work.run(todo, pool, watch.tell, watch.begin)
-    summary = summarise(experiment, plain(work.found()))
+    summary = summarise(experiment, as_mappings(work.done()))
     _finish(summary, quick, output)
     if pages is not None:
-        write_kept(pages, experiment, work.found(), quick)
+        write_records(pages, experiment, work.done(), quick)
 
 
 def _finish(summary: Summary, quick: bool, output: Path) -> None:
@@ -144,8 +144,7 @@ def _finish(summary: Summary, quick: bool, output: Path) -> None:
 
 
 def _write_pages(pages: Path) -> None:
-    made = regenerate(pages)
-    for name, content in made.items():
+    for name, content in render_pages(pages).items():
         _write(pages / name, content)
     say_where(index=pages / "index.md")
 
@@ -155,19 +154,18 @@ def _write(path: Path, content: str) -> Path:
     return write_whole(path, lambda file: file.write(content.encode()))
 
 
-def listed(pages: Path | None = None) -> Table:
-    """Name, paper, what, data, time, and of what source the records are that a folder keeps."""
+def make_list(pages: Path | None = None) -> Table:
+    """Name, paper, what, data, time, and whether the records of a folder are of the present versions."""
     table = Table(box=None, pad_edge=False)
-    for title in ("name", "paper", "what", "data", "time", *(["records of"] if pages else [])):
+    for title in ("name", "paper", "what", "data", "time", *(["records"] if pages else [])):
         table.add_column(title, no_wrap=title in ("name", "time"))
     short = {paper.key: paper.short for paper in list_papers()}
-    for name, one in list_experiments().items():
-        lacking = missing_data(one)
-        data = one.cannot or (
-            f"not at hand: {', '.join(lacking)}" if lacking else "at hand" if one.data else "made up"
-        )
-        minutes = "" if one.cannot else f"{one.minutes:g} min"
-        kept = [printable(freshness(pages, one))] if pages else []
-        where = f"{short.get(one.paper, one.paper)}, {one.place}"
-        table.add_row(name, where, printable(one.what), printable(data), minutes, *kept)
+    for name, experiment in list_experiments().items():
+        missing = missing_data(experiment)
+        at_hand = "at hand" if experiment.data else "made up"
+        data = experiment.cannot or (f"not at hand: {', '.join(missing)}" if missing else at_hand)
+        minutes = "" if experiment.cannot else f"{experiment.minutes:g} min"
+        versions = [printable(describe_versions(pages, experiment))] if pages else []
+        where = f"{short.get(experiment.paper, experiment.paper)}, {experiment.place}"
+        table.add_row(name, where, printable(experiment.what), printable(data), minutes, *versions)
     return table

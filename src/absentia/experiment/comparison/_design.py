@@ -20,13 +20,11 @@ from absentia.experiment.comparison._measures import metrics_of
 from absentia.experiment.comparison._problem import Problem
 from absentia.experiment.comparison._splits import MECHANISMS, Mechanism, hashed, split
 from absentia.experiment.comparison._strategies import SIMPLEST, USUAL, Strategy, strategy
-from absentia.experiment.engine import Limits, Trial, fingerprint
+from absentia.experiment.engine import Limits, Trial, declared_versions
 from absentia.files import FileError, write_whole
 
 FILE = "design.json"
-#: Modules that every answer comes from, and those that judge what hidden cells are completed to.
-AROUND = tuple(f"experiment.comparison.{name}" for name in ("_performing", "_measures", "_splits"))
-JUDGING = ("experiment._quality", "experiment.comparison._maps")
+VERSION = 1  # of splits, masks and measures: to be raised when these give other numbers than before
 REPEATS_OF_CURVES, REPEATS_BESIDE = 2, 3
 MOST = 10_000  # repeats or folds
 BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")  # completers that are tried beside predictions
@@ -240,17 +238,13 @@ def _trial(
             "data": problem.hash,
             "method": how.name,
             "parameters": how.parameters,
-            "version": fingerprint(*how.modules, *_around(kind)),
+            "version": declared_versions(*how.classes, comparison=VERSION),
             "seed": design.seed,
             "repeat": repeat,
             "fold": fold,
             **more,
         }
     )
-
-
-def _around(kind: str) -> tuple[str, ...]:
-    return (*AROUND, *(JUDGING if kind == "complete" else ()))
 
 
 # -------------------------------------------------------------------------------- what is tried at all

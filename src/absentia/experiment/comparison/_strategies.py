@@ -50,13 +50,13 @@ BASELINES: Mapping[Task, tuple[str, ...]] = {
 
 
 class Strategy(NamedTuple):
-    """A method on a task: an unfitted estimator, what it is in words, and what its answers hang on."""
+    """A method on a task: an unfitted estimator, what it is in words, and which classes it is made of."""
 
     name: str
     estimator: Any
     words: str
     baseline: bool
-    modules: tuple[str, ...]
+    classes: tuple[type, ...]
     most: int | None
     takes_kernels: bool
 
@@ -72,7 +72,7 @@ def strategy(name: str, problem: Problem, seed: int = 0) -> Strategy:
     """The method of that name, suited to the problem."""
     task = problem.task
     if task == "labels" and name in PMA:
-        return Strategy(name, _pma(name, problem), PMA[name], False, _modules_of_pma(name), None, True)
+        return Strategy(name, _pma(name, problem), PMA[name], False, _classes_of_pma(name), None, True)
     _check(name, task)
     entry = catalogue.find(name, FAMILY[task])
     made = _seeded(entry.make(), seed)
@@ -83,7 +83,9 @@ def strategy(name: str, problem: Problem, seed: int = 0) -> Strategy:
     if task == "labels":
         made = PerLabel(name, kernel=problem.kernel if problem.takes_features else "precomputed")
     takes = entry.takes != "features"
-    return Strategy(entry.name, made, entry.when, entry.baseline, modules(entry, task), _most(entry), takes)
+    return Strategy(
+        entry.name, made, entry.when, entry.baseline, classes_of(entry, task), _most(entry), takes
+    )
 
 
 def _check(name: str, task: Task) -> None:
@@ -107,14 +109,13 @@ def _most(entry: Entry) -> int | None:
     return min(own, default=None)
 
 
-# ------------------------------------------------------------------------------------ what it hangs on
+# -------------------------------------------------------------------------- classes whose versions count
 
 
-def modules(entry: Entry, task: Task) -> tuple[str, ...]:
-    """Modules that the answers of a method come from; others of the catalogue that it uses, too."""
+def classes_of(entry: Entry, task: Task) -> tuple[type, ...]:
+    """Classes that the answers of a method come from; others of the catalogue that it uses, too."""
     used = [entry, *_used(entry)]
-    around = {"classes": ("experiment._validation",), "labels": ("methods.prediction._perlabel",)}
-    return (*dict.fromkeys(_module(one.load()) for one in used), *around.get(task, ()))
+    return (*dict.fromkeys(one.load() for one in used), *((PerLabel,) if task == "labels" else ()))
 
 
 def _used(entry: Entry) -> list[Entry]:
@@ -128,13 +129,8 @@ def _used(entry: Entry) -> list[Entry]:
     return found
 
 
-def _module(cls: type) -> str:
-    return cls.__module__.removeprefix("absentia.")
-
-
-def _modules_of_pma(name: str) -> tuple[str, ...]:
-    used: list[type] = [PMAClassifier, CombineKernels, *([CVKT] if name == "pma-cvkt" else [])]
-    return tuple(_module(one) for one in used)
+def _classes_of_pma(name: str) -> tuple[type, ...]:
+    return (PMAClassifier, CombineKernels, *((CVKT,) if name == "pma-cvkt" else ()))
 
 
 def _pma(name: str, problem: Problem) -> Any:

@@ -4,8 +4,7 @@ The engine knows nothing of what a trial does.  Killed at any moment it loses th
 nothing else; any number of processes may share a folder without knowing of one another.
 """
 
-from absentia.experiment.engine._fingerprint import fingerprint
 from absentia.experiment.engine._limits import Limits
 from absentia.experiment.engine._records import Record, Records
 from absentia.experiment.engine._running import FolderError, Pool, Run, run
-from absentia.experiment.engine._trials import Trial, content_hash, parse_shard, shard_of
+from absentia.experiment.engine._trials import Trial, content_hash, declared_versions, parse_shard, shard_of

@@ -19,8 +19,8 @@ from types import FrameType
 from typing import Any
 
 MEGABYTE = 1 << 20
-LATER = 5.0  # seconds after which, and a quarter of the time more, the operating system ends a process
-LONGEST = 1e9  # seconds that clocks can be set to
+GRACE = 5.0  # seconds after which, and a quarter of the time more, the operating system ends a process
+MAX_SECONDS = 1e9  # seconds that clocks can be set to
 
 
 class OutOfTime(BaseException):
@@ -48,7 +48,7 @@ class Meter:
 
 
 @contextmanager
-def measured(meter: Meter) -> Iterator[None]:
+def measure_cost(meter: Meter) -> Iterator[None]:
     """CPU and wall seconds, and megabytes at the peak beyond those at the start.
 
     CPU seconds are those of the whole process, but of one thread where that is not the main one: others
@@ -63,7 +63,7 @@ def measured(meter: Meter) -> Iterator[None]:
         meter.cost = {
             "cpu": round(clock() - cpu, 4),
             "wall": round(time.monotonic() - wall, 4),
-            "memory": _beyond(before),
+            "memory": _peak_beyond(before),
         }
 
 
@@ -77,15 +77,15 @@ def _reset_peak() -> int | None:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
         return None
-    return _status("VmRSS")
+    return _read_status("VmRSS")
 
 
-def _beyond(before: int | None) -> float | None:
-    peak = None if before is None else _status("VmHWM")
+def _peak_beyond(before: int | None) -> float | None:
+    peak = None if before is None else _read_status("VmHWM")
     return None if peak is None or before is None else round(max(0, peak - before) / MEGABYTE, 2)
 
 
-def _status(name: str) -> int | None:
+def _read_status(name: str) -> int | None:
     """A number of bytes that Linux tells of this process."""
     with suppress(OSError, ValueError):
         for line in Path("/proc/self/status").read_text().splitlines():
@@ -95,21 +95,21 @@ def _status(name: str) -> int | None:
 
 
 @contextmanager
-def limited(limits: Limits, own_process: bool) -> Iterator[None]:
+def enforce_limits(limits: Limits, own_process: bool) -> Iterator[None]:
     """Inside, :class:`OutOfTime` and :class:`MemoryError` are raised beyond the limits."""
     if not _in_main_thread():  # no signal comes there, and limits are those of the whole process
         yield
         return
-    with _memory(limits.memory), _seconds(limits.seconds, own_process):
+    with _limit_memory(limits.memory), _limit_seconds(limits.seconds, own_process):
         yield
 
 
 @contextmanager
-def _seconds(most: float | None, own_process: bool) -> Iterator[None]:
-    if most is None or not hasattr(signal, "setitimer"):
+def _limit_seconds(limit: float | None, own_process: bool) -> Iterator[None]:
+    if limit is None or not hasattr(signal, "setitimer"):
         yield
         return
-    most, armed = min(most, LONGEST), True
+    limit, armed = min(limit, MAX_SECONDS), True
 
     def over(number: int, frame: FrameType | None) -> None:
         if armed:  # not while things are put back
@@ -119,9 +119,9 @@ def _seconds(most: float | None, own_process: bool) -> Iterator[None]:
     with ExitStack() as after:
         after.callback(signal.signal, signal.SIGPROF, previous)
         if own_process:
-            after.callback(*_lowered("RLIMIT_CPU", time.process_time() + 1.25 * most + LATER + 1))
+            after.callback(*_lower_limit("RLIMIT_CPU", time.process_time() + 1.25 * limit + GRACE + 1))
         # again and again, if somebody swallows it
-        timer = signal.setitimer(signal.ITIMER_PROF, most, max(1.0, most / 10))
+        timer = signal.setitimer(signal.ITIMER_PROF, limit, max(1.0, limit / 10))
         after.callback(signal.setitimer, signal.ITIMER_PROF, *timer)
         try:
             yield
@@ -130,22 +130,22 @@ def _seconds(most: float | None, own_process: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _memory(most: int | None) -> Iterator[None]:
-    now = None if most is None else _status("VmSize")
-    if most is None or now is None:
+def _limit_memory(limit: int | None) -> Iterator[None]:
+    now = None if limit is None else _read_status("VmSize")
+    if limit is None or now is None:
         yield
         return
     with ExitStack() as after:
-        after.callback(*_lowered("RLIMIT_AS", now + most))
+        after.callback(*_lower_limit("RLIMIT_AS", now + limit))
         yield
 
 
-def _lowered(name: str, most: float) -> tuple[Any, ...]:
+def _lower_limit(name: str, limit: float) -> tuple[Any, ...]:
     """Lower a limit of the operating system, never raise it; the call that puts it back."""
     import resource
 
     kind = getattr(resource, name)
     soft, hard = before = resource.getrlimit(kind)
-    wanted = int(min(most, sys.maxsize // 2))
+    wanted = int(min(limit, sys.maxsize // 2))
     resource.setrlimit(kind, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft), hard))
     return resource.setrlimit, kind, before

@@ -19,7 +19,7 @@ from absentia.files import one_line, write_whole
 
 Status = Literal["done", "failed", "time", "memory", "died"]
 STATUSES = ("done", "failed", "time", "memory", "died")
-LARGEST = 64_000_000  # bytes of a record; larger files are none of ours
+MAX_BYTES = 64_000_000  # bytes of a record; larger files are none of ours
 _NAME = re.compile(r"([0-9a-f]{8,64})\.json")
 
 
@@ -82,7 +82,7 @@ class Records:
         """The record of that hash; None if there is none, or what is there is not its record."""
         path = self.path(hash)
         try:
-            record = _record(_said(path))
+            record = _make_record(_read_json(path))
             if record.hash != hash:
                 raise ValueError("it is of another trial")
             return record
@@ -92,7 +92,7 @@ class Records:
             self.damaged.setdefault(path, one_line(error))
             return None
 
-    def _read_own(self, hash: str) -> Record | None:
+    def _read_checked(self, hash: str) -> Record | None:
         """The same of a trial that is asked for, if it can have come of it."""
         record = self.read(hash)
         try:
@@ -107,7 +107,7 @@ class Records:
         """Those of these trials that there are, by hash."""
         there = self.hashes()
         wanted = (trial.hash for trial in trials)
-        found = ((hash, self._read_own(hash)) for hash in wanted if hash in there)
+        found = ((hash, self._read_checked(hash)) for hash in wanted if hash in there)
         return {hash: record for hash, record in found if record is not None}
 
     def hashes(self) -> set[str]:
@@ -126,10 +126,10 @@ class Records:
                 yield record
 
 
-def _said(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     """What a file says; links, pipes and devices are not looked into."""
     found = os.lstat(path)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
         raise ValueError("it is no file, or too large")
     return json.loads(path.read_bytes(), parse_constant=_refuse)
 
@@ -138,18 +138,20 @@ def _refuse(word: str) -> Any:
     raise ValueError(f"{word} is no number")
 
 
-def _record(said: Any) -> Record:
+def _make_record(content: Any) -> Record:
     """A record out of what a file says."""
-    if not isinstance(said, dict) or said.get("status") not in STATUSES:
+    if not isinstance(content, dict) or content.get("status") not in STATUSES:
         raise ValueError(f"it is no record: its status is none of {', '.join(STATUSES)}")
-    parts: dict[str, Any] = {key: said.get(key) for key in ("trial", "result", "cost", "made")}
-    if not all(isinstance(part, dict) for part in parts.values()) or not isinstance(said.get("error"), str):
+    parts: dict[str, Any] = {key: content.get(key) for key in ("trial", "result", "cost", "made")}
+    if not all(isinstance(part, dict) for part in parts.values()) or not isinstance(
+        content.get("error"), str
+    ):
         raise ValueError("it is no record: trial, result, cost and made are by name, error is a text")
     if not all(value is None or _is_cost(value) for value in parts["cost"].values()):
         raise ValueError("its cost is not in numbers of 0 or more")
     if not all(isinstance(value, str) for value in parts["made"].values()):
         raise ValueError("what it was made with is not in texts")
-    return Record(status=said["status"], error=said["error"], **parts)
+    return Record(status=content["status"], error=content["error"], **parts)
 
 
 def _is_cost(value: Any) -> bool:

@@ -25,7 +25,7 @@ import sklearn
 
 import absentia
 from absentia.core import at_most
-from absentia.experiment.engine._limits import Limits, Meter, OutOfTime, limited, measured
+from absentia.experiment.engine._limits import Limits, Meter, OutOfTime, enforce_limits, measure_cost
 from absentia.experiment.engine._records import Record, Records, Status
 from absentia.experiment.engine._trials import Trial, check_plain
 
@@ -39,7 +39,7 @@ class FolderError(ValueError):
     """Something is wrong with what trials are done on, not with a trial: it has no record and all stop."""
 
 
-def attempt(
+def attempt_trial(
     perform: Perform, folder: str, key: Mapping[str, Any], limits: Limits, own_process: bool
 ) -> Record:
     """Do a trial, whatever comes of it, and write its record.
@@ -49,19 +49,21 @@ def attempt(
     """
     meter = Meter()
     with at_most(1, 0), warnings.catch_warnings(action="ignore"):
-        getattr(perform, "prepare", _nothing)(key)
-        status, result, error = _outcome(perform, key, limits, own_process, meter)
-    record = Record(dict(key), status, result, error, {**meter.cost, **_asked(limits)}, made())
+        getattr(perform, "prepare", _prepare_nothing)(key)
+        status, result, error = _perform_limited(perform, key, limits, own_process, meter)
+    record = Record(
+        dict(key), status, result, error, {**meter.cost, **_limits_as_cost(limits)}, used_versions()
+    )
     Records(folder).write(record)
     return record
 
 
-def _outcome(
+def _perform_limited(
     perform: Perform, key: Mapping[str, Any], limits: Limits, own_process: bool, meter: Meter
 ) -> tuple[Status, dict[str, Any], str]:
     """Status and result, or a sentence that says why there is none."""
     try:
-        with measured(meter), limited(limits, own_process):
+        with measure_cost(meter), enforce_limits(limits, own_process):
             result = dict(perform(key))
         check_plain(result)
         return "done", result, ""
@@ -71,15 +73,15 @@ def _outcome(
         return "time", {}, f"took more than {limits.seconds:g} CPU seconds"
     except (Exception, SystemExit) as reason:
         if isinstance(reason, MemoryError) or getattr(reason, "errno", None) == errno.ENOMEM:
-            return "memory", {}, _sentence(reason, "memory was too small")
-        return "failed", {}, _sentence(reason, type(reason).__name__)
+            return "memory", {}, _describe_error(reason, "memory was too small")
+        return "failed", {}, _describe_error(reason, type(reason).__name__)
 
 
-def _nothing(key: Mapping[str, Any]) -> None:
+def _prepare_nothing(key: Mapping[str, Any]) -> None:
     """Most have nothing to prepare."""
 
 
-def _sentence(error: BaseException, otherwise: str) -> str:
+def _describe_error(error: BaseException, otherwise: str) -> str:
     words = ""
     with suppress(Exception):  # what an error says is its own affair
         words = " ".join(str(error).split())[:500]
@@ -87,11 +89,11 @@ def _sentence(error: BaseException, otherwise: str) -> str:
     return (words if known else f"{type(error).__name__}: {words}") if words else otherwise
 
 
-def _asked(limits: Limits) -> dict[str, float | None]:
+def _limits_as_cost(limits: Limits) -> dict[str, float | None]:
     return {"time_limit": limits.seconds, "memory_limit": limits.memory}
 
 
-def made() -> dict[str, str]:
+def used_versions() -> dict[str, str]:
     """With what a record was made."""
     return {
         "absentia": absentia.__version__,
@@ -207,7 +209,7 @@ class Run:
     def submit(self, executor: Executor, trial: Trial) -> Future[Record]:
         folder = str(self.records.folder.absolute())
         with _interrupts_held():
-            return executor.submit(attempt, self.perform, folder, dict(trial.key), self.limits, True)
+            return executor.submit(attempt_trial, self.perform, folder, dict(trial.key), self.limits, True)
 
 
 def run(trials: Sequence[Trial], how: Run, pool: Pool) -> None:
@@ -216,15 +218,15 @@ def run(trials: Sequence[Trial], how: Run, pool: Pool) -> None:
         for trial in trials:
             how.begin(trial)
             folder = str(how.records.folder)
-            how.tell(attempt(how.perform, folder, trial.key, how.limits, False))
+            how.tell(attempt_trial(how.perform, folder, trial.key, how.limits, False))
         return
-    course = _Course(how, deque(trials), how.records.of(trials))
-    while course.waiting or course.alone:
+    queue = _Queue(how, deque(trials), how.records.of(trials))
+    while queue.waiting or queue.alone:
         try:
             with pool.executor() as executor:
-                course.go(executor, pool.jobs + 1)  # one more lies ready, so that no process waits
+                queue.go(executor, pool.jobs + 1)  # one more lies ready, so that no process waits
         except _BrokenError:
-            course.take_up()
+            queue.recover()
 
 
 class _BrokenError(Exception):
@@ -232,7 +234,7 @@ class _BrokenError(Exception):
 
 
 @dataclass
-class _Course:
+class _Queue:
     """Trials on their way: `waiting`, `flying`, and `alone`, which may have ended a worker.
 
     `before` has the records that were there at the start, of trials that are done again.
@@ -269,7 +271,7 @@ class _Course:
                 self.begun.add(trial.hash)
                 self.how.begin(trial)
 
-    def take_up(self) -> None:
+    def recover(self) -> None:
         """Whoever was under way and has no record: again, alone; or, if it was alone, it is the one."""
         flying, self.flying = list(self.flying.values()), {}
         found = {trial.hash: self.how.records.read(trial.hash) for trial in flying}
@@ -277,7 +279,9 @@ class _Course:
         told = [found[trial.hash] for trial in flying if trial not in lost]
         if len(flying) == 1 and lost:
             key = dict(lost.pop().key)
-            record = Record(key, "died", error=DIED, cost=_asked(self.how.limits), made=made())
+            record = Record(
+                key, "died", error=DIED, cost=_limits_as_cost(self.how.limits), made=used_versions()
+            )
             self.how.records.write(record)
             told.append(record)
         self.alone.extend(lost)

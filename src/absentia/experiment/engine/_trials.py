@@ -10,14 +10,14 @@ from typing import Any
 
 from absentia.core import Packed
 
-LENGTH = 24  # hexadecimal digits of a hash
+HASH_LENGTH = 24  # hexadecimal digits of a hash
 
 
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
+def _hash_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_LENGTH]
 
 
-def plain(value: Any) -> str:
+def to_json(value: Any) -> str:
     """As JSON that is the same for the same content."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -25,7 +25,7 @@ def plain(value: Any) -> str:
 def check_plain(result: Any) -> None:
     """Refuse what a record cannot hold."""
     try:
-        plain(result)
+        to_json(result)
     except ValueError as error:
         if "JSON" in str(error):
             raise ValueError("its result holds what is no number (nan or inf)") from None
@@ -34,11 +34,11 @@ def check_plain(result: Any) -> None:
 
 def content_hash(state: Packed) -> str:
     """Of plain data: the tree and every array."""
-    found = hashlib.sha256(plain(state.tree).encode())
+    found = hashlib.sha256(to_json(state.tree).encode())
     for key, array in sorted(state.arrays.items()):
         found.update(f"{key} {array.dtype.str} {array.shape}".encode())
         found.update(memoryview(array.tobytes()))
-    return found.hexdigest()[:LENGTH]
+    return found.hexdigest()[:HASH_LENGTH]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,22 @@ class Trial:
 
     @cached_property
     def hash(self) -> str:
-        return digest(plain(dict(self.key)))
+        return _hash_text(to_json(dict(self.key)))
+
+
+def declared_versions(*classes: type, **others: int) -> str:
+    """Versions that methods declare, and those of whatever else an answer comes from, as one text.
+
+    A class declares ``_version = 2`` when it gives other numbers than before for the same data, parameters
+    and seed; one that says nothing is of version 1.
+
+    Examples
+    --------
+    >>> declared_versions(Trial, protocol=3)
+    'Trial 1, protocol 3'
+    """
+    versions = {cls.__name__: int(getattr(cls, "_version", 1)) for cls in classes} | others
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
 def shard_of(trials: Iterable[Trial], number: int, count: int) -> list[Trial]:

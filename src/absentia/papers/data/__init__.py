@@ -1,8 +1,12 @@
 """The data of the papers: simulated as they say, or from the archives that they name."""
 
-from absentia.papers.data._addition import make_matrix_addition
-from absentia.papers.data._autoregression import make_var_views
 from absentia.papers.data._catalogue import CATALOGUE
 from absentia.papers.data._fetching import fetch
-from absentia.papers.data._widths import make_width_views
+from absentia.papers.data._simulated import (
+    factor_kernel,
+    make_matrix_addition,
+    make_var_views,
+    make_width_views,
+    plane_kernel,
+)
 from absentia.papers.data._yeast import load_yeast_kernels

@@ -1,29 +1,37 @@
-"""Public data sets by name: found where they lie, else downloaded once and kept."""
+"""Public data sets by name: found where they lie, else downloaded once and kept.
 
+pooch downloads: what comes goes to a temporary name and is renamed when all of it is there and has the
+checksum that is wanted.  A file whose checksum nobody knows beforehand is trusted when it first comes; its
+SHA-256 is then written to a file beside it, ``<name>.sha256`` (as ``sha256sum`` writes them), and another
+content is refused later.
+"""
+
+import hashlib
 import os
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
 
 from sklearn.utils import Bunch
 
-from absentia.core import warn
 from absentia.datasets import read_bunch
-from absentia.files import FileError
+from absentia.files import FileError, one_line, reading, write_whole
+from absentia.papers._experiment import check_name
 from absentia.papers.data._catalogue import CATALOGUE, DataSet, Remote
-from absentia.papers.data._downloading import checked_sum, demand_sum, download, kept_sum, record_sum
 
 CACHE, DATA = "ABSENTIA_CACHE", "ABSENTIA_DATA"
+MAX_BYTES = 1 << 30  # that a server may announce for one file
+TIMEOUT = 30.0  # seconds that a server may be silent
+RETRIES = 2  # of an address, where another try may succeed
+BUSY = (408, 425, 429, 500, 502, 503, 504)  # answers that may be others next time
+NO_POOCH = 'downloading needs pooch: pip install "absentia[fetch]"'
 
 
-def fetch(
-    name: str,
-    *,
-    folder: str | os.PathLike[str] | None = None,
-    checksum: str | Mapping[str, str] | None = None,
-    timeout: float = 30.0,
-    retries: int = 2,
-) -> Bunch:
+def fetch(name: str, *, folder: str | os.PathLike[str] | None = None) -> Bunch:
     """A public data set, from your files if you have it, else downloaded once and kept.
 
     It is looked for in `folder`, then in the folder that the environment variable ``ABSENTIA_DATA`` names,
@@ -32,8 +40,8 @@ def fetch(
     `folder`, or of the cache if none is given.
 
     No checksum of these files was known when this was written: the SHA-256 of what came first is kept
-    beside it, in ``<file>.sha256``, and a file that differs is refused later.  Values of ``.npz`` files may
-    be rounded to float32.
+    beside it, in ``<file>.sha256``, and a file that differs is refused later.  Where you know a checksum,
+    write that file yourself before.  Values of ``.npz`` files may be rounded to float32.
 
     Parameters
     ----------
@@ -42,12 +50,6 @@ def fetch(
     folder : path-like, optional
         Where to look first, and to put what is downloaded.  The cache is the one of the system, or what the
         environment variable ``ABSENTIA_CACHE`` names.
-    checksum : str or mapping of str to str, optional
-        The SHA-256 that the file must have; of several files, by name.  ``.npz`` files are then not taken.
-    timeout : float, default 30
-        Seconds that a server may be silent.
-    retries : int, default 2
-        How many further tries an address gets where another may succeed.
 
     Returns
     -------
@@ -63,100 +65,61 @@ def fetch(
     >>> papers.fetch("uci_hart")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: no data set 'uci_hart'; did you mean 'uci_heart'? ...
+    ValueError: no data set 'uci_hart'; did you mean uci_heart...
     """
-    entry = _entry(name)
-    if not timeout > 0 or retries < 0:
-        raise ValueError(f"timeout={timeout}, retries={retries}; more than 0 and at least 0 are wanted")
-    sums = _sums(entry, checksum)
-    home, places = _places(folder)
-    found = _all_found(name, entry, places, packed=checksum is None)
-    if isinstance(found, Path):
-        return read_bunch(found, _describe(entry))
-    lacking = [file for file in entry.files if found[file.name] is None]
-    _demand_addresses(name, entry, lacking, home, places)
-    paths = {file: path for file, path in found.items() if path is not None}
-    for file, path in paths.items():
-        demand_sum(path, sums.get(path.name, sums.get(file)))
-    fresh = {}
-    for one in lacking:
-        fresh[one.name] = _brought(name, entry, one, home, places, sums.get(one.name), timeout, retries)
-    return _loaded(entry, {file.name: {**paths, **fresh}[file.name] for file in entry.files}, fresh, home)
+    check_name("data set", name, CATALOGUE)
+    entry = CATALOGUE[name]
+    home, places = _list_places(folder)
+    for place in places:
+        if (arrays := place / f"{name}.npz").is_file():
+            return read_bunch(arrays, entry.description)
+        paths = _find_files(name, entry, [place])
+        if len(paths) == len(entry.files):
+            break
+    else:
+        paths = _find_files(name, entry, places)
+    missing = [file for file in entry.files if file.name not in paths]
+    for path in paths.values():
+        _check_checksum(path)
+    fresh = _download_files(name, entry, missing, home, places) if missing else {}
+    return _load(entry, {file.name: {**paths, **fresh}[file.name] for file in entry.files}, fresh, home)
 
 
-def _loaded(
-    entry: DataSet, paths: Mapping[str, Path], fresh: Mapping[str, Path], home: Path | None
-) -> Bunch:
-    """What the files hold; their checksums are kept once they were good for something."""
+def _load(entry: DataSet, paths: Mapping[str, Path], fresh: Mapping[str, Path], home: Path | None) -> Bunch:
+    """What the files hold; their checksums are written down once they were good for something."""
     try:
         bunch = entry.loader(paths)
     except FileError as error:
         bad = [path for path in fresh.values() if str(path) in str(error)]  # others may be large, and good
         for path in bad:
             path.unlink(missing_ok=True)
-        thrown = " (what was just downloaded is not kept)" if bad else ""
-        raise FileError(f"{error}{thrown}") from error
+        removed = " (what was just downloaded is not kept)" if bad else ""
+        raise FileError(f"{error}{removed}") from error
     for path in paths.values():
         if home is not None and home in path.parents:
             with suppress(FileError):  # somebody else's folder, which may be read only
-                record_sum(path)
-    _warn_of_size(entry, bunch)
-    bunch["DESCR"] = _describe(entry)
-    return bunch
-
-
-def _warn_of_size(entry: DataSet, bunch: Bunch) -> None:
+                _record_checksum(path)
     data = bunch.get("views", bunch.get("kernels"))
     widths = [data.block(v).shape[1] for v in data.names] if "views" in bunch else [data.n_views]
     if entry.shape is not None and (len(data), *widths) != entry.shape:
-        warn(
-            f"{entry.what}: {len(data)} samples and widths {widths} came, not {entry.size}; has the "
-            "archive changed?"
-        )
-
-
-def _describe(entry: DataSet) -> str:
-    return f"{entry.what}: {entry.size}. {entry.citation}. {entry.page}"
-
-
-def _entry(name: str) -> DataSet:
-    if name in CATALOGUE:
-        return CATALOGUE[name]
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(name), CATALOGUE, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"no data set {name!r}; {hint}known are {', '.join(CATALOGUE)}")
-
-
-def _sums(entry: DataSet, checksum: str | Mapping[str, str] | None) -> dict[str, str]:
-    """Checksums that are known or demanded, by file."""
-    known = {file.name: file.sha256 for file in entry.files if file.sha256 is not None}
-    if checksum is None:
-        return known
-    names = [file.name for file in entry.files]
-    if isinstance(checksum, str):
-        if len(names) != 1:
-            raise ValueError(f"one checksum for {len(names)} files; give a mapping by name: {names}")
-        checksum = {names[0]: checksum}
-    allowed = {*names, *(other for file in entry.files for other in file.instead)}
-    if strange := [file for file in checksum if file not in allowed]:
-        raise ValueError(f"checksum names {strange[0]!r}, but the files are {names}")
-    return {**known, **{file: checked_sum(one) for file, one in checksum.items()}}
+        words = f"{len(data)} samples and widths {widths} came, not {entry.size}; has the archive changed?"
+        warnings.warn(f"{entry.what}: {words}", stacklevel=3)
+    bunch["DESCR"] = entry.description
+    return bunch
 
 
 # -------------------------------------------------------------------------------------------- places
 
 
-def _places(folder: str | os.PathLike[str] | None) -> tuple[Path | None, list[Path]]:
+def _list_places(folder: str | os.PathLike[str] | None) -> tuple[Path | None, list[Path]]:
     """Where downloads go, and where files are looked for, in order."""
-    own = None if folder is None else Path(folder).expanduser()
-    data, cache = os.environ.get(DATA), _cache()
-    places = [own, Path(data) if data else None, cache]
-    return own or cache, list(dict.fromkeys(place for place in places if place is not None))
+    first = None if folder is None else Path(folder).expanduser()
+    data, cache = os.environ.get(DATA), _find_cache()
+    places = [first, Path(data) if data else None, cache]
+    return first or cache, list(dict.fromkeys(place for place in places if place is not None))
 
 
-def _cache() -> Path | None:
+def _find_cache() -> Path | None:
     """The cache; None if nobody says where it is."""
     if named := os.environ.get(CACHE):
         return Path(named).expanduser()
@@ -167,71 +130,127 @@ def _cache() -> Path | None:
     return Path(pooch.os_cache("absentia"))
 
 
-def _all_found(
-    name: str, entry: DataSet, places: Sequence[Path], packed: bool
-) -> Path | dict[str, Path | None]:
-    """Arrays in one file (if `packed` will do) or all files of the first place that has them.
-
-    Where none has all, each file from the first place that has it, or None.
-    """
-    for place in places:
-        if packed and (path := place / f"{name}.npz").is_file():
-            return path
-        found = {file.name: _found(file, name, [place]) for file in entry.files}
-        if all(found.values()):
-            return found
-    return {file.name: _found(file, name, places) for file in entry.files}
-
-
-def _found(file: Remote, name: str, places: Sequence[Path]) -> Path | None:
-    candidates = (
-        place / within / one
-        for place in places
-        for within in (name, "")
-        for one in (file.name, *file.instead)
-    )
-    return next((path for path in candidates if path.is_file()), None)
+def _find_files(name: str, entry: DataSet, places: Sequence[Path]) -> dict[str, Path]:
+    """Each file from the first place that has it, by name; without those that are nowhere."""
+    paths = {}
+    for file in entry.files:
+        candidates = (
+            place / within / candidate
+            for place in places
+            for within in (name, "")
+            for candidate in (file.name, *file.instead)
+        )
+        if path := next((path for path in candidates if path.is_file()), None):
+            paths[file.name] = path
+    return paths
 
 
-def _demand_addresses(
-    name: str, entry: DataSet, lacking: Sequence[Remote], home: Path | None, places: Sequence[Path]
-) -> None:
-    """Before anything is downloaded: what has to be got by hand is there."""
-    by_hand = [" or ".join((file.name, *file.instead)) for file in lacking if not file.addresses]
+# ----------------------------------------------------------------------------------------- downloads
+
+
+class _RefusedError(Exception):
+    """An answer that is not taken, and that would be the same another time."""
+
+
+def _download_files(
+    name: str, entry: DataSet, files: Sequence[Remote], home: Path | None, places: Sequence[Path]
+) -> dict[str, Path]:
+    """All of these files, or an error that says what to do, before anything is downloaded if possible."""
+    target = f"put it into {home / name}" if home else f"give folder=, or set {DATA} or {CACHE}"
+    looked = ", ".join(map(str, places)) or "nowhere"
+    advice = f"{target} (looked in {looked}; {name}.npz or the archive's files)"
+    by_hand = [" or ".join((file.name, *file.instead)) for file in files if not file.addresses]
     if by_hand:
         raise FileError(
             f"{name}: {', '.join(by_hand)} has to be got by hand: no address of the file is known. See "
-            f"{entry.page} ({entry.citation}); {_where(name, home, places)}"
+            f"{entry.page} ({entry.citation}); {advice}"
         )
-    if lacking and home is None:
-        raise FileError(
-            f'{name}: downloading needs pooch: pip install "absentia[fetch]"; or '
-            f"{_where(name, home, places)}"
-        )
-
-
-def _where(name: str, home: Path | None, places: Sequence[Path]) -> str:
-    own = f"put it into {home / name}" if home is not None else f"give folder=, or set {DATA} or {CACHE}"
-    looked = ", ".join(map(str, places)) or "nowhere"
-    return f"{own} (looked in {looked}; {name}.npz or the archive's files)"
-
-
-def _brought(
-    name: str,
-    entry: DataSet,
-    file: Remote,
-    home: Path | None,
-    places: Sequence[Path],
-    checksum: str | None,
-    timeout: float,
-    retries: int,
-) -> Path:
-    """A file downloaded: the one that is demanded, and the one that came first if it is gone since."""
-    assert home is not None
-    path = home / name / file.name
+    if home is None:
+        raise FileError(f"{name}: {NO_POOCH}; or {advice}")
     try:
-        wanted = checksum or kept_sum(path)
-        return download(file.addresses, path, checksum=wanted, timeout=timeout, retries=retries)
+        return {file.name: download(file.addresses, home / name / file.name) for file in files}
     except FileError as error:
-        again = f"; or get it by hand from there or from {entry.page} and {_where(name, home, places)}"
-        raise FileError(f"{error}{again}") from None
+        raise FileError(
+            f"{error}; or get it by hand from there or from {entry.page} and {advice}"
+        ) from None
+
+
+def download(addresses: Sequence[str], path: Path) -> Path:
+    """Bring a file from the first address that has it, with the checksum beside `path` if there is one."""
+    try:
+        import pooch
+        from requests import RequestException
+    except ImportError as error:
+        raise FileError(f"{NO_POOCH} ({error})") from None
+    options = {"hooks": {"response": _check_response}, "headers": {"Accept-Encoding": "identity"}}
+    downloader = pooch.HTTPDownloader(timeout=TIMEOUT, chunk_size=1 << 16, **options)
+    registry, reasons = {path.name: _recorded_checksum(path)}, []
+    for address in addresses:
+        repository = pooch.create(
+            path.parent, "", registry=registry, urls={path.name: address}, retry_if_failed=RETRIES
+        )
+        try:
+            repository.fetch(path.name, downloader=downloader)
+            if path.stat().st_size:
+                return path
+            path.unlink()
+            reasons.append(f"{address}: the file is empty")
+        except (ValueError, OSError, _RefusedError, RequestException) as error:
+            reasons.append(f"{address}: {one_line(error, 300)}")
+    raise FileError(f"{path.name}: cannot be downloaded: {'; '.join(reasons)}")
+
+
+def _check_response(response: Any, **_: Any) -> None:
+    """Refuse what would be the same another time: no such file, too large a one, a way down from https."""
+    if response.is_redirect:
+        target = urljoin(response.url, response.headers["location"])
+        if response.url.startswith("https:") and not target.startswith("https:"):
+            raise _RefusedError(f"leads from https to {target[:200]!r}; that is not followed")
+    elif response.status_code >= 400 and response.status_code not in BUSY:
+        raise _RefusedError(f"the server says {response.status_code} {response.reason}")
+    announced = response.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > MAX_BYTES:
+        raise _RefusedError(f"has {announced} bytes; at most {MAX_BYTES} are taken")
+
+
+# ----------------------------------------------------------------------------------------- checksums
+
+
+def _checksum_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _recorded_checksum(path: Path) -> str | None:
+    """The SHA-256 of what first came under this name, whether or not it is still there."""
+    record = _checksum_file(path)
+    if not record.exists():
+        return None
+    with reading(record):
+        text = record.read_text(encoding="ascii").partition(" ")[0].strip().lower()
+        if re.fullmatch("[0-9a-f]{64}", text) is None:
+            raise ValueError(f"{text[:80]!r} is no SHA-256: 64 digits from 0 to f are wanted")
+    return text
+
+
+def _compute_checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_checksum(path: Path) -> None:
+    """Refuse a file that is not the one that came first."""
+    with reading(path):
+        wanted = _recorded_checksum(path)
+        checksum = wanted and _compute_checksum(path)
+    if checksum != wanted:
+        raise FileError(
+            f"{path}: has the SHA-256 {checksum}, not the {wanted} in {path.name}.sha256; if the archive "
+            f"has changed it, and you trust that, delete {_checksum_file(path)}"
+        )
+
+
+def _record_checksum(path: Path) -> None:
+    """Write a file's checksum beside it, unless there is one already."""
+    if not _checksum_file(path).exists():
+        line = f"{_compute_checksum(path)}  {path.name}\n".encode()
+        write_whole(_checksum_file(path), lambda file: file.write(line))

@@ -10,7 +10,9 @@ import gzip
 import io
 import os
 import re
+import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,16 +20,15 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import Bunch
 
-from absentia.core import Array, warn
-from absentia.data import AbsenceWarning, KernelViews, repeated, shown
+from absentia import AbsenceWarning, KernelViews
 from absentia.files import FileError, reading
-from absentia.papers.data._texts import number
 
 PathLike = str | os.PathLike[str]
 ENDINGS = (".txt", ".tsv", ".txt.gz", ".tsv.gz")
-LONGEST_LINE = 16 << 20
+MAX_LINE = 16 << 20  # characters
 LABELS = re.compile(r"label|class|function|target", re.IGNORECASE)
 YES, NO = ("1", "+1", "1.0"), ("-1", "-1.0")
+MISSING = ("?", "", "nan", "na")
 
 
 def load_yeast_kernels(
@@ -72,7 +73,7 @@ def load_yeast_kernels(
     texts = sorted(
         path.name for path in place.iterdir() if path.name.lower().endswith(ENDINGS) and path.is_file()
     )
-    table = _label_file(place, texts, labels)
+    table = _find_label_file(place, texts, labels)
     named = (
         {_view_name(name): name for name in texts if name != table} if kernels is None else dict(kernels)
     )
@@ -80,21 +81,21 @@ def load_yeast_kernels(
         raise FileError(f"{place}: holds no kernels; files that end in {', '.join(ENDINGS)} are wanted")
     if kernels is None and len(named) < len(texts) - 1:
         raise FileError(f"{place}: two kernels have the same name: {texts}; name them with kernels=")
-    return put_together({view: place / name for view, name in named.items()}, place / table)
+    return combine_files({view: place / name for view, name in named.items()}, place / table)
 
 
-def put_together(kernels: Mapping[str, Path], labels: Path) -> Bunch:
+def combine_files(kernels: Mapping[str, Path], labels: Path) -> Bunch:
     """Kernels and labels of proteins, from the files of each; see :func:`load_yeast_kernels`."""
     blocks = {view: read_square(path) for view, path in kernels.items()}
     with reading(labels.parent):
         data = KernelViews.from_blocks(blocks)
     names, classes, Y = read_label_table(labels)
     descr = f"{len(data)} proteins of yeast, {data.n_views} kernels, {len(classes)} functions"
-    target = _target(labels, data.ids, names, Y)
+    target = _align_labels(labels, data.ids, names, Y)
     return Bunch(kernels=data, target=target, extra={"label_names": np.array(classes)}, DESCR=descr)
 
 
-def _label_file(place: Path, texts: list[str], labels: str | None) -> str:
+def _find_label_file(place: Path, texts: list[str], labels: str | None) -> str:
     if labels is not None:
         return labels
     found = [name for name in texts if LABELS.search(name)]
@@ -112,32 +113,50 @@ def _view_name(file: str) -> str:
     return re.sub(r"^kernel_matrix_|(_c?n)?_\d+$", "", stem)
 
 
-def _target(path: Path, ids: Array, names: list[str], Y: Array) -> Array:
+def _align_labels(path: Path, ids: np.ndarray, names: list[str], Y: np.ndarray) -> np.ndarray:
     """Labels in the order of the proteins; NaN, and a warning, where there are none."""
     places = {name: row for row, name in enumerate(names)}
     rows = np.array([places.get(str(x), -1) for x in ids.tolist()])
     if not (rows >= 0).any():
         raise FileError(
-            f"{path}: names none of the proteins of the kernels: it has {shown(names[0])}, they "
-            f"{shown(ids[0])}"
+            f"{path}: names none of the proteins of the kernels: it has {names[0]!r}, they {str(ids[0])!r}"
         )
-    lacking, strange = int((rows < 0).sum()), len(names) - int((rows >= 0).sum())
-    if lacking:
-        first = shown(ids[rows < 0][0])
-        warn(f"{lacking} of {len(ids)} proteins have no labels, e.g. {first}: they are NaN", AbsenceWarning)
-    if strange:
-        warn(f"{strange} protein(s) with labels are in no kernel and left out", AbsenceWarning)
+    unlabelled, unused = int((rows < 0).sum()), len(names) - int((rows >= 0).sum())
+    if unlabelled:
+        first = str(ids[rows < 0][0])
+        words = f"{unlabelled} of {len(ids)} proteins have no labels, e.g. {first!r}: they are NaN"
+        warnings.warn(words, AbsenceWarning, stacklevel=4)
+    if unused:
+        words = f"{unused} protein(s) with labels are in no kernel and left out"
+        warnings.warn(words, AbsenceWarning, stacklevel=4)
     return np.where(rows[:, None] >= 0, Y[rows], np.nan)
 
 
 # ------------------------------------------------------------------------------------------ the files
 
 
-def read_square(path: Path) -> tuple[list[str], Array]:
+def parse_number(cell: str) -> float:
+    """One field as a number, NaN where it is empty, ? or NA."""
+    if cell.lower() in MISSING:
+        return float("nan")
+    try:
+        if "_" in cell:  # which Python allows in numbers
+            raise ValueError
+        return float(cell)
+    except ValueError:
+        raise ValueError(f"{cell[:30]!r} is no number") from None
+
+
+def _find_repeated(names: list[str]) -> str | None:
+    """The first name that is there more than once."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def read_square(path: Path) -> tuple[list[str], np.ndarray]:
     """Names and values of a kernel in a text file, columns in the order of rows."""
     with reading(path), _lines(path) as lines:
         head = next(lines, (0, []))[1]
-        names, values = list[str](), list[Array]()
+        names, values = list[str](), list[np.ndarray]()
         for k, cells in lines:
             columns = head if len(head) == len(cells) - 1 else head[1:]
             if len(cells) - 1 != len(columns):
@@ -147,46 +166,44 @@ def read_square(path: Path) -> tuple[list[str], Array]:
                     f"is not square: more than {len(columns)} lines for {len(columns)} columns"
                 )
             names.append(cells[0])
-            values.append(_values(k, cells[1:]))
+            values.append(_parse_values(k, cells[1:]))
         if not names:
             raise ValueError("holds no kernel")
         if len(names) != len(columns):
             raise ValueError(f"is not square: {len(names)} lines for {len(columns)} columns")
-        return names, np.array(values)[:, _order(names, columns)]
+        return names, np.array(values)[:, _column_order(names, columns)]
 
 
-def _values(k: int, cells: list[str]) -> Array:
+def _parse_values(k: int, cells: list[str]) -> np.ndarray:
     try:
         return np.array(cells, dtype=float)
     except ValueError:
         try:
-            return np.array([number(cell) for cell in cells])
+            return np.array([parse_number(cell) for cell in cells])
         except ValueError as error:
             raise ValueError(f"line {k}: {error}") from None
 
 
-def _order(names: list[str], columns: list[str]) -> Array:
+def _column_order(names: list[str], columns: list[str]) -> np.ndarray:
     """Where the column of each line's protein is."""
-    for what, found in (("line", names), ("column", columns)):
-        if twice := repeated(found):
-            raise ValueError(f"{shown(twice[0])} is the name of more than one {what}")
+    for what, several in (("line", names), ("column", columns)):
+        if (twice := _find_repeated(several)) is not None:
+            raise ValueError(f"{twice!r} is the name of more than one {what}")
     places = {name: place for place, name in enumerate(columns)}
     strange = [name for name in names if name not in places]
     if strange:
-        raise ValueError(
-            f"the line {shown(strange[0])} has no column; lines and columns are the same proteins"
-        )
+        raise ValueError(f"the line {strange[0]!r} has no column; lines and columns are the same proteins")
     return np.array([places[name] for name in names])
 
 
-def read_label_table(path: Path) -> tuple[list[str], list[str], Array]:
+def read_label_table(path: Path) -> tuple[list[str], list[str], np.ndarray]:
     """Proteins, classes, and who has which: 1, -1, or NaN."""
     with reading(path), _lines(path) as lines:
         rows = list(lines)
         if not rows:
             raise ValueError("the file is empty")
         width = len(rows[-1][1])
-        known = {*YES, *NO, "0", "0.0", "", "na", "nan", "?"}
+        known = {*YES, *NO, *MISSING, "0", "0.0"}
         headed = any(cell.lower() not in known for cell in rows[0][1][1:])
         head = rows.pop(0)[1] if headed else []
         classes = head[-(width - 1) :] if headed else [f"class{k}" for k in range(1, width)]
@@ -200,12 +217,12 @@ def read_label_table(path: Path) -> tuple[list[str], list[str], Array]:
             raise ValueError(
                 "has no names of proteins in its first column; labels go by name, not by place"
             )
-        if twice := repeated(names):
-            raise ValueError(f"names {shown(twice[0])} more than once")
-        return names, classes, _signs(rows)
+        if (twice := _find_repeated(names)) is not None:
+            raise ValueError(f"names {twice!r} more than once")
+        return names, classes, _parse_labels(rows)
 
 
-def _signs(rows: list[tuple[int, list[str]]]) -> Array:
+def _parse_labels(rows: list[tuple[int, list[str]]]) -> np.ndarray:
     negative = -1.0 if not any(cell in NO for _, cells in rows for cell in cells[1:]) else np.nan
     Y = np.full((len(rows), len(rows[0][1]) - 1), np.nan)
     for i, (k, cells) in enumerate(rows):
@@ -214,7 +231,7 @@ def _signs(rows: list[tuple[int, list[str]]]) -> Array:
                 Y[i, j] = 1.0 if cell in YES else -1.0
             elif cell in ("0", "0.0"):
                 Y[i, j] = negative
-            elif cell.lower() not in ("", "na", "nan", "?"):
+            elif cell.lower() not in MISSING:
                 raise ValueError(f"line {k}: label {cell[:30]!r}; +1 or -1 is wanted")
     return Y
 
@@ -233,10 +250,10 @@ def _lines(path: Path) -> Iterator[Iterator[tuple[int, list[str]]]]:
 def _fields(text: io.TextIOWrapper) -> Iterator[tuple[int, list[str]]]:
     k, tabs, ended = 0, None, False
     try:
-        while line := text.readline(LONGEST_LINE + 1):
+        while line := text.readline(MAX_LINE + 1):
             k += 1
-            if len(line) > LONGEST_LINE:
-                raise ValueError(f"line {k} is longer than {LONGEST_LINE} characters; is this a table?")
+            if len(line) > MAX_LINE:
+                raise ValueError(f"line {k} is longer than {MAX_LINE} characters; is this a table?")
             if not line.strip():
                 continue
             if tabs is None:  # the first line tells: it may begin with one, or all lines may end with one

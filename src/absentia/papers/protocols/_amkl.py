@@ -15,35 +15,27 @@ import itertools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from absentia.core import Array
-from absentia.data import KernelViews, Views, missingness
+from absentia import KernelViews, ViewKernels, Views, missingness
 from absentia.datasets import data_folder
 from absentia.files import from_arrays, is_data, read_arrays, reading
-from absentia.kernels import ViewKernels
-from absentia.papers._methods import class_of, make
+from absentia.papers.data import make_width_views
+from absentia.papers.protocols import Protocol, make_method
 
 COSTS = tuple(2.0**k for k in (-1, 1, 3, 5, 7))
 LAMBDAS = (0.5, 8.0, 128.0)
-SHARE = 0.6  # of every class is trained on
-TEN = {"caltech101": 10}  # samples of every class instead
-WIDTHS = 20
-SPACINGS = {
-    "ratios": lambda: 2.0 ** np.linspace(-7, 7, WIDTHS),
-    "steps": lambda: np.linspace(2.0**-7, 2.0**7, WIDTHS),
-}
+TRAIN_SHARE = 0.6  # of every class
+TRAIN_SAMPLES = {"caltech101": 10}  # of every class, instead of a share
+#: Widths of 20 Gaussian kernels, in equal ratios or in equal steps.
+SPACINGS: Mapping[str, Literal["log", "linear"]] = {"ratios": "log", "steps": "linear"}
 
 #: Completion first, then multiple kernel learning.
 FILLS = {"MF-MKL": "MeanFill", "EM-MKL": "EMFill", "SVT-MKL": "SVTFill"}
 LEARNER = "MKLClassifier"
-MODULES = {
-    word: tuple(class_of(name).__module__.removeprefix("absentia.") for name in (fill, LEARNER))
-    for word, fill in FILLS.items()
-}
 
 Data = Views | KernelViews
 Options = dict[str, float]
@@ -54,19 +46,19 @@ class Problem:
     """Complete data and what makes kernels of them; a split, and who keeps which view."""
 
     data: Data
-    y: Array
+    y: np.ndarray
     kernels: ViewKernels
-    train: Array
-    test: Array
-    keep: Array
+    train: np.ndarray
+    test: np.ndarray
+    keep: np.ndarray
 
     def observed(self) -> tuple[KernelViews, KernelViews]:
         """Kernels of training samples, and of test samples against these, without what is absent."""
-        return self._made(self.data.hide(self.keep))
+        return self._make_kernels(self.data.hide(self.keep))
 
     def complete(self) -> tuple[KernelViews, KernelViews]:
         """The same with the absent views of training samples, which only the paper's form reads."""
-        known, rows = self._made(self.data)
+        known, rows = self._make_kernels(self.data)
         return known, rows.hide(self.keep[self.test])
 
     def features(self) -> tuple[Views, Views]:
@@ -76,20 +68,20 @@ class Problem:
             raise ValueError("these data are kernels: there are no features to learn from")
         return data[self.train], data[self.test]
 
-    def _made(self, data: Data) -> tuple[KernelViews, KernelViews]:
-        known = self.kernels.fit_transform(part(data, self.train, self.train))
-        return known, self.kernels.transform(part(data, self.test, self.train))
+    def _make_kernels(self, data: Data) -> tuple[KernelViews, KernelViews]:
+        known = self.kernels.fit_transform(take_samples(data, self.train, self.train))
+        return known, self.kernels.transform(take_samples(data, self.test, self.train))
 
 
 def perform(key: Mapping[str, Any]) -> dict[str, Any]:
     """Accuracy of one method on one split and mask; what was chosen, and who was right."""
     with warnings.catch_warnings(action="ignore"):
-        one = problem(key)
-        known, new = taken(key, one)
-        mask = one.keep[one.train] if key["parameters"].get("paper_form") else None
-        y = one.y[one.train]
-        best = chosen(key, known, y, mask)
-        right = predicted(key, best, known, y, mask, new) == one.y[one.test]
+        problem = make_problem(key)
+        known, new = select_input(key, problem)
+        mask = problem.keep[problem.train] if key["parameters"].get("paper_form") else None
+        y = problem.y[problem.train]
+        best = select_options(key, known, y, mask)
+        right = predict(key, best, known, y, mask, new) == problem.y[problem.test]
     return {
         "scores": {"accuracy": {"": 100.0 * float(right.mean())}},
         "chosen": best,
@@ -100,11 +92,11 @@ def perform(key: Mapping[str, Any]) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------- the problem
 
 
-def problem(key: Mapping[str, Any]) -> Problem:
+def make_problem(key: Mapping[str, Any]) -> Problem:
     """All methods of a repeat see the same split, and at the same ratio the same mask."""
     name, seed = key["data"], [key["seed"], key["repeat"]]
-    data, y = loaded(name)
-    train, test = split(y, TEN.get(name), np.random.default_rng(seed))
+    data, y = load(name)
+    train, test = split(y, TRAIN_SAMPLES.get(name), np.random.default_rng(seed))
     if isinstance(data, Views) and data.n_views == 1:
         if key.get("spacing") not in SPACINGS:
             raise ValueError(
@@ -113,7 +105,7 @@ def problem(key: Mapping[str, Any]) -> Problem:
                 "[design], for 20 Gaussian ones"
             )
         X = np.asarray(data.block(data.names[0]), dtype=np.float64)
-        data, kernels = gaussian(X, train, key["spacing"])
+        data, kernels = make_width_views(X, spacing=SPACINGS[key["spacing"]], train=train)
     else:
         kind = "linear" if isinstance(data, Views) else "precomputed"
         kernels = ViewKernels(kind, standardize=False, center=True)
@@ -123,7 +115,7 @@ def problem(key: Mapping[str, Any]) -> Problem:
     return Problem(data, y, kernels, train, test, keep)
 
 
-def loaded(name: str) -> tuple[Data, Array]:
+def load(name: str) -> tuple[Data, np.ndarray]:
     """Complete data of a file in the data folder, and the classes of its samples."""
     path = data_folder() / f"{name}.npz"
     with reading(path):
@@ -134,32 +126,17 @@ def loaded(name: str) -> tuple[Data, Array]:
         return from_arrays(arrays), y
 
 
-def split(y: Array, each: int | None, rng: np.random.Generator) -> tuple[Array, Array]:
+def split(y: np.ndarray, each: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Training and test samples: of every class so many, or 60 %, rounded up as the paper's sizes are."""
     train = np.zeros(len(y), dtype=bool)
     for label in np.unique(y):
-        own = np.flatnonzero(y == label)
-        train[rng.permutation(own)[: each or int(np.ceil(SHARE * len(own) - 1e-9))]] = True
+        members = np.flatnonzero(y == label)
+        count = each or int(np.ceil(TRAIN_SHARE * len(members) - 1e-9))
+        train[rng.permutation(members)[:count]] = True
     return np.flatnonzero(train), np.flatnonzero(~train)
 
 
-def gaussian(X: Array, train: Array, spacing: str) -> tuple[Views, ViewKernels]:
-    """The same features 20 times, and a kernel of another width for each.
-
-    Widths are between 2^-7 and 2^7 times the mean distance of training samples, in equal ratios or in
-    equal steps.
-    """
-    of_train = X[train]
-    deviation = of_train.std(axis=0)
-    Z = of_train / np.where(deviation > 0, deviation, 1.0)
-    squares = (Z**2).sum(axis=1)
-    D = np.sqrt(np.maximum(squares[:, None] + squares - 2 * Z @ Z.T, 0.0))
-    sigma = D[np.triu_indices(len(Z), 1)].mean() * SPACINGS[spacing]()
-    gammas = {f"width{p:02d}": {"gamma": float(1 / (2 * s**2))} for p, s in enumerate(sigma)}
-    return Views.from_dict(dict.fromkeys(gammas, X)), ViewKernels("rbf", per_view=gammas, center=True)
-
-
-def part(data: Data, rows: Array, columns: Array) -> Data:
+def take_samples(data: Data, rows: np.ndarray, columns: np.ndarray) -> Data:
     """Samples, of kernels those of the rows against those of the columns."""
     return data[np.ix_(rows, columns)] if isinstance(data, KernelViews) else data[rows]
 
@@ -167,51 +144,54 @@ def part(data: Data, rows: Array, columns: Array) -> Data:
 # --------------------------------------------------------------------------------------- the methods
 
 
-def taken(key: Mapping[str, Any], one: Problem) -> tuple[Data, Data]:
+def select_input(key: Mapping[str, Any], problem: Problem) -> tuple[Data, Data]:
     """What a method learns from and what it predicts, completed if it starts with that.
 
     Completion sees no classes, so training samples are completed once and not for every fold.
     """
     if key["method"] == "MMAFClassifier":
-        return one.features()
+        return problem.features()
     if key["parameters"].get("paper_form"):
-        return one.complete()
-    known, new = one.observed()
+        return problem.complete()
+    known, new = problem.observed()
     if key["method"] in FILLS:
-        fill = make(FILLS[key["method"]], key["parameters"], key["seed"])
+        fill = make_method(FILLS[key["method"]], key["parameters"], key["seed"])
         return fill.fit_transform(known), fill.transform(new)
     return known, new
 
 
-def grid(key: Mapping[str, Any]) -> Iterator[Options]:
+def _option_grid(key: Mapping[str, Any]) -> Iterator[Options]:
     """What is chosen between: C, and lambda where it does more than rescale C."""
-    asked = key["parameters"]
-    lambdas = LAMBDAS if asked.get("formulation") == "penalized" else ()
-    two = asked.get("two_step") or asked.get("paper_form")
-    for C, lam in itertools.product(COSTS, lambdas if two and lambdas else (None,)):
+    given = key["parameters"]
+    two_steps = given.get("two_step") or given.get("paper_form")
+    lambdas = LAMBDAS if two_steps and given.get("formulation") == "penalized" else (None,)
+    for C, lam in itertools.product(COSTS, lambdas):
         yield {"C": C} if lam is None else {"C": C, "lam": lam}
 
 
-def chosen(key: Mapping[str, Any], known: Data, y: Array, mask: Array | None) -> Options:
+def select_options(key: Mapping[str, Any], known: Data, y: np.ndarray, mask: np.ndarray | None) -> Options:
     """The first on the grid with the most held-out training samples right."""
-    options = list(grid(key))
+    options = list(_option_grid(key))
     folds = StratifiedKFold(key["folds"], shuffle=True, random_state=key["repeat"])
     right = np.zeros(len(options))
     for fitted, held in folds.split(np.zeros(len(y)), y):
-        inside, rows = part(known, fitted, fitted), part(known, held, fitted)
-        own = None if mask is None else mask[fitted]
+        inside, rows = take_samples(known, fitted, fitted), take_samples(known, held, fitted)
+        inside_mask = None if mask is None else mask[fitted]
         rows = rows if mask is None else rows.hide(mask[held])
         for i, option in enumerate(options):
-            right[i] += (predicted(key, option, inside, y[fitted], own, rows) == y[held]).sum()
+            right[i] += (predict(key, option, inside, y[fitted], inside_mask, rows) == y[held]).sum()
     return options[int(np.argmax(right))]
 
 
-def predicted(
-    key: Mapping[str, Any], option: Options, known: Data, y: Array, mask: Array | None, new: Data
-) -> Array:
+def predict(
+    key: Mapping[str, Any], option: Options, known: Data, y: np.ndarray, mask: np.ndarray | None, new: Data
+) -> np.ndarray:
     """Classes of new samples."""
     filled = key["method"] in FILLS
     name, parameters = (LEARNER, {}) if filled else (key["method"], key["parameters"])
-    machine = make(name, {**parameters, **option}, key["seed"])
-    more: dict[str, Sequence[Any] | Array] = {} if mask is None else {"observed": mask}
+    machine = make_method(name, {**parameters, **option}, key["seed"])
+    more: dict[str, Sequence[Any] | np.ndarray] = {} if mask is None else {"observed": mask}
     return np.asarray(machine.fit(known, y, **more).predict(new))
+
+
+PROTOCOL = Protocol(perform, methods={word: (fill, LEARNER) for word, fill in FILLS.items()})

@@ -17,30 +17,15 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.svm import SVC
 
-from absentia.core import Array
-from absentia.data import KernelViews, Views, metrics, missingness
+from absentia import KernelViews, Views, metrics, missingness
 from absentia.datasets import load_benchmark
-from absentia.papers._methods import make
+from absentia.papers.protocols import Protocol, make_method
 
 MEASURES = {"CA": metrics.ca_error, "Fro": metrics.frobenius_error, "S.sim": metrics.structural_similarity}
-#: Files that trials on a data set read.
-FILES = {
-    "cvkt_simulated_kernels": ("cvkt_simulated_kernels",),
-    "embryo_kernels": ("embryo_kernels",),
-    "cvkt_digits200_kernels": ("cvkt_digits200_kernels", "mfeat"),
-    "uwave_train": ("uwave_train",),
-}
-#: Methods that are words of this protocol, and the modules that their answers hang on.
-MODULES = {
-    "full": ("data",),
-    "MIC, SVM": ("methods.representation._mic",),
-    "MKC, chosen": ("methods.completion.mkc._estimator",),
-    "CVKT, best": ("methods.completion.cvkt._estimator",),
-}
 #: Views of the digits in the order of the authors' file, which has no names.
 DIGITS = ("fou", "fac", "kar", "pix", "zer", "mor")
-EACH = 20  # digits of each class
-CHOSEN_BY = 0.1  # share of what is observed that is hidden to choose by
+DIGITS_PER_CLASS = 20
+HOLDOUT_SHARE = 0.1  # share of what is observed that is hidden to choose by
 
 
 @dataclass(frozen=True)
@@ -48,9 +33,9 @@ class Problem:
     """Kernels, which samples of which view are shown, and, for classification, features and labels."""
 
     kernels: KernelViews
-    keep: Array
+    keep: np.ndarray
     views: Views | None = None
-    y: Array | None = None
+    y: np.ndarray | None = None
 
     @property
     def shown(self) -> KernelViews:
@@ -66,23 +51,24 @@ def perform(key: Mapping[str, Any]) -> dict[str, Any]:
     """Scores of one method under one mask, by view."""
     problem, method = SETS[key["data"]](key), key["method"]
     if method == "MIC, SVM":
-        return told(problem, dict.fromkeys(problem.kernels.names, represented(problem, key)), key)
+        common = dict.fromkeys(problem.kernels.names, kernel_of_representation(problem, key))
+        return classify(problem, common, key)
     completed = problem.kernels if method == "full" else complete(problem, key)
-    found = {} if method == "full" else scores(problem, completed)
+    scores = {} if method == "full" else score_completion(problem, completed)
     if problem.y is None:
-        return {"scores": found}
-    answers = told(problem, dict(zip(completed.names, completed.to_dense(), strict=True)), key)
-    return answers | {"scores": found | answers["scores"]}
+        return {"scores": scores}
+    answers = classify(problem, dict(zip(completed.names, completed.to_dense(), strict=True)), key)
+    return answers | {"scores": scores | answers["scores"]}
 
 
-def scores(problem: Problem, completed: KernelViews) -> dict[str, dict[str, float]]:
+def score_completion(problem: Problem, completed: KernelViews) -> dict[str, dict[str, float]]:
     """By measure and view, of the views that had something hidden."""
     truth, hidden = problem.kernels, problem.hidden
-    there, done = (kernels.select(hidden).to_dense() for kernels in (truth, completed))
+    expected, got = (kernels.select(hidden).to_dense() for kernels in (truth, completed))
     shown = problem.keep[:, [truth.names.index(name) for name in hidden]]
-    found = {name: measure(there, done, average=False) for name, measure in MEASURES.items()}
-    found["ARE"] = metrics.are(there, done, shown, average=False)
-    return {name: dict(zip(hidden, np.asarray(x).tolist(), strict=True)) for name, x in found.items()}
+    scores = {name: measure(expected, got, average=False) for name, measure in MEASURES.items()}
+    scores["ARE"] = metrics.are(expected, got, shown, average=False)
+    return {name: dict(zip(hidden, np.asarray(x).tolist(), strict=True)) for name, x in scores.items()}
 
 
 # ------------------------------------------------------------------------------------------- methods
@@ -90,17 +76,20 @@ def scores(problem: Problem, completed: KernelViews) -> dict[str, dict[str, floa
 
 def complete(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
     """The kernels as a method completes them from what is shown."""
-    if key["method"] in OWN:
-        return OWN[key["method"]](problem, key)
-    return _completed(problem.shown, key["method"], key["parameters"], key["seed"])
+    select = {"MKC, chosen": complete_by_selected_mkc, "CVKT, best": complete_by_best_cvkt}.get(
+        key["method"]
+    )
+    if select is not None:
+        return select(problem, key)
+    return _complete(problem.shown, key["method"], key["parameters"], key["seed"])
 
 
-def _completed(shown: KernelViews, method: str, parameters: Mapping[str, Any], seed: int) -> KernelViews:
-    found: KernelViews = make(method, parameters, seed).fit_transform(shown)
-    return found
+def _complete(shown: KernelViews, method: str, parameters: Mapping[str, Any], seed: int) -> KernelViews:
+    completed: KernelViews = make_method(method, parameters, seed).fit_transform(shown)
+    return completed
 
 
-def mkc_chosen(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
+def complete_by_selected_mkc(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
     """MKC with those of the given weights that best complete a tenth of what is shown, by CA of all views.
 
     The error is that of the blocks that are shown, observed rows and those hidden for the purpose, as eq. 7
@@ -108,22 +97,22 @@ def mkc_chosen(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
     """
     shown = problem.shown
     fixed, grid = _grid(key["parameters"], ("c1", "c2", "c3"))
-    part = shown.hide(missingness.mcar(shown.observed, CHOSEN_BY, random_state=key["seed"]))
+    part = shown.hide(missingness.mcar(shown.observed, HOLDOUT_SHARE, random_state=key["seed"]))
     errors = []
     for weights in grid:
-        done = _completed(part, "MKC", {**fixed, **weights}, key["seed"])
+        done = _complete(part, "MKC", {**fixed, **weights}, key["seed"])
         errors.append(np.mean(list(ca_of_blocks(shown, done).values())))
     best = grid[int(np.argmin(errors))]
-    return _completed(shown, "MKC", {**fixed, **best}, key["seed"])
+    return _complete(shown, "MKC", {**fixed, **best}, key["seed"])
 
 
-def cvkt_best(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
+def complete_by_best_cvkt(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
     """The paper's descent with landmarks and rank that are best for each view by CA, against the truth."""
     fixed, grid = _grid(key["parameters"], ("n_landmarks", "rank"))
-    best: dict[str, tuple[float, Array]] = {}
+    best: dict[str, tuple[float, np.ndarray]] = {}
     shown = problem.shown
-    for chosen in grid:
-        done = _completed(shown, "CVKT", {"solver": "descent", **fixed, **chosen}, key["seed"])
+    for options in grid:
+        done = _complete(shown, "CVKT", {"solver": "descent", **fixed, **options}, key["seed"])
         errors = ca_of_blocks(problem.kernels, done)
         for name in problem.hidden:
             if name not in best or errors[name] < best[name][0]:
@@ -135,12 +124,12 @@ def cvkt_best(problem: Problem, key: Mapping[str, Any]) -> KernelViews:
 
 def ca_of_blocks(truth: KernelViews, done: KernelViews) -> dict[str, float]:
     """Completion error of each view over the samples of which `truth` has it."""
-    found = {}
+    errors = {}
     for name, has in zip(truth.names, truth.observed.T, strict=True):
-        there, made = np.asarray(truth.block(name)), np.asarray(done.block(name))[np.ix_(has, has)]
-        norms = float(np.linalg.norm(there)) * float(np.linalg.norm(made))
-        found[name] = 1 - float(np.vdot(there, made)) / norms if norms > 0 else 1.0
-    return found
+        expected, got = np.asarray(truth.block(name)), np.asarray(done.block(name))[np.ix_(has, has)]
+        norms = float(np.linalg.norm(expected)) * float(np.linalg.norm(got))
+        errors[name] = 1 - float(np.vdot(expected, got)) / norms if norms > 0 else 1.0
+    return errors
 
 
 def _grid(
@@ -152,16 +141,10 @@ def _grid(
     return fixed, [dict(zip(names, values, strict=True)) for values in combined]
 
 
-OWN: Mapping[str, Callable[[Problem, Mapping[str, Any]], KernelViews]] = {
-    "MKC, chosen": mkc_chosen,
-    "CVKT, best": cvkt_best,
-}
-
-
 # ------------------------------------------------------------------------------------ classification
 
 
-def halves(problem: Problem, key: Mapping[str, Any]) -> tuple[Array, Array]:
+def split_halves(problem: Problem, key: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Samples to learn from and to judge on, the same for all methods, views and levels of a repeat."""
     seed = np.random.SeedSequence([key["seed"], key["repeat"]]).generate_state(1)[0]
     split = StratifiedShuffleSplit(1, test_size=0.5, random_state=int(seed))
@@ -169,12 +152,12 @@ def halves(problem: Problem, key: Mapping[str, Any]) -> tuple[Array, Array]:
     return train, test
 
 
-def told(
-    problem: Problem, kernels: Mapping[str, Array], key: Mapping[str, Any]
+def classify(
+    problem: Problem, kernels: Mapping[str, np.ndarray], key: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Accuracy by view of an SVM with the view's kernel, and who was told right."""
+    """Accuracy by view of an SVM with the view's kernel, and which samples of the other half were right."""
     assert problem.y is not None
-    train, test = halves(problem, key)
+    train, test = split_halves(problem, key)
     right = {}
     for name, K in kernels.items():
         svm = SVC(kernel="precomputed").fit(K[np.ix_(train, train)], problem.y[train])
@@ -185,7 +168,7 @@ def told(
     }
 
 
-def represented(problem: Problem, key: Mapping[str, Any]) -> Array:
+def kernel_of_representation(problem: Problem, key: Mapping[str, Any]) -> np.ndarray:
     """RBF kernel, of scikit-learn's usual width, of a representation that all views have in common.
 
     It has as many components as there are classes.
@@ -193,14 +176,14 @@ def represented(problem: Problem, key: Mapping[str, Any]) -> Array:
     assert problem.views is not None
     assert problem.y is not None
     parameters = {"n_components": len(np.unique(problem.y)), **key["parameters"]}
-    U = make("MIC", parameters, key["seed"]).fit_transform(problem.views.hide(problem.keep))
+    U = make_method("MIC", parameters, key["seed"]).fit_transform(problem.views.hide(problem.keep))
     return rbf(U, 1 / (U.shape[1] * float(U.var())))
 
 
 # ---------------------------------------------------------------------------------------------- data
 
 
-def rbf(X: Array, gamma: float | None = None) -> Array:
+def rbf(X: np.ndarray, gamma: float | None = None) -> np.ndarray:
     """``exp(-gamma d^2)``; by default gamma is a half over the squared mean of all distances, own ones too.
 
     The paper does not say which; this one gives the RBF kernels of the digits in the authors' file.
@@ -210,7 +193,7 @@ def rbf(X: Array, gamma: float | None = None) -> Array:
     return np.asarray(np.exp(-gamma * squares))
 
 
-def scattered(shape: tuple[int, int], key: Mapping[str, Any]) -> Array:
+def draw_mask(shape: tuple[int, int], key: Mapping[str, Any]) -> np.ndarray:
     """Each sample of each view is hidden by the toss of a coin; one left without any gets one view back."""
     rng = np.random.default_rng([key["seed"], key["repeat"], key["missing"]])
     keep = rng.random(shape) >= key["missing"] / 100
@@ -237,13 +220,13 @@ def _embryo(key: Mapping[str, Any]) -> Problem:
     The other views stay as incomplete as they are, and are not scored; those that none of these samples has
     are left out.
     """
-    data, own = load_benchmark("embryo_kernels"), f"view{key['view']}"
-    some = np.flatnonzero(data.kernels.observed[:, key["view"]])
-    kernels = data.kernels[np.ix_(some, some)]
+    data, view = load_benchmark("embryo_kernels"), f"view{key['view']}"
+    rows = np.flatnonzero(data.kernels.observed[:, key["view"]])
+    kernels = data.kernels[np.ix_(rows, rows)]
     names = [n for n, has in zip(kernels.names, kernels.observed.T, strict=True) if has.any()]
     kernels = kernels.select(names)
     keep = np.ones(kernels.observed.shape, dtype=bool)
-    keep[data.extra[f"holdout_{own}_30"][some], names.index(own)] = False
+    keep[data.extra[f"holdout_{view}_30"][rows], names.index(view)] = False
     return Problem(kernels, keep)
 
 
@@ -251,12 +234,14 @@ def _digits(key: Mapping[str, Any]) -> Problem:
     """Twenty of each digit, the first ones, by the authors' kernels of six views."""
     data, features = load_benchmark("cvkt_digits200_kernels"), load_benchmark("mfeat")
     labels = np.asarray(features.target)
-    first = np.concatenate([np.flatnonzero(labels == digit)[:EACH] for digit in np.unique(labels)])
+    first = np.concatenate(
+        [np.flatnonzero(labels == digit)[:DIGITS_PER_CLASS] for digit in np.unique(labels)]
+    )
     kernels = KernelViews.from_dense(dict(zip(DIGITS, data.kernels.to_dense(), strict=True)))
     if key["repeat"] == 0:
         keep = np.asarray(data.extra["masks"][key["missing"] // 10 - 1], dtype=bool)
     else:
-        keep = scattered(kernels.observed.shape, key)
+        keep = draw_mask(kernels.observed.shape, key)
     return Problem(kernels, keep, features.views[first], np.asarray(data.target))
 
 
@@ -264,7 +249,7 @@ def _uwave(key: Mapping[str, Any]) -> Problem:
     """Gestures by RBF kernels of the three axes' accelerations."""
     data = load_benchmark("uwave_train")
     kernels = KernelViews.from_dense({name: rbf(data.views.block(name)) for name in data.views.names})
-    return Problem(kernels, scattered(kernels.observed.shape, key), data.views, np.asarray(data.target))
+    return Problem(kernels, draw_mask(kernels.observed.shape, key), data.views, np.asarray(data.target))
 
 
 SETS: Mapping[str, Callable[[Mapping[str, Any]], Problem]] = {
@@ -273,3 +258,13 @@ SETS: Mapping[str, Callable[[Mapping[str, Any]], Problem]] = {
     "cvkt_digits200_kernels": _digits,
     "uwave_train": _uwave,
 }
+PROTOCOL = Protocol(
+    perform,
+    methods={"full": (), "MIC, SVM": (), "MKC, chosen": ("MKC",), "CVKT, best": ("CVKT",)},
+    files={
+        "cvkt_simulated_kernels": ("cvkt_simulated_kernels",),
+        "embryo_kernels": ("embryo_kernels",),
+        "cvkt_digits200_kernels": ("cvkt_digits200_kernels", "mfeat"),
+        "uwave_train": ("uwave_train",),
+    },
+)

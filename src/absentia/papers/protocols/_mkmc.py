@@ -12,41 +12,42 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.svm import SVC
 
-from absentia.core import Array
-from absentia.data import KernelViews, metrics, missingness
+from absentia import KernelViews, ViewKernels, metrics, missingness
 from absentia.datasets import data_folder, load_benchmark, make_multiview
-from absentia.kernels import ViewKernels
-from absentia.papers._methods import make
 from absentia.papers.data import load_yeast_kernels
+from absentia.papers.protocols import Protocol, make_method
 
-TRAINED = 0.2  # of the samples
+TRAIN_SHARE = 0.2
 C = 1.0
 SIMULATED = {"simulated": 3588, "simulated-small": 120}
 
 
-class Task(NamedTuple):
+class Problem(NamedTuple):
     """Complete kernels and, for every class, who belongs to it."""
 
     kernels: KernelViews
-    labels: Array
+    labels: np.ndarray
     classes: tuple[str, ...]
 
 
 def perform(key: Mapping[str, Any]) -> dict[str, Any]:
     """ROC scores of one method under one mask, by class."""
-    task = load(key["data"], key["samples"])
+    problem = load(key["data"], key["samples"])
     rng = np.random.default_rng([key["seed"], key["repeat"], round(1000 * key["hidden"])])
-    keep = missingness.fixed_per_view(task.kernels, key["hidden"], random_state=rng)
-    train = trained(task.labels, rng)
-    completed = make(key["method"], key["parameters"], key["seed"]).fit_transform(task.kernels.hide(keep))
+    keep = missingness.fixed_per_view(problem.kernels, key["hidden"], random_state=rng)
+    train = draw_training_samples(problem.labels, rng)
+    method = make_method(key["method"], key["parameters"], key["seed"])
+    completed = method.fit_transform(problem.kernels.hide(keep))
     K = completed.to_dense().mean(axis=0)
-    return {"scores": {"ROC": dict(zip(task.classes, roc(K, task.labels, train), strict=True))}}
+    return {
+        "scores": {"ROC": dict(zip(problem.classes, roc_by_class(K, problem.labels, train), strict=True))}
+    }
 
 
-def roc(K: Array, labels: Array, train: Array) -> list[float | None]:
+def roc_by_class(K: np.ndarray, labels: np.ndarray, train: np.ndarray) -> list[float | None]:
     """By class, of samples that are not in `train`; None of a class that cannot be learned or judged."""
     test = np.setdiff1d(np.arange(len(K)), train)
-    known = [own[train].any() and not own[train].all() for own in labels.T]
+    known = [members[train].any() and not members[train].all() for members in labels.T]
     scores = np.zeros((len(test), labels.shape[1]))
     for c in np.flatnonzero(known):
         machine = SVC(C=C, kernel="precomputed").fit(K[np.ix_(train, train)], labels[train, c])
@@ -55,59 +56,65 @@ def roc(K: Array, labels: Array, train: Array) -> list[float | None]:
     return [float(x) if able and np.isfinite(x) else None for able, x in zip(known, areas, strict=True)]
 
 
-def trained(labels: Array, rng: np.random.Generator) -> Array:
+def draw_training_samples(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Samples to learn from: a fifth; where classes exclude one another, a fifth of each, one at least."""
     n = len(labels)
     if not (labels.sum(axis=1) == 1).all():
-        return np.sort(rng.choice(n, round(TRAINED * n), replace=False))
-    members = [rng.permutation(np.flatnonzero(own)) for own in labels.T]
-    return np.sort(np.concatenate([own[: max(1, round(TRAINED * len(own)))] for own in members]))
+        return np.sort(rng.choice(n, round(TRAIN_SHARE * n), replace=False))
+    by_class = [rng.permutation(np.flatnonzero(members)) for members in labels.T]
+    return np.sort(np.concatenate([rows[: max(1, round(TRAIN_SHARE * len(rows)))] for rows in by_class]))
 
 
 # ------------------------------------------------------------------------------------------------- data
 
 
 @cache
-def load(name: str, samples: int) -> Task:
+def load(name: str, samples: int) -> Problem:
     """A set of kernels by name; `samples` of it, classes taken in turn, or all if that is 0."""
-    return _yeast() if name == "yeast" else _made(name) if name in SIMULATED else _benchmark(name, samples)
+    return (
+        _load_yeast()
+        if name == "yeast"
+        else _simulate(name)
+        if name in SIMULATED
+        else _load_benchmark(name, samples)
+    )
 
 
-def _benchmark(name: str, samples: int) -> Task:
+def _load_benchmark(name: str, samples: int) -> Problem:
     data = load_benchmark(name)
     target = np.asarray(data.target)
-    rows = _in_turn(target, samples) if samples else np.arange(len(target))
+    rows = _take_classes_in_turn(target, samples) if samples else np.arange(len(target))
     kernel = KERNELS[name]()
     classes = np.unique(target)
     labels = target[rows][:, None] == classes
-    return Task(kernel.fit_transform(data.views[rows]), labels, tuple(str(one) for one in classes))
+    return Problem(kernel.fit_transform(data.views[rows]), labels, tuple(str(label) for label in classes))
 
 
-def _in_turn(target: Array, samples: int) -> Array:
+def _take_classes_in_turn(target: np.ndarray, samples: int) -> np.ndarray:
     """The first samples of each class, as many of each as go."""
     turn = np.zeros(len(target), dtype=int)
-    for one in np.unique(target):
-        own = np.flatnonzero(target == one)
-        turn[own] = np.arange(len(own))
+    for label in np.unique(target):
+        members = np.flatnonzero(target == label)
+        turn[members] = np.arange(len(members))
     return np.sort(np.lexsort((target, turn))[:samples])
 
 
-def _made(name: str) -> Task:
+def _simulate(name: str) -> Problem:
     """Six views of shared factors; 13 classes that overlap, each a noisy half space of the factors."""
     made = make_multiview(SIMULATED[name], 6, n_shared=12, noise=0.3, random_state=0)
     rng = np.random.default_rng(1)
     scores = made.shared @ rng.standard_normal((12, 13)) / np.sqrt(12)
     scores += rng.standard_normal(scores.shape)
     labels = scores > np.quantile(scores, np.linspace(0.6, 0.95, 13), axis=0).diagonal()
-    return Task(made.kernels, labels, tuple(str(one) for one in range(1, 14)))
+    return Problem(made.kernels, labels, tuple(str(k) for k in range(1, 14)))
 
 
-def _yeast() -> Task:
+def _load_yeast() -> Problem:
     data = load_yeast_kernels(data_folder() / "yeast")
     target = np.asarray(data.target)
     if np.isnan(target).any() or not data.kernels.observed.all():
         raise ValueError("yeast: the protocol wants every protein in every kernel and every label known")
-    return Task(data.kernels, target > 0, tuple(str(one) for one in range(1, target.shape[1] + 1)))
+    return Problem(data.kernels, target > 0, tuple(str(k) for k in range(1, target.shape[1] + 1)))
 
 
 KERNELS: dict[str, Callable[[], ViewKernels]] = {
@@ -115,3 +122,4 @@ KERNELS: dict[str, Callable[[], ViewKernels]] = {
     "proteinfold_embed27": lambda: ViewKernels("linear", standardize=False),
     "bbcsport_2view544": lambda: ViewKernels("cosine"),
 }
+PROTOCOL = Protocol(perform)
