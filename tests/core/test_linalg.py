@@ -1,6 +1,12 @@
+"""Small matrix arithmetic, conditioning of Gaussians, permutations."""
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
+from absentia.core import Conditional, by_pattern, inverse
 from absentia.core import _linalg as linalg
 
 
@@ -110,3 +116,42 @@ def test_leading_eigenpairs_are_all_there(rng, monkeypatch):
     again, U = linalg.leading_eigenpairs(A, 3)
     np.testing.assert_allclose(again, values[-3:], rtol=1e-10)
     assert U.shape == (7, 3)
+
+
+@pytest.mark.parametrize("n_seen", [0, 1, 3, 5])
+def test_covariance_and_precision_agree_with_the_definition(rng, n_seen):
+    A = rng.standard_normal((6, 6))
+    Sigma = A @ A.T + np.eye(6)
+    o, h = np.arange(n_seen), np.arange(n_seen, 6)
+    B = np.linalg.solve(Sigma[np.ix_(o, o)], Sigma[np.ix_(o, h)])
+    covariance = Sigma[np.ix_(h, h)] - Sigma[np.ix_(h, o)] @ B
+    for found in (
+        Conditional.by_covariance(Sigma, o, h),
+        Conditional.by_precision(np.linalg.inv(Sigma), o, h),
+    ):
+        np.testing.assert_allclose(found.B, B, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(found.covariance, covariance, rtol=1e-10)
+    seen = Conditional.by_covariance(Sigma, o, h).L
+    np.testing.assert_allclose(seen @ seen.T, Sigma[np.ix_(o, o)], rtol=1e-12)
+
+
+def test_nothing_is_given_of_nothing():
+    found = Conditional.by_covariance(np.eye(3), np.arange(3), np.arange(0))
+    assert found.B.shape == (3, 0)
+    assert found.covariance.shape == (0, 0)
+
+
+@given(st.permutations(range(7)))
+def test_the_inverse_undoes(order):
+    order = np.array(order)
+    np.testing.assert_array_equal(np.arange(7)[order][inverse(order)], np.arange(7))
+
+
+@given(hnp.arrays(bool, st.tuples(st.integers(0, 8), st.integers(1, 4))))
+def test_every_row_is_in_the_group_of_its_pattern(mask):
+    groups = list(by_pattern(mask))
+    assert sorted(i for _, rows in groups for i in rows.tolist()) == list(range(len(mask)))
+    assert len({pattern.tobytes() for pattern, _ in groups}) == len(groups)
+    for pattern, rows in groups:
+        assert (mask[rows] == pattern).all()
+        assert (np.diff(rows) > 0).all()

@@ -1,9 +1,11 @@
-"""Arithmetic on symmetric positive (semi)definite matrices.
+"""Arithmetic on symmetric positive (semi)definite matrices, Gaussian conditioning, permutations.
 
 Nothing here knows of views, samples or absence.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -215,3 +217,52 @@ def logdet_divergence(Q: Array, M: Array) -> float:
     L_q, L_m = cholesky(Q, "first matrix"), cholesky(M, "second matrix")
     trace = float(np.trace(cholesky_solve(L_m, Q))) - len(M)
     return 0.5 * (cholesky_logdet(L_m) - cholesky_logdet(L_q) + trace)
+
+
+# --------------------------------------------------------------------------------------------- conditioning
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """Variables h given o, all of mean zero: h has mean ``x_o B`` and covariance `covariance`.
+
+    ``L`` is the Cholesky factor of what was inverted: ``Sigma_oo``, or ``P_hh``.
+    """
+
+    B: Array
+    covariance: Array
+    L: Array
+
+    @classmethod
+    def by_covariance(cls, Sigma: Array, o: Array, h: Array) -> Self:
+        """``B = Sigma_oo^-1 Sigma_oh``; the covariance is ``Sigma_hh - Sigma_ho B``."""
+        L = cholesky(Sigma[np.ix_(o, o)], "covariance")
+        B = cholesky_solve(L, Sigma[np.ix_(o, h)]) if len(o) else np.zeros((0, len(h)))
+        return cls(B, symmetrize(Sigma[np.ix_(h, h)] - Sigma[np.ix_(h, o)] @ B), L)
+
+    @classmethod
+    def by_precision(cls, P: Array, o: Array, h: Array) -> Self:
+        """With ``P = Sigma^-1``: ``B = -P_oh P_hh^-1``; the covariance is ``P_hh^-1``."""
+        L = cholesky(P[np.ix_(h, h)], "precision")
+        return cls(-cholesky_solve(L, P[np.ix_(o, h)].T).T, cholesky_inverse(L), L)
+
+
+# ------------------------------------------------------------------------------------------------ positions
+
+
+def inverse(order: Array) -> Array:
+    """The permutation that undoes `order`."""
+    places = np.empty(len(order), dtype=np.intp)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def by_pattern(mask: Array) -> Iterator[tuple[Array, Array]]:
+    """Each distinct row of a boolean matrix, and the positions of the rows that are like it."""
+    if not len(mask):
+        return
+    patterns, member = np.unique(mask, axis=0, return_inverse=True)
+    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
+    order = np.argsort(member, kind="stable")
+    ends = np.cumsum(np.bincount(member, minlength=len(patterns)))
+    yield from zip(patterns, np.split(order, ends[:-1]), strict=True)

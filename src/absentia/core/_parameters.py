@@ -17,8 +17,9 @@ import math
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from numbers import Integral, Real
@@ -125,6 +126,16 @@ class Kind:
     @property
     def said(self) -> str:
         return self.words.replace("'", "").replace("None", "none").replace("True or False", "yes or no")
+
+
+def check_name(what: str, name: str, known: Iterable[str]) -> None:
+    """Raise unless `name` is one of the known ones; say which of them it may have meant."""
+    names = list(known)
+    if name in names:
+        return
+    near = get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    raise ValueError(f"no {what} {name!r}; {meant}choose one of {', '.join(names)}")
 
 
 def parameters_of(method: Any) -> dict[str, Parameter]:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, frozen, kept, warn
-from absentia.data._gaps import AbsenceWarning, shown
+from absentia.data._ids import AbsenceWarning, shown
 from absentia.data._views import Views
 
 _TRUTHS = {"true": "1", "false": "0"}  # which texts may be, and numbers

@@ -1,16 +1,45 @@
-"""Ids of samples: of any kind, each once, and lined up between views."""
+"""Ids of samples: of any kind, each once, lined up between views; and values that are known by them.
+
+Values go to the samples whose ids they carry, never by position where ids are there.  :func:`align_values`
+lines a Series, a mapping or a frame up with samples.  :func:`check_order` is for whoever takes values by
+position, as scikit-learn does: values that carry ids have to stand as the samples do.
+"""
 
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, Literal
 
 import numpy as np
 
 from absentia.core import Array, frozen, inverse, warn
-from absentia.data._gaps import AbsenceWarning, shown
 
 Align = Literal["union", "intersection", "strict"]
+
+
+class AbsenceWarning(UserWarning):
+    """Something about who lacks what that changes what can be learned."""
+
+
+def shown(x: Any) -> str:
+    """An id as the user wrote it."""
+    return repr(x.item() if isinstance(x, np.generic) and x.dtype.kind not in "mM" else x)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, or pandas' NA and NaT."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN is not itself
+    except TypeError:  # pandas' NA says neither
+        return True
+    except ValueError:  # an array
+        return False
+
+
+# ---------------------------------------------------------------------------------------- ids between views
 
 
 def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
@@ -150,3 +179,229 @@ def holders(rows: Array, size: int) -> tuple[Array, Array | None]:
     order = rows[having]
     as_it_is = len(order) == size and bool((order == np.arange(size)).all())
     return having, None if as_it_is else order
+
+
+# --------------------------------------------------------------------------------------------- values by id
+
+
+#: What often differs between ids that are meant to be the same, and how to look past it.
+_DIFFERENCES: dict[str, Callable[[str], str]] = {
+    "space": lambda text: "".join(text.split()),
+    "upper and lower case": str.casefold,
+    "leading zeros": lambda text: text.lstrip("0"),
+    "Unicode form, or characters that do not show,": normal_id,
+    "dots, dashes and underscores": lambda text: text.translate(str.maketrans("._", "--")),
+}
+
+
+def align_values(ids: Array, y: Any) -> Array:
+    """Values of `y` in the order of `ids`; NaN, or None among what is no number, where there is none.
+
+    Ids are compared as they are, then as texts.  Those without a counterpart are counted in a warning; if
+    no id has one, an error says how they differ.
+    """
+    own, values = id_list(ids), _by_id(ids, y)
+    keys = _counterparts(own, values)
+    if not any(key in values for key in keys):
+        raise ValueError(_nothing_in_common("y", own, list(values)))
+    _warn_of_unmatched(own, values, keys)
+    return as_column([values.get(key) for key in keys])
+
+
+def check_order(ids: Array, y: Any, what: str = "y") -> None:
+    """Raise if `y` carries ids, and they are not `ids` in their order.
+
+    Whole numbers that no sample is called by are positions, as pandas gives them, unless they show that
+    `y` was sorted or shuffled by itself.
+    """
+    if isinstance(y, Mapping):
+        raise TypeError(f"{what} is a {type(y).__name__}; one value per sample is wanted: views.align(y)")
+    index = _index(y)
+    if index is None or (len(index) == len(ids) and _same(index, ids)):
+        return
+    own, given = id_list(ids), list(index)
+    texts, others = [_text(x) for x in own], [_text(x) for x in given]
+    if texts == others:
+        return
+    common = set(texts) & set(others)
+    if not common and _numbers(given) and not _numbers(own):
+        if given != list(range(len(own))) and sorted(given) == list(range(len(own))):
+            raise ValueError(
+                f"{what}'s index is 0 to {len(own) - 1} in another order: it was sorted or shuffled apart "
+                f"from the views; give {what}.sort_index(), or {what}.to_numpy() if it is as they are"
+            )
+        return
+    if not common:
+        raise ValueError(_nothing_in_common(what, own, given))
+    raise ValueError(_disorder(what, texts, others, own, given) + f"; take {what} = views.align({what})")
+
+
+def check_known(ids: Array, y: Array, what: str) -> None:
+    """Raise if values are NaN or None; say of which samples, and how to leave these out."""
+    absent = np.array([is_missing(value) for value in y.tolist()], dtype=bool)
+    if absent.any():
+        raise ValueError(
+            f"{absent.sum()} {what}(s) are NaN or None, e.g. of {_some(ids[absent])}; leave these samples "
+            f"out: views, y = views.align(y, missing='drop'), with y a Series or a mapping by id"
+        )
+
+
+# ------------------------------------------------------------------------------------- values and their ids
+
+
+def _by_id(ids: Array, y: Any) -> dict[Hashable, Any]:
+    """The values of `y` by the ids that they carry."""
+    if isinstance(y, Mapping):
+        return dict(y)
+    columns = list(y.columns) if hasattr(y, "columns") else None
+    index = _index(y)
+    if columns is not None and len(columns) == 2 and (index is None or _counted(index)):
+        keys, values = _id_column(ids, [y[name].to_list() for name in columns])
+    elif index is None or (columns is not None and len(columns) != 1):
+        raise TypeError(_no_ids(y, columns))
+    else:
+        keys, values = list(index), (y if columns is None else y[columns[0]]).to_list()
+    if twice := repeated(keys):
+        some = ", ".join(shown(x) for x in twice[:3])
+        raise ValueError(
+            f"y: {len(twice)} id(s) appear more than once, e.g. {some}; one value each is wanted"
+        )
+    return dict(zip(keys, values, strict=True))
+
+
+def _id_column(ids: Array, columns: Sequence[list[Any]]) -> tuple[list[Any], list[Any]]:
+    """Of two columns first the one that names more of the samples."""
+    own = {_text(x) for x in id_list(ids)}
+    first, second = columns
+    named = [len(own & {_text(x) for x in column}) for column in columns]
+    return (second, first) if named[1] > named[0] else (first, second)
+
+
+def _no_ids(y: Any, columns: list[Any] | None) -> str:
+    if columns is not None:
+        return (
+            f"y has {len(columns)} columns ({', '.join(map(str, columns[:5]))}); take one with an index, "
+            "frame['label'], or two without: ids and labels, frame[['id', 'label']]"
+        )
+    return (
+        f"y is a {type(y).__name__} and carries no ids; a pandas Series, a mapping from id to value, or a "
+        "frame of two columns, ids and values, is wanted"
+    )
+
+
+def _index(y: Any) -> Any:
+    """The index of a Series or frame as pandas has it; None for what has none."""
+    return y.index if hasattr(y, "iloc") and hasattr(y, "index") else None
+
+
+def _counted(index: Any) -> bool:
+    """Whether an index only counts the rows."""
+    return list(index) == list(range(len(index)))
+
+
+def as_column(values: list[Any]) -> Array:
+    """Values as an array: numbers with NaN where unknown, all else with None."""
+    absent = np.array([is_missing(value) for value in values], dtype=bool)
+    known = [value for value, gone in zip(values, absent, strict=True) if not gone]
+    kinds = {type(value) for value in known}
+    found = np.asarray(known) if len(kinds) == 1 or all(_numeric(kind) for kind in kinds) else None
+    if found is not None and found.ndim == 1 and not absent.any():
+        return found
+    numbers = found is not None and found.ndim == 1 and found.dtype.kind in "iuf"
+    result = np.full(len(values), np.nan if numbers else None, dtype=float if numbers else object)
+    for place, value in zip(np.flatnonzero(~absent), known, strict=True):
+        result[place] = value
+    return result
+
+
+def _numeric(kind: type) -> bool:
+    return issubclass(kind, int | float | np.number) and kind is not bool
+
+
+# ------------------------------------------------------------------------------------------- ids and texts
+
+
+def _text(x: Any) -> str:
+    """An id as a text; 7.0, which numbers become beside a gap, is 7, and dates are moments."""
+    if isinstance(x, float | np.floating) and float(x).is_integer():
+        return str(int(x))
+    if isinstance(x, np.datetime64 | date):
+        return str(np.asarray(x, dtype="datetime64[ns]"))
+    return str(x)
+
+
+def _same(index: Any, ids: Array) -> bool:
+    """Whether ids are the same to begin with, without a text for each."""
+    values = np.asarray(index)
+    return values.dtype.kind == ids.dtype.kind and values.ndim == 1 and bool((values == ids).all())
+
+
+def _numbers(ids: Sequence[Any]) -> bool:
+    return all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in ids)
+
+
+def _counterparts(own: Sequence[Any], values: Mapping[Hashable, Any]) -> list[Any]:
+    """For each id the key of `values` that means it: itself, the only one of its text, else some object."""
+    named = set(own)
+    spare = [key for key in values if key not in named]
+    counts = Counter(_text(key) for key in spare)
+    texts = {_text(key): key for key in spare if counts[_text(key)] == 1}
+    return [x if x in values else texts.get(_text(x), object()) for x in own]
+
+
+# ---------------------------------------------------------------------------------------------- sentences
+
+
+def _some(ids: Iterable[Any]) -> str:
+    return ", ".join(shown(x) for x in list(ids)[:3])
+
+
+def _warn_of_unmatched(own: Sequence[Any], values: Mapping[Hashable, Any], keys: Sequence[Any]) -> None:
+    used = set(keys)
+    lacking = [x for x, key in zip(own, keys, strict=True) if key not in values]
+    strange = [key for key in values if key not in used]
+    parts = []
+    if lacking:
+        parts.append(f"{len(lacking)} of {len(own)} samples have no value, e.g. {_some(lacking[:1])}")
+    if strange:
+        parts.append(f"{len(strange)} id(s) of y are no sample, e.g. {_some(strange[:1])}")
+    if parts:
+        warn("; ".join(parts) + _hint(lacking, strange), AbsenceWarning)
+
+
+def _hint(own: Sequence[Any], given: Sequence[Any]) -> str:
+    """What ids without a counterpart differ by, if that is something that often does."""
+    texts = {_text(x): x for x in own}, {_text(x): x for x in given}
+    for what, look in _DIFFERENCES.items():
+        ours = {look(text): x for text, x in texts[0].items()}
+        for text, x in texts[1].items():
+            if look(text) in ours:
+                return f"; {shown(ours[look(text)])} and {shown(x)} differ by {what} only"
+    return ""
+
+
+def _nothing_in_common(what: str, own: Sequence[Any], given: Sequence[Any]) -> str:
+    hint = _hint(own, given)
+    remedy = "make them alike" if hint else f"give {what}.to_numpy() if it is in the order of the samples"
+    return (
+        f"{what} is by {_some(given) or 'nothing'}, the samples are called {_some(own)}: "
+        f"no id in common{hint}; {remedy}"
+    )
+
+
+def _disorder(
+    what: str, texts: Sequence[str], others: Sequence[str], own: Sequence[Any], given: Sequence[Any]
+) -> str:
+    ours, theirs = set(texts), set(others)
+    strange = [x for x, text in zip(given, others, strict=True) if text not in ours]
+    lacking = [x for x, text in zip(own, texts, strict=True) if text not in theirs]
+    if strange or lacking:
+        counts = f"{len(strange)} that are no sample, {len(lacking)} samples not among them"
+        return f"{what} is by other ids than the samples: {counts}, e.g. {_some((strange + lacking)[:1])}"
+    if len(given) != len(own):
+        return f"{what} has {len(given)} values for {len(own)} samples"
+    i = next(i for i, (a, b) in enumerate(zip(texts, others, strict=True)) if a != b)
+    return (
+        f"{what} is by the samples' ids, but in another order: at position {i} it has {shown(given[i])}, "
+        f"the samples {shown(own[i])}"
+    )

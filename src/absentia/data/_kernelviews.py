@@ -15,10 +15,15 @@ import numpy as np
 
 from absentia import core as linalg
 from absentia.core import Array, Chunked, ChunkedGram, Dense, Gram, Operator, frozen, kept, warn
-from absentia.data._back import Absent, kernel_frame
 from absentia.data._ids import Align, align_ids, as_ids, check_unique, holders
-from absentia.data._kernel_checks import check_kernel
-from absentia.data._kernel_input import all_frames, as_part, framed_blocks, named_kernels, presence
+from absentia.data._kernel_checks import (
+    all_frames,
+    as_part,
+    check_kernel,
+    framed_blocks,
+    named_kernels,
+    presence,
+)
 from absentia.data._presence import (
     Presence,
     as_index,
@@ -26,9 +31,10 @@ from absentia.data._presence import (
     check_observed,
     positions,
     refrozen,
+    refusal,
     row_key,
 )
-from absentia.data._refusals import refusal
+from absentia.data._tables import Absent, kernel_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -389,11 +395,11 @@ class KernelViews(Presence):
             False: one array for all views together, each with the same total variance.  True: a dict
             of arrays, one per view.
         """
-        from absentia.data._fusing import fused, one_by_one  # they order samples, and so import this module
+        from absentia.data._kernel_pca import fused_components, view_components  # which import this module
 
         if per_view:
-            return {name: found.scores for name, found in one_by_one(self, n_components).items()}
-        return fused(self, n_components)[0].scores
+            return {name: part.scores for name, part in view_components(self, n_components).items()}
+        return fused_components(self, n_components)[0].scores
 
     def _headline(self) -> str:
         if self.square:

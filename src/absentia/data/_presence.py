@@ -1,4 +1,8 @@
-"""Who has which view: ids, names and the boolean matrix ``observed`` that both data structures share."""
+"""Who has which view: ids, names and the boolean matrix ``observed`` that both data structures share.
+
+Beside it, what absence means: patterns, groups of samples that nothing links; and the errors of estimators
+that got something else than the views or kernels that are wanted.
+"""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -6,11 +10,19 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
+import scipy.sparse
 
 from absentia.core import Array, frozen, kept, warn
-from absentia.data._alignment import aligned, as_column, check_known, check_order, unknown
-from absentia.data._gaps import AbsenceWarning, components, patterns, shown
-from absentia.data._ids import repeated
+from absentia.data._ids import (
+    AbsenceWarning,
+    align_values,
+    as_column,
+    check_known,
+    check_order,
+    is_missing,
+    repeated,
+    shown,
+)
 
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -178,10 +190,10 @@ class Presence:
         """
         if missing not in ("keep", "drop"):
             raise ValueError(f"missing must be 'keep' or 'drop', not {missing!r}")
-        values = aligned(self.ids, y)
+        values = align_values(self.ids, y)
         if missing == "keep":
             return values
-        known = np.flatnonzero([not unknown(value) for value in values.tolist()])
+        known = np.flatnonzero([not is_missing(value) for value in values.tolist()])
         return self._among(known), as_column(values[known].tolist())
 
     def demand_order(self, y: Any, what: str = "y") -> None:
@@ -195,11 +207,11 @@ class Presence:
 
     def patterns(self) -> tuple[Array, Array]:
         """Distinct rows of `observed` and their counts, most frequent first."""
-        return patterns(self.observed)
+        return count_patterns(self.observed)
 
     def components(self) -> Array:
-        """Connected components of co-observation, see ``_gaps.components``."""
-        return components(self.observed)
+        """Connected components of co-observation, see :func:`linked_groups`."""
+        return linked_groups(self.observed)
 
     def to_mudata(
         self,
@@ -303,3 +315,109 @@ class Presence:
 def _bar(share: float, width: int = 20) -> str:
     full = round(share * width)
     return "█" * full + "░" * (width - full)
+
+
+# --------------------------------------------------------------------------------------- what absence means
+
+
+def count_patterns(observed: Array) -> tuple[Array, Array]:
+    """Distinct rows of `observed` and how many samples have each, most frequent first."""
+    distinct, counts = np.unique(observed, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return distinct[order], counts[order]
+
+
+def linked_groups(observed: Array) -> Array:
+    """Label of each sample's connected component of co-observation; -1 for a sample without views.
+
+    Two samples are linked when some view sees both.  Between components no kernel entry is ever
+    observed, so nothing in the data says how they relate.  Components are numbered by size.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(observed)
+    if n == 0:
+        return np.zeros(0, dtype=int)
+    links = scipy.sparse.csr_array(observed)
+    graph = scipy.sparse.block_array([[None, links], [links.T, None]], format="csr")
+    labels = connected_components(graph, directed=False)[1][:n]
+    seen = observed.any(axis=1)
+    values, counts = np.unique(labels[seen], return_counts=True)
+    rank = np.full(int(labels.max()) + 1, -1)
+    rank[values[np.argsort(-counts, kind="stable")]] = np.arange(len(values))
+    return np.asarray(rank[labels])
+
+
+def unlinked_cells(observed: Array, has: Array, *, chained: bool) -> Array:
+    """Absent cells, samples x views, of samples that nothing links to those who have the view.
+
+    `has` says which views the samples have that are learned from.  A sample is linked to a view if one of
+    those has both this view and one of the sample's own; `chained`, if such links lead there in several
+    steps.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    link = has.T.astype(int) @ has.astype(int) > 0
+    if chained:
+        _, label = connected_components(link, directed=False)
+        link = label[:, None] == label
+    reached = observed.astype(int) @ link.astype(int) > 0
+    return np.asarray(~observed & ~reached & has.any(axis=0))
+
+
+def warn_of_strangers(X: Any, *, chained: bool) -> None:
+    """Warn of absent cells of kernels that can only be filled with the mean."""
+    lost = unlinked_cells(X.observed, X.column_observed, chained=chained)
+    if X.square:
+        lost &= X.observed.any(axis=1, keepdims=True)  # samples without any view were warned of already
+    if lost.any():
+        t, k = np.argwhere(lost)[0]
+        why = "is linked by no chain of views to" if chained else "shares no view with"
+        warn(
+            f"{lost.sum()} absent cell(s), e.g. sample {shown(X.ids[t])} in view {X.names[k]!r}: the "
+            f"sample {why} any sample that has this one; it becomes the mean there",
+            AbsenceWarning,
+        )
+
+
+# -------------------------------------------------------------------------------------- something else came
+
+
+def refusal(wanted: Literal["kernels", "rows", "views"], X: Any, taker: str) -> TypeError:
+    """The error of an estimator, the `taker`, that got `X` and wants something else."""
+    kind = "Views" if wanted == "views" else "KernelViews"
+    came = f"{kind} are wanted, not {type(X).__name__}; "
+    if wanted == "rows":
+        return TypeError(
+            f"{came}new samples against the training samples: kernel_views[np.ix_(new, train)], "
+            "transform(new_views) of the ViewKernels that made the training kernels, or a fitted "
+            f"make_pipeline(ViewKernels(), {taker}()) for all of it"
+        )
+    if isinstance(X, Presence):
+        return TypeError(came + _other_kind(wanted, taker))
+    if wanted == "views":
+        return TypeError(f"{came}build them with {_as_views(X)}, NaN rows where a view is absent")
+    return TypeError(
+        f"{came}kernels as arrays become that with KernelViews.from_dense(K), features with "
+        f"ViewKernels().fit_transform(views) after views = {_as_views(X)}"
+    )
+
+
+def _other_kind(wanted: str, taker: str) -> str:
+    if wanted == "views":
+        return f"{taker} takes the features themselves, Views.from_dict({{'name': table, ...}})"
+    return (
+        "kernels come from features by ViewKernels().fit_transform(views), or inside by "
+        f"make_pipeline(ViewKernels(), {taker}())"
+    )
+
+
+def _as_views(X: Any) -> str:
+    """How to make Views of this."""
+    if isinstance(X, Mapping):
+        return "Views.from_dict(X)"
+    if isinstance(X, Sequence) and not isinstance(X, str):
+        return "Views.from_list(X)"
+    if hasattr(X, "columns"):
+        return "Views.from_frame(X, {'name': columns, ...})"
+    return "Views.from_dict({'name': table, ...})"

@@ -1,15 +1,23 @@
-"""Tables of numbers as they come: data frames, arrays, sparse matrices, masked arrays, lists of lists."""
+"""Tables as they come and as they go: data frames, arrays, sparse matrices, lists of lists in, frames out.
+
+pandas is imported where a frame is asked for.
+"""
 
 import numbers
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array
-from absentia.data._gaps import shown
-from absentia.data._ids import as_ids, id_list, repeated
+from absentia.core import Array, check_name
+from absentia.data._ids import as_ids, id_list, is_missing, repeated, shown
+
+if TYPE_CHECKING:
+    import pandas
+
+    from absentia.data._kernelviews import KernelViews
+    from absentia.data._views import Views
 
 #: What a column of sample ids may be called, in any case.
 ID_COLUMNS = (
@@ -26,6 +34,9 @@ ID_COLUMNS = (
     "case",
     "case_id",
 )
+
+#: What becomes of samples that have nothing to show: left out, or NaN throughout.
+Absent = Literal["drop", "keep"]
 
 
 class Part(NamedTuple):
@@ -130,10 +141,6 @@ def frame_part(name: str, frame: Any) -> Part:
     return named_part(name, frame.index, values, features, coded)
 
 
-def _is_nan(x: Any) -> bool:
-    return isinstance(x, float | np.floating) and bool(np.isnan(x))
-
-
 def with_index(name: str, frame: Any) -> Any:
     """A pandas frame with the ids as its index; frames of other kinds have them in a column."""
     if hasattr(frame, "iloc"):
@@ -176,7 +183,7 @@ def _kind(column: Any) -> str:
         return "number"
     if kind != "O":
         return "dates" if kind in "mM" else str(dtype)
-    known = [x for x in column.tolist() if not _is_absent(x)]
+    known = [x for x in column.tolist() if not _is_empty(x)]
     if all(isinstance(x, numbers.Real | np.bool_) for x in known):
         return "number"
     if all(isinstance(x, str) for x in known):
@@ -190,18 +197,16 @@ def _kind(column: Any) -> str:
 def _levels(column: Any) -> tuple[Array, tuple[str, ...]]:
     """Numbers of the levels, NaN where missing, and the levels: as given, or sorted."""
     given = getattr(column.dtype, "categories", None)
-    texts = [None if _is_absent(x) else str(x) for x in column.tolist()]
+    texts = [None if _is_empty(x) else str(x) for x in column.tolist()]
     there = sorted({x for x in texts if x is not None}) if given is None else map(str, given)
     levels = tuple(dict.fromkeys(there))
     code = {level: float(k) for k, level in enumerate(levels)}
     return np.array([np.nan if x is None else code[x] for x in texts]), levels
 
 
-def _is_absent(x: Any) -> bool:
-    """None, NaN, NA, NaT and empty text."""
-    if x is None or type(x).__name__ in ("NAType", "NaTType"):
-        return True
-    return x == "" if isinstance(x, str) else _is_nan(x)
+def _is_empty(x: Any) -> bool:
+    """A cell that holds nothing: missing, or an empty text."""
+    return x == "" if isinstance(x, str) else is_missing(x)
 
 
 def _feature_names(name: str, columns: Any) -> Array:
@@ -229,18 +234,11 @@ def _own_ids(ids: Any, n: int, what: str) -> Array:
     for position, x in enumerate(id_list(array)):
         if not isinstance(x, Hashable) or isinstance(x, np.ndarray):
             raise ValueError(f"{what}: {shown(x)} cannot be an id; give texts or whole numbers")
-        if _is_missing(x):
+        if any(map(is_missing, x)) if isinstance(x, tuple) else is_missing(x):
             raise ValueError(
                 f"{what}: the id of sample {position} is missing ({x}); give every sample an id"
             )
     return array
-
-
-def _is_missing(x: Any) -> bool:
-    """None, NaN, NaT, NA, alone or inside a tuple."""
-    if isinstance(x, tuple):
-        return any(_is_missing(part) for part in x)
-    return x is None or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
 
 
 def array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list[Part]:
@@ -256,3 +254,88 @@ def array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list
             )
     sample_ids = as_ids(None, n) if ids is None else _own_ids(ids, n, "ids")
     return [Part(sample_ids, array, None) for array in arrays]
+
+
+# -------------------------------------------------------------------------------------- back to data frames
+
+
+def pandas_for(what: str) -> Any:
+    """The pandas package, or a sentence that says how to get it."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f"{what} needs pandas: pip install pandas") from error
+    return pandas
+
+
+def view_frame(views: "Views", name: str, absent: Absent) -> "pandas.DataFrame":
+    """One view: ids x features, categories as their levels; sparse views stay sparse if nobody is added."""
+    check_name("absent", absent, ("drop", "keep"))
+    present = _present(views, name)
+    pd = pandas_for("to_frame")
+    block = views.block(name)
+    columns = feature_labels(views, name)
+    if absent == "drop" and scipy.sparse.issparse(block):
+        return pd.DataFrame.sparse.from_spmatrix(block, index=_labels(views.ids[present]), columns=columns)
+    rows = np.flatnonzero(present) if absent == "drop" else np.arange(len(views))
+    frame = pd.DataFrame(views.padded(name, rows), index=_labels(views.ids[rows]), columns=columns)
+    return _with_levels(frame, views, name)
+
+
+def wide_frame(views: "Views", absent: Absent) -> "pandas.DataFrame":
+    """All views side by side, columns (view, feature), NaN where a sample lacks a view."""
+    check_name("absent", absent, ("drop", "keep"))
+    pd = pandas_for("to_frame")
+    parts = {name: view_frame(views, name, "keep").reset_index(drop=True) for name in views.names}
+    frame = pd.concat(parts, axis=1, names=["view", "feature"]).set_axis(_labels(views.ids))
+    return frame[views.observed.any(axis=1)] if absent == "drop" else frame
+
+
+def kernel_frame(kernels: "KernelViews", name: str, absent: Absent) -> "pandas.DataFrame":
+    """One kernel: row ids x column ids."""
+    check_name("absent", absent, ("drop", "keep"))
+    rows = _present(kernels, name)
+    columns = kernels.column_observed[:, kernels.names.index(name)]
+    pd = pandas_for("to_frame")
+    if absent == "keep":
+        values = kernels.padded(name, np.arange(len(kernels)))
+        return pd.DataFrame(values, index=_labels(kernels.ids), columns=_labels(kernels.column_ids))
+    ids = _labels(kernels.ids[rows]), _labels(kernels.column_ids[columns])
+    return pd.DataFrame(np.array(kernels.block(name)), index=ids[0], columns=ids[1])
+
+
+def feature_labels(views: "Views", name: str) -> Sequence[Hashable]:
+    """Names of a view's features, or their numbers."""
+    features = views.features(name)
+    return range(views.block(name).shape[1]) if features is None else list(features.tolist())
+
+
+def filled_block(views: "Views", name: str, rows: Array) -> Any:
+    """A view's features over all samples: as they were, and `rows` where the view is absent."""
+    block, present = views.block(name), _present(views, name)
+    order = np.empty(len(views), dtype=int)
+    order[present] = np.arange(len(order[present]))
+    order[~present] = len(order[present]) + np.arange(len(order[~present]))
+    rows = np.asarray(rows, dtype=block.dtype)
+    if scipy.sparse.issparse(block):
+        return scipy.sparse.csr_array(scipy.sparse.vstack([block, scipy.sparse.csr_array(rows)]))[order]
+    return np.vstack([block, rows])[order]
+
+
+def _present(data: "Views | KernelViews", name: str) -> Array:
+    """Which samples have the view; an error that names the views if there is none such."""
+    return np.asarray(data.observed[:, data._column(name)])
+
+
+def _labels(ids: Array) -> Any:
+    """Ids as an index of plain values: texts are texts, not fixed-width ones."""
+    return list(ids.tolist()) if ids.dtype.kind in "UO" else np.array(ids)
+
+
+def _with_levels(frame: "pandas.DataFrame", views: "Views", name: str) -> "pandas.DataFrame":
+    """Codes as the categories that they stand for."""
+    pd = pandas_for("to_frame")
+    for column, levels in views.levels(name).items():
+        codes = frame[column].fillna(-1).astype(int)  # -1 is missing
+        frame[column] = pd.Categorical.from_codes(codes, categories=list(levels))
+    return frame

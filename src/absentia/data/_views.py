@@ -16,9 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, frozen, kept
-from absentia.data._back import Absent, filled_block, view_frame, wide_frame
-from absentia.data._gaps import shown
-from absentia.data._ids import Align, align_ids, holders
+from absentia.data._ids import Align, align_ids, holders, shown
 from absentia.data._mudata import Source, anndata_parts, mudata_parts
 from absentia.data._presence import (
     Presence,
@@ -28,7 +26,17 @@ from absentia.data._presence import (
     positions,
     refrozen,
 )
-from absentia.data._tables import Part, array_parts, frame_part, is_frame, with_index
+from absentia.data._tables import (
+    Absent,
+    Part,
+    array_parts,
+    filled_block,
+    frame_part,
+    is_frame,
+    view_frame,
+    wide_frame,
+    with_index,
+)
 
 if TYPE_CHECKING:
     import pandas

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import chi2, norm
 
 from absentia.core import Array
-from absentia.data._gaps import shown
+from absentia.data._ids import shown
 from absentia.data._presence import Presence
 
 __all__ = [

@@ -1,14 +1,72 @@
-"""Names of features given to views that came without, and features taken away."""
+"""Features of views: all side by side as one table, what its columns look like, their names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse
 
-from absentia.core import frozen
+from absentia.core import Array, frozen
 from absentia.data._ids import repeated
 from absentia.data._tables import check_codes
 from absentia.data._views import Views, _empty_rows, _freeze_block
+
+_ROUNDING = 1e-12  # deviations below this share of the mean are rounding of a constant
+_MIN_COUNT_COLUMNS = 5  # of a table of counts
+_MIN_ZEROS = 0.2  # share of a table of counts that is zero at least
+
+
+def joined(X: Views) -> Array:
+    """All features side by side, those of the first view first; NaN where absent."""
+    parts = []
+    for v, name in enumerate(X.names):
+        block = X.block(name)
+        part = np.full((len(X), block.shape[1]), np.nan)
+        part[X.observed[:, v]] = block.toarray() if scipy.sparse.issparse(block) else block
+        parts.append(part)
+    return np.hstack(parts)
+
+
+def column_scales(table: Array) -> tuple[Array, Array]:
+    """Mean and deviation of every column over the rows that have it; a constant's deviation is 1."""
+    seen = ~np.isnan(table)
+    count = np.maximum(seen.sum(axis=0), 1)
+    mean = np.where(seen, table, 0.0).sum(axis=0) / count
+    deviation = np.sqrt((np.where(seen, table - mean, 0.0) ** 2).sum(axis=0) / count)
+    return mean, np.where(deviation > _ROUNDING * np.abs(mean), deviation, 1.0)
+
+
+def looks_like_counts(block: Any) -> bool:
+    """Whether a table holds whole numbers, none negative, some above one and many of them zero."""
+    stored: Array = block.data if scipy.sparse.issparse(block) else np.asarray(block)
+    known = stored[~np.isnan(stored)]
+    cells = float(np.prod(block.shape))
+    if block.shape[1] < _MIN_COUNT_COLUMNS or not known.size:
+        return False
+    if known.min() < 0 or known.max() <= 1 or (known != np.round(known)).any():
+        return False
+    zeros = cells - stored.size + float((known == 0).sum())
+    return bool(zeros >= _MIN_ZEROS * cells)
+
+
+def numeric(views: Views, name: str) -> Any:
+    """The columns of a view that are no categories."""
+    levels, features = views.levels(name), views.features(name)
+    if not levels or features is None:
+        return views.block(name)
+    return views.block(name)[:, [k for k, column in enumerate(features.tolist()) if column not in levels]]
+
+
+def columns_in_words(views: Views, name: str) -> str:
+    """How many columns of a view are numbers and which are categories."""
+    levels = list(views.levels(name))
+    numbers = views.block(name).shape[1] - len(levels)
+    parts = [f"{numbers} numeric"] if numbers or not levels else []
+    if levels:
+        some = ", ".join(levels[:5]) + (", ..." if len(levels) > 5 else "")
+        parts.append(f"{len(levels)} categorical ({some}) -> one-hot")
+    return ", ".join(parts)
 
 
 def named(
