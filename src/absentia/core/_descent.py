@@ -16,21 +16,6 @@ from absentia.core._linalg import Array
 from absentia.core._loop import Callback, Solution, Stop, iterate
 
 Point = tuple[Array, ...]
-Found = TypeVar("Found", bound="Evaluated | Sloped")
-Local = TypeVar("Local", bound="Sloped")
-
-
-def attempt(evaluate: Callable[[Point], Found], point: Point) -> Found | None:
-    """Evaluate a point that may be beyond what can be evaluated; None if it is, or is not finite."""
-    try:
-        with np.errstate(all="ignore"):
-            found = evaluate(point)
-    except np.linalg.LinAlgError:
-        return None
-    return found if math.isfinite(found.value) else None
-
-
-# ------------------------------------------------------------------------------------- extrapolation
 
 
 @dataclass(frozen=True)
@@ -40,6 +25,37 @@ class Evaluated:
     point: Point
     value: float
     following: Point
+
+
+@dataclass(frozen=True)
+class Sloped:
+    """A point, its objective and gradient, and the scale of a good step along any gradient there.
+
+    `precondition` applies a symmetric positive definite matrix near the inverse of the second
+    derivative.  What an EM step multiplies the gradient by is one.
+    """
+
+    point: Point
+    value: float
+    gradient: Point
+    precondition: Callable[[Point], Point]
+
+
+_Any = TypeVar("_Any", bound=Evaluated | Sloped)
+_Local = TypeVar("_Local", bound=Sloped)
+
+
+def _try_evaluate(evaluate: Callable[[Point], _Any], point: Point) -> _Any | None:
+    """Evaluate a point that may be beyond what can be evaluated; None if it is, or is not finite."""
+    try:
+        with np.errstate(all="ignore"):
+            evaluated = evaluate(point)
+    except np.linalg.LinAlgError:
+        return None
+    return evaluated if math.isfinite(evaluated.value) else None
+
+
+# ------------------------------------------------------------------------------------- extrapolation
 
 
 @dataclass(frozen=True)
@@ -71,10 +87,10 @@ def squarem(evaluate: Callable[[Point], Evaluated]) -> Callable[[Accelerated], A
         length = min(max(alpha, 1.0), state.limit)
         if length == 1:
             return Accelerated(evaluate(second.following), state.limit, state.n_evaluations + 2)
-        found = attempt(evaluate, _extrapolated(first, second, length))
-        if found is not None and found.value <= second.value:
+        third = _try_evaluate(evaluate, _extrapolate(first, second, length))
+        if third is not None and third.value <= second.value:
             limit = 4 * state.limit if length == state.limit else state.limit
-            return Accelerated(found, limit, state.n_evaluations + 2)
+            return Accelerated(third, limit, state.n_evaluations + 2)
         limit = max(2.0, min(state.limit, length) / 4)
         return Accelerated(evaluate(second.following), limit, state.n_evaluations + 3)
 
@@ -99,7 +115,7 @@ def _step_length(first: Evaluated, second: Evaluated) -> float:
     return math.sqrt(r2 / v2) if v2 > 0 else 1.0
 
 
-def _extrapolated(first: Evaluated, second: Evaluated, length: float) -> Point:
+def _extrapolate(first: Evaluated, second: Evaluated, length: float) -> Point:
     """``x0 + 2 a r + a^2 v``, arranged as a combination of the three points."""
     a = length
     return tuple(
@@ -111,31 +127,17 @@ def _extrapolated(first: Evaluated, second: Evaluated, length: float) -> Point:
 # ------------------------------------------------------------------------------------- quasi-Newton
 
 #: Shortest share of a proposed step that is tried, and the share of the promised descent that suffices.
-SHORTEST, SUFFICIENT = 1e-2, 1e-4
+_SHORTEST, _SUFFICIENT = 1e-2, 1e-4
 #: By so much, relative, rounding may raise an objective that in truth falls (that of factor analysis, whose
 #: terms cancel); the slope along a step that is taken all the same must be at most so much of what it was.
-ROUNDING, FLATTER = 1e-8, 0.9
+ROUNDING, _FLATTER = 1e-8, 0.9
 
 
 @dataclass(frozen=True)
-class Sloped:
-    """A point, its objective and gradient, and the scale of a good step along any gradient there.
-
-    `precondition` applies a symmetric positive definite matrix near the inverse of the second
-    derivative.  What an EM step multiplies the gradient by is one.
-    """
-
-    point: Point
-    value: float
-    gradient: Point
-    precondition: Callable[[Point], Point]
-
-
-@dataclass(frozen=True)
-class Descent(Generic[Local]):
+class Descent(Generic[_Local]):
     """Where a descent stands: the point, the last changes of (point, gradient), the cost so far."""
 
-    at: Local
+    at: _Local
     pairs: tuple[tuple[Point, Point], ...] = ()
     n_evaluations: int = 1
 
@@ -145,8 +147,8 @@ class Descent(Generic[Local]):
 
 
 def quasi_newton(
-    evaluate: Callable[[Point], Local], memory: int = 3, *, by_slope: bool = False
-) -> Callable[[Descent[Local]], Descent[Local]]:
+    evaluate: Callable[[Point], _Local], memory: int = 3, *, by_slope: bool = False
+) -> Callable[[Descent[_Local]], Descent[_Local]]:
     """One step of preconditioned L-BFGS (Nocedal & Wright 2006, section 7.2) with backtracking.
 
     Without pairs in memory the direction is the preconditioned gradient, for EM the EM step itself.
@@ -156,45 +158,45 @@ def quasi_newton(
     the objective is flat long after its values do not.
     """
 
-    def lower(found: Local, at: Local, direction: Point, length: float, promised: float) -> bool:
-        if found.value <= at.value - SUFFICIENT * length * promised:
+    def is_lower(new: _Local, at: _Local, direction: Point, length: float, promised: float) -> bool:
+        if new.value <= at.value - _SUFFICIENT * length * promised:
             return True
-        flat = by_slope and found.value <= at.value + ROUNDING * abs(at.value)
-        return flat and abs(dot(found.gradient, direction)) <= FLATTER * promised
+        flat = by_slope and new.value <= at.value + ROUNDING * abs(at.value)
+        return flat and abs(dot(new.gradient, direction)) <= _FLATTER * promised
 
-    def step(state: Descent[Local]) -> Descent[Local]:
+    def step(state: Descent[_Local]) -> Descent[_Local]:
         at = state.at
         direction = _quasi_newton_direction(at, state.pairs)
         promised = dot(at.gradient, direction)
         length, cost = 1.0, state.n_evaluations
-        while promised > 0 and length >= SHORTEST:
-            found = attempt(evaluate, plus(at.point, -length, direction))
+        while promised > 0 and length >= _SHORTEST:
+            new = _try_evaluate(evaluate, plus(at.point, -length, direction))
             cost += 1
-            if found is not None and lower(found, at, direction, length, promised):
-                s, y = plus(found.point, -1.0, at.point), plus(found.gradient, -1.0, at.gradient)
+            if new is not None and is_lower(new, at, direction, length, promised):
+                s, y = plus(new.point, -1.0, at.point), plus(new.gradient, -1.0, at.gradient)
                 curved = dot(s, y) > 1e-10 * math.sqrt(dot(s, s) * dot(y, y))
                 pairs = (*state.pairs, (s, y))[-memory:] if curved else state.pairs
-                return Descent(found, pairs, cost)
-            length *= 0.1 if found is None else _shrink(found.value - at.value, length * promised)
+                return Descent(new, pairs, cost)
+            length *= 0.1 if new is None else _shrink(new.value - at.value, length * promised)
         return Descent(at, (), cost)
 
     return step
 
 
 def descend(
-    evaluate: Callable[[Point], Local], start: Descent[Local], **options: Any
-) -> Solution[Descent[Local]]:
+    evaluate: Callable[[Point], _Local], start: Descent[_Local], **options: Any
+) -> Solution[Descent[_Local]]:
     """Descend from `start`; one iteration is one step, mostly one evaluation."""
     return iterate(quasi_newton(evaluate), lambda state: state.value, start, **options)
 
 
-#: A descent has settled where the preconditioned gradient is shorter than this, and is given so many steps.
-SETTLED, SETTLING = 1e-8, 1000
+#: A descent stands still where the preconditioned gradient is shorter than this; steps that it is given.
+_STILL, _MAX_STEPS = 1e-8, 1000
 
 
 def settle(
-    evaluate: Callable[[Point], Local], run: Solution[Descent[Local]], callback: Callback | None = None
-) -> Solution[Descent[Local]]:
+    evaluate: Callable[[Point], _Local], run: Solution[Descent[_Local]], callback: Callback | None = None
+) -> Solution[Descent[_Local]]:
     """Go on from where `run` converged until the point, and not only the objective, stands still.
 
     Along flat directions an objective changes with the square of what is left to go: a point at which it
@@ -203,21 +205,21 @@ def settle(
     """
     step, ended = quasi_newton(evaluate, by_slope=True), False
 
-    def turn(state: Descent[Local]) -> Descent[Local]:
+    def step_or_end(state: Descent[_Local]) -> Descent[_Local]:
         nonlocal ended
-        found = step(state)
-        ended = found.at is state.at and not state.pairs
-        return found
+        following = step(state)
+        ended = following.at is state.at and not state.pairs
+        return following
 
-    def slope(state: Descent[Local]) -> float:
+    def slope(state: Descent[_Local]) -> float:
         at = state.at
         return 0.0 if ended else math.sqrt(max(dot(at.gradient, at.precondition(at.gradient)), 0.0))
 
     if not run.converged:
         return run
-    stop = Stop(SETTLED, measure=slope)
+    stop = Stop(_STILL, measure=slope)
     rest = iterate(
-        turn, lambda state: state.value, run.state, stop=stop, max_iter=SETTLING, callback=callback
+        step_or_end, lambda state: state.value, run.state, stop=stop, max_iter=_MAX_STEPS, callback=callback
     )
     return replace(run, state=rest.state, trace=np.append(run.trace, rest.trace))
 

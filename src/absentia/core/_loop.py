@@ -14,7 +14,7 @@ import numpy as np
 
 from absentia.core._linalg import Array
 
-State = TypeVar("State")
+_State = TypeVar("_State")
 
 
 class Status(Enum):
@@ -59,10 +59,10 @@ Callback = Callable[[Progress], bool | None]
 
 
 @dataclass(frozen=True, repr=False)
-class Solution(Generic[State]):
+class Solution(Generic[_State]):
     """The final state, the objective after each iteration, how it ended, and that in a sentence."""
 
-    state: State
+    state: _State
     trace: Array
     status: Status
     sentence: str
@@ -89,14 +89,14 @@ def relative_change(previous: float, current: float) -> float:
 
 
 def iterate(
-    step: Callable[[State], State],
-    objective: Callable[[State], float] | None,
-    state: State,
+    step: Callable[[_State], _State],
+    objective: Callable[[_State], float] | None,
+    state: _State,
     *,
     stop: Stop,
     max_iter: int,
     callback: Callback | None = None,
-) -> Solution[State]:
+) -> Solution[_State]:
     """Repeat ``state = step(state)`` until the rule says so.
 
     The trace holds the objective *after* each step, so a start that lies outside the family the step
@@ -106,7 +106,7 @@ def iterate(
     """
     trace: list[float] = []
     status = Status.MAX_ITER if stop.tol > 0 else Status.FINISHED
-    value, settled = math.inf, 0
+    value, streak = math.inf, 0
     for iteration in range(1, max_iter + 1):
         candidate = step(state)
         previous, measured = value, stop.measure(candidate) if stop.measure is not None else math.nan
@@ -120,8 +120,8 @@ def iterate(
         if callback is not None and callback(Progress(iteration, value, change, max_iter)):
             status = Status.STOPPED
             break
-        settled = settled + 1 if change <= stop.tol and stop.tol > 0 else 0
-        if settled >= stop.patience:
+        streak = streak + 1 if change <= stop.tol and stop.tol > 0 else 0
+        if streak >= stop.patience:
             status = Status.CONVERGED
             break
     return Solution(state, np.asarray(trace), status, stop.sentence(status))

@@ -3,7 +3,7 @@
 And whether these are kernels: cheap checks, with a sentence that names the view and the samples.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from absentia.core import (
     Operator,
     as_chunks,
     has_factors,
+    indefinite,
     is_chunked,
 )
 from absentia.data._ids import as_ids, shown
@@ -135,6 +136,16 @@ def framed_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, A
 def by_factors(X: Any) -> bool:
     """Whether square kernels are best left as factors: all have some, and samples are more than a few."""
     return len(X) > FEW and all(has_factors(X.operator(name)) for name in X.names)
+
+
+def negative_spectrum(operator: Operator, to_dense: Callable[[], Array]) -> tuple[float, float] | None:
+    """Lowest and largest eigenvalue of a kernel that has a negative one beyond rounding, else None.
+
+    Factors and a diagonal have none, and a kernel in chunks, perhaps larger than memory, is taken on trust;
+    of others `to_dense` gives the matrix.
+    """
+    trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or has_factors(operator)
+    return None if trusted else indefinite(to_dense())
 
 
 def check_kernel(name: str, operator: Operator, ids: Array) -> None:

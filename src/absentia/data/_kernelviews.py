@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from absentia import core as linalg
-from absentia.core import Array, Chunked, ChunkedGram, Dense, Gram, Operator, frozen, kept, warn
+from absentia.core import (
+    Array,
+    ChunkedGram,
+    Dense,
+    Gram,
+    Operator,
+    clip_eigenvalues,
+    frozen,
+    kept,
+    shift_eigenvalues,
+    warn,
+)
 from absentia.data._ids import Align, align_ids, as_ids, check_unique, holders
 from absentia.data._kernel_checks import (
     all_frames,
@@ -22,6 +32,7 @@ from absentia.data._kernel_checks import (
     check_kernel,
     framed_blocks,
     named_kernels,
+    negative_spectrum,
     presence,
 )
 from absentia.data._presence import (
@@ -261,9 +272,7 @@ class KernelViews(Presence):
         memory, is taken on trust.
         """
         if name not in self._spectra:
-            operator = self.operator(name)
-            trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or linalg.has_factors(operator)
-            self._spectra[name] = None if trusted else linalg.indefinite(self.block(name))
+            self._spectra[name] = negative_spectrum(self.operator(name), lambda: self.block(name))
         return self._spectra[name]
 
     @cached_property
@@ -321,7 +330,7 @@ class KernelViews(Presence):
         ``"clip"`` sets negative eigenvalues to zero (the nearest such matrix); ``"shift"`` adds the
         lowest eigenvalue's size to the diagonal, which keeps all differences between samples.
         """
-        repairs = {"clip": linalg.clip_eigenvalues, "shift": linalg.shift_eigenvalues}
+        repairs = {"clip": clip_eigenvalues, "shift": shift_eigenvalues}
         if how not in repairs:
             raise ValueError(f"how must be 'clip' or 'shift', not {how!r}")
         self.demand_square()
