@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.core._estimator import Estimator, Iterative, estimator
-from absentia.core._loop import Solution, Status
 from absentia.core._parameters import Positive, PositiveInt
+from absentia.core.optimize import Solution, Status
 
 
 @estimator

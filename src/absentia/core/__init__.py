@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING, Any
 from absentia.core._callbacks import unwatched, watch
 from absentia.core._chunked import Chunked, ChunkedGram, as_chunks, is_chunked
 from absentia.core._completed import Completed, Side, factors_of, has_factors
-from absentia.core._descent import (
-    Accelerated,
-    Descent,
-    Evaluated,
-    Point,
-    Sloped,
-    accelerate,
-    descend,
-    dot,
-    plus,
-    quasi_newton,
-    settle,
-)
 from absentia.core._determinism import CLEAR, TIE, RandomState, along_path, clear_cut, generator, least
-from absentia.core._linalg import (
+from absentia.core._memory import available_memory, demand_memory, in_bytes, parse_bytes
+from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
+from absentia.core._parameters import (
+    Fraction,
+    NonNegative,
+    Parameter,
+    Positive,
+    PositiveInt,
+    Range,
+    check_name,
+    parameters_of,
+)
+from absentia.core._projections import project
+from absentia.core._serialization import Packed, altered, kept, kept_types, packed, unpacked
+from absentia.core._threads import at_most, suited_to, usable_threads
+from absentia.core._warn import is_ours, warn
+from absentia.core.linalg import (
     PSD_TOL,
     Array,
     Conditional,
@@ -49,23 +52,25 @@ from absentia.core._linalg import (
     thin_gram,
     whitener,
 )
-from absentia.core._loop import Callback, Progress, Solution, Status, Stop, iterate
-from absentia.core._memory import available_memory, demand_memory, in_bytes, parse_bytes
-from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
-from absentia.core._parameters import (
-    Fraction,
-    NonNegative,
-    Parameter,
-    Positive,
-    PositiveInt,
-    Range,
-    check_name,
-    parameters_of,
+from absentia.core.optimize import (
+    Accelerated,
+    Callback,
+    Descent,
+    Evaluated,
+    Point,
+    Progress,
+    Sloped,
+    Solution,
+    Status,
+    Stop,
+    accelerate,
+    descend,
+    dot,
+    iterate,
+    plus,
+    quasi_newton,
+    settle,
 )
-from absentia.core._projections import project
-from absentia.core._serialization import Packed, altered, kept, kept_types, packed, unpacked
-from absentia.core._threads import at_most, suited_to, usable_threads
-from absentia.core._warn import is_ours, warn
 
 if TYPE_CHECKING:
     from absentia.core._estimator import Estimator, Iterative, estimator

@@ -1,7 +1,7 @@
 """What is seen of a fit on its way: a user's callback, lines on stderr, scikit-learn's callbacks.
 
-All of them are called by the one loop (:mod:`absentia.core._loop`).  A fit may run it several times, from
-several starts or for several classes: for callbacks, iterations count up once.
+All of them are called by the one loop (:func:`iterate`).  A fit may run it several times, from several
+starts or for several classes: for callbacks, iterations count up once.
 
 scikit-learn has callbacks since 1.9 (``sklearn.callback``): tasks, begun and ended, in a tree that reaches
 from a search down to an iteration.  An estimator is the task ``fit``, an iteration one below it.
@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar
 
-from absentia.core._loop import Callback, Progress
 from absentia.core._serialization import TRACES
+from absentia.core.optimize import Callback, Progress
 
 #: Seconds between lines of progress, and the clock that counts them.
 _PAUSE = 2.0

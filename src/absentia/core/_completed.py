@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import scipy.sparse
 
-from absentia.core._linalg import Array, symmetrize, thin_gram
 from absentia.core._operators import Gram, LowRankPlusDiagonal, Operator, Scaled, describe_operator
 from absentia.core._projections import chunks
 from absentia.core._serialization import kept
+from absentia.core.linalg import Array, symmetrize, thin_gram
 
 #: Eigenvalues below this part of the largest are rounding.
 _NEGLIGIBLE = 1e-10

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from absentia.core._linalg import Array
+from absentia.core.linalg import Array
 
 RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState | None
 
@@ -30,7 +30,7 @@ TIE = 1e-9
 #: Values count as different from this share on: far above rounding, far below what data differ in.
 CLEAR = 1e-6
 
-Key = TypeVar("Key")
+_Key = TypeVar("_Key")
 
 
 def generator(random_state: RandomState = None) -> np.random.Generator:
@@ -46,7 +46,7 @@ def generator(random_state: RandomState = None) -> np.random.Generator:
         ) from None
 
 
-def least(curve: Mapping[Key, float]) -> Key:
+def least(curve: Mapping[_Key, float]) -> _Key:
     """The key of the least value; of those tied with it the first, so let the simplest come first.
 
     Examples
@@ -59,13 +59,13 @@ def least(curve: Mapping[Key, float]) -> Key:
 
 
 def along_path(
-    path: Iterable[Key], error: Callable[[Key], float], patience: int = 2, hopeless: float = np.inf
-) -> dict[Key, float]:
+    path: Iterable[_Key], error: Callable[[_Key], float], patience: int = 2, hopeless: float = np.inf
+) -> dict[_Key, float]:
     """Errors along a path of values, left once `patience` values in a row were worse than the best.
 
     It is left at once where the error is more than `hopeless` times the best.
     """
-    curve: dict[Key, float] = {}
+    curve: dict[_Key, float] = {}
     for value in path:
         curve[value] = error(value)
         tried, best = list(curve), least(curve)

@@ -8,17 +8,17 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.core._callbacks import CallbackList, call_back, callback_mixin, watch, write_line
-from absentia.core._linalg import Array
-from absentia.core._loop import Solution, Status
 from absentia.core._parameters import parameters_of
 from absentia.core._serialization import Packed, Pairs, kept, lean, packed, unpacked
 from absentia.core._warn import warn
+from absentia.core.linalg import Array
+from absentia.core.optimize import Solution, Status
 
-Class = TypeVar("Class", bound=type)
+_Class = TypeVar("_Class", bound=type)
 
 
 @dataclass_transform(eq_default=False)
-def estimator(cls: Class) -> Class:
+def estimator(cls: _Class) -> _Class:
     """A class whose fields are its parameters: ``__init__`` only remembers, as scikit-learn wants it."""
     return dataclass(eq=False, repr=False)(cls)  # type: ignore[return-value]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-MEMORY = "ABSENTIA_MEMORY"
+_VARIABLE = "ABSENTIA_MEMORY"
 
 
 def parse_bytes(text: str, what: str) -> int:
@@ -65,8 +65,8 @@ def available_memory() -> int:
 
     Or as many as the user says.
     """
-    if given := os.environ.get(MEMORY):
-        return parse_bytes(given, f"the environment variable {MEMORY}")
+    if given := os.environ.get(_VARIABLE):
+        return parse_bytes(given, f"the environment variable {_VARIABLE}")
     return max(0, min([*_machine_memory(), *_container_memory(), *_process_limit()], default=4 << 30))
 
 
@@ -76,8 +76,8 @@ def demand_memory(need: float, what: str, advice: str) -> None:
     if need > free:
         raise ValueError(
             f"{what} take about {in_bytes(need)} with what is made of them, and {in_bytes(free)} are free: "
-            f"{advice}; if the memory is there after all, set the environment variable {MEMORY} to how "
-            f"much, as in {MEMORY}=64G"
+            f"{advice}; if the memory is there after all, set the environment variable {_VARIABLE} to how "
+            f"much, as in {_VARIABLE}=64G"
         )
 
 

@@ -24,15 +24,6 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from absentia.core._linalg import (
-    Array,
-    cholesky,
-    cholesky_inverse,
-    cholesky_logdet,
-    cholesky_solve,
-    frozen,
-    thin_gram,
-)
 from absentia.core._memory import array_bytes, in_bytes
 from absentia.core._projections import (
     DirectProjection,
@@ -43,6 +34,15 @@ from absentia.core._projections import (
     symmetric_product,
 )
 from absentia.core._serialization import kept
+from absentia.core.linalg import (
+    Array,
+    cholesky,
+    cholesky_inverse,
+    cholesky_logdet,
+    cholesky_solve,
+    frozen,
+    thin_gram,
+)
 
 
 @runtime_checkable

@@ -68,19 +68,19 @@ class Parameter:
     """One parameter of a method: its name, its alternatives, its default, and the words for it."""
 
     name: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[_Kind, ...]
     default: Any
     words: str
 
     @property
     def wanted(self) -> str:
         """What it may be, in words."""
-        return _listed([kind.words for kind in self.kinds])
+        return _join_words([kind.words for kind in self.kinds])
 
     @property
     def said(self) -> str:
         """What it may be as a text."""
-        return _listed([kind.said for kind in self.kinds if kind.parse is not None])
+        return _join_words([kind.said for kind in self.kinds if kind.parse is not None])
 
     @property
     def flag(self) -> str:
@@ -109,19 +109,19 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Read:
+class _Read:
     """A value that was read; it may be None."""
 
     value: Any
 
 
 @dataclass(frozen=True)
-class Kind:
+class _Kind:
     """One alternative: whether a value is of it, how to say so, how to read it from a text, if at all."""
 
     words: str
     holds: Callable[[Any], bool]
-    parse: Callable[[str], Read | None] | None = None
+    parse: Callable[[str], _Read | None] | None = None
 
     @property
     def said(self) -> str:
@@ -146,7 +146,7 @@ def parameters_of(method: Any) -> dict[str, Parameter]:
 @cache
 def _parameters(cls: type) -> dict[str, Parameter]:
     signature = inspect.signature(cls.__init__)  # type: ignore[misc]
-    hints, words = _hints(cls), described(cls)
+    hints, words = _hints(cls), _parameter_docs(cls)
     return {
         name: Parameter(name, _kinds(hints.get(name, Any)), given.default, words.get(name, ""))
         for name, given in signature.parameters.items()
@@ -170,7 +170,7 @@ def _hints(cls: type) -> dict[str, Any]:
     return hints
 
 
-def _kinds(hint: Any, bounds: Range | None = None) -> tuple[Kind, ...]:
+def _kinds(hint: Any, bounds: Range | None = None) -> tuple[_Kind, ...]:
     bounds = Range() if bounds is None else bounds
     origin = get_origin(hint)
     if origin is Annotated:
@@ -181,26 +181,26 @@ def _kinds(hint: Any, bounds: Range | None = None) -> tuple[Kind, ...]:
     if origin is Literal:
         return tuple(_word(word) for word in get_args(hint))
     if hint is type(None):
-        return (Kind("None", lambda x: x is None, lambda t: Read(None) if t.lower() == "none" else None),)
+        return (_Kind("None", lambda x: x is None, lambda t: _Read(None) if t.lower() == "none" else None),)
     if hint is bool:
-        return (Kind("True or False", lambda x: isinstance(x, bool | np.bool_), _read_flag),)
+        return (_Kind("True or False", lambda x: isinstance(x, bool | np.bool_), _read_flag),)
     if hint is int:
-        return (Kind(f"a whole number{bounds.words}", lambda x: _is_whole(x) and x in bounds, _read(int)),)
+        return (_Kind(f"a whole number{bounds.words}", lambda x: _is_whole(x) and x in bounds, _read(int)),)
     if hint is float:
-        return (Kind(f"a number{bounds.words}", lambda x: _is_number(x) and x in bounds, _read(float)),)
+        return (_Kind(f"a number{bounds.words}", lambda x: _is_number(x) and x in bounds, _read(float)),)
     if hint is str:
-        return (Kind("a text", lambda x: isinstance(x, str), Read),)
+        return (_Kind("a text", lambda x: isinstance(x, str), _Read),)
     if hint is not Any and isinstance(origin or hint, type):
         kind = origin or hint
-        return (Kind(f"a {kind.__name__}", lambda x: isinstance(x, kind)),)
-    return (Kind("anything", lambda x: True),)
+        return (_Kind(f"a {kind.__name__}", lambda x: isinstance(x, kind)),)
+    return (_Kind("anything", lambda x: True),)
 
 
-def _word(word: Any) -> Kind:
+def _word(word: Any) -> _Kind:
     def holds(value: Any) -> bool:
         return type(value) is type(word) and bool(value == word)
 
-    return Kind(repr(word), holds, lambda text: Read(word) if text == str(word) else None)
+    return _Kind(repr(word), holds, lambda text: _Read(word) if text == str(word) else None)
 
 
 def _is_whole(value: Any) -> bool:
@@ -211,22 +211,22 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def _read(number: Callable[[str], Any]) -> Callable[[str], Read | None]:
-    def read(text: str) -> Read | None:
+def _read(number: Callable[[str], Any]) -> Callable[[str], _Read | None]:
+    def read(text: str) -> _Read | None:
         try:
-            return Read(number(text))
+            return _Read(number(text))
         except ValueError:
             return None
 
     return read
 
 
-def _read_flag(text: str) -> Read | None:
+def _read_flag(text: str) -> _Read | None:
     words = {"yes": True, "true": True, "no": False, "false": False}
-    return Read(words[text.lower()]) if text.lower() in words else None
+    return _Read(words[text.lower()]) if text.lower() in words else None
 
 
-def _listed(words: list[str]) -> str:
+def _join_words(words: list[str]) -> str:
     distinct = list(dict.fromkeys(words))
     *first, last = distinct or ["anything"]
     return f"{', '.join(first)} or {last}" if first else last
@@ -238,7 +238,7 @@ _ENTRY = re.compile(r"(?P<names>\w+(?:, \w+)*)(?: : .*)?$")
 _SEE = re.compile(r"As in :class:`(\w+)`")
 
 
-def described(cls: type) -> dict[str, str]:
+def _parameter_docs(cls: type) -> dict[str, str]:
     """The words for each parameter: those of the class's docstring, or of the class it refers to."""
     words: dict[str, str] = {}
     names: list[str] = []
@@ -251,13 +251,13 @@ def described(cls: type) -> dict[str, str]:
             for name in names:
                 words[name] = f"{words[name]} {line.strip()}".strip()
     for name, text in words.items():
-        found = _SEE.match(text)
-        if found:
-            words[name] = described(_named(found[1], cls)).get(name, text)
+        reference = _SEE.match(text)
+        if reference:
+            words[name] = _parameter_docs(_find_class(reference[1], cls)).get(name, text)
     return words
 
 
-def _named(name: str, cls: type) -> type:
+def _find_class(name: str, cls: type) -> type:
     """The class of that name beside `cls`, or among the public ones."""
     beside = getattr(sys.modules[cls.__module__], name, None)
     return beside if isinstance(beside, type) else getattr(import_module("absentia"), name)

@@ -26,7 +26,7 @@ DECIDED = (
 
 
 #: Of OpenBLAS: processors for which it multiplies small matrices without copying them.
-SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
+_SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
 
 
 @contextmanager
@@ -70,9 +70,9 @@ def usable_threads(jobs: int) -> int:
     >>> usable_threads(1)
     1
     """
-    said = [os.environ[name] for name in DECIDED if os.environ.get(name)]
+    given = [os.environ[name] for name in DECIDED if os.environ.get(name)]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    allowed = int(said[0]) if said and said[0].isdigit() else cores
+    allowed = int(given[0]) if given and given[0].isdigit() else cores
     return max(1, min(jobs, allowed, cores))
 
 
@@ -90,7 +90,7 @@ def single() -> bool:
 def multiplies_small() -> bool:
     """Whether every BLAS library multiplies small matrices as they are, without copying them first."""
     libraries = _libraries().lib_controllers
-    return bool(libraries) and all(getattr(x, "architecture", "") in SMALL_KERNELS for x in libraries)
+    return bool(libraries) and all(getattr(x, "architecture", "") in _SMALL_KERNELS for x in libraries)
 
 
 @cache

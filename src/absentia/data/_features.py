@@ -64,8 +64,8 @@ def columns_in_words(views: Views, name: str) -> str:
     numbers = views.block(name).shape[1] - len(levels)
     parts = [f"{numbers} numeric"] if numbers or not levels else []
     if levels:
-        some = ", ".join(levels[:5]) + (", ..." if len(levels) > 5 else "")
-        parts.append(f"{len(levels)} categorical ({some}) -> one-hot")
+        examples = ", ".join(levels[:5]) + (", ..." if len(levels) > 5 else "")
+        parts.append(f"{len(levels)} categorical ({examples}) -> one-hot")
     return ", ".join(parts)
 
 
@@ -83,19 +83,19 @@ def named(
     levels : mapping of str to mapping of str to sequence of str
         By view and feature the levels that its numbers 0, 1, ... stand for.
     """
-    found, coded = dict(views._features), dict(views._levels)
+    names, all_levels = dict(views._features), dict(views._levels)
     for name in {**features, **levels}:
-        block, own = views.block(name), list(features.get(name, ()))
-        if len(own) != block.shape[1] or repeated(own):
+        block, given = views.block(name), list(features.get(name, ()))
+        if len(given) != block.shape[1] or repeated(given):
             raise ValueError(
-                f"view {name!r}: {len(set(own))} different names for {block.shape[1]} features; one for "
+                f"view {name!r}: {len(set(given))} different names for {block.shape[1]} features; one for "
                 "each is wanted"
             )
-        found[name] = np.array(own, dtype=str)
-        coded[name] = {column: tuple(texts) for column, texts in levels.get(name, {}).items()}
-        for column, texts in coded[name].items():
-            check_codes(name, column, own, block, texts)
-    return replace(views, _features=found, _levels=coded)
+        names[name] = np.array(given, dtype=str)
+        all_levels[name] = {column: tuple(texts) for column, texts in levels.get(name, {}).items()}
+        for column, texts in all_levels[name].items():
+            check_codes(name, column, given, block, texts)
+    return replace(views, _features=names, _levels=all_levels)
 
 
 def without_features(views: Views, name: str, columns: Sequence[str]) -> Views:
@@ -120,15 +120,15 @@ def without_features(views: Views, name: str, columns: Sequence[str]) -> Views:
     if not len(keep):
         return views.select([other for other in views.names if other != name])
     block = views.block(name)[:, keep]
-    there = ~_empty_rows(block)
+    present = ~_empty_rows(block)
     observed = views.observed.copy()
     v = views.names.index(name)
-    observed[np.flatnonzero(observed[:, v])[~there], v] = False
-    levels = {key: own for key, own in views.levels(name).items() if key not in columns}
+    observed[np.flatnonzero(observed[:, v])[~present], v] = False
+    levels = {key: texts for key, texts in views.levels(name).items() if key not in columns}
     return replace(
         views,
         observed=frozen(observed),
-        _blocks={**views._blocks, name: _freeze_block(block[there])},
+        _blocks={**views._blocks, name: _freeze_block(block[present])},
         _features={**views._features, name: features[keep]},
         _levels={**views._levels, name: levels},
     )

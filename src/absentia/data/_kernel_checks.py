@@ -39,25 +39,25 @@ class Part(NamedTuple):
 def as_part(name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True) -> Part:
     """A kernel, or its factors, of the samples `ids`; chunks stay where they are."""
     chunked = is_chunked(values)
-    A = as_chunks(name, values) if chunked else _dense(name, values)
-    own = as_ids(ids, _length(ids), f"view {name!r}")
-    if factors and len(A) != len(own):
+    A = as_chunks(name, values) if chunked else _to_dense(name, values)
+    view_ids = as_ids(ids, _length(ids), f"view {name!r}")
+    if factors and len(A) != len(view_ids):
         raise ValueError(
-            f"view {name!r}: factors have shape {A.shape} but {len(own)} ids are given; "
+            f"view {name!r}: factors have shape {A.shape} but {len(view_ids)} ids are given; "
             "one row per observed sample is wanted"
         )
-    if not factors and A.shape != (len(own), len(own)):
+    if not factors and A.shape != (len(view_ids), len(view_ids)):
         raise ValueError(
-            f"view {name!r}: kernel has shape {A.shape} but {len(own)} ids are given; "
+            f"view {name!r}: kernel has shape {A.shape} but {len(view_ids)} ids are given; "
             "pass the kernel over observed samples only, or use KernelViews.from_dense"
         )
     if chunked:
-        return Part(own, ChunkedGram(A) if factors else Chunked(A))
+        return Part(view_ids, ChunkedGram(A) if factors else Chunked(A))
     A = np.array(A) if copy else A
-    return Part(own, Gram(A) if factors else Dense(A))
+    return Part(view_ids, Gram(A) if factors else Dense(A))
 
 
-def _dense(name: str, kernel: Any) -> Array:
+def _to_dense(name: str, kernel: Any) -> Array:
     table = as_table(name, kernel)
     return table.toarray() if scipy.sparse.issparse(table) else table
 
@@ -84,16 +84,18 @@ def named_kernels(K: Any, names: Sequence[str] | None) -> dict[str, Array]:
     names = default_names(len(kernels)) if names is None else names
     if len(names) != len(kernels):
         raise ValueError(f"{len(names)} names for {len(kernels)} kernels; one per view is wanted")
-    found = {name: _dense(name, kernel) for name, kernel in zip(check_names(names), kernels, strict=True)}
-    n = len(next(iter(found.values())))
-    for name, kernel in found.items():
+    dense = {
+        name: _to_dense(name, kernel) for name, kernel in zip(check_names(names), kernels, strict=True)
+    }
+    n = len(next(iter(dense.values())))
+    for name, kernel in dense.items():
         if kernel.shape != (n, n):
             raise ValueError(
                 f"view {name!r}: kernel has shape {kernel.shape}, wanted ({n}, {n}): "
                 "all kernels square and over the same samples; "
                 "for kernels over different samples use KernelViews.from_blocks"
             )
-    return found
+    return dense
 
 
 def presence(kernels: Mapping[str, Array], ids: Array) -> Array:
@@ -210,10 +212,10 @@ def _check_symmetry(name: str, A: Array, B: Array, ids: Array, rows: Array, scal
         i, j = np.unravel_index(int(gap.argmax()), A.shape)
         pair = [(rows[i], j, A[i, j]), (j, rows[i], B[i, j])]
         (a, b, there), (_, _, back) = sorted(pair)  # the same words whichever of the two rows was looked at
-        one, other = shown(ids[a]), shown(ids[b])
+        first, second = shown(ids[a]), shown(ids[b])
         raise ValueError(
-            f"view {name!r}: kernel is not symmetric: k({one}, {other}) = {there:.6g} "
-            f"but k({other}, {one}) = {back:.6g}; "
+            f"view {name!r}: kernel is not symmetric: k({first}, {second}) = {there:.6g} "
+            f"but k({second}, {first}) = {back:.6g}; "
             "pass (K + K.T) / 2 if the difference means nothing"
         )
 

@@ -120,12 +120,12 @@ class KernelViews(Presence):
             return cls.from_blocks(framed_blocks(K, names))
         kernels = named_kernels(K, names)
         n = len(next(iter(kernels.values())))
-        own = as_ids(ids, n)
-        mask = presence(kernels, own) if observed is None else check_observed(observed, n, len(kernels))
-        check_unique(own, "ids")
+        row_ids = as_ids(ids, n)
+        mask = presence(kernels, row_ids) if observed is None else check_observed(observed, n, len(kernels))
+        check_unique(row_ids, "ids")
         seen = zip(kernels.items(), mask.T, strict=True)
         blocks = {name: Dense(kernel[np.ix_(has, has)]) for (name, kernel), has in seen}
-        return cls._square(Presence(own, tuple(kernels), mask), blocks)
+        return cls._square(Presence(row_ids, tuple(kernels), mask), blocks)
 
     @classmethod
     def from_blocks(
@@ -146,7 +146,7 @@ class KernelViews(Presence):
             Keep every sample of any view, only those of all views, or demand that all views have the
             same samples.
         """
-        return cls._aligned(blocks, align, factors=False)
+        return cls._from_parts(blocks, align, factors=False)
 
     @classmethod
     def from_factors(
@@ -171,10 +171,10 @@ class KernelViews(Presence):
         copy : bool
             Whether later changes of the arrays must not show.
         """
-        return cls._aligned(factors, align, factors=True, copy=copy)
+        return cls._from_parts(factors, align, factors=True, copy=copy)
 
     @classmethod
-    def _aligned(cls, given: Mapping[str, tuple[Any, Any]], align: Align, **options: bool) -> Self:
+    def _from_parts(cls, given: Mapping[str, tuple[Any, Any]], align: Align, **options: bool) -> Self:
         """From each view's own ids and kernel or factors."""
         names = check_names(list(given))
         parts = [as_part(name, *one, **options) for name, one in zip(names, given.values(), strict=True)]
@@ -218,9 +218,9 @@ class KernelViews(Presence):
         ``blocks[name]`` has one row per row sample and one column per column sample that has the
         view; ``diagonals[name]`` holds the row samples' own kernel values.
         """
-        own = {name: frozen(np.asarray(values)) for name, values in diagonals.items()}
+        row_diagonals = {name: frozen(np.asarray(values)) for name, values in diagonals.items()}
         sides = (rows.ids, columns.names, rows.observed, columns.ids, columns.observed)
-        return cls(*sides, False, _as_operators(blocks), own)
+        return cls(*sides, False, _as_operators(blocks), row_diagonals)
 
     def completed(self, kernels: Mapping[str, Array | Operator]) -> Self:
         """The same samples and views with everything observed: `kernels` over all samples."""

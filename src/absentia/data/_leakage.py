@@ -87,32 +87,32 @@ def find_leaks(views: Views, y: Array, *, numbers: bool = False) -> list[Leak]:
     numbers : bool
         Whether `y` are numbers, not classes.
     """
-    return [leak for name in views.names for leak in _of_view(views, name, y, numbers)]
+    return [leak for name in views.names for leak in _leaks_of_view(views, name, y, numbers)]
 
 
-def _of_view(views: Views, name: str, y: Array, numbers: bool) -> Iterator[Leak]:
-    block, having = views.block(name), np.flatnonzero(views.observed[:, views.names.index(name)])
-    most = min(max(_MAX_READ // max(block.shape[1], 1), _MIN_OF_MANY), _MAX_SAMPLES)
-    some = generator(0).permutation(len(having))[:most]  # in an order by chance: ties do not tell
-    target = y[having[some]]
+def _leaks_of_view(views: Views, name: str, y: Array, numbers: bool) -> Iterator[Leak]:
+    block, holders = views.block(name), np.flatnonzero(views.observed[:, views.names.index(name)])
+    max_samples = min(max(_MAX_READ // max(block.shape[1], 1), _MIN_OF_MANY), _MAX_SAMPLES)
+    rows = generator(0).permutation(len(holders))[:max_samples]  # in an order by chance: ties do not tell
+    target = y[holders[rows]]
     classes, codes = np.unique(target, return_inverse=True)
-    if len(some) < _MIN_SAMPLES or len(classes) < 2 or (not numbers and np.bincount(codes).min() < 2):
+    if len(rows) < _MIN_SAMPLES or len(classes) < 2 or (not numbers and np.bincount(codes).min() < 2):
         return
     Y = ((target - target.mean()) / target.std())[None] if numbers else np.eye(len(classes))[:, codes]
     worst, step = 1.0 if numbers else 1 - 1 / len(classes), max(1, _CHUNK // Y.size)
     errors = []
     for start in range(0, block.shape[1], step):
-        part = block[some, start : start + step]
+        part = block[rows, start : start + step]
         part = part.toarray() if scipy.sparse.issparse(part) else part
         errors.append(_column_errors(np.ascontiguousarray(part.T, dtype=float), Y, numbers))
     error = np.minimum(np.concatenate(errors), worst)
     order = np.argsort(error, kind="stable")
     rising = np.append(error[order], worst)
-    many = _standing_apart(rising, len(some))
+    count = _standing_apart(rising, len(rows))
     features = views.features(name)
-    for place in order[:many].tolist():
+    for place in order[:count].tolist():
         column = f"{name}_{place}" if features is None else str(features[place])
-        yield Leak(name, column, float(1 - error[place]), float(1 - rising[many]), numbers)
+        yield Leak(name, column, float(1 - error[place]), float(1 - rising[count]), numbers)
 
 
 def _standing_apart(errors: Array, n: int) -> int:
@@ -139,22 +139,22 @@ def _column_errors(X: Array, Y: Array, numbers: bool) -> Array:
     order = np.argsort(X, axis=1)  # NaN comes last
     rank = np.zeros(X.shape, dtype=np.int32)
     np.cumsum(np.diff(np.take_along_axis(X, order, axis=1), axis=1) > 0, axis=1, out=rank[:, 1:])
-    few, found = rank[:, -1] < _MAX_LEVELS, np.ones(len(X))
+    few, errors = rank[:, -1] < _MAX_LEVELS, np.ones(len(X))
     codes = np.empty_like(rank[few])
     np.put_along_axis(codes, order[few], rank[few], axis=1)
     codes[missing[few]] = -1
     by_level, by_order = (
-        (_number_errors, _number_errors_in_order) if numbers else (_errors, _errors_in_order)
+        (_level_residuals, _neighbour_residuals) if numbers else (_level_errors, _neighbour_errors)
     )
-    found[few] = by_level(codes, Y)
-    found[~few] = by_order(order[~few], ~missing[~few], Y)
-    found[missing.mean(axis=1) > 0.5] = 1.0
-    some = missing.any(axis=1)
-    found[some] = np.minimum(found[some], by_level(missing[some].astype(np.int32), Y))
-    return found
+    errors[few] = by_level(codes, Y)
+    errors[~few] = by_order(order[~few], ~missing[~few], Y)
+    errors[missing.mean(axis=1) > 0.5] = 1.0
+    gappy = missing.any(axis=1)
+    errors[gappy] = np.minimum(errors[gappy], by_level(missing[gappy].astype(np.int32), Y))
+    return errors
 
 
-def _errors(codes: Array, Y: Array) -> Array:
+def _level_errors(codes: Array, Y: Array) -> Array:
     """Wrong classes, of columns whose values are the levels 0, 1, ... (-1 is missing)."""
     counts = Y @ (codes >= 0).T  # classes x columns
     right = np.zeros(counts.shape)
@@ -165,22 +165,22 @@ def _errors(codes: Array, Y: Array) -> Array:
     return _mean_error(right, counts)
 
 
-def _errors_in_order(order: Array, there: Array, Y: Array) -> Array:
+def _neighbour_errors(order: Array, there: Array, Y: Array) -> Array:
     """Wrong classes, of columns by the order of their values; who has a value is `there`."""
     counts = Y @ there.T
     seen = np.take_along_axis(there, order, axis=1)
-    own = [y[order] * seen for y in Y]
-    votes = np.stack([_near(y, _NEIGHBOURS) - y for y in own])
-    right = [(y * _share_of_votes(k, votes, counts[:, :, None])).sum(axis=1) for k, y in enumerate(own)]
+    classes = [y[order] * seen for y in Y]
+    votes = np.stack([_window_sums(y, _NEIGHBOURS) - y for y in classes])
+    right = [(y * _share_of_votes(k, votes, counts[:, :, None])).sum(axis=1) for k, y in enumerate(classes)]
     return _mean_error(np.array(right), counts)
 
 
-def _near(own: Array, reach: int) -> Array:
+def _window_sums(values: Array, width: int) -> Array:
     """Sums over so many samples on each side in order, and the sample itself."""
-    total = np.zeros((len(own), own.shape[1] + 1))
-    np.cumsum(own, axis=1, out=total[:, 1:])
-    places = np.arange(own.shape[1])
-    low, high = np.maximum(places - reach, 0), np.minimum(places + reach + 1, own.shape[1])
+    total = np.zeros((len(values), values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=total[:, 1:])
+    places = np.arange(values.shape[1])
+    low, high = np.maximum(places - width, 0), np.minimum(places + width + 1, values.shape[1])
     return np.asarray(total[:, high] - total[:, low])
 
 
@@ -198,7 +198,7 @@ def _mean_error(right: Array, counts: Array) -> Array:
     return np.asarray(np.where(seen > 1, 1 - each, 1.0))
 
 
-def _number_errors(codes: Array, Y: Array) -> Array:
+def _level_residuals(codes: Array, Y: Array) -> Array:
     """The share of the variance of numbers that the means of levels leave."""
     y, left = Y[0], np.zeros(len(codes))
     for level in range(int(codes.max(initial=-1)) + 1):
@@ -209,12 +209,12 @@ def _number_errors(codes: Array, Y: Array) -> Array:
     return _share_left(left, codes >= 0, y)
 
 
-def _number_errors_in_order(order: Array, there: Array, Y: Array) -> Array:
+def _neighbour_residuals(order: Array, there: Array, Y: Array) -> Array:
     """The share of the variance of numbers that the means of those next in order leave."""
     seen = np.take_along_axis(there, order, axis=1)
-    own = Y[0][order] * seen
-    said = (_near(own, 1) - own) / np.maximum(_near(seen, 1) - seen, 1)
-    return _share_left((seen * (own - said) ** 2).sum(axis=1), there, Y[0])
+    values = Y[0][order] * seen
+    predicted = (_window_sums(values, 1) - values) / np.maximum(_window_sums(seen, 1) - seen, 1)
+    return _share_left((seen * (values - predicted) ** 2).sum(axis=1), there, Y[0])
 
 
 def _share_left(left: Array, there: Array, y: Array) -> Array:
@@ -252,13 +252,15 @@ class Repeats(NamedTuple):
     @property
     def sentence(self) -> str:
         """What was found, by name, and what to do."""
-        some = "; ".join(" and ".join(shown(x) for x in group[:_SHOWN]) for group in self.groups[:_SHOWN])
+        examples = "; ".join(
+            " and ".join(shown(x) for x in group[:_SHOWN]) for group in self.groups[:_SHOWN]
+        )
         more = "; ..." if len(self.groups) > _SHOWN else ""
         count = sum(map(len, self.groups))
         return (
-            f"{count} samples seem to be repeats of {len(self.groups)} ({self.why}): {some}{more}; if they "
-            "are of the same patients, scores out of cross-validation are too good, as a patient stands on "
-            "both sides of a split: keep one sample of each"
+            f"{count} samples seem to be repeats of {len(self.groups)} ({self.why}): {examples}{more}; if "
+            "they are of the same patients, scores out of cross-validation are too good, as a patient "
+            "stands on both sides of a split: keep one sample of each"
         )
 
 
@@ -271,45 +273,45 @@ def find_repeats(data: Presence) -> list[Repeats]:
         Views or kernels; of kernels only the ids are looked at.
     """
     ids = [str(x) for x in data.ids.tolist()]
-    found = []
-    if groups := _by_id(ids):
-        found.append(Repeats(groups, "their ids differ in the end only"))
+    repeats = []
+    if groups := _repeats_by_id(ids):
+        repeats.append(Repeats(groups, "their ids differ in the end only"))
     if not isinstance(data, Views):
-        return found
+        return repeats
     views = {name: _Rows(data, name) for name in data.names if data.block(name).shape[0] > 2}
     near = {name: pairs for name in views if len(pairs := _near_pairs(views, name))}
-    if near and (places := _linked(np.concatenate(list(near.values())))):
+    if near and (places := _link_pairs(np.concatenate(list(near.values())))):
         which = f"view{'' if len(near) == 1 else 's'} {', '.join(map(repr, near))}"
         groups = [[ids[k] for k in group] for group in places]
-        found.append(Repeats(groups, f"their values in {which} are the same, or nearly"))
-    return found
+        repeats.append(Repeats(groups, f"their values in {which} are the same, or nearly"))
+    return repeats
 
 
 # ------------------------------------------------------------------------------------------------- ids
 
 
-def _by_id(ids: Sequence[str]) -> list[list[str]]:
-    worded = _grouped(ids, _WORD)
-    if worded:
-        return worded
-    plain = _grouped(ids, _PLAIN)
+def _repeats_by_id(ids: Sequence[str]) -> list[list[str]]:
+    by_word = _group_ids(ids, _WORD)
+    if by_word:
+        return by_word
+    plain = _group_ids(ids, _PLAIN)
     count = sum(map(len, plain))
-    ends = {found[2] for group in plain for one in group if (found := _PLAIN.fullmatch(one))}
+    ends = {match[2] for group in plain for name in group if (match := _PLAIN.fullmatch(name))}
     few = count <= 5 * len(plain) and 2 * len(ends) <= count  # of each, and the same ends again and again
     return plain if len(plain) > 2 and few else []
 
 
-def _grouped(ids: Sequence[str], pattern: re.Pattern[str]) -> list[list[str]]:
+def _group_ids(ids: Sequence[str], pattern: re.Pattern[str]) -> list[list[str]]:
     """Ids by what stands before the end that the pattern describes, those that are not alone.
 
     The beginning itself, without an end, belongs to the group too.
     """
     groups: dict[str, list[str]] = {}
-    for one in ids:
-        found = pattern.fullmatch(one)
-        groups.setdefault(found[1] if found else one, []).append(one)
-    repeated = [group for group in groups.values() if len(group) > 1]
-    return [] if any(len(group) > _MAX_GROUP for group in repeated) else repeated
+    for name in ids:
+        match = pattern.fullmatch(name)
+        groups.setdefault(match[1] if match else name, []).append(name)
+    several = [group for group in groups.values() if len(group) > 1]
+    return [] if any(len(group) > _MAX_GROUP for group in several) else several
 
 
 # ---------------------------------------------------------------------------------------------- values
@@ -317,8 +319,8 @@ def _grouped(ids: Sequence[str], pattern: re.Pattern[str]) -> list[list[str]]:
 
 def _near_pairs(views: Mapping[str, "_Rows"], name: str) -> Array:
     """Pairs of samples whose values in a view are the same, or nearly and not far apart in others."""
-    own = views[name]
-    pairs, apart = own.near_pairs()
+    view = views[name]
+    pairs, apart = view.near_pairs()
     keep = np.ones(len(pairs), bool)
     for other in views.values() if len(pairs) else ():
         both = np.isin(pairs, other.having).all(axis=1) & (apart > _SAME)
@@ -326,13 +328,13 @@ def _near_pairs(views: Mapping[str, "_Rows"], name: str) -> Array:
     return np.asarray(pairs[keep])
 
 
-def _linked(pairs: Array) -> list[list[int]]:
+def _link_pairs(pairs: Array) -> list[list[int]]:
     """Groups of samples that pairs link; none if one is so large that it is no patient."""
     from scipy.sparse.csgraph import connected_components
 
     links = scipy.sparse.coo_array((np.ones(len(pairs)), pairs.T), shape=(pairs.max() + 1,) * 2)
     _, label = connected_components(links, directed=False)
-    members = [np.flatnonzero(label == one).tolist() for one in np.unique(label[pairs[:, 0]])]
+    members = [np.flatnonzero(label == group).tolist() for group in np.unique(label[pairs[:, 0]])]
     return [] if max(map(len, members)) > _MAX_GROUP else members
 
 
@@ -342,22 +344,22 @@ class _Rows:
     def __init__(self, data: Views, name: str) -> None:
         self.block, self.having = data.block(name), np.flatnonzero(data.observed[:, data.names.index(name)])
         self.n = len(self.having)
-        sample = self._dense(generator(0).permutation(self.n)[:_SAMPLED])
+        sample = self._rows(generator(0).permutation(self.n)[:_SAMPLED])
         self.mean = np.nan_to_num(_nan_mean(sample))
         spread = np.sqrt(np.nan_to_num(_nan_mean((sample - self.mean) ** 2)))
         self.scale = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0)
         varied = np.flatnonzero(spread > 0)
         self.agree = _agreement(sample[:, varied[:: len(varied) // _SAMPLED + 1]])
-        points = self._scaled(sample)
+        points = self._standardize(sample)
         gram = points @ points.T
         self.usual = float(np.sqrt(2 * np.trace(gram) / max(len(gram), 1)))
         self.dimensions = float(np.trace(gram) ** 2 / max((gram**2).sum(), 1e-300))
 
-    def _dense(self, rows: Array) -> Array:
+    def _rows(self, rows: Array) -> Array:
         part = self.block[rows]
         return np.asarray(part.toarray() if scipy.sparse.issparse(part) else part, dtype=float)
 
-    def _scaled(self, values: Array) -> Array:
+    def _standardize(self, values: Array) -> Array:
         return np.asarray(np.nan_to_num((values - self.mean) * self.scale))
 
     def radius(self) -> float:
@@ -385,7 +387,7 @@ class _Rows:
         width = min(_SKETCH, self.block.shape[1])
         along = generator(1).normal(size=(self.block.shape[1], width)) / np.sqrt(width)
         parts = np.array_split(np.arange(self.n), max(1, self.n // _SAMPLED))
-        sketch = np.concatenate([self._scaled(self._dense(rows)) @ along for rows in parts])
+        sketch = np.concatenate([self._standardize(self._rows(rows)) @ along for rows in parts])
         wide = _WIDER * radius * self.usual
         found = cKDTree(sketch).query_pairs(wide, output_type="ndarray")[: _MAX_GROUP * self.n]
         pairs = self.having[found.reshape(-1, 2)]
@@ -396,8 +398,10 @@ class _Rows:
         """How far pairs of samples that have the view are apart, as shares of the usual distance."""
         places = np.searchsorted(self.having, pairs)
         parts = np.array_split(places, len(pairs) * self.block.shape[1] // _PAIR_CHUNK + 1)
-        apart = [self._scaled(self._dense(p[:, 0])) - self._scaled(self._dense(p[:, 1])) for p in parts]
-        return np.concatenate([np.linalg.norm(one, axis=1) for one in apart]) / max(self.usual, 1e-300)
+        apart = [
+            self._standardize(self._rows(p[:, 0])) - self._standardize(self._rows(p[:, 1])) for p in parts
+        ]
+        return np.concatenate([np.linalg.norm(part, axis=1) for part in apart]) / max(self.usual, 1e-300)
 
 
 def _nan_mean(values: Array) -> Array:

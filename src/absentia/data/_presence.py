@@ -19,6 +19,7 @@ from absentia.data._ids import (
     as_column,
     check_known,
     check_order,
+    first_ids,
     is_missing,
     repeated,
     shown,
@@ -304,9 +305,8 @@ class Presence:
                 warn(f"view {name!r} is observed for no sample; it carries no information", AbsenceWarning)
         empty = np.flatnonzero(~self.observed.any(axis=1))
         if empty.size:
-            some = ", ".join(shown(x) for x in self.ids[empty[:3]])
             warn(
-                f"{empty.size} sample(s) have no view at all, e.g. {some}; "
+                f"{empty.size} sample(s) have no view at all, e.g. {first_ids(self.ids[empty])}; "
                 "nothing can be said of them beyond the average",
                 AbsenceWarning,
             )

@@ -70,10 +70,10 @@ def _numbers(name: str, table: Any) -> Any:
     sparse = scipy.sparse.issparse(table)
     array = table if sparse or np.ma.isMA(table) else np.asarray(table)
     if array.dtype.kind == "O" and not sparse:
-        strange = [x for x in np.ma.getdata(array).ravel().tolist() if not _is_number(x)]
-        if strange:
+        others = [x for x in np.ma.getdata(array).ravel().tolist() if not _is_number(x)]
+        if others:
             raise ValueError(
-                f"view {name!r}: values of type object are not numbers, e.g. {str(strange[0])[:40]!r}; "
+                f"view {name!r}: values of type object are not numbers, e.g. {str(others[0])[:40]!r}; "
                 "encode them"
             )
         array = array.astype(np.float64)
@@ -96,16 +96,16 @@ def is_frame(table: Any) -> bool:
 
 def named_part(name: str, ids: Any, values: Any, features: Any, levels: Any = None) -> Part:
     """A view whose samples and features have names."""
-    own = _own_ids(ids, len(ids), f"view {name!r}")
-    return Part(own, as_table(name, values), _feature_names(name, features), levels or {})
+    sample_ids = _own_ids(ids, len(ids), f"view {name!r}")
+    return Part(sample_ids, as_table(name, values), _feature_names(name, features), levels or {})
 
 
 def check_codes(name: str, column: str, features: Sequence[str], block: Any, texts: Sequence[str]) -> None:
     """Raise unless the values of a column are the numbers of its levels."""
     if column not in features:
         raise ValueError(f"view {name!r}: levels of {column!r}, which is none of its features")
-    own = block[:, [features.index(column)]]
-    codes = np.asarray(own.toarray() if scipy.sparse.issparse(own) else own, dtype=float).ravel()
+    values = block[:, [features.index(column)]]
+    codes = np.asarray(values.toarray() if scipy.sparse.issparse(values) else values, dtype=float).ravel()
     codes = codes[codes == codes]
     if repeated(texts) or not np.isin(codes, np.arange(len(texts))).all():
         raise ValueError(
@@ -125,20 +125,20 @@ def frame_part(name: str, frame: Any) -> Part:
     kinds = [_kind(column) for column in columns]
     refused = [(c, k) for c, k in zip(frame.columns, kinds, strict=True) if k not in ("number", "level")]
     if refused:
-        some = ", ".join(f"{c!r} ({k})" for c, k in refused[:8]) + (", ..." if len(refused) > 8 else "")
+        examples = ", ".join(f"{c!r} ({k})" for c, k in refused[:8]) + (", ..." if len(refused) > 8 else "")
         raise ValueError(
-            f"view {name!r}: {len(refused)} column(s) are neither numbers nor categories: {some}; leave "
-            "them out, or make numbers of them (of dates, days since one that they share)"
+            f"view {name!r}: {len(refused)} column(s) are neither numbers nor categories: {examples}; "
+            "leave them out, or make numbers of them (of dates, days since one that they share)"
         )
     features = _feature_names(name, frame.columns)
-    coded: dict[str, tuple[str, ...]] = {}
+    levels: dict[str, tuple[str, ...]] = {}
     values = np.empty(frame.shape)
     for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
         if kind == "number":
             values[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
-            values[:, place], coded[features[place].item()] = _levels(column)
-    return named_part(name, frame.index, values, features, coded)
+            values[:, place], levels[features[place].item()] = _levels(column)
+    return named_part(name, frame.index, values, features, levels)
 
 
 def with_index(name: str, frame: Any) -> Any:
@@ -183,23 +183,23 @@ def _kind(column: Any) -> str:
         return "number"
     if kind != "O":
         return "dates" if kind in "mM" else str(dtype)
-    known = [x for x in column.tolist() if not _is_empty(x)]
-    if all(isinstance(x, numbers.Real | np.bool_) for x in known):
+    values = [x for x in column.tolist() if not _is_empty(x)]
+    if all(isinstance(x, numbers.Real | np.bool_) for x in values):
         return "number"
-    if all(isinstance(x, str) for x in known):
+    if all(isinstance(x, str) for x in values):
         return "level"
-    strange = {type(x).__name__: x for x in known if not isinstance(x, str)}
-    dated = any(hasattr(x, "isoformat") or hasattr(x, "freq") for x in strange.values())
-    texts = ["text"] if any(isinstance(x, str) for x in known) else []
-    return "dates" if dated else " and ".join([*texts, *strange])
+    others = {type(x).__name__: x for x in values if not isinstance(x, str)}
+    dated = any(hasattr(x, "isoformat") or hasattr(x, "freq") for x in others.values())
+    texts = ["text"] if any(isinstance(x, str) for x in values) else []
+    return "dates" if dated else " and ".join([*texts, *others])
 
 
 def _levels(column: Any) -> tuple[Array, tuple[str, ...]]:
     """Numbers of the levels, NaN where missing, and the levels: as given, or sorted."""
-    given = getattr(column.dtype, "categories", None)
+    categories = getattr(column.dtype, "categories", None)
     texts = [None if _is_empty(x) else str(x) for x in column.tolist()]
-    there = sorted({x for x in texts if x is not None}) if given is None else map(str, given)
-    levels = tuple(dict.fromkeys(there))
+    names = sorted({x for x in texts if x is not None}) if categories is None else map(str, categories)
+    levels = tuple(dict.fromkeys(names))
     code = {level: float(k) for k, level in enumerate(levels)}
     return np.array([np.nan if x is None else code[x] for x in texts]), levels
 
@@ -259,7 +259,7 @@ def array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list
 # -------------------------------------------------------------------------------------- back to data frames
 
 
-def pandas_for(what: str) -> Any:
+def _import_pandas(what: str) -> Any:
     """The pandas package, or a sentence that says how to get it."""
     try:
         import pandas
@@ -272,9 +272,9 @@ def view_frame(views: "Views", name: str, absent: Absent) -> "pandas.DataFrame":
     """One view: ids x features, categories as their levels; sparse views stay sparse if nobody is added."""
     check_name("absent", absent, ("drop", "keep"))
     present = _present(views, name)
-    pd = pandas_for("to_frame")
+    pd = _import_pandas("to_frame")
     block = views.block(name)
-    columns = feature_labels(views, name)
+    columns = _feature_labels(views, name)
     if absent == "drop" and scipy.sparse.issparse(block):
         return pd.DataFrame.sparse.from_spmatrix(block, index=_labels(views.ids[present]), columns=columns)
     rows = np.flatnonzero(present) if absent == "drop" else np.arange(len(views))
@@ -285,7 +285,7 @@ def view_frame(views: "Views", name: str, absent: Absent) -> "pandas.DataFrame":
 def wide_frame(views: "Views", absent: Absent) -> "pandas.DataFrame":
     """All views side by side, columns (view, feature), NaN where a sample lacks a view."""
     check_name("absent", absent, ("drop", "keep"))
-    pd = pandas_for("to_frame")
+    pd = _import_pandas("to_frame")
     parts = {name: view_frame(views, name, "keep").reset_index(drop=True) for name in views.names}
     frame = pd.concat(parts, axis=1, names=["view", "feature"]).set_axis(_labels(views.ids))
     return frame[views.observed.any(axis=1)] if absent == "drop" else frame
@@ -296,7 +296,7 @@ def kernel_frame(kernels: "KernelViews", name: str, absent: Absent) -> "pandas.D
     check_name("absent", absent, ("drop", "keep"))
     rows = _present(kernels, name)
     columns = kernels.column_observed[:, kernels.names.index(name)]
-    pd = pandas_for("to_frame")
+    pd = _import_pandas("to_frame")
     if absent == "keep":
         values = kernels.padded(name, np.arange(len(kernels)))
         return pd.DataFrame(values, index=_labels(kernels.ids), columns=_labels(kernels.column_ids))
@@ -304,7 +304,7 @@ def kernel_frame(kernels: "KernelViews", name: str, absent: Absent) -> "pandas.D
     return pd.DataFrame(np.array(kernels.block(name)), index=ids[0], columns=ids[1])
 
 
-def feature_labels(views: "Views", name: str) -> Sequence[Hashable]:
+def _feature_labels(views: "Views", name: str) -> Sequence[Hashable]:
     """Names of a view's features, or their numbers."""
     features = views.features(name)
     return range(views.block(name).shape[1]) if features is None else list(features.tolist())
@@ -334,7 +334,7 @@ def _labels(ids: Array) -> Any:
 
 def _with_levels(frame: "pandas.DataFrame", views: "Views", name: str) -> "pandas.DataFrame":
     """Codes as the categories that they stand for."""
-    pd = pandas_for("to_frame")
+    pd = _import_pandas("to_frame")
     for column, levels in views.levels(name).items():
         codes = frame[column].fillna(-1).astype(int)  # -1 is missing
         frame[column] = pd.Categorical.from_codes(codes, categories=list(levels))

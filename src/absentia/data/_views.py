@@ -41,7 +41,7 @@ from absentia.data._tables import (
 if TYPE_CHECKING:
     import pandas
 
-LARGEST = 1e150  # squares must be numbers too
+_MAX_VALUE = 1e150  # squares must be numbers too
 
 
 @kept
@@ -359,7 +359,7 @@ def _count_nan(block: Any) -> int:
 
 
 def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
-    most = min(LARGEST, float(np.finfo(block.dtype).max))
+    most = min(_MAX_VALUE, float(np.finfo(block.dtype).max))
     stored = block.data if scipy.sparse.issparse(block) else block
     if (stored > most).any() or (stored < -most).any():
         entries = scipy.sparse.coo_array(block)

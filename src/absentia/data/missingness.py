@@ -23,20 +23,22 @@ from absentia.data._swapping import Floats, Ints, Mask, hide_in_each_view, large
 __all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar", "own"]
 
 
-PASSES = 50  # over all samples, after which nothing more is to be had
+_PASSES = 50  # over all samples, after which nothing more is to be had
 
 
-class HasObserved(Protocol):
+class _HasObserved(Protocol):
     """Anything that knows which cells are observed."""
 
     @property
     def observed(self) -> Mask: ...
 
 
-Where = tuple[int, int] | Mask | HasObserved
+_Where = tuple[int, int] | Mask | _HasObserved
 
 
-def mcar(where: Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
+def mcar(
+    where: _Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False
+) -> Mask:
     """Hide cells completely at random.
 
     Exactly ``round(rate * observed cells)`` cells are hidden, a uniform draw among all observed
@@ -80,7 +82,7 @@ def mcar(where: Where, rate: float, *, random_state: RandomState = None, allow_e
 
 
 def fixed_per_sample(
-    where: Where, n_hidden: int, *, random_state: RandomState = None, allow_empty: bool = False
+    where: _Where, n_hidden: int, *, random_state: RandomState = None, allow_empty: bool = False
 ) -> Mask:
     """Hide the same number of views in every sample.
 
@@ -115,7 +117,7 @@ def fixed_per_sample(
 
 
 def fixed_per_view(
-    where: Where,
+    where: _Where,
     rate: float | Sequence[float],
     *,
     random_state: RandomState = None,
@@ -145,7 +147,7 @@ def fixed_per_view(
 
 
 def exclusive(
-    where: Where, rate: float = 1.0, *, random_state: RandomState = None, allow_empty: bool = False
+    where: _Where, rate: float = 1.0, *, random_state: RandomState = None, allow_empty: bool = False
 ) -> Mask:
     """Leave one view only to a share of the samples: mutually exclusive views.
 
@@ -179,7 +181,7 @@ def exclusive(
 
 
 def mar(
-    where: Where,
+    where: _Where,
     rate: float | Sequence[float],
     score: ArrayLike,
     *,
@@ -224,7 +226,7 @@ def mar(
 
 
 def mnar(
-    where: Where,
+    where: _Where,
     rate: float | Sequence[float],
     scores: ArrayLike,
     *,
@@ -267,7 +269,7 @@ def mnar(
     return hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
 
 
-def own(where: Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
+def own(where: _Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
     """Hide cells as the data's own absence does: samples lose the views that other samples lack.
 
     Samples in random order are given the pattern of a random other sample and lose what that one lacks,
@@ -292,7 +294,7 @@ def own(where: Where, rate: float, *, random_state: RandomState = None, allow_em
     observed, rng = _observed(where), generator(random_state)
     n_hidden = round(_share(rate) * observed[:, ~observed.all(axis=0)].sum())
     keep, left = observed.copy(), n_hidden
-    for _ in range(PASSES):
+    for _ in range(_PASSES):
         if left > 0:
             left -= _lay_over(keep, observed, left, rng, allow_empty)
     if left > 0:
@@ -323,7 +325,7 @@ def _lay_over(keep: Mask, observed: Mask, most: int, rng: np.random.Generator, a
 # what came in
 
 
-def _observed(where: Where) -> Mask:
+def _observed(where: _Where) -> Mask:
     mask = _full(where) if isinstance(where, tuple) else np.asarray(getattr(where, "observed", where))
     if mask.ndim != 2 or mask.dtype != np.bool_ or not mask.size:
         raise ValueError(

@@ -27,7 +27,7 @@ def frozen(array: Array) -> Array:
 
 #: What a kernel's values vary by, relative to the largest, without meaning anything: ten thousand times the
 #: rounding of sums over thousands of samples; and where they are kept in single precision.
-ROUNDING, ROUNDING_SINGLE = 1e-9, 1e-5
+_ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-5
 
 #: In double precision; looking them up by name costs as much as a small factorisation.
 _POTRF, _TRTRI = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
@@ -51,7 +51,7 @@ def centred(K: Array) -> Array:
 def alike(K: Array) -> bool:
     """Whether all samples of a kernel are one but for rounding, so that it tells nothing of them.
 
-    Their mean squared distance from the mean is then below :data:`ROUNDING` of the largest value.
+    Their mean squared distance from the mean is then below :data:`_ROUNDING` of the largest value.
     """
     if not len(K):
         return True
@@ -61,7 +61,7 @@ def alike(K: Array) -> bool:
 
 
 def rounding(dtype: Any) -> float:
-    return ROUNDING if np.dtype(dtype).itemsize > 4 else ROUNDING_SINGLE
+    return _ROUNDING if np.dtype(dtype).itemsize > 4 else _ROUNDING_SINGLE
 
 
 def squared_distances(A: Array, B: Array) -> Array:
@@ -226,19 +226,12 @@ def logdet_divergence(Q: Array, M: Array) -> float:
 class Conditional:
     """Variables h given o, all of mean zero: h has mean ``x_o B`` and covariance `covariance`.
 
-    ``L`` is the Cholesky factor of what was inverted: ``Sigma_oo``, or ``P_hh``.
+    ``L`` is the Cholesky factor of what was inverted, the precision ``P_hh``.
     """
 
     B: Array
     covariance: Array
     L: Array
-
-    @classmethod
-    def by_covariance(cls, Sigma: Array, o: Array, h: Array) -> Self:
-        """``B = Sigma_oo^-1 Sigma_oh``; the covariance is ``Sigma_hh - Sigma_ho B``."""
-        L = cholesky(Sigma[np.ix_(o, o)], "covariance")
-        B = cholesky_solve(L, Sigma[np.ix_(o, h)]) if len(o) else np.zeros((0, len(h)))
-        return cls(B, symmetrize(Sigma[np.ix_(h, h)] - Sigma[np.ix_(h, o)] @ B), L)
 
     @classmethod
     def by_precision(cls, P: Array, o: Array, h: Array) -> Self:
