@@ -75,9 +75,9 @@ def demand_memory(need: float, what: str, advice: str) -> None:
     free = available_memory()
     if need > free:
         raise ValueError(
-            f"{what} take about {in_bytes(need)} with what is made of them, and {in_bytes(free)} are free: "
-            f"{advice}; if the memory is there after all, set the environment variable {_VARIABLE} to how "
-            f"much, as in {_VARIABLE}=64G"
+            f"{what} take about {in_bytes(need)} with what is made of them, and {in_bytes(free)} "
+            f"are free: {advice}; if the memory is there after all, set the environment variable "
+            f"{_VARIABLE} to how much, as in {_VARIABLE}=64G"
         )
 
 

@@ -4,8 +4,8 @@ EM, alternating minimisation, descent and conjugate gradients all run through :f
 what it measures and the sentence that the user reads.
 
 :func:`squarem` turns a slow but monotone update into a fast one; where the gradient is at hand as well,
-:func:`quasi_newton` does so in fewer evaluations.  Neither ever lets an objective rise.  :func:`accelerate`
-and :func:`descend` run them.
+:func:`quasi_newton` does so in fewer evaluations.  Neither ever lets an objective rise.
+:func:`accelerate` and :func:`descend` run them.
 """
 
 import math

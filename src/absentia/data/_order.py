@@ -6,18 +6,18 @@ another order differ in the last digits) and far below what samples differ in.
 
 There are three keys to sort by, because no one of them serves all:
 
-* :func:`ordering`, for draws (hidden cells, landmarks, starts) over kernels of any kind, those in chunks or
-  larger than memory too: one number per sample and view, the size of its kernel row,
+* :func:`ordering`, for draws (hidden cells, landmarks, starts) over kernels of any kind, those in
+  chunks or larger than memory too: one number per sample and view, the size of its kernel row,
 
       size(t) = sum over the views of t of  sum_i k(t, i)^2 / (mean diagonal)^2,
 
   views by the sum of their part.  Ties go by id, and by name of the view.
-* :func:`own_order`, for whoever learns with labels (machines, trees, folds): several statistics of each
-  sample in each view, and its labels, by levels whose names decide nothing.  Ids decide nothing either:
-  samples that agree in all of it stay as they came, as they are interchangeable.
-* :func:`canonical`, for tables whose rows *and* columns (or more modes, tied by kernels) have to be put in
-  order together, when neither has one yet: statistics of a row tie with those of another that has the same
-  values in other columns.  Hashes of all entries are refined until they tell everything apart.
+* :func:`own_order`, for whoever learns with labels (machines, trees, folds): several statistics
+  of each sample in each view, and its labels, by levels whose names decide nothing.  Ids decide nothing
+  either: samples that agree in all of it stay as they came, as they are interchangeable.
+* :func:`canonical`, for tables whose rows *and* columns (or more modes, tied by kernels) have to be
+  put in order together, when neither has one yet: statistics of a row tie with those of another that has
+  the same values in other columns.  Hashes of all entries are refined until they tell everything apart.
 """
 
 import zlib

@@ -114,10 +114,10 @@ def _check_survival(time: Array, event: Array, ids: Array, none: bool = False) -
     bad = ~np.isin(numbers, (0, 1))
     if bad.any():
         k = int(bad.argmax())
-        turned = "; are the columns the other way round?" if np.isin(time, (0, 1)).all() else ""
+        swapped = "; are the columns the other way round?" if np.isin(time, (0, 1)).all() else ""
         raise ValueError(
-            f"{bad.sum()} event(s) are neither 0 nor 1, e.g. {numbers[k]:g} of {shown(ids[k])}; {_WANTED} "
-            f"is wanted{turned}"
+            f"{bad.sum()} event(s) are neither 0 nor 1, e.g. {numbers[k]:g} of {shown(ids[k])}; "
+            f"{_WANTED} is wanted{swapped}"
         )
     if not none and not numbers.any():
         raise ValueError(f"none of {len(time)} samples has an event; at least one is wanted")
