@@ -18,7 +18,7 @@ from absentia import (
     ViewKernels,
     Views,
 )
-from absentia.data._ids import align_ids, as_ids, check_unique, holders, id_list, normal_id, repeated
+from absentia.data._ids import align_ids, as_ids, check_unique, find_holders, id_list, normal_id, repeated
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_intersection_and_strict_keep_those_of_all():
 
 
 def test_who_has_a_view_and_in_which_order():
-    having, order = holders(np.array([1, -1, 0]), 2)
+    having, order = find_holders(np.array([1, -1, 0]), 2)
     assert having.tolist() == [0, 2]
     assert order.tolist() == [1, 0]
-    having, order = holders(np.array([0, -1, 1]), 2)
+    having, order = find_holders(np.array([0, -1, 1]), 2)
     assert having.tolist() == [0, 2]
     assert order is None
-    assert holders(np.array([0, 1]), 3)[1].tolist() == [0, 1]  # not all of the table
+    assert find_holders(np.array([0, 1]), 3)[1].tolist() == [0, 1]  # not all of the table
 
 
 # --------------------------------------------------------------------------------------------- of views

@@ -25,13 +25,13 @@ from absentia.data import shown, warn_of_strangers
 from absentia.data._presence import (
     Presence,
     as_index,
+    block_positions,
     check_names,
     check_observed,
     count_patterns,
     default_names,
     linked_groups,
-    positions,
-    row_key,
+    strip_ellipsis,
     unlinked_cells,
 )
 from conftest import random_kernels, random_problem
@@ -90,9 +90,14 @@ def test_what_picks_nothing_is_refused(key):
 
 
 def test_what_array_code_adds_to_an_index_is_taken_off():
-    assert row_key(([1],)) == row_key(([1], Ellipsis)) == row_key(([1], slice(None))) == [1]
-    assert row_key(([1], [2])) == ([1], [2])
-    assert row_key(3) == 3
+    assert (
+        strip_ellipsis(([1],))
+        == strip_ellipsis(([1], Ellipsis))
+        == strip_ellipsis(([1], slice(None)))
+        == [1]
+    )
+    assert strip_ellipsis(([1], [2])) == ([1], [2])
+    assert strip_ellipsis(3) == 3
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.data())
@@ -100,7 +105,7 @@ def test_positions_inside_a_block_are_those_of_its_samples(observed, data):
     observed = np.array(observed)
     index = np.array(data.draw(st.lists(st.integers(0, len(observed) - 1))), dtype=int)
     block = np.flatnonzero(observed)
-    np.testing.assert_array_equal(block[positions(observed, index)], index[observed[index]])
+    np.testing.assert_array_equal(block[block_positions(observed, index)], index[observed[index]])
 
 
 def test_places_and_what_is_left_are_told_for_every_view():

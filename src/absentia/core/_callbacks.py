@@ -105,7 +105,7 @@ def callback_mixin() -> Any:
     return CallbackSupportMixin
 
 
-def call_back(fit: _Fit) -> _Fit:
+def wrap_fit(fit: _Fit) -> _Fit:
     """A method ``fit`` that calls scikit-learn's callbacks, where some are set."""
 
     @wraps(fit)

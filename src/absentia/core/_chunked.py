@@ -130,7 +130,7 @@ def _products(A: Any, X: Array, product: Any, axis: int, dtype: np.dtype[Any]) -
 
 
 @dataclass(frozen=True)
-class Picked:
+class PickedArray:
     """Rows and columns of a dask array, by position (None: all), in any order, none of them moved.
 
     Reordering a chunked array would send every chunk everywhere.  Reordering thin matrices is free.
@@ -145,14 +145,14 @@ class Picked:
         n, m = self.A.shape
         return n if self.rows is None else len(self.rows), m if self.cols is None else len(self.cols)
 
-    def astype(self, dtype: Any) -> Picked:
-        return Picked(self.A.astype(dtype), self.rows, self.cols)
+    def astype(self, dtype: Any) -> PickedArray:
+        return PickedArray(self.A.astype(dtype), self.rows, self.cols)
 
-    def pick(self, rows: Array | None, cols: Array | None) -> Picked:
+    def pick(self, rows: Array | None, cols: Array | None) -> PickedArray:
         """Fewer rows and columns, None keeping all; chunks without any of them are left out."""
         A, kept_rows = _narrow(self.A, 0, _compose_index(self.rows, rows))
         A, kept_cols = _narrow(A, 1, _compose_index(self.cols, cols))
-        return Picked(A, kept_rows, kept_cols)
+        return PickedArray(A, kept_rows, kept_cols)
 
     def times(self, X: Array) -> Array:
         """``A X``: one pass."""
@@ -226,8 +226,28 @@ def _as_thin(X: Array, shape: tuple[int, int]) -> Array:
 # ----------------------------------------------------------------------------------- operators
 
 
+class _ChunkedOperator:
+    """What both operators do alike; the diagonal is found when first asked for."""
+
+    _diagonal: Array | None
+
+    def _find_diagonal(self) -> Array:
+        raise NotImplementedError
+
+    def select(self, rows: Array, cols: Array) -> Operator:
+        raise NotImplementedError
+
+    def diagonal(self) -> Array:
+        if self._diagonal is None:
+            self._diagonal = frozen(self._find_diagonal())
+        return self._diagonal
+
+    def block(self, rows: Array, cols: Array) -> Array:
+        return self.select(rows, cols).to_dense()
+
+
 @final
-class Chunked:
+class Chunked(_ChunkedOperator):
     """A matrix held as a dask array.
 
     Parameters
@@ -238,7 +258,7 @@ class Chunked:
     """
 
     def __init__(self, A: Any, diagonal: Array | None = None) -> None:
-        self.part = A if isinstance(A, Picked) else Picked(A)
+        self.part = A if isinstance(A, PickedArray) else PickedArray(A)
         self._diagonal = None if diagonal is None else frozen(diagonal)
 
     @property
@@ -270,13 +290,8 @@ class Chunked:
         along = np.arange(min(self.shape))
         return self.part.entries(along, along)
 
-    def diagonal(self) -> Array:
-        if self._diagonal is None:
-            self._diagonal = frozen(np.asarray(self._lazy_diagonal().compute()))
-        return self._diagonal
-
-    def block(self, rows: Array, cols: Array) -> Array:
-        return self.select(rows, cols).to_dense()
+    def _find_diagonal(self) -> Array:
+        return np.asarray(self._lazy_diagonal().compute())
 
     def select(self, rows: Array, cols: Array) -> Operator:
         if not len(rows) or not len(cols):
@@ -295,7 +310,7 @@ class Chunked:
 
 
 @final
-class ChunkedGram:
+class ChunkedGram(_ChunkedOperator):
     """``left right'`` with factors held as dask arrays; never formed.  ``right=None``: ``left``.
 
     Parameters
@@ -306,9 +321,9 @@ class ChunkedGram:
     """
 
     def __init__(self, left: Any, right: Any = None, diagonal: Array | None = None) -> None:
-        self.left = left if isinstance(left, Picked) else Picked(left)
+        self.left = left if isinstance(left, PickedArray) else PickedArray(left)
         other = self.left if right is None else right
-        self.right = other if isinstance(other, Picked) else Picked(other)
+        self.right = other if isinstance(other, PickedArray) else PickedArray(other)
         self._diagonal = None if diagonal is None else frozen(diagonal)
 
     @property
@@ -330,21 +345,13 @@ class ChunkedGram:
         result = self.left.times(inner.astype(np.result_type(self.dtype, thin), copy=False))
         return result[:, 0] if np.ndim(X) == 1 else result
 
-    def diagonal(self) -> Array:
-        if self._diagonal is None:
-            self._diagonal = frozen(self._inner_products())
-        return self._diagonal
-
-    def _inner_products(self) -> Array:
+    def _find_diagonal(self) -> Array:
         if self.right is self.left:
             norms = (self.left.A * self.left.A).sum(axis=1, dtype=self.dtype).compute()
             return _take_rows(np.asarray(norms), self.left.rows)
         along = np.arange(min(self.shape))
         left, right = self.left.pick(along, None).dense(), self.right.pick(along, None).dense()
         return np.einsum("ij,ij->i", left, right)
-
-    def block(self, rows: Array, cols: Array) -> Array:
-        return self.select(rows, cols).to_dense()
 
     def select(self, rows: Array, cols: Array) -> Operator:
         if not len(rows) or not len(cols):

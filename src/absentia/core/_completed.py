@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core._operators import Gram, LowRankPlusDiagonal, Operator, Scaled, describe_operator
-from absentia.core._projections import chunks
+from absentia.core._projections import row_chunks
 from absentia.core._serialization import kept
 from absentia.core.linalg import Array, symmetrize, thin_gram
 
@@ -96,7 +96,7 @@ class Completed:
 
     def diagonal(self) -> Array:
         if self.rows is not self.columns:
-            along = (np.arange(part.start, part.stop) for part in chunks(min(self.shape)))
+            along = (np.arange(part.start, part.stop) for part in row_chunks(min(self.shape)))
             return np.concatenate([np.zeros(0), *(np.diagonal(self.block(i, i)) for i in along)])
         diagonal = np.array(self.own.diagonal())
         diagonal[self.rows.known] = self.Q.diagonal()

@@ -7,7 +7,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core._callbacks import CallbackList, call_back, callback_mixin, watch, write_line
+from absentia.core._callbacks import CallbackList, callback_mixin, watch, wrap_fit, write_line
 from absentia.core._parameters import parameters_of
 from absentia.core._serialization import Packed, Pairs, kept, lean, packed, unpacked
 from absentia.core._warn import warn
@@ -36,7 +36,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__(**options)
         for name in ("fit", "fit_transform"):
             if name in vars(cls):
-                setattr(cls, name, call_back(vars(cls)[name]))
+                setattr(cls, name, wrap_fit(vars(cls)[name]))
         kept(cls)
 
     def __sklearn_tags__(self) -> Any:

@@ -29,8 +29,8 @@ from absentia.core._projections import (
     DirectProjection,
     FactoredProjection,
     ScaledProjection,
-    chunks,
     project,
+    row_chunks,
     symmetric_product,
 )
 from absentia.core._serialization import kept
@@ -213,7 +213,7 @@ class Gram:
     def project(self, F: Array, v: Array) -> FactoredProjection:
         """As :func:`project`, in two passes over the factors by chunks of rows and nothing n x q kept."""
         A = np.zeros((self.right.shape[1], F.shape[1]))
-        for rows in chunks(len(v)):
+        for rows in row_chunks(len(v)):
             A += self.right[rows].T @ F[v[rows]]
         return FactoredProjection(self.left, A)
 

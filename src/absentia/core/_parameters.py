@@ -18,6 +18,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -61,6 +62,7 @@ Fraction = Annotated[float, Range(above=0, most=1)]
 _FLAGS = {"random_state": "--seed", "C": "--C"}
 #: The command line shows progress in its own way.
 _UNSPOKEN = ("verbose",)
+_TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 @dataclass(frozen=True)
@@ -100,28 +102,24 @@ class Parameter:
             raise ValueError(f"{of}: {self.name} must be {self.wanted}, not {value!r}")
 
     def parse(self, text: str) -> Any:
-        """The value that `text` stands for, or a sentence."""
+        """The value that `text` stands for; an error that says what it may be if it stands for none."""
         for kind in self.kinds:
-            value = kind.parse(text) if kind.parse is not None else None
-            if value is not None and kind.holds(value.value):
-                return value.value
+            with suppress(ValueError, KeyError):  # not of this kind
+                if kind.parse is not None and kind.holds(value := kind.parse(text)):
+                    return value
         raise ValueError(f"{self.flag} is {self.said}, not {text!r}")
 
 
 @dataclass(frozen=True)
-class _Read:
-    """A value that was read; it may be None."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
 class _Kind:
-    """One alternative: whether a value is of it, how to say so, how to read it from a text, if at all."""
+    """One alternative: words for it, whether a value is of it, how to read one from a text, if at all.
+
+    `parse` raises a ValueError or KeyError for a text that stands for no such value.
+    """
 
     words: str
     holds: Callable[[Any], bool]
-    parse: Callable[[str], _Read | None] | None = None
+    parse: Callable[[str], Any] | None = None
 
     @property
     def said(self) -> str:
@@ -177,30 +175,36 @@ def _kinds(hint: Any, bounds: Range | None = None) -> tuple[_Kind, ...]:
         inner, *notes = get_args(hint)
         return _kinds(inner, next((n for n in notes if isinstance(n, Range)), None))
     if origin in (Union, types.UnionType):
-        return tuple(kind for one in get_args(hint) for kind in _kinds(one))
+        return tuple(kind for part in get_args(hint) for kind in _kinds(part))
     if origin is Literal:
-        return tuple(_word(word) for word in get_args(hint))
+        return tuple(_literal_kind(word) for word in get_args(hint))
     if hint is type(None):
-        return (_Kind("None", lambda x: x is None, lambda t: _Read(None) if t.lower() == "none" else None),)
+        return (_Kind("None", lambda x: x is None, lambda text: {"none": None}[text.lower()]),)
     if hint is bool:
-        return (_Kind("True or False", lambda x: isinstance(x, bool | np.bool_), _read_flag),)
+        return (
+            _Kind(
+                "True or False",
+                lambda x: isinstance(x, bool | np.bool_),
+                lambda text: _TRUTHS[text.lower()],
+            ),
+        )
     if hint is int:
-        return (_Kind(f"a whole number{bounds.words}", lambda x: _is_whole(x) and x in bounds, _read(int)),)
+        return (_Kind(f"a whole number{bounds.words}", lambda x: _is_whole(x) and x in bounds, int),)
     if hint is float:
-        return (_Kind(f"a number{bounds.words}", lambda x: _is_number(x) and x in bounds, _read(float)),)
+        return (_Kind(f"a number{bounds.words}", lambda x: _is_number(x) and x in bounds, float),)
     if hint is str:
-        return (_Kind("a text", lambda x: isinstance(x, str), _Read),)
+        return (_Kind("a text", lambda x: isinstance(x, str), str),)
     if hint is not Any and isinstance(origin or hint, type):
         kind = origin or hint
         return (_Kind(f"a {kind.__name__}", lambda x: isinstance(x, kind)),)
     return (_Kind("anything", lambda x: True),)
 
 
-def _word(word: Any) -> _Kind:
+def _literal_kind(word: Any) -> _Kind:
     def holds(value: Any) -> bool:
         return type(value) is type(word) and bool(value == word)
 
-    return _Kind(repr(word), holds, lambda text: _Read(word) if text == str(word) else None)
+    return _Kind(repr(word), holds, lambda text: {str(word): word}[text])
 
 
 def _is_whole(value: Any) -> bool:
@@ -209,21 +213,6 @@ def _is_whole(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-
-
-def _read(number: Callable[[str], Any]) -> Callable[[str], _Read | None]:
-    def read(text: str) -> _Read | None:
-        try:
-            return _Read(number(text))
-        except ValueError:
-            return None
-
-    return read
-
-
-def _read_flag(text: str) -> _Read | None:
-    words = {"yes": True, "true": True, "no": False, "false": False}
-    return _Read(words[text.lower()]) if text.lower() in words else None
 
 
 def _join_words(words: list[str]) -> str:

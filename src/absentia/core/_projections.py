@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from absentia.core._threads import multiplies_small, single
+from absentia.core._threads import has_one_thread, has_small_kernels
 from absentia.core.linalg import Array, thin_gram
 
 if TYPE_CHECKING:  # operators make projections
@@ -18,7 +18,7 @@ _CHUNK = 4096
 _SMALL = 1_000_000
 
 
-def chunks(n: int) -> Iterator[slice]:
+def row_chunks(n: int) -> Iterator[slice]:
     """Up to `n`, some rows at a time."""
     return (slice(a, min(a + _CHUNK, n)) for a in range(0, n, _CHUNK))
 
@@ -40,7 +40,12 @@ def symmetric_product(A: Array, F: Array) -> Array:
     """
     rows = next((b for b in (32, 16, 8) if b * F.size <= _SMALL), 0)
     n = len(A) - len(A) % rows if rows else 0
-    if not n or not A.flags.c_contiguous or A.dtype != F.dtype or not (multiplies_small() and single()):
+    if (
+        not n
+        or not A.flags.c_contiguous
+        or A.dtype != F.dtype
+        or not (has_small_kernels() and has_one_thread())
+    ):
         return np.asarray((F.T @ A).T)
     result = np.empty_like(F, order="C")
     groups = n // rows, rows
@@ -73,7 +78,7 @@ class FactoredProjection:
     def add(self, total: Array, v: Array, T: Array) -> None:
         """``total[v] += (Q F) T``."""
         H = (self.A @ T).astype(self.left.dtype, copy=False)
-        for rows in chunks(len(v)):
+        for rows in row_chunks(len(v)):
             total[v[rows]] += self.left[rows] @ H
 
 

@@ -42,7 +42,7 @@ def suited_to(n: int) -> Iterator[None]:
     >>> with suited_to(200):
     ...     pass  # small products, each on one core
     """
-    if n > SMALL or decided() or single():
+    if n > SMALL or is_decided() or has_one_thread():
         yield
         return
     with _libraries().limit(limits=1, user_api="blas"):
@@ -76,18 +76,18 @@ def usable_threads(jobs: int) -> int:
     return max(1, min(jobs, allowed, cores))
 
 
-def decided() -> bool:
+def is_decided() -> bool:
     """Whether an environment variable sets the number of threads."""
     return any(os.environ.get(name) for name in DECIDED)
 
 
-def single() -> bool:
+def has_one_thread() -> bool:
     """Whether every BLAS library has one thread already."""
     return all(library.num_threads == 1 for library in _libraries().lib_controllers)
 
 
 @cache
-def multiplies_small() -> bool:
+def has_small_kernels() -> bool:
     """Whether every BLAS library multiplies small matrices as they are, without copying them first."""
     libraries = _libraries().lib_controllers
     return bool(libraries) and all(getattr(x, "architecture", "") in _SMALL_KERNELS for x in libraries)

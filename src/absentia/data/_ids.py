@@ -177,7 +177,7 @@ def _union_of_objects(view_ids: Sequence[Array]) -> tuple[Array, list[Array]]:
     return as_ids(union, len(union)), rows
 
 
-def holders(rows: Array, size: int) -> tuple[Array, Array | None]:
+def find_holders(rows: Array, size: int) -> tuple[Array, Array | None]:
     """Who has a view, and the rows of its table in their order; None if it is that as it is."""
     having = np.flatnonzero(rows >= 0)
     order = rows[having]

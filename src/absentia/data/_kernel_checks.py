@@ -36,7 +36,7 @@ class Part(NamedTuple):
     operator: Operator
 
 
-def as_part(name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True) -> Part:
+def make_part(name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True) -> Part:
     """A kernel, or its factors, of the samples `ids`; chunks stay where they are."""
     chunked = is_chunked(values)
     A = as_chunks(name, values) if chunked else _to_dense(name, values)
@@ -69,7 +69,7 @@ def _length(ids: Any) -> int:
         raise TypeError(f"sample ids must be a sequence, not {type(ids).__name__}") from None
 
 
-def named_kernels(K: Any, names: Sequence[str] | None) -> dict[str, Array]:
+def check_stack(K: Any, names: Sequence[str] | None) -> dict[str, Array]:
     """Kernels over all samples by name, all of them of one shape."""
     if isinstance(K, Mapping):
         names = list(K) if names is None else names
@@ -98,7 +98,7 @@ def named_kernels(K: Any, names: Sequence[str] | None) -> dict[str, Array]:
     return dense
 
 
-def presence(kernels: Mapping[str, Array], ids: Array) -> Array:
+def find_presence(kernels: Mapping[str, Array], ids: Array) -> Array:
     """Who has which view, by the rows that are not NaN throughout; their columns must be so too."""
     observed = np.column_stack([~np.isnan(kernel).all(axis=1) for kernel in kernels.values()])
     for (name, kernel), seen in zip(kernels.items(), observed.T, strict=True):
@@ -112,13 +112,13 @@ def presence(kernels: Mapping[str, Array], ids: Array) -> Array:
     return observed
 
 
-def all_frames(K: Any) -> bool:
+def are_frames(K: Any) -> bool:
     """Whether these are data frames, all of them."""
     tables = list(K.values()) if isinstance(K, Mapping) else K
     return isinstance(tables, list | tuple) and bool(tables) and all(hasattr(t, "iloc") for t in tables)
 
 
-def framed_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, Any]]:
+def frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, Any]]:
     """Kernels in data frames over the samples that are not NaN, columns in the order of the index."""
     tables = K if isinstance(K, Mapping) else dict(zip(names or default_names(len(K)), K, strict=True))
     blocks = {}

@@ -25,25 +25,25 @@ from absentia.core import (
     shift_eigenvalues,
     warn,
 )
-from absentia.data._ids import Align, align_ids, as_ids, check_unique, holders
+from absentia.data._ids import Align, align_ids, as_ids, check_unique, find_holders
 from absentia.data._kernel_checks import (
-    all_frames,
-    as_part,
+    are_frames,
     check_kernel,
-    framed_blocks,
-    named_kernels,
+    check_stack,
+    find_presence,
+    frame_blocks,
+    make_part,
     negative_spectrum,
-    presence,
 )
 from absentia.data._presence import (
     Presence,
     as_index,
+    block_positions,
     check_names,
     check_observed,
-    positions,
-    refrozen,
+    freeze_state,
     refusal,
-    row_key,
+    strip_ellipsis,
 )
 from absentia.data._tables import Absent, kernel_frame
 
@@ -114,14 +114,18 @@ class KernelViews(Presence):
             Sample ids (default 0, 1, ...) and view names (default ``view0``, ``view1``, ... or
             the keys of the dict).
         """
-        if all_frames(K):
+        if are_frames(K):
             if observed is not None or ids is not None:
                 raise ValueError("ids and observed go with arrays; data frames carry their own index")
-            return cls.from_blocks(framed_blocks(K, names))
-        kernels = named_kernels(K, names)
+            return cls.from_blocks(frame_blocks(K, names))
+        kernels = check_stack(K, names)
         n = len(next(iter(kernels.values())))
         row_ids = as_ids(ids, n)
-        mask = presence(kernels, row_ids) if observed is None else check_observed(observed, n, len(kernels))
+        mask = (
+            find_presence(kernels, row_ids)
+            if observed is None
+            else check_observed(observed, n, len(kernels))
+        )
         check_unique(row_ids, "ids")
         seen = zip(kernels.items(), mask.T, strict=True)
         blocks = {name: Dense(kernel[np.ix_(has, has)]) for (name, kernel), has in seen}
@@ -177,11 +181,11 @@ class KernelViews(Presence):
     def _from_parts(cls, given: Mapping[str, tuple[Any, Any]], align: Align, **options: bool) -> Self:
         """From each view's own ids and kernel or factors."""
         names = check_names(list(given))
-        parts = [as_part(name, *one, **options) for name, one in zip(names, given.values(), strict=True)]
+        parts = [make_part(name, *one, **options) for name, one in zip(names, given.values(), strict=True)]
         ids, rows = align_ids(names, [part.ids for part in parts], align)
         operators: dict[str, Operator] = {}
         for name, (own, operator), row in zip(names, parts, rows, strict=True):
-            _, order = holders(row, len(own))
+            _, order = find_holders(row, len(own))
             operators[name] = operator if order is None else operator.select(order, order)
         mask = np.column_stack([row >= 0 for row in rows])
         return cls._square(Presence(ids, names, mask), operators)
@@ -304,7 +308,7 @@ class KernelViews(Presence):
         return replace(self, _operators=operators, _diagonals=diagonals)
 
     def _row_and_column_index(self, key: Any) -> tuple[Array, Array]:
-        key = row_key(key)
+        key = strip_ellipsis(key)
         n, m = self.shape
         if not isinstance(key, tuple):
             return as_index(key, n), np.arange(m)
@@ -362,7 +366,7 @@ class KernelViews(Presence):
         """A view's kernel between the samples at positions `rows` and all columns, NaN where absent."""
         v, operator = self._column(name), self.operator(name)
         present, columns = self.observed[:, v], self.column_observed[:, v]
-        inside = positions(present, rows)
+        inside = block_positions(present, rows)
         full = np.full((len(rows), self.shape[1]), np.nan)
         whole = np.array_equal(inside, np.arange(operator.shape[0]))
         values = operator.to_dense() if whole else operator.block(inside, np.arange(operator.shape[1]))
@@ -423,7 +427,7 @@ class KernelViews(Presence):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state["_diagonals"] = {name: frozen(x) for name, x in state["_diagonals"].items()}
-        self.__dict__.update(refrozen(state))
+        self.__dict__.update(freeze_state(state))
 
 
 def _as_operators(kernels: Mapping[str, Array | Operator]) -> dict[str, Operator]:

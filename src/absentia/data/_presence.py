@@ -69,7 +69,7 @@ def as_index(key: Any, n: int) -> Array:
     return np.where(index < 0, index + n, index)
 
 
-def row_key(key: Any) -> Any:
+def strip_ellipsis(key: Any) -> Any:
     """Strip the trailing ``...`` or ``:`` that array code (scikit-learn's too) adds to a row index."""
     if isinstance(key, tuple) and len(key) == 1:
         return key[0]
@@ -84,13 +84,13 @@ def default_names(n: int) -> list[str]:
     return [f"view{v}" for v in range(n)]
 
 
-def positions(observed: Array, index: Array) -> Array:
+def block_positions(observed: Array, index: Array) -> Array:
     """Positions, inside a view's block, of those samples of `index` that have the view."""
     rank = np.cumsum(observed) - 1
     return np.asarray(rank[index[observed[index]]])
 
 
-def refrozen(state: dict[str, Any]) -> dict[str, Any]:
+def freeze_state(state: dict[str, Any]) -> dict[str, Any]:
     """Unpickled arrays are writeable again; undo that."""
     return {k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()}
 
@@ -130,7 +130,7 @@ class Presence:
 
     def _index(self, key: Any) -> Array:
         """Positions of the samples that `key` picks."""
-        return as_index(row_key(key), self.n_samples)
+        return as_index(strip_ellipsis(key), self.n_samples)
 
     def _among(self, index: Array) -> Any:
         """The samples at these positions, among themselves."""
@@ -139,7 +139,7 @@ class Presence:
     def _places(self, index: Array) -> dict[str, Array]:
         """For each view, where in its block those samples of `index` are that have it."""
         pairs = zip(self.names, self.observed.T, strict=True)
-        return {name: positions(present, index) for name, present in pairs}
+        return {name: block_positions(present, index) for name, present in pairs}
 
     def _without(self, keep: Any) -> tuple[Array, dict[str, Array]]:
         """`observed` where `keep` is True too, and where those samples are in the views' blocks."""

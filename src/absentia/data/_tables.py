@@ -116,7 +116,7 @@ def check_codes(name: str, column: str, features: Sequence[str], block: Any, tex
 
 def frame_part(name: str, frame: Any) -> Part:
     """A view in a data frame: texts and categories become numbers of levels, the rest are numbers."""
-    frame = with_index(name, frame)
+    frame = set_id_index(name, frame)
     if all(getattr(dtype, "kind", "O") in "fiub" for dtype in frame.dtypes):
         floats = any(dtype.kind == "f" for dtype in frame.dtypes)  # which may be single precision
         values = frame.to_numpy(dtype=None if floats else np.float64, na_value=np.nan)
@@ -141,7 +141,7 @@ def frame_part(name: str, frame: Any) -> Part:
     return named_part(name, frame.index, values, features, levels)
 
 
-def with_index(name: str, frame: Any) -> Any:
+def set_id_index(name: str, frame: Any) -> Any:
     """A pandas frame with the ids as its index; frames of other kinds have them in a column."""
     if hasattr(frame, "iloc"):
         return frame
@@ -310,7 +310,7 @@ def _feature_labels(views: "Views", name: str) -> Sequence[Hashable]:
     return range(views.block(name).shape[1]) if features is None else list(features.tolist())
 
 
-def filled_block(views: "Views", name: str, rows: Array) -> Any:
+def fill_block(views: "Views", name: str, rows: Array) -> Any:
     """A view's features over all samples: as they were, and `rows` where the view is absent."""
     block, present = views.block(name), _present(views, name)
     order = np.empty(len(views), dtype=int)

@@ -220,7 +220,7 @@ def _answers(given: Any, name: str) -> Array:
 
 
 def holm(p_values: Any) -> Array:
-    r"""P-values of several tests, raised so that the chance of any false alarm stays what is asked for.
+    r"""P-values of several tests, raised so that the probability of any false alarm stays as asked for.
 
     Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979): of :math:`m` p-values in
     rising order,
@@ -326,7 +326,7 @@ def nemenyi(scores: Any, *, level: float = 0.95) -> Nemenyi:
     scores : array of shape (n_data_sets, n_methods)
         Larger is better.
     level : float, default 0.95
-        One less the chance of a false alarm among all pairs.
+        One less the probability of a false alarm among all pairs.
 
     Examples
     --------
