@@ -50,12 +50,6 @@ _Mask = NDArray[np.bool_]
 _Shape = tuple[int, ...]
 
 
-class _HasDense(Protocol):
-    """Anything that turns into a (V, n, n) array, such as `KernelViews`."""
-
-    def to_dense(self) -> NDArray[Any]: ...
-
-
 class _HasObserved(Protocol):
     """Anything that knows which samples were observed in which view."""
 
@@ -63,7 +57,7 @@ class _HasObserved(Protocol):
     def observed(self) -> _Mask: ...
 
 
-_Kernels = ArrayLike | Sequence[ArrayLike] | _HasDense
+_Kernels = ArrayLike | Sequence[ArrayLike] | KernelViews
 
 
 def ca_error(truth: _Kernels, completed: _Kernels, *, average: bool = True) -> float | _Floats:
@@ -111,8 +105,8 @@ def are(
         measured = ~seen[:, v] & (size > 0)
         error = np.linalg.norm(K_hat - K, axis=1)[measured] / size[measured]
         per_view.append(error.mean() if len(error) else np.nan)
-    some = [x for x in per_view if not np.isnan(x)]
-    return _result(some if average and some else per_view, average)
+    measured_views = [x for x in per_view if not np.isnan(x)]
+    return _result(measured_views if average and measured_views else per_view, average)
 
 
 def frobenius_error(truth: _Kernels, completed: _Kernels, *, average: bool = True) -> float | _Floats:
@@ -200,9 +194,9 @@ def alignment(K: ArrayLike, L: ArrayLike, *, center: bool = True) -> float:
     >>> round(alignment(3 * np.outer(y, y) + 7, y), 12)
     1.0
     """
-    A = _one_kernel("K", K)
+    A = _check_kernel("K", K)
     given = np.asarray(L)
-    B = _ideal(given, len(A)) if given.ndim == 1 else _one_kernel("L", given)
+    B = _ideal(given, len(A)) if given.ndim == 1 else _check_kernel("L", given)
     if A.shape != B.shape:
         raise ValueError(f"K is over {len(A)} samples, L over {len(B)}; pass kernels of the same samples")
     parts = [_centred(X) if center else X for X in (A, B)]
@@ -213,7 +207,7 @@ def alignment(K: ArrayLike, L: ArrayLike, *, center: bool = True) -> float:
     return float((A * B).sum())
 
 
-def _one_kernel(name: str, K: ArrayLike) -> _Floats:
+def _check_kernel(name: str, K: ArrayLike) -> _Floats:
     A = np.asarray(K, dtype=np.float64)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"{name} has shape {A.shape}; pass one kernel, (n, n)")
@@ -296,25 +290,24 @@ def _stack(name: str, kernels: Any) -> tuple[_Shape, Callable[[int], _Floats]]:
     """The shape (V, n, n) of kernels, and what gives the complete kernel of a view."""
     if isinstance(kernels, KernelViews):
         shape: _Shape = (kernels.n_views, *kernels.shape)
-        take: Callable[[int], Any] = partial(_one_view, kernels)
+        take: Callable[[int], Any] = partial(_view_kernel, kernels)
     else:
-        blocks = kernels.to_dense() if hasattr(kernels, "to_dense") else kernels
-        shapes = [np.shape(block) for block in blocks]
+        shapes = [np.shape(block) for block in kernels]
         if len(set(shapes)) != 1:
             raise ValueError(f"{name}: views have shapes {shapes}; pass kernels over the same samples")
-        K = np.asarray(blocks, dtype=np.float64)
+        K = np.asarray(kernels, dtype=np.float64)
         K = K[None] if K.ndim == 2 else K
         shape, take = K.shape, K.__getitem__
     if len(shape) != 3 or shape[1] != shape[2]:
         raise ValueError(f"{name} has shape {shape}; pass (n, n) or (V, n, n)")
-    return shape, lambda v: _complete(name, v, take(v))
+    return shape, lambda v: _check_complete(name, v, take(v))
 
 
-def _one_view(kernels: KernelViews, v: int) -> _Floats:
+def _view_kernel(kernels: KernelViews, v: int) -> _Floats:
     return kernels.select(kernels.names[v : v + 1]).to_dense()[0]
 
 
-def _complete(name: str, v: int, K: _Floats) -> _Floats:
+def _check_complete(name: str, v: int, K: _Floats) -> _Floats:
     n_missing = int((~np.isfinite(K)).sum())
     if n_missing:
         raise ValueError(f"{name}: {n_missing} entries of view {v} are NaN or infinite; complete it first")

@@ -117,8 +117,7 @@ class Equivalence(NamedTuple):
 
 
 def bayesian_correlated_t(differences: Any, test_share: float, rope: float = 0.01) -> Equivalence:
-    r"""The probabilities that a difference is practically nil, and that it is not, given the scores by
-    fold.
+    r"""The probabilities that a difference is practically nil and that it is not, given scores by fold.
 
     The Bayesian correlated t test of Corani and Benavoli (2015).  If any two folds are correlated by
     :math:`\rho = n_{test} / (n_{test} + n_{train})` and nothing was known before, the mean difference has a
@@ -239,9 +238,7 @@ def holm(p_values: Any) -> Array:
     """
     p = np.array(p_values, dtype=np.float64)
     if p.ndim != 1 or ((p < 0) | (p > 1)).any():
-        raise ValueError(
-            "one or more p-values are no probabilities, or no list; numbers from 0 to 1 are wanted"
-        )
+        raise ValueError("p-values are no probabilities, or no list; numbers from 0 to 1 are wanted")
     tested = np.flatnonzero(~np.isnan(p))
     order = tested[np.argsort(p[tested], kind="stable")]
     raised = np.arange(len(order), 0, -1) * p[order]
