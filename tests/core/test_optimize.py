@@ -78,7 +78,7 @@ def test_the_callback_sees_progress_and_can_stop():
 
 @pytest.mark.parametrize("status", Status)
 def test_every_ending_is_a_sentence_about_what_was_measured(status):
-    sentence = Stop(1e-3, "the duality gap").sentence(status)
+    sentence = Stop(1e-3, "the duality gap").message(status)
     assert len(sentence.split()) > 4
     assert ("the duality gap" in sentence) == (status in (Status.CONVERGED, Status.MAX_ITER))
 
@@ -94,7 +94,7 @@ def test_a_rule_may_measure_the_state_itself():
         callback=lambda progress: seen.append(progress.change),
     )
     assert solution.converged
-    assert solution.sentence == "converged: the size fell below tol"
+    assert solution.message == "converged: the size fell below tol"
     assert seen == [0.5, 0.25, 0.125, 0.0625]
 
 

@@ -132,11 +132,11 @@ class Iterative:
     def _record(self, solution: Solution[Any]) -> None:
         """Set the fitted attributes from how a loop ended, and warn if it did not converge."""
         if solution.status is Status.NOT_FINITE and not solution.n_iter:
-            raise ValueError(f"{type(self).__name__}: {solution.sentence}; there is none{self._remedy}")
+            raise ValueError(f"{type(self).__name__}: {solution.message}; there is none{self._remedy}")
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.trace
         self.converged_ = solution.converged
-        self.status_ = solution.sentence
+        self.status_ = solution.message
         if solution.status is Status.NOT_FINITE:
             self.status_ += self._remedy
         if getattr(self, "verbose", False):

@@ -46,7 +46,7 @@ class Stop:
     measure: Callable[[Any], float] | None = None
     patience: int = 1
 
-    def sentence(self, status: Status) -> str:
+    def message(self, status: Status) -> str:
         return status.value.format(what=self.what)
 
 
@@ -70,11 +70,11 @@ class Solution(Generic[_State]):
     state: _State
     trace: Array
     status: Status
-    sentence: str
+    message: str
 
     def __repr__(self) -> str:
         last = f", {self.trace[-1]:.6g} at the end" if self.n_iter else ""
-        return f"Solution({self.n_iter} iterations{last}; {self.sentence})"
+        return f"Solution({self.n_iter} iterations{last}; {self.message})"
 
     @property
     def n_iter(self) -> int:
@@ -129,7 +129,7 @@ def iterate(
         if streak >= stop.patience:
             status = Status.CONVERGED
             break
-    return Solution(state, np.asarray(trace), status, stop.sentence(status))
+    return Solution(state, np.asarray(trace), status, stop.message(status))
 
 
 # -------------------------------------------------------------------------------------- points of a descent

@@ -19,13 +19,7 @@ _MIN_ZEROS = 0.2  # share of a table of counts that is zero at least
 
 def joined(X: Views) -> Array:
     """All features side by side, those of the first view first; NaN where absent."""
-    parts = []
-    for v, name in enumerate(X.names):
-        block = X.block(name)
-        part = np.full((len(X), block.shape[1]), np.nan)
-        part[X.observed[:, v]] = block.toarray() if scipy.sparse.issparse(block) else block
-        parts.append(part)
-    return np.hstack(parts)
+    return np.hstack([X.padded(name, np.arange(len(X))) for name in X.names], dtype=np.float64)
 
 
 def column_scales(table: Array) -> tuple[Array, Array]:

@@ -411,11 +411,7 @@ def _nan_mean(values: Array) -> Array:
 
 def _agreement(sample: Array) -> Array:
     """How often two samples have the same value in each column; at least as if it were once more."""
-    ordered = np.sort(np.nan_to_num(sample, nan=np.inf), axis=0)
-    n = len(ordered)
-    starts = np.concatenate([np.ones((1, sample.shape[1]), bool), ordered[1:] > ordered[:-1]])
-    place = np.where(starts, np.arange(n)[:, None], 0)
-    first = np.maximum.accumulate(place, axis=0)
-    # pairs within runs of equal values: each value has as many before it as it is behind the run's first
-    within = (np.arange(n)[:, None] - first).sum(axis=0)
-    return np.asarray(np.maximum(within, 1) / max(n * (n - 1) / 2, 1))
+    columns = np.nan_to_num(sample, nan=np.inf).T
+    counts = [np.unique(column, return_counts=True)[1] for column in columns]
+    same = np.array([(c * (c - 1)).sum() / 2 for c in counts])  # pairs
+    return np.asarray(np.maximum(same, 1) / max(len(sample) * (len(sample) - 1) / 2, 1))

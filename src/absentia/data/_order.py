@@ -93,10 +93,8 @@ def ordering(X: KernelViews) -> Ordering:
 
 def ordered(X: Presence, sizes: Array) -> Ordering:
     """The order by `sizes`, samples x views and not negative; ties by id and by name."""
-    samples = np.argsort(rounded(sizes.sum(axis=1))[by_id := _by_id(X.ids)], kind="stable")
-    by_name = np.argsort(np.array(X.names), kind="stable")
-    views = np.argsort(rounded(sizes.sum(axis=0))[by_name], kind="stable")
-    return Ordering(by_id[samples], by_name[views])
+    samples = np.lexsort((inverse(_by_id(X.ids)), rounded(sizes.sum(axis=1))))
+    return Ordering(samples, np.lexsort((np.array(X.names), rounded(sizes.sum(axis=0)))))
 
 
 def _row_squares(operator: Operator, scale: float) -> Array:
