@@ -14,7 +14,7 @@ import common
 import numpy as np
 import px_em
 
-from absentia.core._descent import Accelerated, Descent, quasi_newton, squarem
+from absentia.core.optimize import Accelerated, Descent, quasi_newton, squarem
 from absentia.methods.completion.mkmc import _fast as mkmc_fast
 
 NOISE = {"pca": mkmc_fast.EqualNoise(), "fa": mkmc_fast.OwnNoise()}

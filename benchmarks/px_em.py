@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from absentia.core._descent import Evaluated, Point
-from absentia.core._linalg import thin_gram
 from absentia.core._operators import project
+from absentia.core.linalg import thin_gram
+from absentia.core.optimize import Evaluated, Point
 from absentia.methods.completion.mkmc._fast import Noise, VisibleProblem, moments
 
 

@@ -43,12 +43,8 @@ if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
 
 # what no processor's rounding can change: files, pages, commands, masks, the house itself
 NOT_NUMERICAL = (
-    *("app", "browser", "datasets", "experiment/engine", "files", "core/test_random"),
-    "papers/data",
-    *(
-        f"data/test_{name}"
-        for name in ("gaps", "ids", "missingness", "presence", "swapping", "tables", "views")
-    ),
+    *("app", "browser", "datasets", "experiment/engine", "files", "core/test_determinism", "papers/data"),
+    *(f"data/test_{name}" for name in ("ids", "missingness", "presence", "swapping", "tables", "views")),
 )
 
 

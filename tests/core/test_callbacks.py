@@ -31,7 +31,7 @@ from absentia import (
 )
 from absentia.core import Progress, unwatched
 from absentia.core import _callbacks as watching
-from absentia.core._callbacks import Watch, watch
+from absentia.core._callbacks import CallbackList, watch
 
 VIEWS, Y = datasets.load_digit_views(n_samples=40, return_X_y=True)
 VIEWS = VIEWS.hide(missingness.mcar(VIEWS, 0.2, random_state=0))
@@ -70,7 +70,7 @@ def steps(*counts):
 
 def test_loops_of_one_fit_count_on():
     seen = []
-    told = Watch(lambda progress: seen.append((progress.iteration, progress.max_iter)))
+    told = CallbackList(lambda progress: seen.append((progress.iteration, progress.max_iter)))
     for one in steps(3, 1, 2):
         told(one)
     assert seen == [(1, 9), (2, 9), (3, 9), (4, 12), (5, 13), (6, 13)]
@@ -78,10 +78,10 @@ def test_loops_of_one_fit_count_on():
 
 def test_everybody_is_told_and_anybody_may_stop():
     seen = []
-    told = Watch(lambda progress: True, seen.append)
+    told = CallbackList(lambda progress: True, seen.append)
     assert told(steps(1)[0])
     assert len(seen) == 1
-    assert not Watch(seen.append)(steps(1)[0])
+    assert not CallbackList(seen.append)(steps(1)[0])
 
 
 def test_without_anybody_there_is_no_watch():
@@ -112,7 +112,7 @@ def test_a_trial_inside_a_fit_is_watched_by_nobody():
 
 @each
 def test_verbose_writes_lines_and_one_at_the_end(name, monkeypatch):
-    monkeypatch.setattr(watching, "PAUSE", 0.0)
+    monkeypatch.setattr(watching, "_PAUSE", 0.0)
     said = StringIO()
     with redirect_stderr(said):
         one = fitted(name, lambda one: one.set_params(verbose=True))
@@ -123,7 +123,7 @@ def test_verbose_writes_lines_and_one_at_the_end(name, monkeypatch):
 
 
 def test_lines_come_now_and_then_only(monkeypatch):
-    for seconds, every in ((0.0, None), (watching.PAUSE / 2, 2)):  # that each iteration takes
+    for seconds, every in ((0.0, None), (watching._PAUSE / 2, 2)):  # that each iteration takes
         monkeypatch.setattr(watching, "clock", partial(next, count(0.0, seconds)))
         said = StringIO()
         with redirect_stderr(said):

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia.core._estimator import Estimator, Iterative, estimator
-from absentia.core._loop import Solution, Status
 from absentia.core._parameters import Positive, PositiveInt
+from absentia.core.optimize import Solution, Status
 
 
 @estimator
@@ -90,7 +90,7 @@ def test_a_run_that_ended_well_is_recorded_without_a_word(status):
         one._record(ended(status))
     assert one.n_iter_ == 3
     assert one.converged_ == (status is Status.CONVERGED)
-    assert one.status_ == ended(status).sentence
+    assert one.status_ == ended(status).message
     np.testing.assert_array_equal(one.objective_, [0, 1, 2])
 
 
@@ -101,7 +101,7 @@ def test_a_run_that_did_not_is_warned_of_with_what_to_do(status, remedy):
     one = Halving()
     with pytest.warns(ConvergenceWarning) as caught:
         one._record(ended(status))
-    assert str(caught[0].message) == f"Halving {ended(status).sentence}{remedy} (3 iterations)"
+    assert str(caught[0].message) == f"Halving {ended(status).message}{remedy} (3 iterations)"
     assert not one.converged_
 
 

@@ -1,7 +1,13 @@
+"""Small matrix arithmetic, conditioning of Gaussians, permutations."""
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from absentia.core import _linalg as linalg
+from absentia.core import Conditional, by_pattern, inverse
+from absentia.core import linalg as linalg
 
 
 def spd(n, seed=0):
@@ -110,3 +116,39 @@ def test_leading_eigenpairs_are_all_there(rng, monkeypatch):
     again, U = linalg.leading_eigenpairs(A, 3)
     np.testing.assert_allclose(again, values[-3:], rtol=1e-10)
     assert U.shape == (7, 3)
+
+
+@pytest.mark.parametrize("n_seen", [0, 1, 3, 5])
+def test_conditioning_by_precision_agrees_with_the_definition(rng, n_seen):
+    A = rng.standard_normal((6, 6))
+    Sigma = A @ A.T + np.eye(6)
+    o, h = np.arange(n_seen), np.arange(n_seen, 6)
+    B = np.linalg.solve(Sigma[np.ix_(o, o)], Sigma[np.ix_(o, h)])
+    covariance = Sigma[np.ix_(h, h)] - Sigma[np.ix_(h, o)] @ B
+    precision = np.linalg.inv(Sigma)
+    conditional = Conditional.by_precision(precision, o, h)
+    np.testing.assert_allclose(conditional.B, B, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(conditional.covariance, covariance, rtol=1e-10)
+    np.testing.assert_allclose(conditional.L @ conditional.L.T, precision[np.ix_(h, h)], rtol=1e-10)
+
+
+def test_nothing_is_given_of_nothing():
+    found = Conditional.by_precision(np.eye(3), np.arange(3), np.arange(0))
+    assert found.B.shape == (3, 0)
+    assert found.covariance.shape == (0, 0)
+
+
+@given(st.permutations(range(7)))
+def test_the_inverse_undoes(order):
+    order = np.array(order)
+    np.testing.assert_array_equal(np.arange(7)[order][inverse(order)], np.arange(7))
+
+
+@given(hnp.arrays(bool, st.tuples(st.integers(0, 8), st.integers(1, 4))))
+def test_every_row_is_in_the_group_of_its_pattern(mask):
+    groups = list(by_pattern(mask))
+    assert sorted(i for _, rows in groups for i in rows.tolist()) == list(range(len(mask)))
+    assert len({pattern.tobytes() for pattern, _ in groups}) == len(groups)
+    for pattern, rows in groups:
+        assert (mask[rows] == pattern).all()
+        assert (np.diff(rows) > 0).all()

@@ -1,8 +1,10 @@
 """How much memory there is, and who says so."""
 
+import numpy as np
 import pytest
 
-from absentia.core import _memory, available_memory, parse_bytes
+from absentia.core import Dense, Gram, Scaled, _memory, available_memory, in_bytes, parse_bytes
+from absentia.core._memory import array_bytes
 
 
 def test_free_memory_is_what_the_container_leaves(tmp_path):
@@ -26,3 +28,19 @@ def test_who_says_how_much_is_believed(monkeypatch):
 @pytest.mark.parametrize(("text", "bytes_"), [("8e9", 8e9), ("1.5 GiB", 1.5 * 1024**3), ("7", 7)])
 def test_numbers_of_bytes(text, bytes_):
     assert parse_bytes(text, "x") == bytes_
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(0, "0 B"), (72, "72 B"), (1200, "1.2 kB"), (3.5e6, "3.5 MB"), (2.51e12, "2.51 TB")]
+)
+def test_bytes_are_said_in_words(size, words):
+    assert in_bytes(size) == words
+
+
+def test_arrays_are_counted_once():
+    factors = np.ones((30, 5))
+    assert array_bytes(Gram(factors)) == factors.nbytes  # left and right are the same
+    assert array_bytes(Gram(factors, factors.copy())) == 2 * factors.nbytes
+    loop = Scaled(Dense(np.eye(3)), 2.0)
+    loop.itself = loop
+    assert array_bytes(loop) == 72

@@ -23,7 +23,7 @@ def operators():
 @pytest.mark.parametrize("kind", operators())
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_projections_match_the_dense_twin(kind, dtype, monkeypatch):
-    monkeypatch.setattr(_projections, "CHUNK", 5)
+    monkeypatch.setattr(_projections, "_CHUNK", 5)
     op = operators()[kind].astype(dtype)
     twin, v = op.to_dense(), np.arange(N) * 2
     rng = np.random.default_rng(1)
@@ -42,9 +42,9 @@ def test_projections_match_the_dense_twin(kind, dtype, monkeypatch):
 @pytest.mark.parametrize("most", [1_000_000, 8 * 70 * 3, 100])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_symmetric_product_is_the_product_however_it_is_made(small, shape, most, dtype, monkeypatch):
-    monkeypatch.setattr(_projections, "SMALL", most)
-    monkeypatch.setattr(_projections, "multiplies_small", lambda: small)
-    monkeypatch.setattr(_projections, "single", lambda: small)
+    monkeypatch.setattr(_projections, "_SMALL", most)
+    monkeypatch.setattr(_projections, "has_small_kernels", lambda: small)
+    monkeypatch.setattr(_projections, "has_one_thread", lambda: small)
     rng = np.random.default_rng(0)
     A, F = rng.normal(size=(shape[0], shape[0])), rng.normal(size=shape)
     A = (A + A.T).astype(dtype)
@@ -65,19 +65,19 @@ def test_rows_are_multiplied_in_small_groups_only_where_that_pays(monkeypatch):
     monkeypatch.setattr(
         _projections.np, "matmul", lambda a, b, out: shapes.append(a.shape) or multiply(a, b, out=out)
     )
-    for name in ("multiplies_small", "single"):
+    for name in ("has_small_kernels", "has_one_thread"):
         monkeypatch.setattr(_projections, name, lambda: True)
     A = np.eye(40)
     _projections.symmetric_product(A, A[:, :2])
     assert shapes == [(1, 32, 40), (8, 40)]
-    monkeypatch.setattr(_projections, "single", lambda: False)
+    monkeypatch.setattr(_projections, "has_one_thread", lambda: False)
     _projections.symmetric_product(A, A[:, :2])
     assert len(shapes) == 2
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 6, 23])
 def test_chunks_are_all_rows_once_and_in_order(n, monkeypatch):
-    monkeypatch.setattr(_projections, "CHUNK", 5)
-    parts = [list(range(part.start, part.stop)) for part in _projections.chunks(n)]
+    monkeypatch.setattr(_projections, "_CHUNK", 5)
+    parts = [list(range(part.start, part.stop)) for part in _projections.row_chunks(n)]
     assert [row for part in parts for row in part] == list(range(n))
     assert all(0 < len(part) <= 5 for part in parts)

@@ -125,8 +125,8 @@ def test_matrix_models_too(monkeypatch):
 def test_all_libraries_must_multiply_small_matrices_as_they_are(architectures, wanted, monkeypatch):
     libraries = [SimpleNamespace() if a is None else SimpleNamespace(architecture=a) for a in architectures]
     monkeypatch.setattr(threads, "_libraries", lambda: SimpleNamespace(lib_controllers=libraries))
-    threads.multiplies_small.cache_clear()
+    threads.has_small_kernels.cache_clear()
     try:
-        assert threads.multiplies_small() is wanted
+        assert threads.has_small_kernels() is wanted
     finally:
-        threads.multiplies_small.cache_clear()
+        threads.has_small_kernels.cache_clear()

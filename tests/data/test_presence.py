@@ -1,23 +1,40 @@
-"""Who has which view: names, positions, and what both data structures share."""
+"""Who has which view, what that means, and what is said to something else."""
 
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
-from absentia import AbsenceWarning, Views
+from absentia import (
+    CVKT,
+    MIC,
+    MKMC,
+    AbsenceWarning,
+    CombineKernels,
+    KernelViews,
+    MKLClassifier,
+    MMAFClassifier,
+    ViewKernels,
+    Views,
+)
+from absentia.data import shown, warn_of_strangers
 from absentia.data._presence import (
     Presence,
     as_index,
+    block_positions,
     check_names,
     check_observed,
+    count_patterns,
     default_names,
-    positions,
-    row_key,
+    linked_groups,
+    strip_ellipsis,
+    unlinked_cells,
 )
-from conftest import random_problem
+from conftest import random_kernels, random_problem
 
 OBSERVED = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]], bool)
 
@@ -73,9 +90,14 @@ def test_what_picks_nothing_is_refused(key):
 
 
 def test_what_array_code_adds_to_an_index_is_taken_off():
-    assert row_key(([1],)) == row_key(([1], Ellipsis)) == row_key(([1], slice(None))) == [1]
-    assert row_key(([1], [2])) == ([1], [2])
-    assert row_key(3) == 3
+    assert (
+        strip_ellipsis(([1],))
+        == strip_ellipsis(([1], Ellipsis))
+        == strip_ellipsis(([1], slice(None)))
+        == [1]
+    )
+    assert strip_ellipsis(([1], [2])) == ([1], [2])
+    assert strip_ellipsis(3) == 3
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.data())
@@ -83,7 +105,7 @@ def test_positions_inside_a_block_are_those_of_its_samples(observed, data):
     observed = np.array(observed)
     index = np.array(data.draw(st.lists(st.integers(0, len(observed) - 1))), dtype=int)
     block = np.flatnonzero(observed)
-    np.testing.assert_array_equal(block[positions(observed, index)], index[observed[index]])
+    np.testing.assert_array_equal(block[block_positions(observed, index)], index[observed[index]])
 
 
 def test_places_and_what_is_left_are_told_for_every_view():
@@ -139,3 +161,149 @@ def test_padding_gives_the_rows_asked_for_with_nan_where_absent():
             np.testing.assert_array_equal(kernels.padded(name, rows), kernels.to_dense()[v][rows])
     part = kernels[np.ix_([1, 2, 3], range(4, 12))]
     np.testing.assert_array_equal(part.padded("view1", np.array([2, 0])), part.to_dense()[1][[2, 0]])
+
+
+masks = arrays(bool, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=7))
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (np.int64(3), "3"),
+        (np.str_("a"), "'a'"),
+        (("p", 1), "('p', 1)"),
+        (np.datetime64("2020-01-01"), "np.datetime64('2020-01-01')"),
+    ],
+)
+def test_ids_are_shown_as_they_were_written(x, text):
+    assert shown(x) == text
+
+
+def test_patterns_are_counted_and_components_found():
+    observed = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 1], [0, 1, 0], [0, 0, 0]], bool)
+    with pytest.warns(AbsenceWarning):
+        views = Views.from_list(list(np.ones((3, 6, 1))), observed=observed)
+    found, counts = views.patterns()
+    np.testing.assert_array_equal(found[0], [True, False, False])
+    assert counts.tolist() == [2, 1, 1, 1, 1]
+    np.testing.assert_array_equal(views.components(), [1, 1, 0, 0, 0, -1])
+
+
+@given(masks)
+def test_every_row_has_its_pattern_and_the_most_frequent_come_first(observed):
+    found, counts = count_patterns(observed)
+    assert counts.sum() == len(observed)
+    assert (np.diff(counts) <= 0).all()
+    for pattern, count in zip(found, counts, strict=True):
+        assert (observed == pattern).all(axis=1).sum() == count
+
+
+@given(masks)
+def test_samples_are_of_one_component_if_a_chain_of_shared_views_joins_them(observed):
+    labels = linked_groups(observed)
+    linked = (observed.astype(int) @ observed.T.astype(int)) > 0
+    for _ in range(len(observed)):
+        linked = linked.astype(int) @ linked.astype(int) > 0
+    seen = observed.any(axis=1)
+    assert (labels[~seen] == -1).all()
+    same = labels[:, None] == labels
+    np.testing.assert_array_equal(same[np.ix_(seen, seen)], linked[np.ix_(seen, seen)])
+    sizes = np.bincount(labels[seen])
+    assert (np.diff(sizes) <= 0).all()
+
+
+def test_nobody_has_no_component():
+    assert linked_groups(np.zeros((0, 3), bool)).shape == (0,)
+
+
+#: Two samples link a and b, one links b and c; d is had by one sample alone, and by nobody else anything of it.
+HAS = np.array([[1, 1, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 0]], bool)
+
+
+def test_a_sample_is_strange_to_a_view_that_nobody_links_it_to():
+    new = np.array([[1, 0, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
+    direct = unlinked_cells(new, HAS, chained=False)
+    np.testing.assert_array_equal(direct[0], [False, False, True, True, False])
+    np.testing.assert_array_equal(direct[1], [True, True, True, False, False])
+    np.testing.assert_array_equal(direct[2], [True, True, True, True, False])
+    chained = unlinked_cells(new, HAS, chained=True)
+    np.testing.assert_array_equal(chained[0], [False, False, False, True, False])
+    np.testing.assert_array_equal(chained[1:], direct[1:])
+
+
+@pytest.mark.parametrize(
+    ("chained", "why"), [(True, "is linked by no chain of views to"), (False, "shares no view with")]
+)
+def test_strangers_are_named_with_what_becomes_of_them(chained, why):
+    kernels = KernelViews.from_dense(random_kernels(4, 4), observed=HAS[:, :4], ids=list("pqrs"))
+    sentence = rf"6 absent cell\(s\), e.g. sample 'p' in view 'view3': the sample {why} .* becomes the mean"
+    with pytest.warns(AbsenceWarning, match=sentence):
+        warn_of_strangers(kernels, chained=chained)
+    with warnings.catch_warnings(action="error"):
+        warn_of_strangers(kernels[np.ix_([0, 1], [0, 1])].select(["view0", "view1"]), chained=chained)
+
+
+VIEWS = Views.from_dict({"a": np.eye(3), "b": np.arange(6.0).reshape(3, 2)})
+OTHERS = {
+    "Views.from_dict({'name': table, ...})": np.eye(3),
+    "Views.from_frame(X, {'name': columns, ...})": pd.DataFrame(np.eye(3)),
+    "Views.from_list(X)": [np.eye(3)],
+    "Views.from_dict(X)": {"a": np.eye(3)},
+}
+
+
+def verbs(estimator):
+    yield lambda X: estimator.fit(X, [0, 1, 1])
+    if hasattr(estimator, "fit_transform"):
+        yield lambda X: estimator.fit_transform(X)
+
+
+@pytest.mark.parametrize("estimator", [MKMC(), CVKT(), MKLClassifier(), CombineKernels()])
+def test_features_where_kernels_are_wanted(estimator):
+    name = type(estimator).__name__
+    for verb in verbs(estimator):
+        with pytest.raises(TypeError) as error:
+            verb(VIEWS)
+        assert "KernelViews are wanted, not Views; " in str(error.value)
+        assert "ViewKernels().fit_transform(views)" in str(error.value)
+        assert f"make_pipeline(ViewKernels(), {name}())" in str(error.value)
+
+
+def refusals(estimator, remedy):
+    """What each verb says to that table."""
+    for verb in verbs(estimator):
+        with pytest.raises(TypeError) as error:
+            verb(OTHERS[remedy])
+        yield str(error.value), type(OTHERS[remedy]).__name__
+
+
+@pytest.mark.parametrize("estimator", [MKMC(), CVKT(), MKLClassifier(), CombineKernels()])
+@pytest.mark.parametrize("remedy", OTHERS)
+def test_tables_where_kernels_are_wanted(estimator, remedy):
+    for said, came in refusals(estimator, remedy):
+        assert said.startswith(f"KernelViews are wanted, not {came}; ")
+        assert said.endswith(f"views = {remedy}")
+
+
+@pytest.mark.parametrize("estimator", [MIC(), MMAFClassifier(), ViewKernels()])
+@pytest.mark.parametrize("remedy", OTHERS)
+def test_tables_where_views_are_wanted(estimator, remedy):
+    for said, came in refusals(estimator, remedy):
+        assert said.startswith(f"Views are wanted, not {came}; ")
+        assert remedy in said
+
+
+@pytest.mark.parametrize("estimator", [MIC(), MMAFClassifier()])
+def test_kernels_where_features_are_wanted(estimator):
+    with pytest.raises(TypeError, match=r"Views are wanted, not KernelViews; .* takes the features"):
+        estimator.fit(KernelViews.from_dense([np.eye(3)]), [0, 1, 1])
+
+
+def test_scores_and_rows_get_a_sentence_too():
+    kernels = ViewKernels("linear").fit_transform(VIEWS)
+    with pytest.raises(TypeError, match=r"KernelViews are wanted, not Views; .*make_pipeline"):
+        CVKT().score(VIEWS)
+    fitted = CVKT().fit(kernels), CombineKernels().fit(kernels)
+    for verb in (*(one.transform for one in fitted), MKLClassifier().fit(kernels, [0, 1, 1]).predict):
+        with pytest.raises(TypeError, match=r"not Views; new samples .*transform\(new_views\)"):
+            verb(VIEWS)

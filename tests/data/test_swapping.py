@@ -13,17 +13,17 @@ unhurried = settings(deadline=None)
 
 def test_the_largest_wishes_come_true_where_nobody_goes_empty():
     observed = np.ones((4, 2), bool)
-    wish = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.7], [0.2, 0.6]])
-    keep = swapping.hide_in_each_view(observed, np.array([2, 1]), wish, allow_empty=False)
+    priority = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.7], [0.2, 0.6]])
+    keep = swapping.hide_in_each_view(observed, np.array([2, 1]), priority, allow_empty=False)
     np.testing.assert_array_equal(~keep, [[True, False], [True, False], [False, True], [False, False]])
 
 
 def test_an_empty_sample_gets_its_smallest_wish_back_and_another_pays():
     observed = np.ones((3, 2), bool)
-    wish = np.array([[0.9, 0.8], [0.1, 0.2], [0.3, 0.1]])
-    keep = swapping.hide_in_each_view(observed, np.array([1, 1]), wish, allow_empty=False)
+    priority = np.array([[0.9, 0.8], [0.1, 0.2], [0.3, 0.1]])
+    keep = swapping.hide_in_each_view(observed, np.array([1, 1]), priority, allow_empty=False)
     np.testing.assert_array_equal(keep, [[False, True], [True, False], [True, True]])
-    empty = swapping.hide_in_each_view(observed, np.array([1, 1]), wish, allow_empty=True)
+    empty = swapping.hide_in_each_view(observed, np.array([1, 1]), priority, allow_empty=True)
     np.testing.assert_array_equal(empty, [[False, False], [True, True], [True, True]])
 
 
@@ -53,7 +53,7 @@ def test_counts_are_exact_and_everyone_keeps_a_view(observed, seed):
 @given(arrays(bool, (8, 3)), st.integers(0, 2**32 - 1))
 def test_one_view_each_is_as_even_as_it_can_be(observed, seed):
     observed[:, 0] |= ~observed.any(axis=1)
-    keep = swapping.one_each(observed, np.random.default_rng(seed).random((8, 3)))
+    keep = swapping.keep_one_each(observed, np.random.default_rng(seed).random((8, 3)))
     assert (keep.sum(axis=1) == 1).all()
     assert not (keep & ~observed).any()
     counts = keep.sum(axis=0)

@@ -1,33 +1,37 @@
-"""Arithmetic and what estimators are made of: knows nothing of views."""
+"""Arithmetic and what estimators are made of: knows nothing of views.
+
+Estimators are imported when first asked for: scikit-learn, from which they derive, takes long to import.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from absentia.core._callbacks import unwatched, watch
-from absentia.core._choices import CLEAR, TIE, along_path, check_name, clear_cut, least
 from absentia.core._chunked import Chunked, ChunkedGram, as_chunks, is_chunked
-from absentia.core._completed import Completed, Side
-from absentia.core._components import Components, components, spread
-from absentia.core._descent import (
-    Accelerated,
-    Descent,
-    Evaluated,
-    Point,
-    Sloped,
-    accelerate,
-    descend,
-    dot,
-    plus,
-    quasi_newton,
-    settle,
+from absentia.core._completed import Completed, Side, factors_of, has_factors
+from absentia.core._determinism import CLEAR, TIE, RandomState, along_path, clear_cut, generator, least
+from absentia.core._memory import available_memory, demand_memory, in_bytes, parse_bytes
+from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
+from absentia.core._parameters import (
+    Fraction,
+    NonNegative,
+    Parameter,
+    Positive,
+    PositiveInt,
+    Range,
+    check_name,
+    parameters_of,
 )
-from absentia.core._describing import in_bytes
-from absentia.core._estimator import Estimator, Iterative, estimator
-from absentia.core._factoring import Factors, factors_of, has_factors
-from absentia.core._gaussian import Conditional
-from absentia.core._index import by_pattern, inverse
-from absentia.core._linalg import (
+from absentia.core._projections import project
+from absentia.core._serialization import Packed, altered, kept, kept_types, packed, unpacked
+from absentia.core._threads import at_most, suited_to, usable_threads
+from absentia.core._warn import is_ours, warn
+from absentia.core.linalg import (
     PSD_TOL,
     Array,
+    Conditional,
     NotPositiveDefiniteError,
     alike,
+    by_pattern,
     centred,
     cholesky,
     cholesky_inverse,
@@ -37,6 +41,7 @@ from absentia.core._linalg import (
     extreme_eigenvalues,
     frozen,
     indefinite,
+    inverse,
     inverse_root,
     leading_eigenpairs,
     logdet_divergence,
@@ -47,20 +52,33 @@ from absentia.core._linalg import (
     thin_gram,
     whitener,
 )
-from absentia.core._loop import Callback, Progress, Solution, Status, Stop, iterate
-from absentia.core._memory import available_memory, demand_memory, parse_bytes
-from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
-from absentia.core._parameters import (
-    Fraction,
-    NonNegative,
-    Parameter,
-    Positive,
-    PositiveInt,
-    Range,
-    parameters_of,
+from absentia.core.optimize import (
+    Accelerated,
+    Callback,
+    Descent,
+    Evaluated,
+    Point,
+    Progress,
+    Sloped,
+    Solution,
+    Status,
+    Stop,
+    accelerate,
+    descend,
+    dot,
+    iterate,
+    plus,
+    quasi_newton,
+    settle,
 )
-from absentia.core._projections import project
-from absentia.core._random import RandomState, generator
-from absentia.core._serialization import Packed, altered, kept, kept_types, packed, unpacked
-from absentia.core._threads import at_most, suited_to, usable_threads
-from absentia.core._warn import is_ours, warn
+
+if TYPE_CHECKING:
+    from absentia.core._estimator import Estimator, Iterative, estimator
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Estimator", "Iterative", "estimator"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from absentia.core import _estimator
+
+    return getattr(_estimator, name)

@@ -1,7 +1,7 @@
-"""What can be seen of a fit on its way: a user's callback, lines on stderr, scikit-learn's callbacks.
+"""What is seen of a fit on its way: a user's callback, lines on stderr, scikit-learn's callbacks.
 
-All of them hear of the one loop (:mod:`absentia.core._loop`).  A fit may run it several times, from several
-starts or for several classes: for whoever watches, iterations count up once.
+All of them are called by the one loop (:func:`iterate`).  A fit may run it several times, from several
+starts or for several classes: for callbacks, iterations count up once.
 
 scikit-learn has callbacks since 1.9 (``sklearn.callback``): tasks, begun and ended, in a tree that reaches
 from a search down to an iteration.  An estimator is the task ``fit``, an iteration one below it.
@@ -14,49 +14,49 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar
 
-from sklearn.base import clone
-
-from absentia.core._loop import Callback, Progress
 from absentia.core._serialization import TRACES
+from absentia.core.optimize import Callback, Progress
 
-#: Seconds between lines, and what they are counted by.
-PAUSE = 2.0
+#: Seconds between lines of progress, and the clock that counts them.
+_PAUSE = 2.0
 clock: Callable[[], float] = time.monotonic
 
-Fit = TypeVar("Fit", bound=Callable[..., Any])
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 
-class Watch:
-    """A callback that tells several, with iterations that count on from loop to loop."""
+class CallbackList:
+    """A callback that calls several, with iterations that count on from loop to loop."""
 
     def __init__(self, *listeners: Callback) -> None:
         self._listeners = listeners
-        self._before = self._last = 0
+        self._before = self._last = 0  # iterations of the loops that are over, and of the present one
 
     def __call__(self, progress: Progress) -> bool:
         if progress.iteration <= self._last:  # another loop has begun
             self._before += self._last
         self._last = progress.iteration
-        so_far, most = self._before + progress.iteration, self._before + progress.max_iter
-        seen = replace(progress, iteration=so_far, max_iter=most)
-        stops = [listener(seen) for listener in self._listeners]  # all are told, whoever stops
+        iteration, max_iter = self._before + progress.iteration, self._before + progress.max_iter
+        overall = replace(progress, iteration=iteration, max_iter=max_iter)
+        stops = [listener(overall) for listener in self._listeners]  # all are called, whoever stops
         return any(stops)
 
 
-def watch(estimator: Any) -> Watch | None:
-    """What the loops of a fit are to tell of their iterations; None if nobody watches."""
+def watch(estimator: Any) -> CallbackList | None:
+    """The callback that the loops of a fit call after each iteration; None if nobody listens."""
     listeners: list[Callback] = []
-    if (own := getattr(estimator, "callback", None)) is not None:
-        listeners.append(own)
+    if (callback := getattr(estimator, "callback", None)) is not None:
+        listeners.append(callback)
     if getattr(estimator, "verbose", False):
-        listeners.append(lines(type(estimator).__name__))
+        listeners.append(_print_progress(type(estimator).__name__))
     if (task := vars(estimator).get("_callback_fit_ctx")) is not None:
-        listeners.append(iterations(estimator, task))
-    return Watch(*listeners) if listeners else None
+        listeners.append(_run_subtasks(estimator, task))
+    return CallbackList(*listeners) if listeners else None
 
 
 def unwatched(estimator: Any, **parameters: Any) -> Any:
-    """A clone with other parameters that nobody watches: a trial inside a fit is no progress of it."""
+    """A clone with other parameters and no callbacks: a trial inside a fit is no progress of it."""
+    from sklearn.base import clone
+
     other = clone(estimator)
     for name in TRACES:
         vars(other).pop(name, None)
@@ -67,26 +67,26 @@ def unwatched(estimator: Any, **parameters: Any) -> Any:
 # ----------------------------------------------------------------------------------------- lines on stderr
 
 
-def say(sentence: str) -> None:
+def write_line(text: str) -> None:
     """A line on stderr, at once."""
-    sys.stderr.write(sentence + "\n")
+    sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 
-def lines(name: str) -> Callback:
-    """A line now and then."""
+def _print_progress(name: str) -> Callback:
+    """A callback that writes a line every :data:`_PAUSE` seconds."""
     last = clock()
 
     def show(progress: Progress) -> None:
         nonlocal last
-        if (now := clock()) - last >= PAUSE:
+        if (now := clock()) - last >= _PAUSE:
             last = now
             # where there is no objective, what is watched is the change itself
             objective = (
                 f"objective {progress.objective:.6g}, " if progress.objective != progress.change else ""
             )
-            so_far = f"iteration {progress.iteration} of at most {progress.max_iter}"
-            say(f"{name}: {so_far}, {objective}change {progress.change:.1e}")
+            count = f"iteration {progress.iteration} of at most {progress.max_iter}"
+            write_line(f"{name}: {count}, {objective}change {progress.change:.1e}")
 
     return show
 
@@ -94,7 +94,7 @@ def lines(name: str) -> Callback:
 # ----------------------------------------------------------------------------- scikit-learn's callbacks
 
 
-def support() -> Any:
+def callback_mixin() -> Any:
     """scikit-learn's class for estimators with callbacks."""
     try:
         from sklearn.callback import CallbackSupportMixin
@@ -105,8 +105,8 @@ def support() -> Any:
     return CallbackSupportMixin
 
 
-def watched(fit: Fit) -> Fit:
-    """A method ``fit`` that scikit-learn's callbacks hear of, where some are set."""
+def wrap_fit(fit: _Fit) -> _Fit:
+    """A method ``fit`` that calls scikit-learn's callbacks, where some are set."""
 
     @wraps(fit)
     def run(self: Any, *args: Any, **options: Any) -> Any:
@@ -123,7 +123,7 @@ def watched(fit: Fit) -> Fit:
 def _as_task(fit: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any, **options: Any) -> Any:
         X, y = _argument(0, "X", args, options), _argument(1, "y", args, options)
-        task = support()._init_callback_context(self, max_subtasks=getattr(self, "_announced", 0))
+        task = callback_mixin()._init_callback_context(self, max_subtasks=getattr(self, "_announced", 0))
         task.call_on_fit_task_begin(estimator=self, X=X, y=y)
         result = fit(self, *args, **options)
         task.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=dict)
@@ -136,15 +136,15 @@ def _argument(place: int, name: str, args: tuple[Any, ...], options: dict[str, A
     return args[place] if len(args) > place else options.get(name)
 
 
-def iterations(estimator: Any, task: Any) -> Callback:
-    """Each iteration a task below that of the fit, as many as were announced."""
+def _run_subtasks(estimator: Any, task: Any) -> Callback:
+    """A callback that makes each iteration a task below that of the fit, as many as were announced."""
 
-    def tell(progress: Progress) -> bool:
+    def run(progress: Progress) -> bool:
         try:
-            one = task.subcontext(task_name="iteration")
+            subtask = task.subcontext(task_name="iteration")
         except ValueError:  # from a second start, say, beyond those announced: the bar is full
             return False
-        one.call_on_fit_task_begin(estimator=estimator)
-        return bool(one.call_on_fit_task_end(estimator=estimator))
+        subtask.call_on_fit_task_begin(estimator=estimator)
+        return bool(subtask.call_on_fit_task_end(estimator=estimator))
 
-    return tell
+    return run

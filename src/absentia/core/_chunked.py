@@ -28,11 +28,11 @@ from typing import Any, final
 
 import numpy as np
 
-from absentia.core._linalg import Array, frozen, thin_gram
 from absentia.core._operators import Dense, Operator
+from absentia.core.linalg import Array, frozen, thin_gram
 
 #: Zarr arrays of smaller chunks are read several chunks at a time, up to this many bytes.
-CHUNK_BYTES = 32 * 2**20
+_CHUNK_BYTES = 32 * 2**20
 
 
 def is_chunked(values: Any) -> bool:
@@ -71,10 +71,10 @@ def _dask_array() -> Any:
 def _zarr_chunks(Z: Any) -> Any:
     """Chunks as they are on disk, or whole rows of them together where they are small."""
     rows, columns = Z.chunks[0], Z.chunks[1:]
-    if prod(Z.chunks) * Z.dtype.itemsize >= CHUNK_BYTES // 2:
+    if prod(Z.chunks) * Z.dtype.itemsize >= _CHUNK_BYTES // 2:
         return Z.chunks
     across = prod(-(-size // chunk) * chunk for size, chunk in zip(Z.shape[1:], columns, strict=True))
-    together = CHUNK_BYTES // max(rows * across * Z.dtype.itemsize, 1)
+    together = _CHUNK_BYTES // max(rows * across * Z.dtype.itemsize, 1)
     return (rows * max(together, 1), *Z.shape[1:])
 
 
@@ -130,7 +130,7 @@ def _products(A: Any, X: Array, product: Any, axis: int, dtype: np.dtype[Any]) -
 
 
 @dataclass(frozen=True)
-class Picked:
+class PickedArray:
     """Rows and columns of a dask array, by position (None: all), in any order, none of them moved.
 
     Reordering a chunked array would send every chunk everywhere.  Reordering thin matrices is free.
@@ -145,49 +145,49 @@ class Picked:
         n, m = self.A.shape
         return n if self.rows is None else len(self.rows), m if self.cols is None else len(self.cols)
 
-    def astype(self, dtype: Any) -> Picked:
-        return Picked(self.A.astype(dtype), self.rows, self.cols)
+    def astype(self, dtype: Any) -> PickedArray:
+        return PickedArray(self.A.astype(dtype), self.rows, self.cols)
 
-    def pick(self, rows: Array | None, cols: Array | None) -> Picked:
+    def pick(self, rows: Array | None, cols: Array | None) -> PickedArray:
         """Fewer rows and columns, None keeping all; chunks without any of them are left out."""
-        A, kept_rows = _narrowed(self.A, 0, _within(self.rows, rows))
-        A, kept_cols = _narrowed(A, 1, _within(self.cols, cols))
-        return Picked(A, kept_rows, kept_cols)
+        A, kept_rows = _narrow(self.A, 0, _compose_index(self.rows, rows))
+        A, kept_cols = _narrow(A, 1, _compose_index(self.cols, cols))
+        return PickedArray(A, kept_rows, kept_cols)
 
     def times(self, X: Array) -> Array:
         """``A X``: one pass."""
-        X = _spread(X, self.cols, self.A.shape[1])
-        (found,) = _fetch(_times(self.A, X), thin=X)
-        return _taken(found[:, 0], self.rows)
+        X = _scatter_rows(X, self.cols, self.A.shape[1])
+        (product,) = _fetch(_times(self.A, X), thin=X)
+        return _take_rows(product[:, 0], self.rows)
 
     def crossed(self, X: Array) -> Array:
         """``A' X`` in double precision: one pass."""
-        X = _spread(X, self.rows, self.A.shape[0])
-        (found,) = _fetch(_crossed(self.A, X), thin=X)
-        return _taken(found[0], self.cols)
+        X = _scatter_rows(X, self.rows, self.A.shape[0])
+        (product,) = _fetch(_crossed(self.A, X), thin=X)
+        return _take_rows(product[0], self.cols)
 
     def entries(self, rows: Array, cols: Array) -> Any:
         """The values at pairs of positions, lazily."""
-        return self.A.vindex[_within(self.rows, rows), _within(self.cols, cols)]
+        return self.A.vindex[_compose_index(self.rows, rows), _compose_index(self.cols, cols)]
 
     def dense(self) -> Array:
         """All of it in memory."""
-        rows, back = _sorted(self.rows)
-        cols, across = _sorted(self.cols)
+        rows, back = _sort_index(self.rows)
+        cols, across = _sort_index(self.cols)
         return np.asarray(np.asarray(self.A[rows][:, cols].compute())[back][:, across])
 
 
-def _within(outer: Array | None, index: Array | None) -> Array | None:
+def _compose_index(outer: Array | None, index: Array | None) -> Array | None:
     if index is None or outer is None:
         return outer if index is None else np.asarray(index)
     return np.asarray(outer[index])
 
 
-def _sorted(index: Array | None) -> tuple[Any, Any]:
+def _sort_index(index: Array | None) -> tuple[Any, Any]:
     return (slice(None), slice(None)) if index is None else np.unique(index, return_inverse=True)
 
 
-def _spread(X: Array, index: Array | None, size: int) -> Array:
+def _scatter_rows(X: Array, index: Array | None, size: int) -> Array:
     """Rows of `X` put where they belong among `size`, zero elsewhere; what meets is added."""
     if index is None:
         return X
@@ -196,11 +196,11 @@ def _spread(X: Array, index: Array | None, size: int) -> Array:
     return full
 
 
-def _taken(X: Array, index: Array | None) -> Array:
+def _take_rows(X: Array, index: Array | None) -> Array:
     return np.require(X, requirements="W") if index is None else X[index]
 
 
-def _narrowed(A: Any, axis: int, index: Array | None) -> tuple[Any, Array | None]:
+def _narrow(A: Any, axis: int, index: Array | None) -> tuple[Any, Array | None]:
     """The chunks that hold `index` along an axis, and its positions in them."""
     if index is None:
         return A, None
@@ -214,7 +214,7 @@ def _narrowed(A: Any, axis: int, index: Array | None) -> tuple[Any, Array | None
     return A.blocks[kept.tolist()] if axis == 0 else A.blocks[:, kept.tolist()], place
 
 
-def _checked(X: Array, shape: tuple[int, int]) -> Array:
+def _as_thin(X: Array, shape: tuple[int, int]) -> Array:
     X = np.asarray(X)
     if len(X) != shape[1]:
         raise ValueError(
@@ -226,8 +226,28 @@ def _checked(X: Array, shape: tuple[int, int]) -> Array:
 # ----------------------------------------------------------------------------------- operators
 
 
+class _ChunkedOperator:
+    """What both operators do alike; the diagonal is found when first asked for."""
+
+    _diagonal: Array | None
+
+    def _find_diagonal(self) -> Array:
+        raise NotImplementedError
+
+    def select(self, rows: Array, cols: Array) -> Operator:
+        raise NotImplementedError
+
+    def diagonal(self) -> Array:
+        if self._diagonal is None:
+            self._diagonal = frozen(self._find_diagonal())
+        return self._diagonal
+
+    def block(self, rows: Array, cols: Array) -> Array:
+        return self.select(rows, cols).to_dense()
+
+
 @final
-class Chunked:
+class Chunked(_ChunkedOperator):
     """A matrix held as a dask array.
 
     Parameters
@@ -238,7 +258,7 @@ class Chunked:
     """
 
     def __init__(self, A: Any, diagonal: Array | None = None) -> None:
-        self.part = A if isinstance(A, Picked) else Picked(A)
+        self.part = A if isinstance(A, PickedArray) else PickedArray(A)
         self._diagonal = None if diagonal is None else frozen(diagonal)
 
     @property
@@ -254,29 +274,24 @@ class Chunked:
         return f"Chunked({rows} x {columns}, {self.dtype}, {self.part.A.npartitions} chunks)"
 
     def __matmul__(self, X: Array) -> Array:
-        result = self.part.times(_checked(X, self.shape))
+        result = self.part.times(_as_thin(X, self.shape))
         return result[:, 0] if np.ndim(X) == 1 else result
 
     def probe(self, X: Array) -> tuple[Array, Array]:
         """``A X`` and ``A' X`` of a square matrix, and its diagonal for later, all in one pass."""
         part, (n, m) = self.part, self.part.A.shape
-        right, left = _spread(X, part.cols, m), _spread(X, part.rows, n)
+        right, left = _scatter_rows(X, part.cols, m), _scatter_rows(X, part.rows, n)
         lazy = _times(part.A, right), _crossed(part.A, left), self._lazy_diagonal()
         forth, back, diagonal = _fetch(*lazy, thin=np.vstack([left, right]))
         self._diagonal = frozen(np.asarray(diagonal))
-        return _taken(forth[:, 0], part.rows), _taken(back[0], part.cols)
+        return _take_rows(forth[:, 0], part.rows), _take_rows(back[0], part.cols)
 
     def _lazy_diagonal(self) -> Any:
         along = np.arange(min(self.shape))
         return self.part.entries(along, along)
 
-    def diagonal(self) -> Array:
-        if self._diagonal is None:
-            self._diagonal = frozen(np.asarray(self._lazy_diagonal().compute()))
-        return self._diagonal
-
-    def block(self, rows: Array, cols: Array) -> Array:
-        return self.select(rows, cols).to_dense()
+    def _find_diagonal(self) -> Array:
+        return np.asarray(self._lazy_diagonal().compute())
 
     def select(self, rows: Array, cols: Array) -> Operator:
         if not len(rows) or not len(cols):
@@ -295,7 +310,7 @@ class Chunked:
 
 
 @final
-class ChunkedGram:
+class ChunkedGram(_ChunkedOperator):
     """``left right'`` with factors held as dask arrays; never formed.  ``right=None``: ``left``.
 
     Parameters
@@ -306,9 +321,9 @@ class ChunkedGram:
     """
 
     def __init__(self, left: Any, right: Any = None, diagonal: Array | None = None) -> None:
-        self.left = left if isinstance(left, Picked) else Picked(left)
+        self.left = left if isinstance(left, PickedArray) else PickedArray(left)
         other = self.left if right is None else right
-        self.right = other if isinstance(other, Picked) else Picked(other)
+        self.right = other if isinstance(other, PickedArray) else PickedArray(other)
         self._diagonal = None if diagonal is None else frozen(diagonal)
 
     @property
@@ -325,26 +340,18 @@ class ChunkedGram:
         return f"ChunkedGram({rows} x {columns}, {factors} factors, {self.dtype}, {chunks} chunks)"
 
     def __matmul__(self, X: Array) -> Array:
-        thin = _checked(X, self.shape)
+        thin = _as_thin(X, self.shape)
         inner = self.right.crossed(thin)
         result = self.left.times(inner.astype(np.result_type(self.dtype, thin), copy=False))
         return result[:, 0] if np.ndim(X) == 1 else result
 
-    def diagonal(self) -> Array:
-        if self._diagonal is None:
-            self._diagonal = frozen(self._inner_products())
-        return self._diagonal
-
-    def _inner_products(self) -> Array:
+    def _find_diagonal(self) -> Array:
         if self.right is self.left:
             norms = (self.left.A * self.left.A).sum(axis=1, dtype=self.dtype).compute()
-            return _taken(np.asarray(norms), self.left.rows)
+            return _take_rows(np.asarray(norms), self.left.rows)
         along = np.arange(min(self.shape))
         left, right = self.left.pick(along, None).dense(), self.right.pick(along, None).dense()
         return np.einsum("ij,ij->i", left, right)
-
-    def block(self, rows: Array, cols: Array) -> Array:
-        return self.select(rows, cols).to_dense()
 
     def select(self, rows: Array, cols: Array) -> Operator:
         if not len(rows) or not len(cols):

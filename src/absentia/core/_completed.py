@@ -1,18 +1,24 @@
-"""Kernels of which a part was observed and the rest is low rank plus diagonal."""
+"""Kernels of which a part was observed and the rest is low rank plus diagonal, and factors of kernels.
+
+:class:`Completed` is what completers make.  :func:`factors_of` writes it, and every other kernel that has
+factors, as ``Phi Phi' + diag(own)``.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import scipy.sparse
 
-from absentia.core._describing import described
-from absentia.core._linalg import Array, symmetrize
-from absentia.core._operators import Operator
-from absentia.core._projections import chunks
+from absentia.core._operators import Gram, LowRankPlusDiagonal, Operator, Scaled, describe_operator
+from absentia.core._projections import row_chunks
 from absentia.core._serialization import kept
+from absentia.core.linalg import Array, symmetrize, thin_gram
+
+#: Eigenvalues below this part of the largest are rounding.
+_NEGLIGIBLE = 1e-10
 
 
 @kept
@@ -74,7 +80,7 @@ class Completed:
         return self.Q.dtype
 
     def __repr__(self) -> str:
-        return described(
+        return describe_operator(
             self,
             f"{len(self.rows.known)} x {len(self.columns.known)} observed",
             f"rank {len(self.E)} elsewhere",
@@ -90,7 +96,7 @@ class Completed:
 
     def diagonal(self) -> Array:
         if self.rows is not self.columns:
-            along = (np.arange(part.start, part.stop) for part in chunks(min(self.shape)))
+            along = (np.arange(part.start, part.stop) for part in row_chunks(min(self.shape)))
             return np.concatenate([np.zeros(0), *(np.diagonal(self.block(i, i)) for i in along)])
         diagonal = np.array(self.own.diagonal())
         diagonal[self.rows.known] = self.Q.diagonal()
@@ -124,3 +130,70 @@ class Completed:
             dense[np.ix_(r.filled, c.filled)] += r.W @ self.E @ c.W.T
         dense[np.ix_(r.known, c.known)] = self.Q.to_dense()
         return dense
+
+
+# -------------------------------------------------------------------------------------------------- factors
+
+
+class Factors(NamedTuple):
+    """A square kernel is ``Phi Phi' + diag(own)``; None: nothing is added to the diagonal."""
+
+    Phi: Array
+    own: Array | None = None
+
+
+def has_factors(operator: Operator) -> bool:
+    """Whether a square kernel can be written as thin factors plus a diagonal.
+
+    Examples
+    --------
+    >>> has_factors(Scaled(Gram(np.ones((3, 1))), 2.0))
+    True
+    """
+    if isinstance(operator, Scaled):
+        return operator.factor >= 0 and has_factors(operator.operator)
+    if isinstance(operator, Completed):
+        return operator.rows is operator.columns and _is_square_gram(operator.Q)
+    return isinstance(operator, LowRankPlusDiagonal) or _is_square_gram(operator)
+
+
+def factors_of(operator: Operator) -> Factors:
+    """The factors of a kernel that has them (:func:`has_factors`); arrays are not copied if they exist."""
+    if isinstance(operator, Scaled):
+        Phi, own = factors_of(operator.operator)
+        root = Phi.dtype.type(np.sqrt(operator.factor))
+        return Factors(Phi * root, None if own is None else own * operator.factor)
+    if isinstance(operator, LowRankPlusDiagonal):
+        return Factors(operator.W, operator.d)
+    if isinstance(operator, Completed):
+        return _completed_factors(operator)
+    assert isinstance(operator, Gram)
+    return Factors(operator.left)
+
+
+def _is_square_gram(operator: Operator) -> bool:
+    return isinstance(operator, Gram) and operator.left is operator.right
+
+
+def _completed_factors(K: Completed) -> Factors:
+    """Filled samples lie along axes ``Phi' C``, which ``G = Phi Phi' C`` tells, and beyond them.
+
+    What `E` has more than these axes is of the filled samples alone.  Good to some 1e-8 of the largest
+    value where factors are nearly dependent.
+    """
+    assert isinstance(K.Q, Gram)
+    side, Phi = K.rows, K.Q.left
+    if not len(side.filled):
+        return Factors(Phi)
+    values, vectors = np.linalg.eigh(thin_gram(Phi, Phi))
+    directions = values > _NEGLIGIBLE * values[-1:].max(initial=0.0)
+    inverse = (vectors[:, directions] / values[directions]) @ vectors[:, directions].T
+    axes = inverse @ thin_gram(Phi, side.G)
+    beyond, more = np.linalg.eigh(K.E - axes.T @ axes)
+    extra = beyond > 1e-8 * max(float(np.trace(K.E)), 1e-300)
+    width = Phi.shape[1]
+    full = np.zeros((side.size, width + int(extra.sum())), dtype=Phi.dtype)
+    full[side.known, :width] = Phi
+    full[side.filled, :width] = side.W @ axes.T
+    full[side.filled, width:] = side.W @ (more[:, extra] * np.sqrt(beyond[extra]))
+    return Factors(full, np.maximum(np.asarray(K.own.diagonal()), 0.0))

@@ -3,22 +3,22 @@
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar, dataclass_transform
 
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core._callbacks import Watch, say, support, watch, watched
-from absentia.core._linalg import Array
-from absentia.core._loop import Solution, Status
-from absentia.core._output import with_ids
+from absentia.core._callbacks import CallbackList, callback_mixin, watch, wrap_fit, write_line
 from absentia.core._parameters import parameters_of
 from absentia.core._serialization import Packed, Pairs, kept, lean, packed, unpacked
 from absentia.core._warn import warn
+from absentia.core.linalg import Array
+from absentia.core.optimize import Solution, Status
 
-Class = TypeVar("Class", bound=type)
+_Class = TypeVar("_Class", bound=type)
 
 
 @dataclass_transform(eq_default=False)
-def estimator(cls: Class) -> Class:
+def estimator(cls: _Class) -> _Class:
     """A class whose fields are its parameters: ``__init__`` only remembers, as scikit-learn wants it."""
     return dataclass(eq=False, repr=False)(cls)  # type: ignore[return-value]
 
@@ -26,7 +26,7 @@ def estimator(cls: Class) -> Class:
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """Base of all estimators.
 
-    A derived class declares its parameters as the fields of a dataclass (:func:`method`), or in its own
+    A derived class declares its parameters as the fields of a dataclass (:func:`estimator`), or in its own
     ``__init__`` that does nothing else; ``fit`` begins with :meth:`_check_parameters`.
     """
 
@@ -36,7 +36,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__(**options)
         for name in ("fit", "fit_transform"):
             if name in vars(cls):
-                setattr(cls, name, watched(vars(cls)[name]))
+                setattr(cls, name, wrap_fit(vars(cls)[name]))
         kept(cls)
 
     def __sklearn_tags__(self) -> Any:
@@ -45,11 +45,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: _in_pairs(one) for key, one in lean(self).items()}
+        return {key: _as_pairs(value) for key, value in lean(self).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        whole = {k: dict(zip(*x, strict=True)) if isinstance(x, Pairs) else x for k, x in state.items()}
-        self.__dict__.update(whole)
+        pairs = {key: value for key, value in state.items() if isinstance(value, Pairs)}
+        self.__dict__.update(state, **{key: dict(zip(*value, strict=True)) for key, value in pairs.items()})
 
     def set_callbacks(self, *callbacks: Any) -> Self:
         """Let callbacks of scikit-learn (1.9 or newer), such as its ``ProgressBar``, hear of the fit.
@@ -59,7 +59,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         *callbacks : objects with the methods of ``sklearn.callback.FitCallback``
             None at all takes away those that are set.
         """
-        support().set_callbacks(self, *callbacks)
+        callback_mixin().set_callbacks(self, *callbacks)
         return self
 
     def _check_parameters(self) -> None:
@@ -72,8 +72,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Raise if parameters do not go together."""
 
     def _with_ids(self, table: Array, ids: Array) -> Any:
-        """A table that comes out, with its rows' ids where frames are asked for that have an index."""
-        return with_ids(self, table, ids)
+        """`table`, with the ids of its rows as index where ``set_output`` asks for pandas frames.
+
+        scikit-learn names the columns, but knows of no ids other than the index of a frame that came in.
+        """
+        config = getattr(self, "_sklearn_output_config", {})
+        if config.get("transform", get_config().get("transform_output")) != "pandas":
+            return table
+        import pandas as pd
+
+        return pd.DataFrame(table, index=pd.Index(list(ids), tupleize_cols=False))
 
     def _any_output(self, *, transform: Any = None) -> Self:
         """Nothing to set: kernels come out whatever is asked for.  Here for pipelines, which set it all.
@@ -91,16 +99,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_state(cls, state: Packed) -> Self:
         """The estimator of which this is the state."""
-        found = unpacked(state.tree, state.arrays)
-        if not isinstance(found, cls):
-            raise ValueError(f"this is the state of a {type(found).__name__}, not of a {cls.__name__}")
-        return found
+        restored = unpacked(state.tree, state.arrays)
+        if not isinstance(restored, cls):
+            raise ValueError(f"this is the state of a {type(restored).__name__}, not of a {cls.__name__}")
+        return restored
 
 
-def _in_pairs(value: Any) -> Any:
+def _as_pairs(value: Any) -> Any:
     """A dict whose keys are tuples as pairs, which skops can write."""
-    speaks = not isinstance(value, dict) or all(type(key) in (str, int, float) for key in value)
-    return value if speaks else Pairs(list(value), list(value.values()))
+    plain = not isinstance(value, dict) or all(type(key) in (str, int, float) for key in value)
+    return value if plain else Pairs(list(value), list(value.values()))
 
 
 class Iterative:
@@ -114,24 +122,24 @@ class Iterative:
 
     @property
     def _announced(self) -> int | None:
-        """How many iterations there are at most, for whoever draws a bar; None: not known before."""
+        """How many iterations there are at most, for progress bars; None: not known before."""
         return getattr(self, "max_iter", None)
 
-    def _watch(self) -> Watch | None:
-        """What the loops of one fit tell of their iterations, if anybody watches: one for all of them."""
+    def _watch(self) -> CallbackList | None:
+        """The callback of all loops of one fit; None if nobody listens."""
         return watch(self)
 
     def _record(self, solution: Solution[Any]) -> None:
+        """Set the fitted attributes from how a loop ended, and warn if it did not converge."""
         if solution.status is Status.NOT_FINITE and not solution.n_iter:
-            raise ValueError(f"{type(self).__name__}: {solution.sentence}; there is none{self._remedy}")
+            raise ValueError(f"{type(self).__name__}: {solution.message}; there is none{self._remedy}")
         self.n_iter_ = solution.n_iter
         self.objective_ = solution.trace
         self.converged_ = solution.converged
-        self.status_ = solution.sentence
+        self.status_ = solution.message
         if solution.status is Status.NOT_FINITE:
             self.status_ += self._remedy
         if getattr(self, "verbose", False):
-            say(f"{type(self).__name__}: {self.status_} ({self.n_iter_} iterations)")
+            write_line(f"{type(self).__name__}: {self.status_} ({self.n_iter_} iterations)")
         if solution.status in (Status.MAX_ITER, Status.NOT_FINITE):
-            sentence = f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)"
-            warn(sentence, ConvergenceWarning)
+            warn(f"{type(self).__name__} {self.status_} ({self.n_iter_} iterations)", ConvergenceWarning)

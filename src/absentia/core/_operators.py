@@ -24,8 +24,17 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from absentia.core._describing import described
-from absentia.core._linalg import (
+from absentia.core._memory import array_bytes, in_bytes
+from absentia.core._projections import (
+    DirectProjection,
+    FactoredProjection,
+    ScaledProjection,
+    project,
+    row_chunks,
+    symmetric_product,
+)
+from absentia.core._serialization import kept
+from absentia.core.linalg import (
     Array,
     cholesky,
     cholesky_inverse,
@@ -34,15 +43,6 @@ from absentia.core._linalg import (
     frozen,
     thin_gram,
 )
-from absentia.core._projections import (
-    DirectProjection,
-    FactoredProjection,
-    ScaledProjection,
-    chunks,
-    project,
-    symmetric_product,
-)
-from absentia.core._serialization import kept
 
 
 @runtime_checkable
@@ -74,6 +74,13 @@ class PDOperator(Operator, Protocol):
     def pad(self, index: Array, size: int) -> PDOperator: ...
 
 
+def describe_operator(operator: Operator, *facts: str) -> str:
+    """An operator in a line, never its numbers: shape, facts, precision and the memory that it takes."""
+    rows, columns = operator.shape
+    words = [f"{rows} x {columns}", *facts, str(operator.dtype), in_bytes(array_bytes(operator))]
+    return f"{type(operator).__name__}({', '.join(words)})"
+
+
 def _restore(self: Any, state: dict[str, Any]) -> None:
     """Unpickled and copied arrays are writeable again; undo that."""
     self.__dict__.update({k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()})
@@ -102,7 +109,7 @@ class Dense:
         return cholesky(self.A)
 
     def __repr__(self) -> str:
-        return described(self)
+        return describe_operator(self)
 
     def __matmul__(self, X: Array) -> Array:
         return np.asarray(self.A @ X)
@@ -176,7 +183,7 @@ class Gram:
         return self.left.dtype
 
     def __repr__(self) -> str:
-        return described(self, f"{self.left.shape[1]} factors")
+        return describe_operator(self, f"{self.left.shape[1]} factors")
 
     def __matmul__(self, X: Array) -> Array:
         inner = thin_gram(self.right, X)
@@ -206,7 +213,7 @@ class Gram:
     def project(self, F: Array, v: Array) -> FactoredProjection:
         """As :func:`project`, in two passes over the factors by chunks of rows and nothing n x q kept."""
         A = np.zeros((self.right.shape[1], F.shape[1]))
-        for rows in chunks(len(v)):
+        for rows in row_chunks(len(v)):
             A += self.right[rows].T @ F[v[rows]]
         return FactoredProjection(self.left, A)
 
@@ -283,7 +290,7 @@ class LowRankPlusDiagonal:
         return cholesky(C, "inner matrix I + W' D^-1 W")
 
     def __repr__(self) -> str:
-        return described(self, f"rank {self.W.shape[1]} plus diagonal")
+        return describe_operator(self, f"rank {self.W.shape[1]} plus diagonal")
 
     def __matmul__(self, X: Array) -> Array:
         return np.asarray(self.W @ (self.W.T @ X) + (self.d * X.T).T)

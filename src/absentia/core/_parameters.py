@@ -17,8 +17,10 @@ import math
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from numbers import Integral, Real
@@ -60,6 +62,7 @@ Fraction = Annotated[float, Range(above=0, most=1)]
 _FLAGS = {"random_state": "--seed", "C": "--C"}
 #: The command line shows progress in its own way.
 _UNSPOKEN = ("verbose",)
+_TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 @dataclass(frozen=True)
@@ -67,19 +70,19 @@ class Parameter:
     """One parameter of a method: its name, its alternatives, its default, and the words for it."""
 
     name: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[_Kind, ...]
     default: Any
     words: str
 
     @property
     def wanted(self) -> str:
         """What it may be, in words."""
-        return _listed([kind.words for kind in self.kinds])
+        return _join_words([kind.words for kind in self.kinds])
 
     @property
     def said(self) -> str:
         """What it may be as a text."""
-        return _listed([kind.said for kind in self.kinds if kind.parse is not None])
+        return _join_words([kind.said for kind in self.kinds if kind.parse is not None])
 
     @property
     def flag(self) -> str:
@@ -99,32 +102,38 @@ class Parameter:
             raise ValueError(f"{of}: {self.name} must be {self.wanted}, not {value!r}")
 
     def parse(self, text: str) -> Any:
-        """The value that `text` stands for, or a sentence."""
+        """The value that `text` stands for; an error that says what it may be if it stands for none."""
         for kind in self.kinds:
-            value = kind.parse(text) if kind.parse is not None else None
-            if value is not None and kind.holds(value.value):
-                return value.value
+            with suppress(ValueError, KeyError):  # not of this kind
+                if kind.parse is not None and kind.holds(value := kind.parse(text)):
+                    return value
         raise ValueError(f"{self.flag} is {self.said}, not {text!r}")
 
 
 @dataclass(frozen=True)
-class Read:
-    """A value that was read; it may be None."""
+class _Kind:
+    """One alternative: words for it, whether a value is of it, how to read one from a text, if at all.
 
-    value: Any
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One alternative: whether a value is of it, how to say so, how to read it from a text, if at all."""
+    `parse` raises a ValueError or KeyError for a text that stands for no such value.
+    """
 
     words: str
     holds: Callable[[Any], bool]
-    parse: Callable[[str], Read | None] | None = None
+    parse: Callable[[str], Any] | None = None
 
     @property
     def said(self) -> str:
         return self.words.replace("'", "").replace("None", "none").replace("True or False", "yes or no")
+
+
+def check_name(what: str, name: str, known: Iterable[str]) -> None:
+    """Raise unless `name` is one of the known ones; say which of them it may have meant."""
+    names = list(known)
+    if name in names:
+        return
+    near = get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    raise ValueError(f"no {what} {name!r}; {meant}choose one of {', '.join(names)}")
 
 
 def parameters_of(method: Any) -> dict[str, Parameter]:
@@ -135,7 +144,7 @@ def parameters_of(method: Any) -> dict[str, Parameter]:
 @cache
 def _parameters(cls: type) -> dict[str, Parameter]:
     signature = inspect.signature(cls.__init__)  # type: ignore[misc]
-    hints, words = _hints(cls), described(cls)
+    hints, words = _hints(cls), _parameter_docs(cls)
     return {
         name: Parameter(name, _kinds(hints.get(name, Any)), given.default, words.get(name, ""))
         for name, given in signature.parameters.items()
@@ -159,37 +168,43 @@ def _hints(cls: type) -> dict[str, Any]:
     return hints
 
 
-def _kinds(hint: Any, bounds: Range | None = None) -> tuple[Kind, ...]:
+def _kinds(hint: Any, bounds: Range | None = None) -> tuple[_Kind, ...]:
     bounds = Range() if bounds is None else bounds
     origin = get_origin(hint)
     if origin is Annotated:
         inner, *notes = get_args(hint)
         return _kinds(inner, next((n for n in notes if isinstance(n, Range)), None))
     if origin in (Union, types.UnionType):
-        return tuple(kind for one in get_args(hint) for kind in _kinds(one))
+        return tuple(kind for part in get_args(hint) for kind in _kinds(part))
     if origin is Literal:
-        return tuple(_word(word) for word in get_args(hint))
+        return tuple(_literal_kind(word) for word in get_args(hint))
     if hint is type(None):
-        return (Kind("None", lambda x: x is None, lambda t: Read(None) if t.lower() == "none" else None),)
+        return (_Kind("None", lambda x: x is None, lambda text: {"none": None}[text.lower()]),)
     if hint is bool:
-        return (Kind("True or False", lambda x: isinstance(x, bool | np.bool_), _read_flag),)
+        return (
+            _Kind(
+                "True or False",
+                lambda x: isinstance(x, bool | np.bool_),
+                lambda text: _TRUTHS[text.lower()],
+            ),
+        )
     if hint is int:
-        return (Kind(f"a whole number{bounds.words}", lambda x: _is_whole(x) and x in bounds, _read(int)),)
+        return (_Kind(f"a whole number{bounds.words}", lambda x: _is_whole(x) and x in bounds, int),)
     if hint is float:
-        return (Kind(f"a number{bounds.words}", lambda x: _is_number(x) and x in bounds, _read(float)),)
+        return (_Kind(f"a number{bounds.words}", lambda x: _is_number(x) and x in bounds, float),)
     if hint is str:
-        return (Kind("a text", lambda x: isinstance(x, str), Read),)
+        return (_Kind("a text", lambda x: isinstance(x, str), str),)
     if hint is not Any and isinstance(origin or hint, type):
         kind = origin or hint
-        return (Kind(f"a {kind.__name__}", lambda x: isinstance(x, kind)),)
-    return (Kind("anything", lambda x: True),)
+        return (_Kind(f"a {kind.__name__}", lambda x: isinstance(x, kind)),)
+    return (_Kind("anything", lambda x: True),)
 
 
-def _word(word: Any) -> Kind:
+def _literal_kind(word: Any) -> _Kind:
     def holds(value: Any) -> bool:
         return type(value) is type(word) and bool(value == word)
 
-    return Kind(repr(word), holds, lambda text: Read(word) if text == str(word) else None)
+    return _Kind(repr(word), holds, lambda text: {str(word): word}[text])
 
 
 def _is_whole(value: Any) -> bool:
@@ -200,22 +215,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def _read(number: Callable[[str], Any]) -> Callable[[str], Read | None]:
-    def read(text: str) -> Read | None:
-        try:
-            return Read(number(text))
-        except ValueError:
-            return None
-
-    return read
-
-
-def _read_flag(text: str) -> Read | None:
-    words = {"yes": True, "true": True, "no": False, "false": False}
-    return Read(words[text.lower()]) if text.lower() in words else None
-
-
-def _listed(words: list[str]) -> str:
+def _join_words(words: list[str]) -> str:
     distinct = list(dict.fromkeys(words))
     *first, last = distinct or ["anything"]
     return f"{', '.join(first)} or {last}" if first else last
@@ -227,7 +227,7 @@ _ENTRY = re.compile(r"(?P<names>\w+(?:, \w+)*)(?: : .*)?$")
 _SEE = re.compile(r"As in :class:`(\w+)`")
 
 
-def described(cls: type) -> dict[str, str]:
+def _parameter_docs(cls: type) -> dict[str, str]:
     """The words for each parameter: those of the class's docstring, or of the class it refers to."""
     words: dict[str, str] = {}
     names: list[str] = []
@@ -240,13 +240,13 @@ def described(cls: type) -> dict[str, str]:
             for name in names:
                 words[name] = f"{words[name]} {line.strip()}".strip()
     for name, text in words.items():
-        found = _SEE.match(text)
-        if found:
-            words[name] = described(_named(found[1], cls)).get(name, text)
+        reference = _SEE.match(text)
+        if reference:
+            words[name] = _parameter_docs(_find_class(reference[1], cls)).get(name, text)
     return words
 
 
-def _named(name: str, cls: type) -> type:
+def _find_class(name: str, cls: type) -> type:
     """The class of that name beside `cls`, or among the public ones."""
     beside = getattr(sys.modules[cls.__module__], name, None)
     return beside if isinstance(beside, type) else getattr(import_module("absentia"), name)

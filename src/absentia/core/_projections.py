@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from absentia.core._linalg import Array, thin_gram
-from absentia.core._threads import multiplies_small, single
+from absentia.core._threads import has_one_thread, has_small_kernels
+from absentia.core.linalg import Array, thin_gram
 
 if TYPE_CHECKING:  # operators make projections
     from absentia.core._operators import Operator
 
-CHUNK = 4096
+_CHUNK = 4096
 #: Products of at most so many multiplications are small to BLAS.
-SMALL = 1_000_000
+_SMALL = 1_000_000
 
 
-def chunks(n: int) -> Iterator[slice]:
+def row_chunks(n: int) -> Iterator[slice]:
     """Up to `n`, some rows at a time."""
-    return (slice(a, min(a + CHUNK, n)) for a in range(0, n, CHUNK))
+    return (slice(a, min(a + _CHUNK, n)) for a in range(0, n, _CHUNK))
 
 
-class Projection(Protocol):
+class _Projection(Protocol):
     """What a kernel does to a thin matrix: ``inner = F' Q F``, and ``Q F`` to be added up somewhere."""
 
     @property
@@ -38,9 +38,14 @@ def symmetric_product(A: Array, F: Array) -> Array:
     multiplying.  Some multiply small matrices as they are: they get a few rows of `A` at a time (half the
     time at 3000 x 3000 and 20 columns).  Others are faster at ``(F' A)'``, which is the same.
     """
-    rows = next((b for b in (32, 16, 8) if b * F.size <= SMALL), 0)
+    rows = next((b for b in (32, 16, 8) if b * F.size <= _SMALL), 0)
     n = len(A) - len(A) % rows if rows else 0
-    if not n or not A.flags.c_contiguous or A.dtype != F.dtype or not (multiplies_small() and single()):
+    if (
+        not n
+        or not A.flags.c_contiguous
+        or A.dtype != F.dtype
+        or not (has_small_kernels() and has_one_thread())
+    ):
         return np.asarray((F.T @ A).T)
     result = np.empty_like(F, order="C")
     groups = n // rows, rows
@@ -73,14 +78,14 @@ class FactoredProjection:
     def add(self, total: Array, v: Array, T: Array) -> None:
         """``total[v] += (Q F) T``."""
         H = (self.A @ T).astype(self.left.dtype, copy=False)
-        for rows in chunks(len(v)):
+        for rows in row_chunks(len(v)):
             total[v[rows]] += self.left[rows] @ H
 
 
 class ScaledProjection:
     """A projection of a scaled kernel."""
 
-    def __init__(self, projection: Projection, factor: float) -> None:
+    def __init__(self, projection: _Projection, factor: float) -> None:
         self.projection, self.factor = projection, factor
 
     @property
@@ -92,7 +97,7 @@ class ScaledProjection:
         self.projection.add(total, v, self.factor * T)
 
 
-def project(Q: Operator, F: Array, v: Array) -> Projection:
+def project(Q: Operator, F: Array, v: Array) -> _Projection:
     """The projection of square `Q`, whose samples are the rows `v` of `F`, on the columns of `F`."""
     own = getattr(Q, "project", None)
     if own is not None:

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core._foreign import FOREIGN, foreign_object, foreign_state, is_foreign
-from absentia.core._linalg import Array
+from absentia.core.linalg import Array
 
 Class = TypeVar("Class", bound=type)
 

@@ -26,7 +26,7 @@ DECIDED = (
 
 
 #: Of OpenBLAS: processors for which it multiplies small matrices without copying them.
-SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
+_SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def suited_to(n: int) -> Iterator[None]:
     >>> with suited_to(200):
     ...     pass  # small products, each on one core
     """
-    if n > SMALL or decided() or single():
+    if n > SMALL or is_decided() or has_one_thread():
         yield
         return
     with _libraries().limit(limits=1, user_api="blas"):
@@ -70,27 +70,27 @@ def usable_threads(jobs: int) -> int:
     >>> usable_threads(1)
     1
     """
-    said = [os.environ[name] for name in DECIDED if os.environ.get(name)]
+    given = [os.environ[name] for name in DECIDED if os.environ.get(name)]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    allowed = int(said[0]) if said and said[0].isdigit() else cores
+    allowed = int(given[0]) if given and given[0].isdigit() else cores
     return max(1, min(jobs, allowed, cores))
 
 
-def decided() -> bool:
+def is_decided() -> bool:
     """Whether an environment variable sets the number of threads."""
     return any(os.environ.get(name) for name in DECIDED)
 
 
-def single() -> bool:
+def has_one_thread() -> bool:
     """Whether every BLAS library has one thread already."""
     return all(library.num_threads == 1 for library in _libraries().lib_controllers)
 
 
 @cache
-def multiplies_small() -> bool:
+def has_small_kernels() -> bool:
     """Whether every BLAS library multiplies small matrices as they are, without copying them first."""
     libraries = _libraries().lib_controllers
-    return bool(libraries) and all(getattr(x, "architecture", "") in SMALL_KERNELS for x in libraries)
+    return bool(libraries) and all(getattr(x, "architecture", "") in _SMALL_KERNELS for x in libraries)
 
 
 @cache

@@ -16,13 +16,13 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, frozen, kept, warn
-from absentia.data._gaps import AbsenceWarning, shown
+from absentia.data._ids import AbsenceWarning, shown
 from absentia.data._views import Views
 
 _TRUTHS = {"true": "1", "false": "0"}  # which texts may be, and numbers
 
 
-class Match(NamedTuple):
+class _Match(NamedTuple):
     """Where the columns of training are among those that came (-1: nowhere), and what else came."""
 
     places: Array
@@ -50,10 +50,12 @@ class ViewCoding:
         """From the samples that have the view; levels that none of them has are none."""
         block, columns = X.block(name), X.features(name)
         where = {} if columns is None else {c: j for j, c in enumerate(columns.tolist())}
-        levels = {c: _seen(block[:, where[c]], all_of_it) for c, all_of_it in X.levels(name).items()}
+        levels = {
+            c: _levels_present(block[:, where[c]], all_levels) for c, all_levels in X.levels(name).items()
+        }
         return cls(name, block.shape[1], columns, levels)
 
-    def match(self, came: Array | None, width: int) -> Match:
+    def match(self, came: Array | None, width: int) -> _Match:
         """Find the columns of training among `width` columns, by name if both have names."""
         if self.columns is None or came is None:
             if width != self.width:
@@ -61,7 +63,7 @@ class ViewCoding:
                     f"view {self.name!r} has {width} features but had {self.width} in training; give the "
                     "same features in the same order, or tables with column names both times"
                 )
-            return Match(np.arange(width), [], [])
+            return _Match(np.arange(width), [], [])
         where = {column: place for place, column in enumerate(came.tolist())}
         places = np.array([where.get(column, -1) for column in self.columns.tolist()], dtype=int)
         if self.width and (places < 0).all():
@@ -72,13 +74,13 @@ class ViewCoding:
             )
         known = set(self.columns.tolist())
         missing = self.columns[places < 0].tolist()
-        return Match(places, missing, [column for column in came.tolist() if column not in known])
+        return _Match(places, missing, [column for column in came.tolist() if column not in known])
 
     def __call__(self, X: Views) -> tuple[Any, Array | None]:
         """The view's features, those of training in their order, and their names."""
         block, came = X.block(self.name), X.features(self.name)
         match = self.match(came, block.shape[1])
-        block = block if match.as_it_was else _taken(block, match.places)
+        block = block if match.as_it_was else _take_columns(block, match.places)
         levels = X.levels(self.name)
         if not self.levels and not levels:
             return block, came if self.columns is None else self.columns
@@ -99,13 +101,13 @@ class ViewCoding:
     def _numbers(self, column: str, codes: Array, levels: tuple[str, ...]) -> Array:
         """A column that was numbers in training and is texts now."""
         levels = tuple(_TRUTHS.get(level.lower(), level) for level in levels)
-        strange = [level for level in levels if not _is_float(level)]
-        if strange:
+        texts = [level for level in levels if not _is_float(level)]
+        if texts:
             raise ValueError(
-                f"view {self.name!r}, column {column!r}: numbers in training, and now {strange[0]!r}; mend "
+                f"view {self.name!r}, column {column!r}: numbers in training, and now {texts[0]!r}; mend "
                 "the values, or leave them empty"
             )
-        return _at(np.array([float(level) for level in levels]), codes)
+        return _values_at(np.array([float(level) for level in levels]), codes)
 
     def names(self) -> list[str]:
         """Names of the features; ``stage=II`` for a level."""
@@ -126,12 +128,14 @@ class ViewCoding:
     def differences(self, X: Views) -> list[str]:
         """What differs from training, in words."""
         match = self.match(X.features(self.name), X.block(self.name).shape[1])
-        found = []
+        sentences = []
         if match.missing:
             how = "zero" if scipy.sparse.issparse(X.block(self.name)) else "the training mean"
-            found.append(f"{len(match.missing)} missing (filled with {how}: {_some(match.missing)})")
+            sentences.append(
+                f"{len(match.missing)} missing (filled with {how}: {_first_names(match.missing)})"
+            )
         if match.unknown:
-            found.append(f"{len(match.unknown)} unknown (ignored: {_some(match.unknown)})")
+            sentences.append(f"{len(match.unknown)} unknown (ignored: {_first_names(match.unknown)})")
         features = X.features(self.name)
         came = [] if features is None else features.tolist()
         for column, known in self.levels.items():
@@ -140,8 +144,10 @@ class ViewCoding:
                 texts = _texts(values, X.levels(self.name).get(column), known)
                 new = [text for text in np.unique(texts).tolist() if text and text not in known]
                 if new:
-                    found.append(f"{column!r} has levels that training did not have ({_some(new)})")
-        return found
+                    sentences.append(
+                        f"{column!r} has levels that training did not have ({_first_names(new)})"
+                    )
+        return sentences
 
     def sentence(self, X: Views) -> str:
         """How the columns that came go with those of training; nothing where neither have names."""
@@ -206,15 +212,15 @@ class Coding:
     def differences(self, X: Views) -> list[str]:
         """What differs from training, a sentence for each view where something does."""
         pairs = [(name, self.views[name].differences(X)) for name in X.names if name in self.views]
-        return [f"view {name!r}: " + ", ".join(found) for name, found in pairs if found]
+        return [f"view {name!r}: " + ", ".join(differences) for name, differences in pairs if differences]
 
     def sentences(self, X: Views) -> list[str]:
         """How the columns of each view go with those of training."""
-        found = [self.views[name].sentence(X) for name in X.names if name in self.views]
-        return [sentence for sentence in found if sentence]
+        sentences = [self.views[name].sentence(X) for name in X.names if name in self.views]
+        return [sentence for sentence in sentences if sentence]
 
 
-def _taken(block: Any, places: Array) -> Any:
+def _take_columns(block: Any, places: Array) -> Any:
     """Columns by place; where there is none NaN, in a sparse matrix zero."""
     there = places >= 0
     if scipy.sparse.issparse(block):
@@ -228,7 +234,7 @@ def _taken(block: Any, places: Array) -> Any:
     return taken
 
 
-def _at(values: Array, codes: Array) -> Array:
+def _values_at(values: Array, codes: Array) -> Array:
     """`values` at codes, NaN where a code is."""
     known = ~np.isnan(codes)
     result = np.full(codes.shape, np.nan)
@@ -248,7 +254,7 @@ def _texts(values: Array, levels: tuple[str, ...] | None, wanted: Sequence[str])
     return texts
 
 
-def _seen(codes: Array, levels: Sequence[str]) -> tuple[str, ...]:
+def _levels_present(codes: Array, levels: Sequence[str]) -> tuple[str, ...]:
     """The levels that appear."""
     there = np.unique(codes[~np.isnan(codes)]).astype(int)
     return tuple(levels[k] for k in there.tolist())
@@ -262,5 +268,5 @@ def _is_float(text: str) -> bool:
     return True
 
 
-def _some(names: Sequence[str], most: int = 3) -> str:
+def _first_names(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(shown(x[:40]) for x in names[:most]) + (", ..." if len(names) > most else "")

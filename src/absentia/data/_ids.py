@@ -1,16 +1,45 @@
-"""Ids of samples: of any kind, each once, and lined up between views."""
+"""Ids of samples: of any kind, each once, lined up between views; and values that are known by them.
+
+Values go to the samples whose ids they carry, never by position where ids are there.  :func:`align_values`
+lines a Series, a mapping or a frame up with samples.  :func:`check_order` is for whoever takes values by
+position, as scikit-learn does: values that carry ids have to stand as the samples do.
+"""
 
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, Literal
 
 import numpy as np
 
 from absentia.core import Array, frozen, inverse, warn
-from absentia.data._gaps import AbsenceWarning, shown
 
 Align = Literal["union", "intersection", "strict"]
+
+
+class AbsenceWarning(UserWarning):
+    """Something about who lacks what that changes what can be learned."""
+
+
+def shown(x: Any) -> str:
+    """An id as the user wrote it."""
+    return repr(x.item() if isinstance(x, np.generic) and x.dtype.kind not in "mM" else x)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, or pandas' NA and NaT."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN is not itself
+    except TypeError:  # pandas' NA says neither
+        return True
+    except ValueError:  # an array
+        return False
+
+
+# ---------------------------------------------------------------------------------------- ids between views
 
 
 def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
@@ -58,6 +87,11 @@ def repeated(values: Iterable[Hashable]) -> list[Any]:
     return [x for x, count in Counter(values).items() if count > 1]
 
 
+def first_ids(ids: Iterable[Any]) -> str:
+    """The first three ids as the user wrote them, for sentences."""
+    return ", ".join(shown(x) for x in list(ids)[:3])
+
+
 def check_unique(ids: Array, what: str) -> None:
     """Raise if an id appears twice; say which."""
     if ids.dtype == object:
@@ -68,30 +102,29 @@ def check_unique(ids: Array, what: str) -> None:
     if twice:
         raise ValueError(
             f"{what}: {len(twice)} sample id(s) appear more than once, e.g. "
-            f"{', '.join(shown(x) for x in twice[:3])}; "
-            "give every sample one id, or average the repeated rows first"
+            f"{first_ids(twice)}; give every sample one id, or average the repeated rows first"
         )
 
 
-def align_ids(names: Sequence[str], own: Sequence[Array], align: Align) -> tuple[Array, list[Array]]:
+def align_ids(names: Sequence[str], view_ids: Sequence[Array], align: Align) -> tuple[Array, list[Array]]:
     """Common ids, and for each view the row of each of them in that view's table (-1 = none).
 
     Ids keep the order they have in every view if that is ascending, else the order of appearance.
     """
     if align not in ("union", "intersection", "strict"):
         raise ValueError(f"align must be 'union', 'intersection' or 'strict', not {align!r}")
-    for name, ids in zip(names, own, strict=True):
+    for name, ids in zip(names, view_ids, strict=True):
         check_unique(ids, f"view {name!r}")
-    if all(ids is own[0] for ids in own):  # arrays: one list of ids for all
-        return own[0], [np.arange(len(own[0])) for _ in own]
-    kinds = {ids.dtype.kind for ids in own if len(ids)}
+    if all(ids is view_ids[0] for ids in view_ids):  # arrays: one list of ids for all
+        return view_ids[0], [np.arange(len(view_ids[0])) for _ in view_ids]
+    kinds = {ids.dtype.kind for ids in view_ids if len(ids)}
     if len(kinds) > 1:
         raise ValueError(
             "sample ids are of different types in different views "
-            f"({sorted({type(x).__name__ for ids in own for x in id_list(ids[:1])})}); "
+            f"({sorted({type(x).__name__ for ids in view_ids for x in id_list(ids[:1])})}); "
             "convert them all to str or all to int"
         )
-    union, rows = _union(own) if kinds != {"O"} else _union_of_objects(own)
+    union, rows = _union(view_ids) if kinds != {"O"} else _union_of_objects(view_ids)
     lacking = np.column_stack([row < 0 for row in rows])
     if align == "strict" and lacking.any():
         v = int(np.argmax(lacking.any(axis=0)))
@@ -108,27 +141,27 @@ def align_ids(names: Sequence[str], own: Sequence[Array], align: Align) -> tuple
 def _warn_of_forms(ids: Array) -> None:
     """Point out ids that look the same and differ in their characters."""
     texts = [x for x in ids.tolist() if isinstance(x, str) and not x.isascii()]
-    there = {x for x in ids.tolist() if isinstance(x, str)} if texts else set()
+    texts_of_all = {x for x in ids.tolist() if isinstance(x, str)} if texts else set()
     other = {x: normal_id(x) for x in texts}
-    alike = [x for x, form in other.items() if form != x and form in there]
-    if alike:
+    lookalikes = [x for x, form in other.items() if form != x and form in texts_of_all]
+    if lookalikes:
         warn(
-            f"{len(alike)} sample id(s), e.g. {alike[0]!a}, look as others do, {other[alike[0]]!a}, and "
-            "are taken for other samples: they differ in Unicode form or characters that do not show; "
-            "write them alike (unicodedata.normalize('NFC', id))",
+            f"{len(lookalikes)} sample id(s), e.g. {lookalikes[0]!a}, look as others do, "
+            f"{other[lookalikes[0]]!a}, and are taken for other samples: they differ in Unicode form or "
+            "characters that do not show; write them alike (unicodedata.normalize('NFC', id))",
             AbsenceWarning,
         )
 
 
-def _union(own: Sequence[Array]) -> tuple[Array, list[Array]]:
+def _union(view_ids: Sequence[Array]) -> tuple[Array, list[Array]]:
     """Distinct ids of all views and where each view has them, without a Python object per id."""
-    everything = np.concatenate(own)
+    everything = np.concatenate(view_ids)
     values, first, code = np.unique(everything, return_index=True, return_inverse=True)
-    ascending = all(bool((ids[1:] > ids[:-1]).all()) for ids in own)
+    ascending = all(bool((ids[1:] > ids[:-1]).all()) for ids in view_ids)
     order = np.arange(len(values)) if ascending else np.argsort(first, kind="stable")
     place = inverse(order)
     rows, begin = [], 0
-    for ids in own:
+    for ids in view_ids:
         row = np.full(len(values), -1)
         row[place[code[begin : begin + len(ids)]]] = np.arange(len(ids))
         rows.append(row)
@@ -136,17 +169,250 @@ def _union(own: Sequence[Array]) -> tuple[Array, list[Array]]:
     return values[order], rows
 
 
-def _union_of_objects(own: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """The same for ids that cannot be sorted: tuples, mixed types."""
-    tables = [{x: row for row, x in enumerate(ids.tolist())} for ids in own]
+def _union_of_objects(view_ids: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """:func:`_union` for ids that cannot be sorted: tuples, mixed types."""
+    tables = [{x: row for row, x in enumerate(ids.tolist())} for ids in view_ids]
     union = list(dict.fromkeys(x for table in tables for x in table))
     rows = [np.array([table.get(x, -1) for x in union], dtype=int) for table in tables]
     return as_ids(union, len(union)), rows
 
 
-def holders(rows: Array, size: int) -> tuple[Array, Array | None]:
+def find_holders(rows: Array, size: int) -> tuple[Array, Array | None]:
     """Who has a view, and the rows of its table in their order; None if it is that as it is."""
     having = np.flatnonzero(rows >= 0)
     order = rows[having]
     as_it_is = len(order) == size and bool((order == np.arange(size)).all())
     return having, None if as_it_is else order
+
+
+# --------------------------------------------------------------------------------------------- values by id
+
+
+#: What often differs between ids that are meant to be the same, and how to look past it.
+_DIFFERENCES: dict[str, Callable[[str], str]] = {
+    "space": lambda text: "".join(text.split()),
+    "upper and lower case": str.casefold,
+    "leading zeros": lambda text: text.lstrip("0"),
+    "Unicode form, or characters that do not show,": normal_id,
+    "dots, dashes and underscores": lambda text: text.translate(str.maketrans("._", "--")),
+}
+
+
+def align_values(ids: Array, y: Any) -> Array:
+    """Values of `y` in the order of `ids`; NaN, or None among what is no number, where there is none.
+
+    Ids are compared as they are, then as texts.  Those without a counterpart are counted in a warning; if
+    no id has one, an error says how they differ.
+    """
+    sample_ids, values = id_list(ids), _values_by_id(ids, y)
+    keys = _matching_keys(sample_ids, values)
+    if not any(key in values for key in keys):
+        raise ValueError(_describe_mismatch("y", sample_ids, list(values)))
+    _warn_of_unmatched(sample_ids, values, keys)
+    return as_column([values.get(key) for key in keys])
+
+
+def check_order(ids: Array, y: Any, what: str = "y") -> None:
+    """Raise if `y` carries ids, and they are not `ids` in their order.
+
+    Whole numbers that no sample is called by are positions, as pandas gives them, unless they show that
+    `y` was sorted or shuffled by itself.
+    """
+    if isinstance(y, Mapping):
+        raise TypeError(f"{what} is a {type(y).__name__}; one value per sample is wanted: views.align(y)")
+    index = _index(y)
+    if index is None or (len(index) == len(ids) and _equal_ids(index, ids)):
+        return
+    sample_ids, y_ids = id_list(ids), list(index)
+    sample_texts, y_texts = [_text(x) for x in sample_ids], [_text(x) for x in y_ids]
+    if sample_texts == y_texts:
+        return
+    common = set(sample_texts) & set(y_texts)
+    if not common and _are_integers(y_ids) and not _are_integers(sample_ids):
+        if not _is_range(y_ids) and sorted(y_ids) == list(range(len(ids))):
+            raise ValueError(
+                f"{what}'s index is 0 to {len(ids) - 1} in another order: it was sorted or shuffled apart "
+                f"from the views; give {what}.sort_index(), or {what}.to_numpy() if it is as they are"
+            )
+        return
+    if not common:
+        raise ValueError(_describe_mismatch(what, sample_ids, y_ids))
+    raise ValueError(
+        _describe_disorder(what, sample_texts, y_texts, sample_ids, y_ids)
+        + f"; take {what} = views.align({what})"
+    )
+
+
+def check_known(ids: Array, y: Array, what: str) -> None:
+    """Raise if values are NaN or None; say of which samples, and how to leave these out."""
+    absent = np.array([is_missing(value) for value in y.tolist()], dtype=bool)
+    if absent.any():
+        raise ValueError(
+            f"{absent.sum()} {what}(s) are NaN or None, e.g. of {first_ids(ids[absent])}; leave these "
+            f"samples out: views, y = views.align(y, missing='drop'), with y a Series or a mapping by id"
+        )
+
+
+# ------------------------------------------------------------------------------------- values and their ids
+
+
+def _values_by_id(ids: Array, y: Any) -> dict[Hashable, Any]:
+    """The values of `y` by the ids that they carry."""
+    if isinstance(y, Mapping):
+        return dict(y)
+    columns = list(y.columns) if hasattr(y, "columns") else None
+    index = _index(y)
+    if columns is not None and len(columns) == 2 and (index is None or _is_range(index)):
+        keys, values = _id_column(ids, [y[name].to_list() for name in columns])
+    elif index is None or (columns is not None and len(columns) != 1):
+        raise TypeError(_describe_no_ids(y, columns))
+    else:
+        keys, values = list(index), (y if columns is None else y[columns[0]]).to_list()
+    if twice := repeated(keys):
+        raise ValueError(
+            f"y: {len(twice)} id(s) appear more than once, e.g. {first_ids(twice)}; one value each is "
+            "wanted"
+        )
+    return dict(zip(keys, values, strict=True))
+
+
+def _id_column(ids: Array, columns: Sequence[list[Any]]) -> tuple[list[Any], list[Any]]:
+    """Of two columns first the one that names more of the samples."""
+    sample_texts = {_text(x) for x in id_list(ids)}
+    first, second = columns
+    matches = [len(sample_texts & {_text(x) for x in column}) for column in columns]
+    return (second, first) if matches[1] > matches[0] else (first, second)
+
+
+def _describe_no_ids(y: Any, columns: list[Any] | None) -> str:
+    if columns is not None:
+        return (
+            f"y has {len(columns)} columns ({', '.join(map(str, columns[:5]))}); take one with an index, "
+            "frame['label'], or two without: ids and labels, frame[['id', 'label']]"
+        )
+    return (
+        f"y is a {type(y).__name__} and carries no ids; a pandas Series, a mapping from id to value, or a "
+        "frame of two columns, ids and values, is wanted"
+    )
+
+
+def _index(y: Any) -> Any:
+    """The index of a Series or frame as pandas has it; None for what has none."""
+    return y.index if hasattr(y, "iloc") and hasattr(y, "index") else None
+
+
+def _is_range(index: Any) -> bool:
+    """Whether an index only counts the rows."""
+    return list(index) == list(range(len(index)))
+
+
+def as_column(values: list[Any]) -> Array:
+    """Values as an array: numbers with NaN where unknown, all else with None."""
+    unknown = np.array([is_missing(value) for value in values], dtype=bool)
+    known = [value for value, missing in zip(values, unknown, strict=True) if not missing]
+    kinds = {type(value) for value in known}
+    array = np.asarray(known) if len(kinds) == 1 or all(_numeric(kind) for kind in kinds) else None
+    if array is not None and array.ndim == 1 and not unknown.any():
+        return array
+    numbers = array is not None and array.ndim == 1 and array.dtype.kind in "iuf"
+    result = np.full(len(values), np.nan if numbers else None, dtype=float if numbers else object)
+    for place, value in zip(np.flatnonzero(~unknown), known, strict=True):
+        result[place] = value
+    return result
+
+
+def _numeric(kind: type) -> bool:
+    return issubclass(kind, int | float | np.number) and kind is not bool
+
+
+# ------------------------------------------------------------------------------------------- ids and texts
+
+
+def _text(x: Any) -> str:
+    """An id as a text; 7.0, which numbers become beside a gap, is 7, and dates are moments."""
+    if isinstance(x, float | np.floating) and float(x).is_integer():
+        return str(int(x))
+    if isinstance(x, np.datetime64 | date):
+        return str(np.asarray(x, dtype="datetime64[ns]"))
+    return str(x)
+
+
+def _equal_ids(index: Any, ids: Array) -> bool:
+    """Whether ids are the same to begin with, without a text for each."""
+    values = np.asarray(index)
+    return values.dtype.kind == ids.dtype.kind and values.ndim == 1 and bool((values == ids).all())
+
+
+def _are_integers(ids: Sequence[Any]) -> bool:
+    return all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in ids)
+
+
+def _matching_keys(sample_ids: Sequence[Any], values: Mapping[Hashable, Any]) -> list[Any]:
+    """For each id the key of `values` that means it: itself, the only one of its text, else some object."""
+    named = set(sample_ids)
+    spare = [key for key in values if key not in named]
+    counts = Counter(_text(key) for key in spare)
+    texts = {_text(key): key for key in spare if counts[_text(key)] == 1}
+    return [x if x in values else texts.get(_text(x), object()) for x in sample_ids]
+
+
+# ---------------------------------------------------------------------------------------------- sentences
+
+
+def _warn_of_unmatched(
+    sample_ids: Sequence[Any], values: Mapping[Hashable, Any], keys: Sequence[Any]
+) -> None:
+    used = set(keys)
+    without_value = [x for x, key in zip(sample_ids, keys, strict=True) if key not in values]
+    without_sample = [key for key in values if key not in used]
+    parts = []
+    if without_value:
+        example = shown(without_value[0])
+        parts.append(f"{len(without_value)} of {len(sample_ids)} samples have no value, e.g. {example}")
+    if without_sample:
+        parts.append(f"{len(without_sample)} id(s) of y are no sample, e.g. {shown(without_sample[0])}")
+    if parts:
+        warn("; ".join(parts) + _hint(without_value, without_sample), AbsenceWarning)
+
+
+def _hint(sample_ids: Sequence[Any], y_ids: Sequence[Any]) -> str:
+    """What ids without a counterpart differ by, if that is something that often does."""
+    texts = {_text(x): x for x in sample_ids}, {_text(x): x for x in y_ids}
+    for what, look in _DIFFERENCES.items():
+        ours = {look(text): x for text, x in texts[0].items()}
+        for text, x in texts[1].items():
+            if look(text) in ours:
+                return f"; {shown(ours[look(text)])} and {shown(x)} differ by {what} only"
+    return ""
+
+
+def _describe_mismatch(what: str, sample_ids: Sequence[Any], y_ids: Sequence[Any]) -> str:
+    hint = _hint(sample_ids, y_ids)
+    remedy = "make them alike" if hint else f"give {what}.to_numpy() if it is in the order of the samples"
+    return (
+        f"{what} is by {first_ids(y_ids) or 'nothing'}, the samples are called {first_ids(sample_ids)}: "
+        f"no id in common{hint}; {remedy}"
+    )
+
+
+def _describe_disorder(
+    what: str,
+    sample_texts: Sequence[str],
+    y_texts: Sequence[str],
+    sample_ids: Sequence[Any],
+    y_ids: Sequence[Any],
+) -> str:
+    ours, theirs = set(sample_texts), set(y_texts)
+    without_sample = [x for x, text in zip(y_ids, y_texts, strict=True) if text not in ours]
+    without_value = [x for x, text in zip(sample_ids, sample_texts, strict=True) if text not in theirs]
+    if without_sample or without_value:
+        counts = f"{len(without_sample)} that are no sample, {len(without_value)} samples not among them"
+        example = shown((without_sample + without_value)[0])
+        return f"{what} is by other ids than the samples: {counts}, e.g. {example}"
+    if len(y_ids) != len(sample_ids):
+        return f"{what} has {len(y_ids)} values for {len(sample_ids)} samples"
+    i = next(i for i, (a, b) in enumerate(zip(sample_texts, y_texts, strict=True)) if a != b)
+    return (
+        f"{what} is by the samples' ids, but in another order: at position {i} it has {shown(y_ids[i])}, "
+        f"the samples {shown(sample_ids[i])}"
+    )

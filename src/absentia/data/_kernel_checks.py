@@ -1,19 +1,153 @@
-"""Is this a kernel?  Cheap checks, with a sentence that names the view and the samples."""
+"""Kernels as they come: arrays, data frames, blocks over the samples that have a view, factors, chunks.
 
-from typing import Any
+And whether these are kernels: cheap checks, with a sentence that names the view and the samples.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
-from absentia.core import Array, Chunked, ChunkedGram, Gram, Operator, has_factors
-from absentia.data._gaps import shown
+from absentia.core import (
+    Array,
+    Chunked,
+    ChunkedGram,
+    Dense,
+    Gram,
+    Operator,
+    as_chunks,
+    has_factors,
+    indefinite,
+    is_chunked,
+)
+from absentia.data._ids import as_ids, shown
+from absentia.data._presence import check_names, default_names
+from absentia.data._tables import as_table
 
 #: Kernels of so few samples are used and written whole, even if they are held as factors.
 FEW = 2000
 
 
+class Part(NamedTuple):
+    """One kernel as it came: the ids of its own samples, and it as an operator."""
+
+    ids: Array
+    operator: Operator
+
+
+def make_part(name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True) -> Part:
+    """A kernel, or its factors, of the samples `ids`; chunks stay where they are."""
+    chunked = is_chunked(values)
+    A = as_chunks(name, values) if chunked else _to_dense(name, values)
+    view_ids = as_ids(ids, _length(ids), f"view {name!r}")
+    if factors and len(A) != len(view_ids):
+        raise ValueError(
+            f"view {name!r}: factors have shape {A.shape} but {len(view_ids)} ids are given; "
+            "one row per observed sample is wanted"
+        )
+    if not factors and A.shape != (len(view_ids), len(view_ids)):
+        raise ValueError(
+            f"view {name!r}: kernel has shape {A.shape} but {len(view_ids)} ids are given; "
+            "pass the kernel over observed samples only, or use KernelViews.from_dense"
+        )
+    if chunked:
+        return Part(view_ids, ChunkedGram(A) if factors else Chunked(A))
+    A = np.array(A) if copy else A
+    return Part(view_ids, Gram(A) if factors else Dense(A))
+
+
+def _to_dense(name: str, kernel: Any) -> Array:
+    table = as_table(name, kernel)
+    return table.toarray() if scipy.sparse.issparse(table) else table
+
+
+def _length(ids: Any) -> int:
+    try:
+        return len(ids)
+    except TypeError:
+        raise TypeError(f"sample ids must be a sequence, not {type(ids).__name__}") from None
+
+
+def check_stack(K: Any, names: Sequence[str] | None) -> dict[str, Array]:
+    """Kernels over all samples by name, all of them of one shape."""
+    if isinstance(K, Mapping):
+        names = list(K) if names is None else names
+        K = list(K.values())
+    kernels = list(K)
+    if not kernels:
+        raise ValueError("no kernel given; at least one is wanted")
+    if np.ndim(kernels[0]) != 2:
+        raise ValueError(
+            f"K has shape {np.shape(K)}; wanted (n_views, n, n), or a list or dict of (n, n) kernels"
+        )
+    names = default_names(len(kernels)) if names is None else names
+    if len(names) != len(kernels):
+        raise ValueError(f"{len(names)} names for {len(kernels)} kernels; one per view is wanted")
+    dense = {
+        name: _to_dense(name, kernel) for name, kernel in zip(check_names(names), kernels, strict=True)
+    }
+    n = len(next(iter(dense.values())))
+    for name, kernel in dense.items():
+        if kernel.shape != (n, n):
+            raise ValueError(
+                f"view {name!r}: kernel has shape {kernel.shape}, wanted ({n}, {n}): "
+                "all kernels square and over the same samples; "
+                "for kernels over different samples use KernelViews.from_blocks"
+            )
+    return dense
+
+
+def find_presence(kernels: Mapping[str, Array], ids: Array) -> Array:
+    """Who has which view, by the rows that are not NaN throughout; their columns must be so too."""
+    observed = np.column_stack([~np.isnan(kernel).all(axis=1) for kernel in kernels.values()])
+    for (name, kernel), seen in zip(kernels.items(), observed.T, strict=True):
+        stray = ~np.isnan(kernel[:, ~seen])
+        if stray.any():
+            i, j = np.argwhere(stray)[0]
+            raise ValueError(
+                f"view {name!r}: sample {shown(ids[~seen][j])} is NaN in its whole row but not in its "
+                f"column (sample {shown(ids[i])}); a sample that lacks the view must be NaN in both"
+            )
+    return observed
+
+
+def are_frames(K: Any) -> bool:
+    """Whether these are data frames, all of them."""
+    tables = list(K.values()) if isinstance(K, Mapping) else K
+    return isinstance(tables, list | tuple) and bool(tables) and all(hasattr(t, "iloc") for t in tables)
+
+
+def frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, Any]]:
+    """Kernels in data frames over the samples that are not NaN, columns in the order of the index."""
+    tables = K if isinstance(K, Mapping) else dict(zip(names or default_names(len(K)), K, strict=True))
+    blocks = {}
+    for name, frame in tables.items():
+        if set(frame.columns) != set(frame.index) or len(frame.columns) != len(frame.index):
+            raise ValueError(f"view {name!r}: rows and columns of the data frame are not the same samples")
+        frame = frame.loc[:, list(frame.index)]
+        there = ~frame.isna().all(axis=1)
+        kept = frame.loc[there, there.to_numpy()]
+        blocks[name] = (kept.index, kept.to_numpy())
+    return blocks
+
+
+# ---------------------------------------------------------------------------------------- is this a kernel?
+
+
 def by_factors(X: Any) -> bool:
     """Whether square kernels are best left as factors: all have some, and samples are more than a few."""
     return len(X) > FEW and all(has_factors(X.operator(name)) for name in X.names)
+
+
+def negative_spectrum(operator: Operator, to_dense: Callable[[], Array]) -> tuple[float, float] | None:
+    """Lowest and largest eigenvalue of a kernel that has a negative one beyond rounding, else None.
+
+    Factors and a diagonal have none, and a kernel in chunks, perhaps larger than memory, is taken on trust;
+    of others `to_dense` gives the matrix.
+    """
+    trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or has_factors(operator)
+    return None if trusted else indefinite(to_dense())
 
 
 def check_kernel(name: str, operator: Operator, ids: Array) -> None:
@@ -78,10 +212,10 @@ def _check_symmetry(name: str, A: Array, B: Array, ids: Array, rows: Array, scal
         i, j = np.unravel_index(int(gap.argmax()), A.shape)
         pair = [(rows[i], j, A[i, j]), (j, rows[i], B[i, j])]
         (a, b, there), (_, _, back) = sorted(pair)  # the same words whichever of the two rows was looked at
-        one, other = shown(ids[a]), shown(ids[b])
+        first, second = shown(ids[a]), shown(ids[b])
         raise ValueError(
-            f"view {name!r}: kernel is not symmetric: k({one}, {other}) = {there:.6g} "
-            f"but k({other}, {one}) = {back:.6g}; "
+            f"view {name!r}: kernel is not symmetric: k({first}, {second}) = {there:.6g} "
+            f"but k({second}, {first}) = {back:.6g}; "
             "pass (K + K.T) / 2 if the difference means nothing"
         )
 

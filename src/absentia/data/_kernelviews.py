@@ -13,22 +13,39 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from absentia import core as linalg
-from absentia.core import Array, Chunked, ChunkedGram, Dense, Gram, Operator, frozen, kept, warn
-from absentia.data._back import Absent, kernel_frame
-from absentia.data._ids import Align, align_ids, as_ids, check_unique, holders
-from absentia.data._kernel_checks import check_kernel
-from absentia.data._kernel_input import all_frames, as_part, framed_blocks, named_kernels, presence
+from absentia.core import (
+    Array,
+    ChunkedGram,
+    Dense,
+    Gram,
+    Operator,
+    clip_eigenvalues,
+    frozen,
+    kept,
+    shift_eigenvalues,
+    warn,
+)
+from absentia.data._ids import Align, align_ids, as_ids, check_unique, find_holders
+from absentia.data._kernel_checks import (
+    are_frames,
+    check_kernel,
+    check_stack,
+    find_presence,
+    frame_blocks,
+    make_part,
+    negative_spectrum,
+)
 from absentia.data._presence import (
     Presence,
     as_index,
+    block_positions,
     check_names,
     check_observed,
-    positions,
-    refrozen,
-    row_key,
+    freeze_state,
+    refusal,
+    strip_ellipsis,
 )
-from absentia.data._refusals import refusal
+from absentia.data._tables import Absent, kernel_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -97,18 +114,22 @@ class KernelViews(Presence):
             Sample ids (default 0, 1, ...) and view names (default ``view0``, ``view1``, ... or
             the keys of the dict).
         """
-        if all_frames(K):
+        if are_frames(K):
             if observed is not None or ids is not None:
                 raise ValueError("ids and observed go with arrays; data frames carry their own index")
-            return cls.from_blocks(framed_blocks(K, names))
-        kernels = named_kernels(K, names)
+            return cls.from_blocks(frame_blocks(K, names))
+        kernels = check_stack(K, names)
         n = len(next(iter(kernels.values())))
-        own = as_ids(ids, n)
-        mask = presence(kernels, own) if observed is None else check_observed(observed, n, len(kernels))
-        check_unique(own, "ids")
+        row_ids = as_ids(ids, n)
+        mask = (
+            find_presence(kernels, row_ids)
+            if observed is None
+            else check_observed(observed, n, len(kernels))
+        )
+        check_unique(row_ids, "ids")
         seen = zip(kernels.items(), mask.T, strict=True)
         blocks = {name: Dense(kernel[np.ix_(has, has)]) for (name, kernel), has in seen}
-        return cls._square(Presence(own, tuple(kernels), mask), blocks)
+        return cls._square(Presence(row_ids, tuple(kernels), mask), blocks)
 
     @classmethod
     def from_blocks(
@@ -129,7 +150,7 @@ class KernelViews(Presence):
             Keep every sample of any view, only those of all views, or demand that all views have the
             same samples.
         """
-        return cls._aligned(blocks, align, factors=False)
+        return cls._from_parts(blocks, align, factors=False)
 
     @classmethod
     def from_factors(
@@ -154,17 +175,17 @@ class KernelViews(Presence):
         copy : bool
             Whether later changes of the arrays must not show.
         """
-        return cls._aligned(factors, align, factors=True, copy=copy)
+        return cls._from_parts(factors, align, factors=True, copy=copy)
 
     @classmethod
-    def _aligned(cls, given: Mapping[str, tuple[Any, Any]], align: Align, **options: bool) -> Self:
+    def _from_parts(cls, given: Mapping[str, tuple[Any, Any]], align: Align, **options: bool) -> Self:
         """From each view's own ids and kernel or factors."""
         names = check_names(list(given))
-        parts = [as_part(name, *one, **options) for name, one in zip(names, given.values(), strict=True)]
+        parts = [make_part(name, *one, **options) for name, one in zip(names, given.values(), strict=True)]
         ids, rows = align_ids(names, [part.ids for part in parts], align)
         operators: dict[str, Operator] = {}
         for name, (own, operator), row in zip(names, parts, rows, strict=True):
-            _, order = holders(row, len(own))
+            _, order = find_holders(row, len(own))
             operators[name] = operator if order is None else operator.select(order, order)
         mask = np.column_stack([row >= 0 for row in rows])
         return cls._square(Presence(ids, names, mask), operators)
@@ -201,9 +222,9 @@ class KernelViews(Presence):
         ``blocks[name]`` has one row per row sample and one column per column sample that has the
         view; ``diagonals[name]`` holds the row samples' own kernel values.
         """
-        own = {name: frozen(np.asarray(values)) for name, values in diagonals.items()}
+        row_diagonals = {name: frozen(np.asarray(values)) for name, values in diagonals.items()}
         sides = (rows.ids, columns.names, rows.observed, columns.ids, columns.observed)
-        return cls(*sides, False, _as_operators(blocks), own)
+        return cls(*sides, False, _as_operators(blocks), row_diagonals)
 
     def completed(self, kernels: Mapping[str, Array | Operator]) -> Self:
         """The same samples and views with everything observed: `kernels` over all samples."""
@@ -255,9 +276,7 @@ class KernelViews(Presence):
         memory, is taken on trust.
         """
         if name not in self._spectra:
-            operator = self.operator(name)
-            trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or linalg.has_factors(operator)
-            self._spectra[name] = None if trusted else linalg.indefinite(self.block(name))
+            self._spectra[name] = negative_spectrum(self.operator(name), lambda: self.block(name))
         return self._spectra[name]
 
     @cached_property
@@ -289,7 +308,7 @@ class KernelViews(Presence):
         return replace(self, _operators=operators, _diagonals=diagonals)
 
     def _row_and_column_index(self, key: Any) -> tuple[Array, Array]:
-        key = row_key(key)
+        key = strip_ellipsis(key)
         n, m = self.shape
         if not isinstance(key, tuple):
             return as_index(key, n), np.arange(m)
@@ -315,7 +334,7 @@ class KernelViews(Presence):
         ``"clip"`` sets negative eigenvalues to zero (the nearest such matrix); ``"shift"`` adds the
         lowest eigenvalue's size to the diagonal, which keeps all differences between samples.
         """
-        repairs = {"clip": linalg.clip_eigenvalues, "shift": linalg.shift_eigenvalues}
+        repairs = {"clip": clip_eigenvalues, "shift": shift_eigenvalues}
         if how not in repairs:
             raise ValueError(f"how must be 'clip' or 'shift', not {how!r}")
         self.demand_square()
@@ -347,7 +366,7 @@ class KernelViews(Presence):
         """A view's kernel between the samples at positions `rows` and all columns, NaN where absent."""
         v, operator = self._column(name), self.operator(name)
         present, columns = self.observed[:, v], self.column_observed[:, v]
-        inside = positions(present, rows)
+        inside = block_positions(present, rows)
         full = np.full((len(rows), self.shape[1]), np.nan)
         whole = np.array_equal(inside, np.arange(operator.shape[0]))
         values = operator.to_dense() if whole else operator.block(inside, np.arange(operator.shape[1]))
@@ -389,11 +408,11 @@ class KernelViews(Presence):
             False: one array for all views together, each with the same total variance.  True: a dict
             of arrays, one per view.
         """
-        from absentia.data._fusing import fused, one_by_one  # they order samples, and so import this module
+        from absentia.data._kernel_pca import fused_components, view_components  # which import this module
 
         if per_view:
-            return {name: found.scores for name, found in one_by_one(self, n_components).items()}
-        return fused(self, n_components)[0].scores
+            return {name: part.scores for name, part in view_components(self, n_components).items()}
+        return fused_components(self, n_components)[0].scores
 
     def _headline(self) -> str:
         if self.square:
@@ -408,7 +427,7 @@ class KernelViews(Presence):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state["_diagonals"] = {name: frozen(x) for name, x in state["_diagonals"].items()}
-        self.__dict__.update(refrozen(state))
+        self.__dict__.update(freeze_state(state))
 
 
 def _as_operators(kernels: Mapping[str, Array | Operator]) -> dict[str, Operator]:

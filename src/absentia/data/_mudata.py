@@ -14,8 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, factors_of, warn
-from absentia.data._gaps import AbsenceWarning, shown
-from absentia.data._ids import repeated
+from absentia.data._ids import AbsenceWarning, repeated, shown
 from absentia.data._kernel_checks import by_factors
 from absentia.data._tables import Part, check_codes, is_frame, named_part
 

@@ -14,8 +14,8 @@ from scipy.stats import rankdata
 
 __all__ = ["average_precision", "coverage", "hamming_error", "one_error", "ranking_loss", "roc_auc"]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+_Floats = NDArray[np.float64]
+_Mask = NDArray[np.bool_]
 
 
 def one_error(truth: ArrayLike, scores: ArrayLike) -> float:
@@ -26,7 +26,7 @@ def one_error(truth: ArrayLike, scores: ArrayLike) -> float:
     >>> one_error([[1, 0, np.nan], [0, 1, 0]], [[0.9, 0.1, 1.0], [0.8, 0.3, 0.1]])
     0.5
     """
-    positive, known, S = _checked(truth, scores)
+    positive, known, S = _check_labels(truth, scores)
     use = positive.any(axis=1)
     top = np.where(known, S, -np.inf)[use].argmax(axis=1)
     return _mean(~positive[use][np.arange(len(top)), top])
@@ -42,7 +42,7 @@ def coverage(truth: ArrayLike, scores: ArrayLike, *, normalize: bool = False) ->
     >>> coverage([[1, 0, 1]], [[0.9, 0.5, 0.1]])
     2.0
     """
-    positive, known, S = _checked(truth, scores)
+    positive, known, S = _check_labels(truth, scores)
     use = positive.any(axis=1) & ((known.sum(axis=1) > 1) if normalize else True)
     last = np.where(positive, S, np.inf).min(axis=1)[use]
     depth = (known[use] & (S[use] >= last[:, None])).sum(axis=1) - 1.0
@@ -62,7 +62,7 @@ def ranking_loss(truth: ArrayLike, scores: ArrayLike) -> float:
     >>> ranking_loss([[1, 0]], [[0.5, 0.5]])
     1.0
     """
-    positive, known, S = _checked(truth, scores)
+    positive, known, S = _check_labels(truth, scores)
     negative = known & ~positive
     use = positive.any(axis=1) & negative.any(axis=1)
     p, q, S = positive[use], negative[use], S[use]
@@ -80,7 +80,7 @@ def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
     >>> average_precision([[1, 0, np.nan, 1]], [[0.9, 0.5, 1.0, 0.1]])  # (1 + 2/3) / 2
     0.8333333333333333
     """
-    positive, known, S = _checked(truth, scores)
+    positive, known, S = _check_labels(truth, scores)
     use = positive.any(axis=1)
     p, k, S = positive[use], known[use], S[use]
     total = np.zeros(len(S))
@@ -98,11 +98,11 @@ def hamming_error(truth: ArrayLike, predicted: ArrayLike) -> float:
     >>> hamming_error([[1, -1, np.nan]], [[1, 1, 1]])
     0.5
     """
-    positive, known, S = _checked(truth, predicted)
+    positive, known, S = _check_labels(truth, predicted)
     return _mean((S > 0)[known] != positive[known])
 
 
-def roc_auc(truth: ArrayLike, scores: ArrayLike, *, average: bool = True) -> float | Floats:
+def roc_auc(truth: ArrayLike, scores: ArrayLike, *, average: bool = True) -> float | _Floats:
     """Share of pairs of samples, one that has a label and one that has not, in the right order, by label.
 
     The area under the ROC curve.  Ties count half; unknown labels (NaN in `truth`) are left out.
@@ -128,12 +128,12 @@ def roc_auc(truth: ArrayLike, scores: ArrayLike, *, average: bool = True) -> flo
     >>> roc_auc(Y, [[0.9, 1], [0.5, 2], [0.5, 3], [0.1, 4]], average=False)
     array([0.875,   nan])
     """
-    positive, known, S = _checked(truth, scores)
+    positive, known, S = _check_labels(truth, scores)
     areas = np.array([_area(p[k], s[k]) for p, k, s in zip(positive.T, known.T, S.T, strict=True)])
     return _mean(areas[~np.isnan(areas)]) if average else areas
 
 
-def _area(positive: Mask, score: Floats) -> float:
+def _area(positive: _Mask, score: _Floats) -> float:
     """From the ranks of the positive ones (Mann and Whitney): ties have the mean of theirs."""
     p = int(positive.sum())
     q = len(positive) - p
@@ -142,7 +142,7 @@ def _area(positive: Mask, score: Floats) -> float:
     return float((rankdata(score)[positive].sum() - p * (p + 1) / 2) / (p * q))
 
 
-def _checked(truth: ArrayLike, scores: ArrayLike) -> tuple[Mask, Mask, Floats]:
+def _check_labels(truth: ArrayLike, scores: ArrayLike) -> tuple[_Mask, _Mask, _Floats]:
     if np.iscomplexobj(truth) or np.iscomplexobj(scores):
         raise ValueError("truth or scores are complex; pass real numbers")
     Y, S = np.asarray(truth, dtype=float), np.asarray(scores, dtype=float)
@@ -155,5 +155,5 @@ def _checked(truth: ArrayLike, scores: ArrayLike) -> tuple[Mask, Mask, Floats]:
     return known & (Y > 0), known, S
 
 
-def _mean(values: Floats | Mask) -> float:
+def _mean(values: _Floats | _Mask) -> float:
     return float(np.mean(values)) if len(values) else float("nan")

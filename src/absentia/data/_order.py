@@ -1,26 +1,64 @@
-"""Random draws that go with the data, not with the order it comes in.
+"""Canonical order: of samples, views, rows and columns, decided by the data and not by how they came.
 
-Which samples are hidden to choose a parameter by, which become landmarks, where a random start begins: all
-of it is drawn in one order of samples and views that the data decide, so that the same data in another
-order, or under other ids, give the same answer.  Samples are ordered by the size of their kernel rows,
+Draws, starting values, landmarks, hidden entries, folds and ties follow it, so that the same data in
+another order give the same answer.  Numbers are compared to nine or ten digits: far above rounding (sums in
+another order differ in the last digits) and far below what samples differ in.
 
-    size(t) = sum over the views of t of  sum_i k(t, i)^2 / (mean diagonal)^2,
+There are three keys to sort by, because no one of them serves all:
 
-and views by the sum of their part.  Sizes are compared to nine digits, far above rounding and far below
-what samples differ in; those that agree (samples that are alike, kernels without structure) are ordered by
-id, and views by name.
+* :func:`ordering`, for draws (hidden cells, landmarks, starts) over kernels of any kind, those in
+  chunks or larger than memory too: one number per sample and view, the size of its kernel row,
+
+      size(t) = sum over the views of t of  sum_i k(t, i)^2 / (mean diagonal)^2,
+
+  views by the sum of their part.  Ties go by id, and by name of the view.
+* :func:`own_order`, for whoever learns with labels (machines, trees, folds): several statistics
+  of each sample in each view, and its labels, by levels whose names decide nothing.  Ids decide nothing
+  either: samples that agree in all of it stay as they came, as they are interchangeable.
+* :func:`canonical`, for tables whose rows *and* columns (or more modes, tied by kernels) have to be
+  put in order together, when neither has one yet: statistics of a row tie with those of another that has
+  the same values in other columns.  Hashes of all entries are refined until they tell everything apart.
 """
 
+import zlib
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
-from absentia.core import Array, Dense, Gram, Operator, inverse, kept, thin_gram
+from absentia.core import (
+    Array,
+    Dense,
+    Gram,
+    Operator,
+    RandomState,
+    factors_of,
+    generator,
+    has_factors,
+    inverse,
+    kept,
+    thin_gram,
+)
 from absentia.data._kernelviews import KernelViews
 from absentia.data._presence import Presence
+from absentia.data._views import Views
 
-#: To so many digits, relative to the largest, sizes are compared.
-DIGITS = 9
+#: To so many digits, relative to the largest, sizes and statistics are compared.
+_DIGITS = 9
+#: Bytes of kernels that are brought into an order of their own at most.
+_MAX_COPIED = 2**30
+#: Rounds of hashing before what is alike counts as equal; bits of a value that count.
+_ROUNDS, _BITS = 4, 33
+
+#: More samples than this are many: folds are few, and parameters are chosen on some of them.
+MANY = 5000
+
+#: A table and the mode that each of its axes belongs to; a kernel has the same mode twice.
+Table = tuple[Array, tuple[int, ...]]
+
+
+# --------------------------------------------------------------------------------------- for draws, by size
 
 
 @kept
@@ -55,13 +93,8 @@ def ordering(X: KernelViews) -> Ordering:
 
 def ordered(X: Presence, sizes: Array) -> Ordering:
     """The order by `sizes`, samples x views and not negative; ties by id and by name."""
-    samples = np.argsort(rounded(sizes.sum(axis=1))[by_id := _by_id(X.ids)], kind="stable")
-    by_name = np.argsort(np.array(X.names), kind="stable")
-    views = np.argsort(rounded(sizes.sum(axis=0))[by_name], kind="stable")
-    return Ordering(by_id[samples], by_name[views])
-
-
-# ------------------------------------------------------------------------------------- small pieces
+    samples = np.lexsort((inverse(_by_id(X.ids)), rounded(sizes.sum(axis=1))))
+    return Ordering(samples, np.lexsort((np.array(X.names), rounded(sizes.sum(axis=0)))))
 
 
 def _row_squares(operator: Operator, scale: float) -> Array:
@@ -76,12 +109,250 @@ def _row_squares(operator: Operator, scale: float) -> Array:
 
 
 def rounded(sizes: Array) -> Array:
-    """Sizes relative to the largest, to so many digits that rounding does not show."""
+    """Sizes relative to the largest, to :data:`_DIGITS` digits, so that rounding does not show."""
     largest = float(sizes.max(initial=0.0))
-    return np.round(sizes / largest, DIGITS) if 0 < largest < np.inf else np.zeros(len(sizes))
+    return np.round(sizes / largest, _DIGITS) if 0 < largest < np.inf else np.zeros(len(sizes))
 
 
 def _by_id(ids: Array) -> Array:
+    """Positions of the samples in the order of their ids."""
     if ids.dtype == object:
         return np.array(sorted(range(len(ids)), key=lambda t: repr(ids[t])), dtype=int)
     return np.argsort(ids, kind="stable")
+
+
+# ------------------------------------------------------------------- for learning, by statistics and labels
+
+
+def kernel_profiles(X: KernelViews) -> list[Array]:
+    """By view, (observed samples x 3): own kernel value, sum of the row, sum of its squares."""
+    return [
+        _factor_profile(*factors_of(X.operator(name)))
+        if has_factors(X.operator(name))
+        else _dense_profile(np.asarray(X.block(name)))
+        for name in X.names
+    ]
+
+
+def _dense_profile(K: Array) -> Array:
+    if not len(K):
+        return np.zeros((0, 3))
+    ones = np.ones(len(K), dtype=K.dtype)
+    columns = [np.diagonal(K), K @ ones, np.einsum("ij,ij->i", K, K)]
+    return _round_columns(np.array(columns, dtype=np.float64).T, float(np.diagonal(K).max()))
+
+
+def _factor_profile(Phi: Array, diagonal: Array | None) -> Array:
+    """:func:`_dense_profile` of ``Phi Phi' + diag(diagonal)``, which is not formed."""
+    if not len(Phi):
+        return np.zeros((0, 3))
+    d = np.zeros(len(Phi)) if diagonal is None else diagonal
+    length = np.einsum("ij,ij->i", Phi, Phi, dtype=np.float64)
+    total, S = thin_gram(Phi, np.ones((len(Phi), 1), Phi.dtype))[:, 0], thin_gram(Phi, Phi)
+    squares = np.concatenate([np.einsum("ij,ij->i", rows @ S, rows) for rows in _chunks(Phi)])
+    columns = [length + d, Phi @ total + d, squares + 2 * d * length + d**2]
+    return _round_columns(np.array(columns, dtype=np.float64).T, float((length + d).max()))
+
+
+def _chunks(Phi: Array, size: int = 8192) -> Iterator[Array]:
+    return (Phi[a : a + size].astype(np.float64) for a in range(0, len(Phi), size))
+
+
+def feature_profiles(X: Views) -> list[Array]:
+    """By view, (observed samples x 3): how many features are there, their sum, their sum of squares."""
+    blocks = [X.block(name) for name in X.names]
+    return [table_profile(block.toarray() if scipy.sparse.issparse(block) else block) for block in blocks]
+
+
+def table_profile(table: Array) -> Array:
+    """How many features each row of a table has (NaN: absent), their sum and their sum of squares."""
+    seen = ~np.isnan(table)
+    filled = np.where(seen, table, 0.0)
+    columns = [seen.sum(axis=1), filled.sum(axis=1), (filled**2).sum(axis=1)]
+    return _round_columns(np.column_stack(columns).astype(np.float64), 1.0)
+
+
+def _round_columns(columns: Array, unit: float) -> Array:
+    """Columns in units of the largest value that they have or (sums that cancel) could have, rounded."""
+    size = np.abs(columns).max(axis=0, initial=0.0)
+    size = np.maximum(size, np.abs([unit, unit * len(columns), 0.0]))
+    return np.asarray(np.round(columns / np.where(size > 0, size, 1.0), _DIGITS) + 0.0)
+
+
+def own_order(X: KernelViews | Views, *labels: Array) -> tuple[Array, Array]:
+    """Positions of the views that someone has, and of the samples, in an order of their own.
+
+    Beyond :data:`_MAX_COPIED` bytes of kernels, which that would copy, they stay as they came.
+    """
+    counts = X.observed.sum(axis=0)
+    if isinstance(X, KernelViews) and 8 * float((counts.astype(np.float64) ** 2).sum()) > _MAX_COPIED:
+        return np.flatnonzero(counts), np.arange(len(X))
+    profiles = kernel_profiles(X) if isinstance(X, KernelViews) else feature_profiles(X)
+    views = _view_order(profiles)
+    return views[counts[views] > 0], sample_order(profiles, X.observed, *labels)
+
+
+def _view_order(profiles: Sequence[Array]) -> Array:
+    """Positions of the views in an order of their own."""
+    keys = [(len(p), *np.round(p.sum(axis=0) / max(len(p), 1), _DIGITS)) for p in profiles]
+    return _lexsort_rows(np.array(keys, dtype=np.float64))
+
+
+def sample_order(profiles: Sequence[Array], observed: Array, *more: Array) -> Array:
+    """Positions of the samples in an order of their own; `more` tells apart those with equal rows."""
+    views = _view_order(profiles)
+    keys = [observed[:, views].astype(np.float64)]
+    for v in views:
+        filled = np.zeros((len(observed), profiles[v].shape[1]))
+        filled[observed[:, v]] = profiles[v]
+        keys.append(filled)
+    table = np.column_stack(keys)
+    return _lexsort_rows(np.column_stack([table, *(_level_order(column, table) for column in more)]))
+
+
+def _level_order(column: Array, table: Array) -> Array:
+    """The levels of a column (names of classes, say) as numbers that do not hang on what they are called.
+
+    They are numbered by how many samples have them, then by the mean row of these in `table`.
+    """
+    _, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
+    means = [np.bincount(codes, values) / counts for values in table.T]
+    keys = np.column_stack([counts, np.round(means, _DIGITS).T]) if means else counts[:, None]
+    return inverse(_lexsort_rows(keys))[codes]
+
+
+def _lexsort_rows(table: Array) -> Array:
+    """Positions of the rows in lexicographic order, the first column first; equals as they came."""
+    return np.lexsort(table.T[::-1])
+
+
+# --------------------------------------------------------------------- for tables, by hashes of all entries
+
+
+def canonical(sizes: Sequence[int], tables: Sequence[Table]) -> list[Array]:
+    """For each mode (rows, columns, ...) of `tables`, the indices that put it in canonical order.
+
+    Every member of a mode has a key, a whole number modulo 2^64.  In each round the key of a row takes in
+    the sum, over its entries, of a hash of (value, keys of the entry's other modes): sums of whole numbers
+    do not depend on order.  Rounds end when all keys differ.  What still has the same key after
+    them is equal, or so symmetric that its content does not tell it apart: the order in which it came
+    decides there.
+
+    Examples
+    --------
+    >>> X = np.array([[3.0, 1.0], [2.0, np.nan], [0.0, 5.0]])
+    >>> rows, columns = canonical(X.shape, [(X, (0, 1))])
+    >>> again, others = canonical(X.shape, [(X[[2, 0, 1]], (0, 1))])
+    >>> bool(np.array_equal(X[np.ix_(rows, columns)], X[[2, 0, 1]][np.ix_(again, others)], equal_nan=True))
+    True
+    """
+    keys = [np.zeros(n, dtype=np.uint64) for n in sizes]
+    for used in (tables[:1], tables):  # kernels are large: looked at only where there is need
+        hashed = [(_mix(_leading_bits(A) + _salt(t)), modes) for t, (A, modes) in enumerate(used)]
+        for _ in range(_ROUNDS):
+            keys = [_refine_keys(keys, mode, hashed) for mode in range(len(keys))]
+            if all(len(np.unique(key)) == len(key) for key in keys):
+                return [np.argsort(key) for key in keys]
+    for mode in reversed(range(len(keys))):  # the others as they stand tell apart all that is not equal
+        ranks = [_ranks(key) if other != mode else key for other, key in enumerate(keys)]
+        keys[mode] = _refine_keys(ranks, mode, hashed)
+    return [np.argsort(key, kind="stable") for key in keys]
+
+
+def _refine_keys(keys: list[Array], mode: int, hashed: Sequence[Table]) -> Array:
+    """The keys of one mode after taking in its entries."""
+    key = _mix(keys[mode])
+    for H, modes in hashed:
+        if mode not in modes:
+            continue
+        axis = modes.index(mode)
+        entry = H
+        for other, of in enumerate(modes):
+            if other != axis:
+                entry = entry + _along(_mix(keys[of] + _salt(other)), other, H.ndim)
+        rest = tuple(a for a in range(H.ndim) if a != axis)
+        key = key + _mix(_mix(entry).sum(axis=rest, dtype=np.uint64))
+        if modes.count(mode) > 1:  # a kernel: its diagonal is of one sample alone
+            key = key + _mix(np.diagonal(H) + _salt(7))
+    return key
+
+
+def _along(key: Array, axis: int, ndim: int) -> Array:
+    return key.reshape([-1 if a == axis else 1 for a in range(ndim)])
+
+
+def _ranks(key: Array) -> Array:
+    return inverse(np.argsort(key, kind="stable")).astype(np.uint64)
+
+
+def _leading_bits(A: Array) -> Array:
+    """The leading bits of each value, some ten digits; all NaN and both zeros are one.
+
+    The last bits of what was scaled by a mean or a spread depend on the order it was summed in.
+    """
+    mantissa, exponent = np.frexp(np.array(A, dtype=np.float64, order="C"))
+    A = np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS) + 0.0
+    A[np.isnan(A)] = np.nan
+    return A.view(np.uint64)
+
+
+def _salt(k: int) -> Array:
+    return np.array([k + 1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mix(x: Array) -> Array:
+    """A whole number scattered over 2^64 (the finalizer of SplitMix64)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+# ---------------------------------------------------------------------------------------------------- folds
+
+
+def folds(
+    order: Array, y: Array, k: int, random_state: RandomState | None = None
+) -> list[tuple[Array, Array]]:
+    """`k` pairs of positions, to learn from and to hold out, each with its part of every class.
+
+    `order` holds positions of samples, `y` the labels of all.  The samples of a class are dealt out to the
+    folds in a drawn order: dealt in turn along an order by features, neighbours of one class would never
+    be held out together, and labels of pure noise could be told.  For the same reason every data set is
+    dealt in an order of its own: unless a generator is given, labels along `order` are part of the seed.
+    Classes are numbered as they come along it, so that their names decide nothing.
+    """
+    _, first, codes = np.unique(y[order], return_index=True, return_inverse=True)
+    codes = np.argsort(np.argsort(first))[codes]
+    if not isinstance(random_state, np.random.Generator | np.random.RandomState):
+        given = np.atleast_1d(0 if random_state is None else random_state).tolist()
+        random_state = [*given, zlib.crc32(codes.astype("<i8").tobytes())]
+    rng = generator(random_state)
+    place, dealt = np.full(len(y), -1), 0
+    for code in range(len(first)):
+        members = order[codes == code]
+        place[rng.permutation(members)] = (dealt + np.arange(len(members))) % k
+        dealt += len(members)
+    return [
+        (np.flatnonzero((place >= 0) & (place != fold)), np.flatnonzero(place == fold)) for fold in range(k)
+    ]
+
+
+def suited_folds(n: int, usual: int) -> int:
+    """How many folds to cut `n` samples into: the `usual` number, or two of many (:data:`MANY`)."""
+    return usual if n <= MANY else min(usual, 2)
+
+
+def some_of(y: Array, most: int) -> Array:
+    """Positions of at most about `most` samples, evenly spaced among those of each class.
+
+    Of every class two at least, if it has them.
+    """
+    if len(y) <= most:
+        return np.arange(len(y))
+    chosen = []
+    for label in np.unique(y):
+        members = np.flatnonzero(y == label)
+        count = max(min(2, len(members)), round(most * len(members) / len(y)))
+        chosen.append(members[np.linspace(0, len(members) - 1, count).astype(int)])
+    return np.sort(np.concatenate(chosen))

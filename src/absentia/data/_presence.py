@@ -1,4 +1,8 @@
-"""Who has which view: ids, names and the boolean matrix ``observed`` that both data structures share."""
+"""Who has which view: ids, names and the boolean matrix ``observed`` that both data structures share.
+
+Beside it, what absence means: patterns, groups of samples that nothing links; and the errors of estimators
+that got something else than the views or kernels that are wanted.
+"""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -6,11 +10,20 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
+import scipy.sparse
 
 from absentia.core import Array, frozen, kept, warn
-from absentia.data._alignment import aligned, as_column, check_known, check_order, unknown
-from absentia.data._gaps import AbsenceWarning, components, patterns, shown
-from absentia.data._ids import repeated
+from absentia.data._ids import (
+    AbsenceWarning,
+    align_values,
+    as_column,
+    check_known,
+    check_order,
+    first_ids,
+    is_missing,
+    repeated,
+    shown,
+)
 
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -56,7 +69,7 @@ def as_index(key: Any, n: int) -> Array:
     return np.where(index < 0, index + n, index)
 
 
-def row_key(key: Any) -> Any:
+def strip_ellipsis(key: Any) -> Any:
     """Strip the trailing ``...`` or ``:`` that array code (scikit-learn's too) adds to a row index."""
     if isinstance(key, tuple) and len(key) == 1:
         return key[0]
@@ -71,13 +84,13 @@ def default_names(n: int) -> list[str]:
     return [f"view{v}" for v in range(n)]
 
 
-def positions(observed: Array, index: Array) -> Array:
+def block_positions(observed: Array, index: Array) -> Array:
     """Positions, inside a view's block, of those samples of `index` that have the view."""
     rank = np.cumsum(observed) - 1
     return np.asarray(rank[index[observed[index]]])
 
 
-def refrozen(state: dict[str, Any]) -> dict[str, Any]:
+def freeze_state(state: dict[str, Any]) -> dict[str, Any]:
     """Unpickled arrays are writeable again; undo that."""
     return {k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()}
 
@@ -117,7 +130,7 @@ class Presence:
 
     def _index(self, key: Any) -> Array:
         """Positions of the samples that `key` picks."""
-        return as_index(row_key(key), self.n_samples)
+        return as_index(strip_ellipsis(key), self.n_samples)
 
     def _among(self, index: Array) -> Any:
         """The samples at these positions, among themselves."""
@@ -126,7 +139,7 @@ class Presence:
     def _places(self, index: Array) -> dict[str, Array]:
         """For each view, where in its block those samples of `index` are that have it."""
         pairs = zip(self.names, self.observed.T, strict=True)
-        return {name: positions(present, index) for name, present in pairs}
+        return {name: block_positions(present, index) for name, present in pairs}
 
     def _without(self, keep: Any) -> tuple[Array, dict[str, Array]]:
         """`observed` where `keep` is True too, and where those samples are in the views' blocks."""
@@ -178,10 +191,10 @@ class Presence:
         """
         if missing not in ("keep", "drop"):
             raise ValueError(f"missing must be 'keep' or 'drop', not {missing!r}")
-        values = aligned(self.ids, y)
+        values = align_values(self.ids, y)
         if missing == "keep":
             return values
-        known = np.flatnonzero([not unknown(value) for value in values.tolist()])
+        known = np.flatnonzero([not is_missing(value) for value in values.tolist()])
         return self._among(known), as_column(values[known].tolist())
 
     def demand_order(self, y: Any, what: str = "y") -> None:
@@ -195,11 +208,11 @@ class Presence:
 
     def patterns(self) -> tuple[Array, Array]:
         """Distinct rows of `observed` and their counts, most frequent first."""
-        return patterns(self.observed)
+        return count_patterns(self.observed)
 
     def components(self) -> Array:
-        """Connected components of co-observation, see ``_gaps.components``."""
-        return components(self.observed)
+        """Connected components of co-observation, see :func:`linked_groups`."""
+        return linked_groups(self.observed)
 
     def to_mudata(
         self,
@@ -292,9 +305,8 @@ class Presence:
                 warn(f"view {name!r} is observed for no sample; it carries no information", AbsenceWarning)
         empty = np.flatnonzero(~self.observed.any(axis=1))
         if empty.size:
-            some = ", ".join(shown(x) for x in self.ids[empty[:3]])
             warn(
-                f"{empty.size} sample(s) have no view at all, e.g. {some}; "
+                f"{empty.size} sample(s) have no view at all, e.g. {first_ids(self.ids[empty])}; "
                 "nothing can be said of them beyond the average",
                 AbsenceWarning,
             )
@@ -303,3 +315,109 @@ class Presence:
 def _bar(share: float, width: int = 20) -> str:
     full = round(share * width)
     return "█" * full + "░" * (width - full)
+
+
+# --------------------------------------------------------------------------------------- what absence means
+
+
+def count_patterns(observed: Array) -> tuple[Array, Array]:
+    """Distinct rows of `observed` and how many samples have each, most frequent first."""
+    distinct, counts = np.unique(observed, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return distinct[order], counts[order]
+
+
+def linked_groups(observed: Array) -> Array:
+    """Label of each sample's connected component of co-observation; -1 for a sample without views.
+
+    Two samples are linked when some view sees both.  Between components no kernel entry is ever
+    observed, so nothing in the data says how they relate.  Components are numbered by size.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(observed)
+    if n == 0:
+        return np.zeros(0, dtype=int)
+    links = scipy.sparse.csr_array(observed)
+    graph = scipy.sparse.block_array([[None, links], [links.T, None]], format="csr")
+    labels = connected_components(graph, directed=False)[1][:n]
+    seen = observed.any(axis=1)
+    values, counts = np.unique(labels[seen], return_counts=True)
+    rank = np.full(int(labels.max()) + 1, -1)
+    rank[values[np.argsort(-counts, kind="stable")]] = np.arange(len(values))
+    return np.asarray(rank[labels])
+
+
+def unlinked_cells(observed: Array, has: Array, *, chained: bool) -> Array:
+    """Absent cells, samples x views, of samples that nothing links to those who have the view.
+
+    `has` says which views the samples have that are learned from.  A sample is linked to a view if one of
+    those has both this view and one of the sample's own; `chained`, if such links lead there in several
+    steps.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    link = has.T.astype(int) @ has.astype(int) > 0
+    if chained:
+        _, label = connected_components(link, directed=False)
+        link = label[:, None] == label
+    reached = observed.astype(int) @ link.astype(int) > 0
+    return np.asarray(~observed & ~reached & has.any(axis=0))
+
+
+def warn_of_strangers(X: Any, *, chained: bool) -> None:
+    """Warn of absent cells of kernels that can only be filled with the mean."""
+    lost = unlinked_cells(X.observed, X.column_observed, chained=chained)
+    if X.square:
+        lost &= X.observed.any(axis=1, keepdims=True)  # samples without any view were warned of already
+    if lost.any():
+        t, k = np.argwhere(lost)[0]
+        why = "is linked by no chain of views to" if chained else "shares no view with"
+        warn(
+            f"{lost.sum()} absent cell(s), e.g. sample {shown(X.ids[t])} in view {X.names[k]!r}: the "
+            f"sample {why} any sample that has this one; it becomes the mean there",
+            AbsenceWarning,
+        )
+
+
+# -------------------------------------------------------------------------------------- something else came
+
+
+def refusal(wanted: Literal["kernels", "rows", "views"], X: Any, taker: str) -> TypeError:
+    """The error of an estimator, the `taker`, that got `X` and wants something else."""
+    kind = "Views" if wanted == "views" else "KernelViews"
+    came = f"{kind} are wanted, not {type(X).__name__}; "
+    if wanted == "rows":
+        return TypeError(
+            f"{came}new samples against the training samples: kernel_views[np.ix_(new, train)], "
+            "transform(new_views) of the ViewKernels that made the training kernels, or a fitted "
+            f"make_pipeline(ViewKernels(), {taker}()) for all of it"
+        )
+    if isinstance(X, Presence):
+        return TypeError(came + _other_kind(wanted, taker))
+    if wanted == "views":
+        return TypeError(f"{came}build them with {_as_views(X)}, NaN rows where a view is absent")
+    return TypeError(
+        f"{came}kernels as arrays become that with KernelViews.from_dense(K), features with "
+        f"ViewKernels().fit_transform(views) after views = {_as_views(X)}"
+    )
+
+
+def _other_kind(wanted: str, taker: str) -> str:
+    if wanted == "views":
+        return f"{taker} takes the features themselves, Views.from_dict({{'name': table, ...}})"
+    return (
+        "kernels come from features by ViewKernels().fit_transform(views), or inside by "
+        f"make_pipeline(ViewKernels(), {taker}())"
+    )
+
+
+def _as_views(X: Any) -> str:
+    """How to make Views of this."""
+    if isinstance(X, Mapping):
+        return "Views.from_dict(X)"
+    if isinstance(X, Sequence) and not isinstance(X, str):
+        return "Views.from_list(X)"
+    if hasattr(X, "columns"):
+        return "Views.from_frame(X, {'name': columns, ...})"
+    return "Views.from_dict({'name': table, ...})"

@@ -1,7 +1,7 @@
 """Cells hidden with exact counts per view, and no sample left empty.
 
-Every cell has a *wish* to be hidden, and the largest wishes come true.  Where that leaves a sample empty,
-its smallest wish is withdrawn and the next largest wish elsewhere comes true instead.
+Every cell has a *priority*, and those of the largest priorities are hidden.  Where that leaves a sample
+empty, its cell of the smallest priority comes back and the next elsewhere is hidden instead.
 """
 
 from collections.abc import Iterable
@@ -15,22 +15,22 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 
-def largest(values: Floats, k: int) -> Ints:
+def argsort_largest(values: Floats, k: int) -> Ints:
     """Indices of the `k` largest values."""
     return np.asarray(np.argsort(-values)[:k])
 
 
-def hide_in_each_view(observed: Mask, n_hidden: Ints, wish: Floats, allow_empty: bool) -> Mask:
-    """In view v, make the ``n_hidden[v]`` largest wishes come true; then see to empty samples."""
+def hide_in_each_view(observed: Mask, n_hidden: Ints, priority: Floats, allow_empty: bool) -> Mask:
+    """In view v, hide the ``n_hidden[v]`` cells of largest priority; then refill empty samples."""
     keep = observed.copy()
     for v, seen in enumerate(observed.T):
-        keep[largest(np.where(seen, wish[:, v], -np.inf), n_hidden[v]), v] = False
+        keep[argsort_largest(np.where(seen, priority[:, v], -np.inf), n_hidden[v]), v] = False
     if not allow_empty:
-        _refill_empty(keep, observed, wish)
+        _refill_empty(keep, observed, priority)
     return keep
 
 
-def _refill_empty(keep: Mask, observed: Mask, wish: Floats) -> None:
+def _refill_empty(keep: Mask, observed: Mask, priority: Floats) -> None:
     """Swap within views, in place, until no sample is empty.
 
     An empty sample enters a view and someone leaves it for good, who must keep another view.  If
@@ -41,7 +41,7 @@ def _refill_empty(keep: Mask, observed: Mask, wish: Floats) -> None:
         spare = keep & (keep.sum(axis=1) > 1)[:, None]
         routes = _routes(_passages(keep, observed), np.flatnonzero(spare.any(axis=0)))
         closed = np.isin(np.arange(keep.shape[1]), list(routes), invert=True)
-        cost = np.where(observed[empty] & ~closed, wish[empty], np.inf)
+        cost = np.where(observed[empty] & ~closed, priority[empty], np.inf)
         if np.isinf(cost).all(axis=1).any():
             raise ValueError(_too_crowded(keep, observed, closed))
         choice = cost.argmin(axis=1)
@@ -50,9 +50,9 @@ def _refill_empty(keep: Mask, observed: Mask, wish: Floats) -> None:
         leaving = np.flatnonzero(spare[:, path[-1]])
         movers = _movers(keep, observed, path)
         n = min(map(len, [entering, *movers, leaving]))
-        keep[entering[largest(-wish[entering, path[0]], n)], path[0]] = True
-        _move(keep, movers, path, wish, n)
-        keep[leaving[largest(wish[leaving, path[-1]], n)], path[-1]] = False
+        keep[entering[argsort_largest(-priority[entering, path[0]], n)], path[0]] = True
+        _move(keep, movers, path, priority, n)
+        keep[leaving[argsort_largest(priority[leaving, path[-1]], n)], path[-1]] = False
 
 
 def _too_crowded(keep: Mask, observed: Mask, closed: Mask) -> str:
@@ -70,18 +70,18 @@ def _too_crowded(keep: Mask, observed: Mask, closed: Mask) -> str:
 # samples that keep one view and change it for another, along a path of views
 
 
-def one_each(observed: Mask, wish: Floats) -> Mask:
+def keep_one_each(observed: Mask, priority: Floats) -> Mask:
     """Keep one view of each sample, every view as often as any other where possible.
 
     From a random choice, samples move along paths from fuller to emptier views until no path joins
     views that differ by more than one: an optimal semi-matching (Harvey et al., 2006).
     """
     keep = np.zeros_like(observed)
-    keep[np.arange(len(keep)), np.where(observed, wish, np.inf).argmin(axis=1)] = True
+    keep[np.arange(len(keep)), np.where(observed, priority, np.inf).argmin(axis=1)] = True
     while path := _levelling_path(keep, observed):
         n_kept, movers = keep.sum(axis=0), _movers(keep, observed, path)
         gap = n_kept[path[0]] - n_kept[path[-1]]
-        _move(keep, movers, path, wish, min(gap // 2, *map(len, movers)))
+        _move(keep, movers, path, priority, min(gap // 2, *map(len, movers)))
     return keep
 
 
@@ -121,8 +121,8 @@ def _movers(keep: Mask, observed: Mask, path: list[int]) -> list[Ints]:
     return [np.flatnonzero(keep[:, v] & observed[:, w]) for v, w in pairwise(path)]
 
 
-def _move(keep: Mask, movers: list[Ints], path: list[int], wish: Floats, n: int) -> None:
-    """At each step of the path, the `n` movers that most wish to leave take it."""
+def _move(keep: Mask, movers: list[Ints], path: list[int], priority: Floats, n: int) -> None:
+    """At each step of the path, the `n` movers of largest priority take it."""
     for rows, (v, w) in zip(movers, pairwise(path), strict=True):
-        moved = rows[largest(wish[rows, v], n)]
+        moved = rows[argsort_largest(priority[rows, v], n)]
         keep[moved, v], keep[moved, w] = False, True

@@ -1,15 +1,23 @@
-"""Tables of numbers as they come: data frames, arrays, sparse matrices, masked arrays, lists of lists."""
+"""Tables as they come and as they go: data frames, arrays, sparse matrices, lists of lists in, frames out.
+
+pandas is imported where a frame is asked for.
+"""
 
 import numbers
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array
-from absentia.data._gaps import shown
-from absentia.data._ids import as_ids, id_list, repeated
+from absentia.core import Array, check_name
+from absentia.data._ids import as_ids, id_list, is_missing, repeated, shown
+
+if TYPE_CHECKING:
+    import pandas
+
+    from absentia.data._kernelviews import KernelViews
+    from absentia.data._views import Views
 
 #: What a column of sample ids may be called, in any case.
 ID_COLUMNS = (
@@ -26,6 +34,9 @@ ID_COLUMNS = (
     "case",
     "case_id",
 )
+
+#: What becomes of samples that have nothing to show: left out, or NaN throughout.
+Absent = Literal["drop", "keep"]
 
 
 class Part(NamedTuple):
@@ -59,10 +70,10 @@ def _numbers(name: str, table: Any) -> Any:
     sparse = scipy.sparse.issparse(table)
     array = table if sparse or np.ma.isMA(table) else np.asarray(table)
     if array.dtype.kind == "O" and not sparse:
-        strange = [x for x in np.ma.getdata(array).ravel().tolist() if not _is_number(x)]
-        if strange:
+        others = [x for x in np.ma.getdata(array).ravel().tolist() if not _is_number(x)]
+        if others:
             raise ValueError(
-                f"view {name!r}: values of type object are not numbers, e.g. {str(strange[0])[:40]!r}; "
+                f"view {name!r}: values of type object are not numbers, e.g. {str(others[0])[:40]!r}; "
                 "encode them"
             )
         array = array.astype(np.float64)
@@ -85,16 +96,16 @@ def is_frame(table: Any) -> bool:
 
 def named_part(name: str, ids: Any, values: Any, features: Any, levels: Any = None) -> Part:
     """A view whose samples and features have names."""
-    own = _own_ids(ids, len(ids), f"view {name!r}")
-    return Part(own, as_table(name, values), _feature_names(name, features), levels or {})
+    sample_ids = _own_ids(ids, len(ids), f"view {name!r}")
+    return Part(sample_ids, as_table(name, values), _feature_names(name, features), levels or {})
 
 
 def check_codes(name: str, column: str, features: Sequence[str], block: Any, texts: Sequence[str]) -> None:
     """Raise unless the values of a column are the numbers of its levels."""
     if column not in features:
         raise ValueError(f"view {name!r}: levels of {column!r}, which is none of its features")
-    own = block[:, [features.index(column)]]
-    codes = np.asarray(own.toarray() if scipy.sparse.issparse(own) else own, dtype=float).ravel()
+    values = block[:, [features.index(column)]]
+    codes = np.asarray(values.toarray() if scipy.sparse.issparse(values) else values, dtype=float).ravel()
     codes = codes[codes == codes]
     if repeated(texts) or not np.isin(codes, np.arange(len(texts))).all():
         raise ValueError(
@@ -105,7 +116,7 @@ def check_codes(name: str, column: str, features: Sequence[str], block: Any, tex
 
 def frame_part(name: str, frame: Any) -> Part:
     """A view in a data frame: texts and categories become numbers of levels, the rest are numbers."""
-    frame = with_index(name, frame)
+    frame = set_id_index(name, frame)
     if all(getattr(dtype, "kind", "O") in "fiub" for dtype in frame.dtypes):
         floats = any(dtype.kind == "f" for dtype in frame.dtypes)  # which may be single precision
         values = frame.to_numpy(dtype=None if floats else np.float64, na_value=np.nan)
@@ -114,27 +125,23 @@ def frame_part(name: str, frame: Any) -> Part:
     kinds = [_kind(column) for column in columns]
     refused = [(c, k) for c, k in zip(frame.columns, kinds, strict=True) if k not in ("number", "level")]
     if refused:
-        some = ", ".join(f"{c!r} ({k})" for c, k in refused[:8]) + (", ..." if len(refused) > 8 else "")
+        examples = ", ".join(f"{c!r} ({k})" for c, k in refused[:8]) + (", ..." if len(refused) > 8 else "")
         raise ValueError(
-            f"view {name!r}: {len(refused)} column(s) are neither numbers nor categories: {some}; leave "
-            "them out, or make numbers of them (of dates, days since one that they share)"
+            f"view {name!r}: {len(refused)} column(s) are neither numbers nor categories: {examples}; "
+            "leave them out, or make numbers of them (of dates, days since one that they share)"
         )
     features = _feature_names(name, frame.columns)
-    coded: dict[str, tuple[str, ...]] = {}
+    levels: dict[str, tuple[str, ...]] = {}
     values = np.empty(frame.shape)
     for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
         if kind == "number":
             values[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
-            values[:, place], coded[features[place].item()] = _levels(column)
-    return named_part(name, frame.index, values, features, coded)
+            values[:, place], levels[features[place].item()] = _levels(column)
+    return named_part(name, frame.index, values, features, levels)
 
 
-def _is_nan(x: Any) -> bool:
-    return isinstance(x, float | np.floating) and bool(np.isnan(x))
-
-
-def with_index(name: str, frame: Any) -> Any:
+def set_id_index(name: str, frame: Any) -> Any:
     """A pandas frame with the ids as its index; frames of other kinds have them in a column."""
     if hasattr(frame, "iloc"):
         return frame
@@ -176,32 +183,30 @@ def _kind(column: Any) -> str:
         return "number"
     if kind != "O":
         return "dates" if kind in "mM" else str(dtype)
-    known = [x for x in column.tolist() if not _is_absent(x)]
-    if all(isinstance(x, numbers.Real | np.bool_) for x in known):
+    values = [x for x in column.tolist() if not _is_empty(x)]
+    if all(isinstance(x, numbers.Real | np.bool_) for x in values):
         return "number"
-    if all(isinstance(x, str) for x in known):
+    if all(isinstance(x, str) for x in values):
         return "level"
-    strange = {type(x).__name__: x for x in known if not isinstance(x, str)}
-    dated = any(hasattr(x, "isoformat") or hasattr(x, "freq") for x in strange.values())
-    texts = ["text"] if any(isinstance(x, str) for x in known) else []
-    return "dates" if dated else " and ".join([*texts, *strange])
+    others = {type(x).__name__: x for x in values if not isinstance(x, str)}
+    dated = any(hasattr(x, "isoformat") or hasattr(x, "freq") for x in others.values())
+    texts = ["text"] if any(isinstance(x, str) for x in values) else []
+    return "dates" if dated else " and ".join([*texts, *others])
 
 
 def _levels(column: Any) -> tuple[Array, tuple[str, ...]]:
     """Numbers of the levels, NaN where missing, and the levels: as given, or sorted."""
-    given = getattr(column.dtype, "categories", None)
-    texts = [None if _is_absent(x) else str(x) for x in column.tolist()]
-    there = sorted({x for x in texts if x is not None}) if given is None else map(str, given)
-    levels = tuple(dict.fromkeys(there))
+    categories = getattr(column.dtype, "categories", None)
+    texts = [None if _is_empty(x) else str(x) for x in column.tolist()]
+    names = sorted({x for x in texts if x is not None}) if categories is None else map(str, categories)
+    levels = tuple(dict.fromkeys(names))
     code = {level: float(k) for k, level in enumerate(levels)}
     return np.array([np.nan if x is None else code[x] for x in texts]), levels
 
 
-def _is_absent(x: Any) -> bool:
-    """None, NaN, NA, NaT and empty text."""
-    if x is None or type(x).__name__ in ("NAType", "NaTType"):
-        return True
-    return x == "" if isinstance(x, str) else _is_nan(x)
+def _is_empty(x: Any) -> bool:
+    """A cell that holds nothing: missing, or an empty text."""
+    return x == "" if isinstance(x, str) else is_missing(x)
 
 
 def _feature_names(name: str, columns: Any) -> Array:
@@ -229,18 +234,11 @@ def _own_ids(ids: Any, n: int, what: str) -> Array:
     for position, x in enumerate(id_list(array)):
         if not isinstance(x, Hashable) or isinstance(x, np.ndarray):
             raise ValueError(f"{what}: {shown(x)} cannot be an id; give texts or whole numbers")
-        if _is_missing(x):
+        if any(map(is_missing, x)) if isinstance(x, tuple) else is_missing(x):
             raise ValueError(
                 f"{what}: the id of sample {position} is missing ({x}); give every sample an id"
             )
     return array
-
-
-def _is_missing(x: Any) -> bool:
-    """None, NaN, NaT, NA, alone or inside a tuple."""
-    if isinstance(x, tuple):
-        return any(_is_missing(part) for part in x)
-    return x is None or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
 
 
 def array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list[Part]:
@@ -256,3 +254,88 @@ def array_parts(names: tuple[str, ...], tables: Sequence[Any], ids: Any) -> list
             )
     sample_ids = as_ids(None, n) if ids is None else _own_ids(ids, n, "ids")
     return [Part(sample_ids, array, None) for array in arrays]
+
+
+# -------------------------------------------------------------------------------------- back to data frames
+
+
+def _import_pandas(what: str) -> Any:
+    """The pandas package, or a sentence that says how to get it."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(f"{what} needs pandas: pip install pandas") from error
+    return pandas
+
+
+def view_frame(views: "Views", name: str, absent: Absent) -> "pandas.DataFrame":
+    """One view: ids x features, categories as their levels; sparse views stay sparse if nobody is added."""
+    check_name("absent", absent, ("drop", "keep"))
+    present = _present(views, name)
+    pd = _import_pandas("to_frame")
+    block = views.block(name)
+    columns = _feature_labels(views, name)
+    if absent == "drop" and scipy.sparse.issparse(block):
+        return pd.DataFrame.sparse.from_spmatrix(block, index=_labels(views.ids[present]), columns=columns)
+    rows = np.flatnonzero(present) if absent == "drop" else np.arange(len(views))
+    frame = pd.DataFrame(views.padded(name, rows), index=_labels(views.ids[rows]), columns=columns)
+    return _with_levels(frame, views, name)
+
+
+def wide_frame(views: "Views", absent: Absent) -> "pandas.DataFrame":
+    """All views side by side, columns (view, feature), NaN where a sample lacks a view."""
+    check_name("absent", absent, ("drop", "keep"))
+    pd = _import_pandas("to_frame")
+    parts = {name: view_frame(views, name, "keep").reset_index(drop=True) for name in views.names}
+    frame = pd.concat(parts, axis=1, names=["view", "feature"]).set_axis(_labels(views.ids))
+    return frame[views.observed.any(axis=1)] if absent == "drop" else frame
+
+
+def kernel_frame(kernels: "KernelViews", name: str, absent: Absent) -> "pandas.DataFrame":
+    """One kernel: row ids x column ids."""
+    check_name("absent", absent, ("drop", "keep"))
+    rows = _present(kernels, name)
+    columns = kernels.column_observed[:, kernels.names.index(name)]
+    pd = _import_pandas("to_frame")
+    if absent == "keep":
+        values = kernels.padded(name, np.arange(len(kernels)))
+        return pd.DataFrame(values, index=_labels(kernels.ids), columns=_labels(kernels.column_ids))
+    ids = _labels(kernels.ids[rows]), _labels(kernels.column_ids[columns])
+    return pd.DataFrame(np.array(kernels.block(name)), index=ids[0], columns=ids[1])
+
+
+def _feature_labels(views: "Views", name: str) -> Sequence[Hashable]:
+    """Names of a view's features, or their numbers."""
+    features = views.features(name)
+    return range(views.block(name).shape[1]) if features is None else list(features.tolist())
+
+
+def fill_block(views: "Views", name: str, rows: Array) -> Any:
+    """A view's features over all samples: as they were, and `rows` where the view is absent."""
+    block, present = views.block(name), _present(views, name)
+    order = np.empty(len(views), dtype=int)
+    order[present] = np.arange(len(order[present]))
+    order[~present] = len(order[present]) + np.arange(len(order[~present]))
+    rows = np.asarray(rows, dtype=block.dtype)
+    if scipy.sparse.issparse(block):
+        return scipy.sparse.csr_array(scipy.sparse.vstack([block, scipy.sparse.csr_array(rows)]))[order]
+    return np.vstack([block, rows])[order]
+
+
+def _present(data: "Views | KernelViews", name: str) -> Array:
+    """Which samples have the view; an error that names the views if there is none such."""
+    return np.asarray(data.observed[:, data._column(name)])
+
+
+def _labels(ids: Array) -> Any:
+    """Ids as an index of plain values: texts are texts, not fixed-width ones."""
+    return list(ids.tolist()) if ids.dtype.kind in "UO" else np.array(ids)
+
+
+def _with_levels(frame: "pandas.DataFrame", views: "Views", name: str) -> "pandas.DataFrame":
+    """Codes as the categories that they stand for."""
+    pd = _import_pandas("to_frame")
+    for column, levels in views.levels(name).items():
+        codes = frame[column].fillna(-1).astype(int)  # -1 is missing
+        frame[column] = pd.Categorical.from_codes(codes, categories=list(levels))
+    return frame

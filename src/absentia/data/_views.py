@@ -16,24 +16,32 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, frozen, kept
-from absentia.data._back import Absent, filled_block, view_frame, wide_frame
-from absentia.data._gaps import shown
-from absentia.data._ids import Align, align_ids, holders
+from absentia.data._ids import Align, align_ids, find_holders, shown
 from absentia.data._mudata import Source, anndata_parts, mudata_parts
 from absentia.data._presence import (
     Presence,
+    block_positions,
     check_names,
     check_observed,
     default_names,
-    positions,
-    refrozen,
+    freeze_state,
 )
-from absentia.data._tables import Part, array_parts, frame_part, is_frame, with_index
+from absentia.data._tables import (
+    Absent,
+    Part,
+    array_parts,
+    fill_block,
+    frame_part,
+    is_frame,
+    set_id_index,
+    view_frame,
+    wide_frame,
+)
 
 if TYPE_CHECKING:
     import pandas
 
-LARGEST = 1e150  # squares must be numbers too
+_MAX_VALUE = 1e150  # squares must be numbers too
 
 
 @kept
@@ -165,7 +173,7 @@ class Views(Presence):
                 "a data frame and a dict {view: its columns} are wanted, not "
                 f"{type(frame).__name__} and {type(columns).__name__}"
             )
-        frame = with_index(next(iter(columns), ""), frame)
+        frame = set_id_index(next(iter(columns), ""), frame)
         for name, cols in columns.items():
             if isinstance(cols, str):
                 raise ValueError(
@@ -209,7 +217,7 @@ class Views(Presence):
         given = None if observed is None else check_observed(observed, len(ids), len(names))
         blocks: dict[str, Any] = {}
         for v, (name, part) in enumerate(zip(names, parts, strict=True)):
-            having, order = holders(rows[v], part.values.shape[0])
+            having, order = find_holders(rows[v], part.values.shape[0])
             values = part.values if order is None else part.values[order]  # copied once, below
             present = ~_empty_rows(values) if given is None else given[having, v]
             mask[having[present], v] = True
@@ -282,7 +290,7 @@ class Views(Presence):
     def padded(self, name: str, rows: Array) -> Array:
         """A view's values of the samples at positions `rows`, those that lack it NaN, as an array."""
         block, observed = self.block(name), self.observed[:, self._column(name)]
-        values = block[positions(observed, rows)]
+        values = block[block_positions(observed, rows)]
         full = np.full((len(rows), block.shape[1]), np.nan, dtype=block.dtype)
         full[observed[rows]] = values.toarray() if scipy.sparse.issparse(values) else values
         return full
@@ -303,7 +311,7 @@ class Views(Presence):
 
     def completed(self, rows: Mapping[str, Array]) -> Self:
         """The same samples with everything observed: by view, the features of those that lack it."""
-        filled = {name: _freeze_block(filled_block(self, name, rows[name])) for name in self.names}
+        filled = {name: _freeze_block(fill_block(self, name, rows[name])) for name in self.names}
         return replace(self, observed=frozen(np.ones_like(self.observed)), _blocks=filled)
 
     def given(self, name: str, values: Any) -> Self:
@@ -326,7 +334,7 @@ class Views(Presence):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state["_blocks"] = {name: _freeze_block(block) for name, block in state["_blocks"].items()}
-        self.__dict__.update(refrozen(state))
+        self.__dict__.update(freeze_state(state))
 
 
 def _freeze_block(block: Any) -> Any:
@@ -351,7 +359,7 @@ def _count_nan(block: Any) -> int:
 
 
 def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
-    most = min(LARGEST, float(np.finfo(block.dtype).max))
+    most = min(_MAX_VALUE, float(np.finfo(block.dtype).max))
     stored = block.data if scipy.sparse.issparse(block) else block
     if (stored > most).any() or (stored < -most).any():
         entries = scipy.sparse.coo_array(block)

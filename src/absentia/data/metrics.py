@@ -45,28 +45,22 @@ __all__ = [
     "structural_similarity",
 ]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Shape = tuple[int, ...]
+_Floats = NDArray[np.float64]
+_Mask = NDArray[np.bool_]
+_Shape = tuple[int, ...]
 
 
-class HasDense(Protocol):
-    """Anything that turns into a (V, n, n) array, such as `KernelViews`."""
-
-    def to_dense(self) -> NDArray[Any]: ...
-
-
-class HasObserved(Protocol):
+class _HasObserved(Protocol):
     """Anything that knows which samples were observed in which view."""
 
     @property
-    def observed(self) -> Mask: ...
+    def observed(self) -> _Mask: ...
 
 
-Kernels = ArrayLike | Sequence[ArrayLike] | HasDense
+_Kernels = ArrayLike | Sequence[ArrayLike] | KernelViews
 
 
-def ca_error(truth: Kernels, completed: Kernels, *, average: bool = True) -> float | Floats:
+def ca_error(truth: _Kernels, completed: _Kernels, *, average: bool = True) -> float | _Floats:
     r"""Completion accuracy error (eq. 7), lower is better.
 
     .. math:: 1 - \langle K, \hat K \rangle / (\|K\|_F \|\hat K\|_F)
@@ -88,8 +82,8 @@ def ca_error(truth: Kernels, completed: Kernels, *, average: bool = True) -> flo
 
 
 def are(
-    truth: Kernels, completed: Kernels, observed: ArrayLike | HasObserved, *, average: bool = True
-) -> float | Floats:
+    truth: _Kernels, completed: _Kernels, observed: ArrayLike | _HasObserved, *, average: bool = True
+) -> float | _Floats:
     r"""Average relative error of the rows that were missing (eq. 8, not squared), lower is better.
 
     .. math:: \operatorname{mean}_{t \text{ missing}} \|\hat K_{t:} - K_{t:}\| / \|K_{t:}\|
@@ -111,11 +105,11 @@ def are(
         measured = ~seen[:, v] & (size > 0)
         error = np.linalg.norm(K_hat - K, axis=1)[measured] / size[measured]
         per_view.append(error.mean() if len(error) else np.nan)
-    some = [x for x in per_view if not np.isnan(x)]
-    return _result(some if average and some else per_view, average)
+    measured_views = [x for x in per_view if not np.isnan(x)]
+    return _result(measured_views if average and measured_views else per_view, average)
 
 
-def frobenius_error(truth: Kernels, completed: Kernels, *, average: bool = True) -> float | Floats:
+def frobenius_error(truth: _Kernels, completed: _Kernels, *, average: bool = True) -> float | _Floats:
     r"""Relative error of the whole kernel, observed part included (eq. 9), lower is better.
 
     .. math:: \|K - \hat K\|_F / \|K\|_F
@@ -130,8 +124,8 @@ def frobenius_error(truth: Kernels, completed: Kernels, *, average: bool = True)
 
 
 def structural_similarity(
-    truth: Kernels, completed: Kernels, *, average: bool = True, window: int = 7, data_range: float = 2.0
-) -> float | Floats:
+    truth: _Kernels, completed: _Kernels, *, average: bool = True, window: int = 7, data_range: float = 2.0
+) -> float | _Floats:
     """Structural similarity of kernels seen as images (eq. 10), higher is better, at most 1.
 
     Eq. 10 with sample covariances in every `window` x `window` square that fits in the matrix,
@@ -200,9 +194,9 @@ def alignment(K: ArrayLike, L: ArrayLike, *, center: bool = True) -> float:
     >>> round(alignment(3 * np.outer(y, y) + 7, y), 12)
     1.0
     """
-    A = _one_kernel("K", K)
+    A = _check_kernel("K", K)
     given = np.asarray(L)
-    B = _ideal(given, len(A)) if given.ndim == 1 else _one_kernel("L", given)
+    B = _ideal(given, len(A)) if given.ndim == 1 else _check_kernel("L", given)
     if A.shape != B.shape:
         raise ValueError(f"K is over {len(A)} samples, L over {len(B)}; pass kernels of the same samples")
     parts = [_centred(X) if center else X for X in (A, B)]
@@ -213,7 +207,7 @@ def alignment(K: ArrayLike, L: ArrayLike, *, center: bool = True) -> float:
     return float((A * B).sum())
 
 
-def _one_kernel(name: str, K: ArrayLike) -> Floats:
+def _check_kernel(name: str, K: ArrayLike) -> _Floats:
     A = np.asarray(K, dtype=np.float64)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"{name} has shape {A.shape}; pass one kernel, (n, n)")
@@ -222,7 +216,7 @@ def _one_kernel(name: str, K: ArrayLike) -> Floats:
     return A
 
 
-def _ideal(y: NDArray[Any], n: int) -> Floats:
+def _ideal(y: NDArray[Any], n: int) -> _Floats:
     """The kernel of samples that are where their class is, classes being as far apart as can be."""
     if len(y) != n:
         raise ValueError(f"K is over {n} samples, and there are {len(y)} labels; pass one for each")
@@ -233,12 +227,12 @@ def _ideal(y: NDArray[Any], n: int) -> Floats:
     return np.where(place[:, None] == place, 1.0, other) if len(classes) > 1 else np.zeros((n, n))
 
 
-def _centred(K: Floats) -> Floats:
+def _centred(K: _Floats) -> _Floats:
     means = K.mean(axis=0)
     return K - means - K.mean(axis=1)[:, None] + means.mean()
 
 
-def _similarity(K: Floats, K_hat: Floats, window: int, c1: float, c2: float) -> float:
+def _similarity(K: _Floats, K_hat: _Floats, window: int, c1: float, c2: float) -> float:
     m, m_hat = _local_mean(K, window), _local_mean(K_hat, window)
     to_sample = window**2 / (window**2 - 1)
     var = to_sample * (_local_mean(K * K, window) - m * m)
@@ -249,7 +243,7 @@ def _similarity(K: Floats, K_hat: Floats, window: int, c1: float, c2: float) -> 
     return float((luminance * structure).mean())
 
 
-def _local_mean(K: Floats, window: int) -> Floats:
+def _local_mean(K: _Floats, window: int) -> _Floats:
     """Mean over each square that fits: (m, n) to (m - window + 1, n - window + 1)."""
     inside = tuple(slice(window // 2, size - window // 2) for size in K.shape)
     return np.asarray(uniform_filter(K, size=window)[inside])
@@ -262,22 +256,22 @@ def _check_window(window: int, n: int, data_range: float) -> None:
         raise ValueError(f"data_range={data_range}; pass the positive span of the kernel's values")
 
 
-def _norm(K: Floats) -> float:
+def _norm(K: _Floats) -> float:
     return float(np.linalg.norm(K))
 
 
-def _true_norm(v: int, K: Floats) -> float:
+def _true_norm(v: int, K: _Floats) -> float:
     norm = _norm(K)
     if not norm:
         raise ValueError(f"truth: view {v} is all zero, so no error is relative to it; drop it")
     return norm
 
 
-def _result(per_view: Sequence[float], average: bool) -> float | Floats:
+def _result(per_view: Sequence[float], average: bool) -> float | _Floats:
     return float(np.mean(per_view)) if average else np.array(per_view)
 
 
-def _pairs(truth: Kernels, completed: Kernels) -> tuple[Shape, Iterator[tuple[int, Floats, Floats]]]:
+def _pairs(truth: _Kernels, completed: _Kernels) -> tuple[_Shape, Iterator[tuple[int, _Floats, _Floats]]]:
     """The shape of both stacks, and the number and the two kernels of each view, one view at a time."""
     for what in ("ids", "names"):
         one, other = getattr(truth, what, None), getattr(completed, what, None)
@@ -292,36 +286,35 @@ def _pairs(truth: Kernels, completed: Kernels) -> tuple[Shape, Iterator[tuple[in
     return shape, ((v, K(v), K_hat(v)) for v in range(shape[0]))
 
 
-def _stack(name: str, kernels: Any) -> tuple[Shape, Callable[[int], Floats]]:
+def _stack(name: str, kernels: Any) -> tuple[_Shape, Callable[[int], _Floats]]:
     """The shape (V, n, n) of kernels, and what gives the complete kernel of a view."""
     if isinstance(kernels, KernelViews):
-        shape: Shape = (kernels.n_views, *kernels.shape)
-        take: Callable[[int], Any] = partial(_one_view, kernels)
+        shape: _Shape = (kernels.n_views, *kernels.shape)
+        take: Callable[[int], Any] = partial(_view_kernel, kernels)
     else:
-        blocks = kernels.to_dense() if hasattr(kernels, "to_dense") else kernels
-        shapes = [np.shape(block) for block in blocks]
+        shapes = [np.shape(block) for block in kernels]
         if len(set(shapes)) != 1:
             raise ValueError(f"{name}: views have shapes {shapes}; pass kernels over the same samples")
-        K = np.asarray(blocks, dtype=np.float64)
+        K = np.asarray(kernels, dtype=np.float64)
         K = K[None] if K.ndim == 2 else K
         shape, take = K.shape, K.__getitem__
     if len(shape) != 3 or shape[1] != shape[2]:
         raise ValueError(f"{name} has shape {shape}; pass (n, n) or (V, n, n)")
-    return shape, lambda v: _complete(name, v, take(v))
+    return shape, lambda v: _check_complete(name, v, take(v))
 
 
-def _one_view(kernels: KernelViews, v: int) -> Floats:
+def _view_kernel(kernels: KernelViews, v: int) -> _Floats:
     return kernels.select(kernels.names[v : v + 1]).to_dense()[0]
 
 
-def _complete(name: str, v: int, K: Floats) -> Floats:
+def _check_complete(name: str, v: int, K: _Floats) -> _Floats:
     n_missing = int((~np.isfinite(K)).sum())
     if n_missing:
         raise ValueError(f"{name}: {n_missing} entries of view {v} are NaN or infinite; complete it first")
     return K
 
 
-def _seen(observed: Any, shape: Shape) -> Mask:
+def _seen(observed: Any, shape: _Shape) -> _Mask:
     """`observed` as samples x views."""
     mask = np.asarray(getattr(observed, "observed", observed))
     mask = mask[:, None] if mask.ndim == 1 else mask

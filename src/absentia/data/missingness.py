@@ -6,8 +6,8 @@ Every function returns `keep` (n_samples x n_views, True = stays), itself a vali
 cells already absent come back False.  Every sample that had a view keeps at least one, unless
 ``allow_empty=True``; a request that cannot honour this raises `ValueError`.
 
-Inside, every cell gets a random number, its *wish* to be hidden, and the largest wishes come true, as
-``_swapping`` says.
+Inside, every cell gets a random number, its *priority*, and cells of the largest priorities are
+hidden, as ``_swapping`` says.
 """
 
 import operator
@@ -18,25 +18,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from absentia.core import RandomState, generator
-from absentia.data._swapping import Floats, Ints, Mask, hide_in_each_view, largest, one_each
+from absentia.data._swapping import Floats, Ints, Mask, argsort_largest, hide_in_each_view, keep_one_each
 
 __all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar", "own"]
 
 
-PASSES = 50  # over all samples, after which nothing more is to be had
+_PASSES = 50  # over all samples, after which nothing more is to be had
 
 
-class HasObserved(Protocol):
+class _HasObserved(Protocol):
     """Anything that knows which cells are observed."""
 
     @property
     def observed(self) -> Mask: ...
 
 
-Where = tuple[int, int] | Mask | HasObserved
+_Where = tuple[int, int] | Mask | _HasObserved
 
 
-def mcar(where: Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
+def mcar(
+    where: _Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False
+) -> Mask:
     """Hide cells completely at random.
 
     Exactly ``round(rate * observed cells)`` cells are hidden, a uniform draw among all observed
@@ -65,22 +67,24 @@ def mcar(where: Where, rate: float, *, random_state: RandomState = None, allow_e
     (150, True)
     """
     observed = _observed(where)
-    wish = np.where(observed, generator(random_state).random(observed.shape), np.inf)
+    priority = np.where(observed, generator(random_state).random(observed.shape), np.inf)
     if not allow_empty:
-        wish[np.arange(len(wish)), wish.argmin(axis=1)] = np.inf  # one view of each sample stays
-    can_go, n_hidden = np.isfinite(wish), round(_share(rate) * observed.sum())
+        priority[np.arange(len(priority)), priority.argmin(axis=1)] = (
+            np.inf
+        )  # one view of each sample stays
+    can_go, n_hidden = np.isfinite(priority), round(_share(rate) * observed.sum())
     if n_hidden > can_go.sum():
         raise ValueError(
             f"asked to hide {n_hidden} of {observed.sum()} observed cells, but only {can_go.sum()} "
             f"can go if every sample is to keep a view; lower rate={rate} or pass allow_empty=True"
         )
     keep = observed.copy()
-    keep.flat[largest(np.where(can_go, wish, -np.inf).ravel(), n_hidden)] = False
+    keep.flat[argsort_largest(np.where(can_go, priority, -np.inf).ravel(), n_hidden)] = False
     return keep
 
 
 def fixed_per_sample(
-    where: Where, n_hidden: int, *, random_state: RandomState = None, allow_empty: bool = False
+    where: _Where, n_hidden: int, *, random_state: RandomState = None, allow_empty: bool = False
 ) -> Mask:
     """Hide the same number of views in every sample.
 
@@ -108,14 +112,14 @@ def fixed_per_sample(
             f"can go: some sample has only {fewest}; change n_hidden"
             + ("" if allow_empty else " or pass allow_empty=True")
         )
-    wish = np.where(observed, generator(random_state).random(observed.shape), -np.inf)
+    priority = np.where(observed, generator(random_state).random(observed.shape), -np.inf)
     keep = observed.copy()
-    np.put_along_axis(keep, wish.argsort(axis=1)[:, observed.shape[1] - n_hidden :], False, axis=1)
+    np.put_along_axis(keep, priority.argsort(axis=1)[:, observed.shape[1] - n_hidden :], False, axis=1)
     return keep
 
 
 def fixed_per_view(
-    where: Where,
+    where: _Where,
     rate: float | Sequence[float],
     *,
     random_state: RandomState = None,
@@ -140,12 +144,12 @@ def fixed_per_view(
     array([9, 8, 5])
     """
     observed = _observed(where)
-    wish = generator(random_state).random(observed.shape)
-    return hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
+    priority = generator(random_state).random(observed.shape)
+    return hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
 
 
 def exclusive(
-    where: Where, rate: float = 1.0, *, random_state: RandomState = None, allow_empty: bool = False
+    where: _Where, rate: float = 1.0, *, random_state: RandomState = None, allow_empty: bool = False
 ) -> Mask:
     """Leave one view only to a share of the samples: mutually exclusive views.
 
@@ -174,12 +178,12 @@ def exclusive(
     views = rng.permutation(observed.shape[1])  # no view is favoured where numbers must differ
     cells = np.ix_(rows, views)
     keep = observed.copy()
-    keep[cells] = one_each(observed[cells], rng.random((rows.size, views.size)))
+    keep[cells] = keep_one_each(observed[cells], rng.random((rows.size, views.size)))
     return keep
 
 
 def mar(
-    where: Where,
+    where: _Where,
     rate: float | Sequence[float],
     score: ArrayLike,
     *,
@@ -219,12 +223,12 @@ def mar(
     z = _standardised(_numbers("score", score, observed.shape[:1]))
     n_hidden = _counts(observed, rate)
     n_hidden[_view_indices(always, observed.shape[1])] = 0
-    wish = _tilted(np.broadcast_to(z[:, None], observed.shape), strength, random_state)
-    return hide_in_each_view(observed, n_hidden, wish, allow_empty)
+    priority = _tilted(np.broadcast_to(z[:, None], observed.shape), strength, random_state)
+    return hide_in_each_view(observed, n_hidden, priority, allow_empty)
 
 
 def mnar(
-    where: Where,
+    where: _Where,
     rate: float | Sequence[float],
     scores: ArrayLike,
     *,
@@ -263,11 +267,11 @@ def mnar(
     z = np.zeros_like(numbers)
     for v, seen in enumerate(observed.T):
         z[seen, v] = _standardised(numbers[seen, v])
-    wish = _tilted(z, strength, random_state)
-    return hide_in_each_view(observed, _counts(observed, rate), wish, allow_empty)
+    priority = _tilted(z, strength, random_state)
+    return hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
 
 
-def own(where: Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
+def own(where: _Where, rate: float, *, random_state: RandomState = None, allow_empty: bool = False) -> Mask:
     """Hide cells as the data's own absence does: samples lose the views that other samples lack.
 
     Samples in random order are given the pattern of a random other sample and lose what that one lacks,
@@ -292,7 +296,7 @@ def own(where: Where, rate: float, *, random_state: RandomState = None, allow_em
     observed, rng = _observed(where), generator(random_state)
     n_hidden = round(_share(rate) * observed[:, ~observed.all(axis=0)].sum())
     keep, left = observed.copy(), n_hidden
-    for _ in range(PASSES):
+    for _ in range(_PASSES):
         if left > 0:
             left -= _lay_over(keep, observed, left, rng, allow_empty)
     if left > 0:
@@ -323,7 +327,7 @@ def _lay_over(keep: Mask, observed: Mask, most: int, rng: np.random.Generator, a
 # what came in
 
 
-def _observed(where: Where) -> Mask:
+def _observed(where: _Where) -> Mask:
     mask = _full(where) if isinstance(where, tuple) else np.asarray(getattr(where, "observed", where))
     if mask.ndim != 2 or mask.dtype != np.bool_ or not mask.size:
         raise ValueError(

@@ -47,8 +47,8 @@ __all__ = [
     "wilcoxon_holm",
 ]
 
-ROUNDING = 1e-12  # numbers that differ by less, relative to the largest, count as equal
-EXACT = 50  # data sets up to which all signs of Wilcoxon's test are counted
+_ROUNDING = 1e-12  # numbers that differ by less, relative to the largest, count as equal
+_EXACT = 50  # data sets up to which all signs of Wilcoxon's test are counted
 
 
 # --------------------------------------------------------------------------- one data set, many folds
@@ -95,12 +95,12 @@ def corrected_resampled_t(differences: Any, test_share: float, *, level: float =
 
     Examples
     --------
-    >>> found = corrected_resampled_t([0.02, 0.05, 0.00, 0.03, 0.05], 0.25)
-    >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3), round(found.p, 3)
+    >>> result = corrected_resampled_t([0.02, 0.05, 0.00, 0.03, 0.05], 0.25)
+    >>> round(result.mean, 3), round(result.low, 3), round(result.high, 3), round(result.p, 3)
     (0.03, -0.01, 0.07, 0.103)
     """
     _check_level(level)
-    mean, error, n = _spread(differences, test_share)
+    mean, error, n = _mean_and_error(differences, test_share)
     if error == 0:
         return Paired(mean, mean, mean, 1.0 if mean == 0 else 2.0 ** (1 - n), 0.0, n)
     half = float(student.ppf((1 + level) / 2, n - 1)) * error
@@ -117,8 +117,7 @@ class Equivalence(NamedTuple):
 
 
 def bayesian_correlated_t(differences: Any, test_share: float, rope: float = 0.01) -> Equivalence:
-    r"""The probabilities that a difference is practically nil, and that it is not, given the scores by
-    fold.
+    r"""The probabilities that a difference is practically nil and that it is not, given scores by fold.
 
     The Bayesian correlated t test of Corani and Benavoli (2015).  If any two folds are correlated by
     :math:`\rho = n_{test} / (n_{test} + n_{train})` and nothing was known before, the mean difference has a
@@ -142,35 +141,35 @@ def bayesian_correlated_t(differences: Any, test_share: float, rope: float = 0.0
 
     Examples
     --------
-    >>> found = bayesian_correlated_t([0.02, 0.05, 0.00, 0.03, 0.05], 0.25)
-    >>> [round(chance, 3) for chance in found]
+    >>> result = bayesian_correlated_t([0.02, 0.05, 0.00, 0.03, 0.05], 0.25)
+    >>> [round(p, 3) for p in result]
     [0.024, 0.092, 0.884]
     """
     if not 0 <= rope < np.inf:
         raise ValueError(f"rope={rope} came; a difference that does not matter is wanted: 0 or more")
-    mean, error, n = _spread(differences, test_share)
+    mean, error, n = _mean_and_error(differences, test_share)
     if error == 0:
-        edge = rope * (1 + ROUNDING)
+        edge = rope * (1 + _ROUNDING)
         worse, better = float(mean < -edge), float(mean > edge)
     else:
         worse, better = (float(student.sf((rope + side * mean) / error, n - 1)) for side in (1, -1))
     return Equivalence(worse, max(1 - worse - better, 0.0), better)
 
 
-def _spread(differences: Any, test_share: float) -> tuple[float, float, int]:
+def _mean_and_error(differences: Any, test_share: float) -> tuple[float, float, int]:
     """Mean, its standard error with room for what folds share (0 if all are equal), and how many."""
-    found = _numbers(differences, 1, "differences")
-    if len(found) < 2:
-        raise ValueError(f"{len(found)} difference(s) came; two or more are wanted, one for each fold")
+    values = _numbers(differences, 1, "differences")
+    if len(values) < 2:
+        raise ValueError(f"{len(values)} difference(s) came; two or more are wanted, one for each fold")
     if not 0 <= test_share < np.inf:
         raise ValueError(
             f"test_share={test_share} came; samples tested on over samples trained on are wanted: 0.25 "
             "with five folds"
         )
-    scale = np.abs(found).max()
-    if np.ptp(found) <= ROUNDING * scale:
-        return float(found.mean()), 0.0, len(found)
-    unit = found / scale
+    scale = np.abs(values).max()
+    if np.ptp(values) <= _ROUNDING * scale:
+        return float(values.mean()), 0.0, len(values)
+    unit = values / scale
     error = np.sqrt((1 / len(unit) + test_share) * unit.var(ddof=1))
     return float(scale * unit.mean()), float(scale * error), len(unit)
 
@@ -201,26 +200,26 @@ def mcnemar(right: Any, other: Any) -> McNemar:
     >>> mcnemar([True, True, True, True, False], [False, False, False, True, True])
     McNemar(wins=3, losses=1, p=0.625)
     """
-    own, others = _answers(right, "right"), _answers(other, "other")
-    if len(own) != len(others):
-        raise ValueError(f"{len(own)} and {len(others)} samples came; the same samples are wanted twice")
-    wins, losses = int((own & ~others).sum()), int((others & ~own).sum())
+    first, second = _answers(right, "right"), _answers(other, "other")
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} and {len(second)} samples came; the same samples are wanted twice")
+    wins, losses = int((first & ~second).sum()), int((second & ~first).sum())
     p = float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
     return McNemar(wins, losses, p)
 
 
 def _answers(given: Any, name: str) -> Array:
-    found = np.asarray(given)
-    if found.ndim != 1 or not np.isin(found, (0, 1)).all():
+    answers = np.asarray(given)
+    if answers.ndim != 1 or not np.isin(answers, (0, 1)).all():
         raise ValueError(
-            f"{name} of shape {found.shape} and type {found.dtype} came; True or False for each sample is "
-            "wanted: compare predictions with the labels first"
+            f"{name} of shape {answers.shape} and type {answers.dtype} came; True or False for each sample "
+            "is wanted: compare predictions with the labels first"
         )
-    return found.astype(bool)
+    return answers.astype(bool)
 
 
 def holm(p_values: Any) -> Array:
-    r"""P-values of several tests, raised so that the chance of any false alarm stays what is asked for.
+    r"""P-values of several tests, raised so that the probability of any false alarm stays as asked for.
 
     Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979): of :math:`m` p-values in
     rising order,
@@ -237,16 +236,14 @@ def holm(p_values: Any) -> Array:
     >>> holm([0.01, 0.04, 0.03, np.nan])
     array([0.03, 0.06, 0.06,  nan])
     """
-    found = np.array(p_values, dtype=np.float64)
-    if found.ndim != 1 or ((found < 0) | (found > 1)).any():
-        raise ValueError(
-            "one or more p-values are no probabilities, or no list; numbers from 0 to 1 are wanted"
-        )
-    made = np.flatnonzero(~np.isnan(found))
-    order = made[np.argsort(found[made], kind="stable")]
-    raised = np.arange(len(order), 0, -1) * found[order]
-    found[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
-    return found
+    p = np.array(p_values, dtype=np.float64)
+    if p.ndim != 1 or ((p < 0) | (p > 1)).any():
+        raise ValueError("p-values are no probabilities, or no list; numbers from 0 to 1 are wanted")
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    raised = np.arange(len(order), 0, -1) * p[order]
+    p[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
+    return p
 
 
 # ------------------------------------------------------------------------------------ many data sets
@@ -282,8 +279,8 @@ def friedman(scores: Any) -> Friedman:
 
     Examples
     --------
-    >>> found = friedman([[0.9, 0.8, 0.7], [0.6, 0.5, 0.4], [0.8, 0.9, 0.5], [0.7, 0.6, 0.6]])
-    >>> found.ranks, round(found.statistic, 2), round(found.p, 3)
+    >>> result = friedman([[0.9, 0.8, 0.7], [0.6, 0.5, 0.4], [0.8, 0.9, 0.5], [0.7, 0.6, 0.6]])
+    >>> result.ranks, round(result.statistic, 2), round(result.p, 3)
     (array([1.25 , 1.875, 2.875]), 5.73, 0.057)
     """
     table = _table(scores)
@@ -326,32 +323,32 @@ def nemenyi(scores: Any, *, level: float = 0.95) -> Nemenyi:
     scores : array of shape (n_data_sets, n_methods)
         Larger is better.
     level : float, default 0.95
-        One less the chance of a false alarm among all pairs.
+        One less the probability of a false alarm among all pairs.
 
     Examples
     --------
-    >>> found = nemenyi([[9, 8, 1], [8, 9, 2], [7, 6, 1], [8, 9, 3], [9, 8, 3]])
-    >>> found.ranks, round(found.critical_difference, 3), found.groups
+    >>> result = nemenyi([[9, 8, 1], [8, 9, 2], [7, 6, 1], [8, 9, 3], [9, 8, 3]])
+    >>> result.ranks, round(result.critical_difference, 3), result.groups
     (array([1.4, 1.6, 3. ]), 1.482, ((0, 1), (1, 2)))
     """
     _check_level(level)
     table = _table(scores)
     n, k = table.shape
     ranks, unit = _ranks(table).mean(axis=0), np.sqrt(k * (k + 1) / (12 * n))
-    least = float(studentized_range.ppf(level, k, np.inf) * unit)
+    critical = float(studentized_range.ppf(level, k, np.inf) * unit)
     p = np.ones((k, k))
-    one, two = np.triu_indices(k, 1)
-    beyond = studentized_range.sf(np.abs(ranks[one] - ranks[two]) / unit, k, np.inf)
-    p[one, two] = p[two, one] = np.clip(beyond, 0.0, 1.0)
-    return Nemenyi(ranks, least, p, _bars(ranks, least))
+    i, j = np.triu_indices(k, 1)
+    beyond = studentized_range.sf(np.abs(ranks[i] - ranks[j]) / unit, k, np.inf)
+    p[i, j] = p[j, i] = np.clip(beyond, 0.0, 1.0)
+    return Nemenyi(ranks, critical, p, _bars(ranks, critical))
 
 
-def _bars(ranks: Array, least: float) -> tuple[tuple[int, ...], ...]:
-    """The largest sets of two or more methods whose ranks are all less than `least` apart."""
+def _bars(ranks: Array, critical: float) -> tuple[tuple[int, ...], ...]:
+    """The largest sets of two or more methods whose ranks are all less than `critical` apart."""
     order = np.argsort(ranks, kind="stable")
     rising, bars, reached = ranks[order], [], 0
     for first, rank in enumerate(rising):
-        end = int((rising - rank < least).sum())
+        end = int((rising - rank < critical).sum())
         if end > max(reached, first + 1):
             bars.append(tuple(int(method) for method in order[first:end]))
             reached = end
@@ -388,21 +385,22 @@ def wilcoxon_holm(scores: Any) -> Array:
     """
     table = _table(scores)
     p = np.ones((table.shape[1],) * 2)
-    one, two = np.triu_indices(len(p), 1)
+    rows, columns = np.triu_indices(len(p), 1)
     scale = np.abs(table).max()
-    raw = [_signed_rank(table[:, i] - table[:, j], scale) for i, j in zip(one, two, strict=True)]
-    p[one, two] = p[two, one] = holm(raw)
+    raw = [_signed_rank(table[:, i] - table[:, j], scale) for i, j in zip(rows, columns, strict=True)]
+    p[rows, columns] = p[columns, rows] = holm(raw)
     return p
 
 
 def _signed_rank(differences: Array, scale: float) -> float:
     """Two-sided p-value of Wilcoxon's test; differences of scores as large as `scale` round as these do."""
-    some = differences[np.abs(differences) > ROUNDING * scale]
-    if not len(some):
+    nonzero = differences[np.abs(differences) > _ROUNDING * scale]
+    if not len(nonzero):
         return 1.0
-    ranks = np.rint(2 * rankdata(_levels(np.abs(some), ROUNDING * scale))).astype(int)  # halves made whole
-    positive = int(ranks[some > 0].sum())
-    if len(some) > EXACT:
+    halves = 2 * rankdata(_levels(np.abs(nonzero), _ROUNDING * scale))
+    ranks = np.rint(halves).astype(int)
+    positive = int(ranks[nonzero > 0].sum())
+    if len(nonzero) > _EXACT:
         return 2 * float(norm.sf(abs(positive - ranks.sum() / 2) / np.sqrt((ranks**2).sum() / 4)))
     probabilities = np.ones(1)  # of each sum of ranks, if signs are tosses of a coin
     for rank in ranks:
@@ -412,38 +410,38 @@ def _signed_rank(differences: Array, scale: float) -> float:
 
 def _ranks(table: Array) -> Array:
     """Ranks of the methods on each data set, the largest score first; what rounding parts is tied."""
-    return np.array([rankdata(-_levels(row, ROUNDING * np.abs(row).max())) for row in table])
+    return np.array([rankdata(-_levels(row, _ROUNDING * np.abs(row).max())) for row in table])
 
 
 def _levels(values: Array, tol: float) -> Array:
     """Whole numbers in the order of `values`, the same for neighbours that are no more than `tol` apart."""
     order = np.argsort(values, kind="stable")
-    found = np.zeros(len(values), dtype=int)
-    found[order[1:]] = np.cumsum(np.diff(values[order]) > tol)
-    return found
+    levels = np.zeros(len(values), dtype=int)
+    levels[order[1:]] = np.cumsum(np.diff(values[order]) > tol)
+    return levels
 
 
 # -------------------------------------------------------------------------------------------- checks
 
 
 def _table(scores: Any) -> Array:
-    found = _numbers(scores, 2, "scores")
-    if min(found.shape) < 2:
+    table = _numbers(scores, 2, "scores")
+    if min(table.shape) < 2:
         raise ValueError(
-            f"scores of shape {found.shape} came; two or more data sets (rows) and methods are wanted"
+            f"scores of shape {table.shape} came; two or more data sets (rows) and methods are wanted"
         )
-    return found
+    return table
 
 
 def _numbers(given: Any, ndim: int, name: str) -> Array:
-    found = np.asarray(given, dtype=np.float64)
-    if found.ndim != ndim:
-        raise ValueError(f"{name} of shape {found.shape} came; an array of {ndim} dimension(s) is wanted")
-    if not np.isfinite(found).all():
+    array = np.asarray(given, dtype=np.float64)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} of shape {array.shape} came; an array of {ndim} dimension(s) is wanted")
+    if not np.isfinite(array).all():
         raise ValueError(
-            f"{(~np.isfinite(found)).sum()} of the {name} are no numbers; leave out what has no score"
+            f"{(~np.isfinite(array)).sum()} of the {name} are no numbers; leave out what has no score"
         )
-    return found
+    return array
 
 
 def _check_level(level: float) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import chi2, norm
 
 from absentia.core import Array
-from absentia.data._gaps import shown
+from absentia.data._ids import shown
 from absentia.data._presence import Presence
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "log_rank",
 ]
 
-BLOCK = 2**22  # pairs of samples that are compared at a time
-WANTED = "a time (0 or more) and an event (1 or True: it happened) for each sample"
+_BLOCK = 2**22  # pairs of samples that are compared at a time
+_WANTED = "a time (0 or more) and an event (1 or True: it happened) for each sample"
 
 
 class Survival(NamedTuple):
@@ -36,9 +36,9 @@ class Survival(NamedTuple):
 
     def to_array(self) -> Array:
         """As one structured array with the fields ``event`` and ``time``, which scikit-learn can split."""
-        found = np.empty(len(self.time), dtype=[("event", bool), ("time", np.float64)])
-        found["time"], found["event"] = self.time, self.event
-        return found
+        array = np.empty(len(self.time), dtype=[("event", bool), ("time", np.float64)])
+        array["time"], array["event"] = self.time, self.event
+        return array
 
 
 def as_survival(y: Any, X: Presence | None = None) -> Survival:
@@ -64,7 +64,7 @@ def as_survival(y: Any, X: Presence | None = None) -> Survival:
     if X is not None and len(time) != len(X):
         raise ValueError(f"{len(time)} times came for {len(X)} samples; one for each is wanted")
     ids = np.arange(len(time)) if X is None else X.ids
-    return _checked(time, event, ids)
+    return _check_survival(time, event, ids)
 
 
 def _columns(y: Any) -> tuple[Any, Any]:
@@ -72,16 +72,18 @@ def _columns(y: Any) -> tuple[Any, Any]:
     if isinstance(y, Survival):
         return y.time, y.event
     if hasattr(y, "columns"):
-        return _named(y, list(y.columns), [getattr(y[name], "dtype", None) for name in y.columns])
+        return _named_columns(y, list(y.columns), [getattr(y[name], "dtype", None) for name in y.columns])
     table = np.asarray(y)
     if table.dtype.names:
-        return _named(table, list(table.dtype.names), [table.dtype[name] for name in table.dtype.names])
+        return _named_columns(
+            table, list(table.dtype.names), [table.dtype[name] for name in table.dtype.names]
+        )
     if table.ndim != 2 or table.shape[1] != 2:
-        raise ValueError(f"targets of shape {table.shape} came; {WANTED} is wanted: two columns")
+        raise ValueError(f"targets of shape {table.shape} came; {_WANTED} is wanted: two columns")
     return table[:, 0], table[:, 1]
 
 
-def _named(table: Any, names: list[Any], kinds: list[Any]) -> tuple[Any, Any]:
+def _named_columns(table: Any, names: list[Any], kinds: list[Any]) -> tuple[Any, Any]:
     """Columns called time and event; of others the one of bools is the event."""
     called = {str(name).lower(): name for name in names}
     if {"time", "event"} <= set(called):
@@ -96,26 +98,26 @@ def _named(table: Any, names: list[Any], kinds: list[Any]) -> tuple[Any, Any]:
     )
 
 
-def _checked(time: Array, event: Array, ids: Array, none: bool = False) -> Survival:
+def _check_survival(time: Array, event: Array, ids: Array, none: bool = False) -> Survival:
     """Times and events that can be; `none`: nobody needs to have had one."""
     try:
         time, numbers = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"times or events are no numbers; {WANTED} is wanted") from None
+        raise ValueError(f"times or events are no numbers; {_WANTED} is wanted") from None
     bad = ~(np.isfinite(time) & (time >= 0))
     if bad.any():
         k = int(bad.argmax())
         raise ValueError(
-            f"{bad.sum()} time(s) are negative or no number, e.g. {time[k]:g} of {shown(ids[k])}; {WANTED} "
-            "is wanted: leave out samples without"
+            f"{bad.sum()} time(s) are negative or no number, e.g. {time[k]:g} of {shown(ids[k])}; "
+            f"{_WANTED} is wanted: leave out samples without"
         )
     bad = ~np.isin(numbers, (0, 1))
     if bad.any():
         k = int(bad.argmax())
-        turned = "; are the columns the other way round?" if np.isin(time, (0, 1)).all() else ""
+        swapped = "; are the columns the other way round?" if np.isin(time, (0, 1)).all() else ""
         raise ValueError(
-            f"{bad.sum()} event(s) are neither 0 nor 1, e.g. {numbers[k]:g} of {shown(ids[k])}; {WANTED} "
-            f"is wanted{turned}"
+            f"{bad.sum()} event(s) are neither 0 nor 1, e.g. {numbers[k]:g} of {shown(ids[k])}; "
+            f"{_WANTED} is wanted{swapped}"
         )
     if not none and not numbers.any():
         raise ValueError(f"none of {len(time)} samples has an event; at least one is wanted")
@@ -159,19 +161,19 @@ def concordant_pairs(time: Any, event: Any, risk: Any) -> tuple[Array, Array]:
     time, event, risk : array of shape (n_samples,)
         As in :func:`concordance_index`.
     """
-    time, event = _checked(time, event, np.arange(len(time)))
+    time, event = _check_survival(time, event, np.arange(len(time)))
     risk = np.asarray(risk, dtype=np.float64)
     if risk.shape != time.shape or not np.isfinite(risk).all():
         raise ValueError(f"risks must be {len(time)} numbers, one for each sample")
     right, pairs = np.zeros(len(time)), np.zeros(len(time))
     happened = np.flatnonzero(event)
-    for rows in np.array_split(happened, max(1, len(happened) * len(time) // BLOCK)):
+    for rows in np.array_split(happened, max(1, len(happened) * len(time) // _BLOCK)):
         later = time[rows, None] < time
         later |= (time[rows, None] == time) & ~event
         order = later * (1 + np.sign(risk[rows, None] - risk)) / 2
-        for count, found in ((right, order), (pairs, later)):
-            count += found.sum(axis=0)
-            count[rows] += found.sum(axis=1)
+        for count, matrix in ((right, order), (pairs, later)):
+            count += matrix.sum(axis=0)
+            count[rows] += matrix.sum(axis=1)
     return right, pairs
 
 
@@ -203,9 +205,9 @@ def kaplan_meier(time: Any, event: Any, *, level: float = 0.95) -> KaplanMeier:
     >>> kaplan_meier([1, 2, 2, 4], [1, 1, 0, 0]).survival
     array([0.75, 0.5 , 0.5 ])
     """
-    time, event = _checked(time, event, np.arange(len(time)), none=True)
+    time, event = _check_survival(time, event, np.arange(len(time)), none=True)
     if not len(time) == len(event) > 0:
-        raise ValueError(f"{len(time)} times and {len(event)} events came; {WANTED} is wanted")
+        raise ValueError(f"{len(time)} times and {len(event)} events came; {_WANTED} is wanted")
     times, place = np.unique(time, return_inverse=True)
     died = np.bincount(place, weights=event, minlength=len(times))
     risk = np.bincount(place, minlength=len(times))[::-1].cumsum()[::-1]
@@ -251,7 +253,7 @@ def log_rank(time: Any, event: Any, group: Any) -> LogRank:
     >>> round(log_rank([1, 2, 3, 4, 5, 6], [1, 1, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1]).pvalue, 4)
     0.0246
     """
-    time, event = _checked(time, event, np.arange(len(time)))
+    time, event = _check_survival(time, event, np.arange(len(time)))
     names, code = np.unique(np.asarray(group), return_inverse=True)
     if len(code) != len(time) or len(names) < 2:
         raise ValueError(f"{len(names)} group(s) of {len(code)} samples came; two or more are wanted")

@@ -15,7 +15,7 @@ from absentia import (
     datasets,
     missingness,
 )
-from absentia.data._profiles import folds, own_order
+from absentia.data import folds, own_order
 from absentia.methods.learning._calibration import (
     ScoreScale,
     SigmoidCalibration,

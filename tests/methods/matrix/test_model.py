@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from absentia.core._linalg import NotPositiveDefiniteError
+from absentia.core.linalg import NotPositiveDefiniteError
 from absentia.methods.matrix._model import FEW, Addition, GivenRows, RowKernel, nystrom_factor
 from matrices import every_kind, every_seed, positive, problem, tight
 from reference import pma as reference

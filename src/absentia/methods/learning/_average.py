@@ -102,7 +102,7 @@ def fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: flo
 def ended(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
     """How the machine's solver ended, in the words of the one iteration loop."""
     status = Status.CONVERGED if gap <= tol else Status.MAX_ITER
-    return Solution(machine, np.array([machine.primal]), status, Stop(tol, GAP).sentence(status))
+    return Solution(machine, np.array([machine.primal]), status, Stop(tol, GAP).message(status))
 
 
 @estimator

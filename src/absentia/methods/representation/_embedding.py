@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Components, Estimator, PositiveInt, estimator
-from absentia.data import KernelViews, Presence, Views, check_kernels, fused, labelled
+from absentia.core import Array, Estimator, PositiveInt, estimator
+from absentia.data import Components, KernelViews, Presence, Views, check_kernels, fused_components
 from absentia.kernels import ViewKernels
 from absentia.methods.catalogue import find
 
@@ -83,7 +83,7 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         kernels = check_kernels(X if self.kernels_ is None else self.kernels_.fit_transform(X))
         self.completer_ = self._chosen(kernels)
         self._components: Components
-        self._components, self.weights_ = fused(
+        self._components, self.weights_ = fused_components(
             self.completer_.fit_transform(kernels), int(self.n_components)
         )
         self.embedding_ = self._components.scores
@@ -94,7 +94,7 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
 
     def fit_transform(self, X: Views | KernelViews, y: Any = None, **fit_params: Any) -> Any:
         """Learn, and return the coordinates of the training samples."""
-        return labelled(self.fit(X).embedding_, self.ids_, self)
+        return self._with_ids(self.fit(X).embedding_, self.ids_)
 
     def transform(self, X: Views | KernelViews) -> Any:
         """Coordinates of new samples: their completed kernel rows, projected on the components.
@@ -107,7 +107,7 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         along = np.zeros((len(rows), int(self.n_components)))
         for weight, name in zip(self.weights_.tolist(), rows.names, strict=True):
             along += weight * (rows.operator(name) @ self._components.vectors)
-        return labelled(self._components.project(along), rows.ids, self)
+        return self._with_ids(self._components.project(along), rows.ids)
 
     def _rows(self, X: Views | KernelViews) -> KernelViews:
         """Kernels of the samples of `X` with those of training."""

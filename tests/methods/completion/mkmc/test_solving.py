@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, ViewKernels, metrics, missingness
-from absentia.core._descent import ROUNDING
+from absentia.core.optimize import ROUNDING
 from absentia.methods.completion.mkmc import _fast, _solving
 from absentia.methods.completion.mkmc._solving import Solver
 from conftest import random_problem

@@ -1,4 +1,4 @@
-"""Names given to features, and a feature taken away."""
+"""Features side by side, what they look like, their names."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,70 @@ import pytest
 import scipy.sparse
 
 from absentia import Views
-from absentia.data import named, without_features
+from absentia.data import (
+    column_scales,
+    columns_in_words,
+    joined,
+    looks_like_counts,
+    named,
+    numeric,
+    without_features,
+)
+
+
+def test_features_stand_side_by_side_and_what_is_absent_is_nan():
+    a = np.array([[1.0, 2.0], [np.nan, np.nan], [5.0, np.nan]])
+    b = scipy.sparse.csr_array(np.array([[0.0, 7.0], [8.0, 0.0], [0.0, 0.0]]))
+    views = Views.from_dict({"a": a, "b": b})
+    keep = np.ones(views.observed.shape, bool)
+    keep[2, 1] = False
+    wanted = [[1, 2, 0, 7], [np.nan, np.nan, 8, 0], [5, np.nan, np.nan, np.nan]]
+    np.testing.assert_array_equal(joined(views.hide(keep)), wanted)
+
+
+def test_scales_are_those_of_the_rows_that_have_the_column_and_a_constant_has_none():
+    table = np.array([[1.0, 0.1, np.nan], [3.0, 0.1, np.nan], [np.nan, 0.1, np.nan]])
+    mean, scale = column_scales(table)
+    np.testing.assert_allclose(mean, [2, 0.1, 0])
+    np.testing.assert_array_equal(scale, [1, 1, 1])
+    np.testing.assert_allclose(column_scales(4 * table)[1][0], 4)
+
+
+COUNTS = np.random.default_rng(0).poisson(0.8, size=(30, 20)).astype(float)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_counts_are_whole_with_many_zeros(form):
+    assert looks_like_counts(form(COUNTS))
+    assert not looks_like_counts(form(COUNTS * 0.5))
+    assert not looks_like_counts(form(COUNTS + 1))
+    assert not looks_like_counts(form((COUNTS > 0).astype(float)))  # sets, not counts
+    assert not looks_like_counts(form(-COUNTS))
+    assert not looks_like_counts(form(np.zeros((2, 2))))
+
+
+def test_gaps_do_not_hide_counts():
+    gappy = COUNTS.copy()
+    gappy[0, :3] = np.nan
+    assert looks_like_counts(gappy)
+
+
+def test_columns_are_counted_by_kind():
+    frame = pd.DataFrame({"age": [1.0, 2], "sex": ["f", "m"], "stage": ["I", "II"]})
+    views = Views.from_dict({"a": frame, "b": frame[["sex"]], "c": frame[["age"]]})
+    assert [columns_in_words(views, name) for name in "abc"] == [
+        "1 numeric, 2 categorical (sex, stage) -> one-hot",
+        "1 categorical (sex) -> one-hot",
+        "1 numeric",
+    ]
+
+
+def test_categories_are_no_counts():
+    frame = pd.DataFrame({f"c{k}": ["a", "b", "c"] * 4 for k in range(6)}).assign(age=range(12))
+    views = Views.from_dict({"a": frame})
+    assert looks_like_counts(views.block("a"))  # their numbers are
+    assert numeric(views, "a").shape == (12, 1)
+    assert not looks_like_counts(numeric(views, "a"))
 
 
 def test_names_and_levels_are_given():

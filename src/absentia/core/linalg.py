@@ -1,9 +1,11 @@
-"""Arithmetic on symmetric positive (semi)definite matrices.
+"""Arithmetic on symmetric positive (semi)definite matrices, Gaussian conditioning, permutations.
 
 Nothing here knows of views, samples or absence.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -25,7 +27,7 @@ def frozen(array: Array) -> Array:
 
 #: What a kernel's values vary by, relative to the largest, without meaning anything: ten thousand times the
 #: rounding of sums over thousands of samples; and where they are kept in single precision.
-ROUNDING, ROUNDING_SINGLE = 1e-9, 1e-5
+_ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-5
 
 #: In double precision; looking them up by name costs as much as a small factorisation.
 _POTRF, _TRTRI = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
@@ -49,7 +51,7 @@ def centred(K: Array) -> Array:
 def alike(K: Array) -> bool:
     """Whether all samples of a kernel are one but for rounding, so that it tells nothing of them.
 
-    Their mean squared distance from the mean is then below :data:`ROUNDING` of the largest value.
+    Their mean squared distance from the mean is then below :data:`_ROUNDING` of the largest value.
     """
     if not len(K):
         return True
@@ -59,7 +61,7 @@ def alike(K: Array) -> bool:
 
 
 def rounding(dtype: Any) -> float:
-    return ROUNDING if np.dtype(dtype).itemsize > 4 else ROUNDING_SINGLE
+    return _ROUNDING if np.dtype(dtype).itemsize > 4 else _ROUNDING_SINGLE
 
 
 def squared_distances(A: Array, B: Array) -> Array:
@@ -215,3 +217,45 @@ def logdet_divergence(Q: Array, M: Array) -> float:
     L_q, L_m = cholesky(Q, "first matrix"), cholesky(M, "second matrix")
     trace = float(np.trace(cholesky_solve(L_m, Q))) - len(M)
     return 0.5 * (cholesky_logdet(L_m) - cholesky_logdet(L_q) + trace)
+
+
+# --------------------------------------------------------------------------------------------- conditioning
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """Variables h given o, all of mean zero: h has mean ``x_o B`` and covariance `covariance`.
+
+    ``L`` is the Cholesky factor of what was inverted, the precision ``P_hh``.
+    """
+
+    B: Array
+    covariance: Array
+    L: Array
+
+    @classmethod
+    def by_precision(cls, P: Array, o: Array, h: Array) -> Self:
+        """With ``P = Sigma^-1``: ``B = -P_oh P_hh^-1``; the covariance is ``P_hh^-1``."""
+        L = cholesky(P[np.ix_(h, h)], "precision")
+        return cls(-cholesky_solve(L, P[np.ix_(o, h)].T).T, cholesky_inverse(L), L)
+
+
+# ------------------------------------------------------------------------------------------------ positions
+
+
+def inverse(order: Array) -> Array:
+    """The permutation that undoes `order`."""
+    places = np.empty(len(order), dtype=np.intp)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def by_pattern(mask: Array) -> Iterator[tuple[Array, Array]]:
+    """Each distinct row of a boolean matrix, and the positions of the rows that are like it."""
+    if not len(mask):
+        return
+    patterns, member = np.unique(mask, axis=0, return_inverse=True)
+    member = member.ravel()  # NumPy 2.0.0 gives it two dimensions
+    order = np.argsort(member, kind="stable")
+    ends = np.cumsum(np.bincount(member, minlength=len(patterns)))
+    yield from zip(patterns, np.split(order, ends[:-1]), strict=True)

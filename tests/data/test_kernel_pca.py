@@ -1,22 +1,16 @@
-"""Components found through operators are those of the whole matrix, whatever the order of samples."""
+"""Kernel PCA: components found through operators are those of the whole matrix, in any order of samples."""
 
 import tracemalloc
 
 import numpy as np
 import pytest
 
-from absentia.core import (
-    Completed,
-    Components,
-    Dense,
-    Gram,
-    LowRankPlusDiagonal,
-    components,
-    packed,
-    spread,
-    unpacked,
-)
-from absentia.core import _components as module
+from absentia import CVKT, KernelViews, MeanFill
+from absentia.core import Completed, Dense, Gram, LowRankPlusDiagonal, packed, unpacked
+from absentia.data import Components
+from absentia.data import _kernel_pca as module
+from absentia.data._kernel_pca import find_components, total_variance
+from conftest import random_problem
 from reference import kernel_pca
 
 
@@ -45,9 +39,9 @@ KINDS = {
 @pytest.mark.parametrize("small", [0, 300], ids=["Lanczos", "whole"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dense_twin_says_the_same(kind, small, rng, monkeypatch):
-    monkeypatch.setattr(module, "SMALL", small)
+    monkeypatch.setattr(module, "_SMALL", small)
     kernel = KINDS[kind](rng, 90)
-    found = components([kernel], [1.0], 5, np.arange(90))
+    found = find_components([kernel], [1.0], 5, np.arange(90))
     scores, shares, _ = kernel_pca.embedding(kernel.to_dense(), 5)
     np.testing.assert_allclose(found.scores, kernel_pca.same_but_for_signs(found.scores, scores), atol=1e-8)
     np.testing.assert_allclose(found.shares, shares, rtol=1e-9)
@@ -55,11 +49,11 @@ def test_the_dense_twin_says_the_same(kind, small, rng, monkeypatch):
 
 @pytest.mark.parametrize("small", [0, 300], ids=["Lanczos", "whole"])
 def test_weights_add_kernels_up_and_new_samples_are_projected(small, rng, monkeypatch):
-    monkeypatch.setattr(module, "SMALL", small)
+    monkeypatch.setattr(module, "_SMALL", small)
     A, B = rng.normal(size=(80, 6)) + 1, rng.normal(size=(80, 3))
     old, new = np.arange(70), np.arange(70, 80)
     K = 0.5 * A @ A.T + 2.0 * B @ B.T
-    found = components([Gram(A[old]), Gram(B[old])], [0.5, 2.0], 4, old)
+    found = find_components([Gram(A[old]), Gram(B[old])], [0.5, 2.0], 4, old)
     rows = 0.5 * (Gram(A[new], A[old]) @ found.vectors) + 2.0 * (Gram(B[new], B[old]) @ found.vectors)
     expected = kernel_pca.projected(K[np.ix_(new, old)], K[np.ix_(old, old)], 4)
     projected = found.project(rows)
@@ -71,8 +65,8 @@ def test_weights_add_kernels_up_and_new_samples_are_projected(small, rng, monkey
 
 @pytest.mark.parametrize("small", [0, 300], ids=["Lanczos", "whole"])
 def test_directions_that_are_not_there_are_zero(small, rng, monkeypatch):
-    monkeypatch.setattr(module, "SMALL", small)
-    found = components([Gram(rng.normal(size=(60, 3)))], [1.0], 6, np.arange(60))
+    monkeypatch.setattr(module, "_SMALL", small)
+    found = find_components([Gram(rng.normal(size=(60, 3)))], [1.0], 6, np.arange(60))
     assert (found.values[:3] > 1).all()
     assert not found.values[3:].any()
     assert not found.scores[:, 3:].any()
@@ -82,35 +76,35 @@ def test_directions_that_are_not_there_are_zero(small, rng, monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_few_samples_have_few_directions(n, rng):
-    found = components([Gram(rng.normal(size=(n, 9)))], [1.0], 6, np.arange(n))
+    found = find_components([Gram(rng.normal(size=(n, 9)))], [1.0], 6, np.arange(n))
     assert found.scores.shape == (n, 6)
     assert (found.values > 0).sum() == n - 1
 
 
 def test_samples_that_are_all_one_have_no_direction():
-    assert spread(Dense(np.full((7, 7), 0.3))) == 0
-    found = components([Dense(np.full((7, 7), 0.3))], [1.0], 2, np.arange(7))
+    assert total_variance(Dense(np.full((7, 7), 0.3))) == 0
+    found = find_components([Dense(np.full((7, 7), 0.3))], [1.0], 2, np.arange(7))
     assert not found.scores.any()
     assert not found.shares.any()
 
 
 def test_equal_eigenvalues_are_all_found(monkeypatch):
-    monkeypatch.setattr(module, "SMALL", 0)  # one start reaches one of them, and Lanczos breaks down
-    found = components([Dense(np.eye(90))], [1.0], 8, np.arange(90))
+    monkeypatch.setattr(module, "_SMALL", 0)  # one start reaches one of them, and Lanczos breaks down
+    found = find_components([Dense(np.eye(90))], [1.0], 8, np.arange(90))
     np.testing.assert_allclose(found.values, 1.0, rtol=1e-10)
     np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(8), atol=1e-10)
-    again = components([Dense(np.eye(90))], [1.0], 8, np.arange(90))
+    again = find_components([Dense(np.eye(90))], [1.0], 8, np.arange(90))
     np.testing.assert_array_equal(again.vectors, found.vectors)
 
 
 @pytest.mark.parametrize("small", [0, 300], ids=["Lanczos", "whole"])
 def test_the_order_of_samples_changes_nothing_but_the_order(small, rng, monkeypatch):
-    monkeypatch.setattr(module, "SMALL", small)
+    monkeypatch.setattr(module, "_SMALL", small)
     Phi = rng.normal(size=(80, 6)) * np.arange(1, 7)
     Phi = np.vstack([Phi, -Phi])  # every entry of a vector has one that is as large, of the other sign
-    one = components([Gram(Phi)], [1.0], 4, np.arange(160))
+    one = find_components([Gram(Phi)], [1.0], 4, np.arange(160))
     for shuffle in (rng.permutation(160), np.arange(160)[::-1]):
-        other = components([Gram(Phi[shuffle])], [1.0], 4, np.argsort(shuffle))
+        other = find_components([Gram(Phi[shuffle])], [1.0], 4, np.argsort(shuffle))
         np.testing.assert_allclose(other.scores, one.scores[shuffle], atol=1e-8)
 
 
@@ -118,15 +112,73 @@ def test_nothing_of_samples_times_samples_is_formed(rng):
     n = 4000
     kernel = Gram(rng.normal(size=(n, 10)))
     tracemalloc.start()
-    components([kernel], [1.0], 5, np.arange(n))
+    find_components([kernel], [1.0], 5, np.arange(n))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < n * n * 8 / 10
 
 
 def test_components_can_be_kept(rng):
-    found = components([Gram(rng.normal(size=(9, 3)))], [1.0], 2, np.arange(9))
+    found = find_components([Gram(rng.normal(size=(9, 3)))], [1.0], 2, np.arange(9))
     plain = packed(found)
     back = unpacked(plain.tree, plain.arrays)
     assert isinstance(back, Components)
     np.testing.assert_array_equal(back.scores, found.scores)
+
+
+@pytest.fixture
+def done():
+    return MeanFill("blocks").fit_transform(random_problem())
+
+
+def test_all_together_is_the_reference(done):
+    K, _ = kernel_pca.fused(done.to_dense())
+    found = done.to_embedding(3)
+    expected, _, _ = kernel_pca.embedding(K, 3)
+    np.testing.assert_allclose(found, kernel_pca.same_but_for_signs(found, expected), atol=1e-9)
+
+
+def test_each_view_on_its_own_is_the_reference(done):
+    found = done.to_embedding(2, per_view=True)
+    assert list(found) == list(done.names)
+    for name, scores in found.items():
+        expected, _, _ = kernel_pca.embedding(done.block(name), 2)
+        np.testing.assert_allclose(scores, kernel_pca.same_but_for_signs(scores, expected), atol=1e-9)
+
+
+def test_neither_a_views_scale_nor_the_order_of_samples_or_views_matters(done, rng):
+    K, shuffle = done.to_dense(), rng.permutation(len(done))
+    scaled = K * np.array([1e-3, 1.0, 1e5, *[1.0] * (len(K) - 3)])[:, None, None]
+    names = list(done.names)[::-1]
+    other = KernelViews.from_dense(
+        scaled[::-1][:, shuffle][:, :, shuffle], ids=done.ids[shuffle], names=names
+    )
+    np.testing.assert_allclose(other.to_embedding(3), done.to_embedding(3)[shuffle], atol=1e-8)
+
+
+def test_a_view_of_samples_that_are_all_one_counts_for_nothing(done):
+    K = {name: done.block(name) for name in done.names}
+    with_one = KernelViews.from_dense({**K, "constant": np.ones((len(done), len(done)))}, ids=done.ids)
+    np.testing.assert_allclose(with_one.to_embedding(3), done.to_embedding(3), atol=1e-9)
+
+
+def test_incomplete_kernels_are_refused_with_advice():
+    kv = random_problem()
+    with pytest.raises(
+        ValueError, match=r"is absent for \d+ sample\(s\), e\.g\. \d+; complete the kernels"
+    ):
+        kv.to_embedding(2)
+    with pytest.raises(ValueError, match="is absent for"):
+        kv.to_embedding(2, per_view=True)
+    assert CVKT().fit_transform(kv).to_embedding(2).shape == (40, 2)
+
+
+@pytest.mark.parametrize("wrong", [0, 2.5, "three"])
+def test_a_number_of_components_is_wanted(done, wrong):
+    with pytest.raises(ValueError, match="n_components must be a whole number of 1 or more"):
+        done.to_embedding(wrong)
+
+
+def test_rows_of_new_samples_have_an_embedding_of_their_own_elsewhere(done):
+    with pytest.raises(ValueError, match="square"):
+        done[np.ix_([0, 1], [2, 3])].to_embedding(1)

@@ -5,26 +5,9 @@ import pytest
 
 from absentia import KernelViews, MKLClassifier, PMAImputer, PMATensorImputer, ViewKernels, Views, models
 from absentia.core import Completed, Dense, Gram, LowRankPlusDiagonal, Scaled, Side, Stop, iterate
-from absentia.core._describing import held, in_bytes
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.standard_normal((30, 5))
-
-
-@pytest.mark.parametrize(
-    ("size", "words"),
-    [(0, "0 B"), (72, "72 B"), (1200, "1.2 kB"), (3.5e6, "3.5 MB"), (2.51e12, "2.51e+03 GB")],
-)
-def test_bytes_are_said_in_words(size, words):
-    assert in_bytes(size) == words
-
-
-def test_arrays_are_counted_once():
-    assert held(Gram(FACTORS)) == FACTORS.nbytes  # left and right are the same
-    assert held(Gram(FACTORS, FACTORS.copy())) == 2 * FACTORS.nbytes
-    loop = Scaled(Dense(np.eye(3)), 2.0)
-    loop.itself = loop
-    assert held(loop) == 72
 
 
 def test_operators_say_their_shape_rank_and_memory():
