@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 
-from absentia import PMAImputer, PMATensorImputer
+from absentia import PMAImputer
 from matrix_market import (
     IMPUTERS,
     REGRESSORS,
@@ -15,7 +15,6 @@ from matrix_market import (
     every_row_model,
     fit_it,
     fitted,
-    random_tensor,
     takes_kernel,
 )
 
@@ -203,32 +202,8 @@ def test_kernels_that_are_none_are_refused(k):
         K, message = no_kernels(24)[k]
         with pytest.raises((ValueError, TypeError), match=message):
             fit_it(name, K)
-    X, kernels = random_tensor()
-    K, message = no_kernels(3)[k]
-    with pytest.raises((ValueError, TypeError), match=f"{message}|one square kernel per mode"):
-        PMATensorImputer([kernels[0], K, kernels[2]]).fit(X)
 
 
-def test_tensors_that_are_none_are_refused():
-    X, kernels = random_tensor()
-    infinite = np.where(np.isnan(X), np.inf, X)
-    for wrong, message in [
-        (X[0], "three modes"),
-        (X + 1j, "Complex"),
-        (infinite, "infinity"),
-        (np.ones((4, 0, 5)), "three modes|0 feature"),
-        (np.full(X.shape, "a", dtype=object), "could not convert"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            PMATensorImputer(kernels).fit(wrong)
-        with pytest.raises(ValueError, match=message):
-            PMATensorImputer(kernels).fit(X).transform(wrong)
-    with pytest.raises(ValueError, match=r"is wanted"):
-        PMATensorImputer(kernels).fit(X).transform(X[:, :, :2])
-    for parameters in ({"n_samples": 0}, {"center": "no"}):
-        with pytest.raises(ValueError, match=next(iter(parameters))):
-            PMATensorImputer(kernels, **parameters).fit(X)
-    with pytest.raises(ValueError, match="n_samples"):
-        PMATensorImputer(kernels).fit(X).sample(0)
+def test_a_number_of_draws_that_is_none_is_refused():
     with pytest.raises(ValueError, match="n_samples"):
         fitted("imputer").sample(-1)

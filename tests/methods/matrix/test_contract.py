@@ -5,7 +5,6 @@ import pytest
 import threadpoolctl
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from absentia import PMATensorImputer
 from absentia.methods import matrix
 from absentia.methods.matrix import _estimate as estimate
 from absentia.methods.matrix import _mean as mean
@@ -18,13 +17,12 @@ from matrix_market import (
     every_method,
     every_row_model,
     near,
-    random_tensor,
     takes_kernel,
 )
 
 
 def expected_failures(estimator):
-    """Checks that an estimator fails, and why it has to.  (PMATensorImputer takes no table: nothing applies.)"""
+    """Checks that an estimator fails, and why it has to."""
     if getattr(estimator, "kernel", None) != "precomputed":
         return {}
     return dict.fromkeys(
@@ -139,19 +137,6 @@ def test_a_permutation_changes_nothing_where_values_are_tied(name):
     assert_same_but_for_order(name, problem, *shuffled(40, 4, 3))
 
 
-def test_a_permutation_of_a_tensor_permutes_the_answer(monkeypatch):
-    X, kernels = random_tensor()
-    rng = np.random.default_rng(1)
-    orders = [rng.permutation(n) for n in X.shape]
-    turned = [K[np.ix_(o, o)] for K, o in zip(kernels, orders, strict=True)]
-    for small in (mean.SMALL, 3):
-        monkeypatch.setattr(mean, "SMALL", small)
-        one, other = PMATensorImputer(kernels).fit(X), PMATensorImputer(turned).fit(X[np.ix_(*orders)])
-        for a, b in zip(one.predict(return_std=True), other.predict(return_std=True), strict=True):
-            close(b, a[np.ix_(*orders)])
-        close(other.sample()[0], one.sample()[0][np.ix_(*orders)])
-
-
 QUICK = ("imputer, both kernels", "regressor, column kernel", "mlknn", "iblr", "svm")
 LONG = [name for name in [*IMPUTERS, *WITH_ROWS] if name not in QUICK]
 
@@ -178,15 +163,6 @@ def test_none_is_one_seed_and_the_global_state_is_left_alone(name):
     for what in first:
         np.testing.assert_array_equal(first[what], second[what])
     np.random.seed(3)  # noqa: NPY002
-    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-
-
-def test_a_tensor_leaves_the_global_state_alone():
-    X, kernels = random_tensor()
-    np.random.seed(3)  # noqa: NPY002
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
-    one, other = (PMATensorImputer(kernels).fit(X).sample(2) for _ in range(2))
-    np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
@@ -227,20 +203,9 @@ def test_samples_changed_after_the_fit_change_no_answer(name):
     np.testing.assert_array_equal(model.predict(B), before)
 
 
-def test_a_tensor_changed_after_the_fit_changes_no_answer():
-    X, kernels = random_tensor()
-    mine, theirs = X.copy(), [K.copy() for K in kernels]
-    model = PMATensorImputer(theirs).fit(mine)
-    before, draw = model.predict(return_std=True), model.sample()
-    spoil(mine, *theirs)
-    for a, b in zip(model.predict(return_std=True), before, strict=True):
-        np.testing.assert_array_equal(a, b)
-    np.testing.assert_array_equal(model.sample(), draw)
-
-
 def test_every_estimator_is_checked_here():
     checked = {type(model).__name__ for model in CHECKED}
     fitted = {type(make(None)).__name__ for make in WITH_ROWS.values()}
     fitted |= {type(make(None, None)).__name__ for make in IMPUTERS.values()}
     named = {name for name in vars(matrix) if hasattr(getattr(matrix, name), "fit")}
-    assert named - {"PMATensorImputer"} == checked == fitted
+    assert named == checked == fitted

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from absentia import PMAImputer, PMATensorImputer, models
-from matrix_market import IMPUTERS, REGRESSORS, WITH_ROWS, drawn, random_tensor, takes_kernel
+from absentia import PMAImputer, models
+from matrix_market import IMPUTERS, REGRESSORS, WITH_ROWS, drawn, takes_kernel
 
 
 def kept(model, folder):
@@ -60,16 +60,6 @@ def test_a_model_of_samples_that_comes_back_predicts_the_same(name, tmp_path):
         same(back.decision_function(new), model.decision_function(new))
         same(back.predict_proba(new), model.predict_proba(new))
     same(back.predict(new), model.predict(new))
-
-
-def test_a_tensor_imputer_that_comes_back_completes_the_same(tmp_path):
-    X, kernels = random_tensor()
-    model = PMATensorImputer(kernels).fit(X)
-    back = kept(model, tmp_path)
-    same(back.predict(return_std=True), model.predict(return_std=True))
-    same(back.transform(X[::-1]), model.transform(X[::-1]))
-    same(back.sample(2), model.sample(2))
-    assert back.log_marginal_likelihood_ == model.log_marginal_likelihood_
 
 
 def test_names_of_columns_come_back(tmp_path):

@@ -8,5 +8,4 @@ from absentia.methods.matrix._classifier import PMAClassifier
 from absentia.methods.matrix._completing import HeldOut, hold_out
 from absentia.methods.matrix._imputer import PMAImputer
 from absentia.methods.matrix._regressor import PMARegressor
-from absentia.methods.matrix._tensor import PMATensorImputer
 from absentia.methods.matrix.comparators import IBLR, MLKNN, PMF, LabelGP, MatrixLMC, PartialLabelSVM
