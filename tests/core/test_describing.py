@@ -90,4 +90,4 @@ def test_a_model_says_what_it_takes_and_gives():
 def test_models_of_matrices_say_their_sizes():
     X = np.where(RNG.random((12, 3)) < 0.1, np.nan, RNG.standard_normal((12, 3)))
     model = PMAImputer(row_kernel=np.eye(12), col_kernel=np.eye(3)).fit(X).model_
-    assert repr(model) == "Addition(12 x 3, rows RowKernel(12 x 12, rank 12), columns 3 x 3)"
+    assert repr(model) == "KroneckerGaussian(12 x 3, rows RowKernel(12 x 12, rank 12), columns 3 x 3)"
