@@ -5,7 +5,7 @@ import pytest
 import threadpoolctl
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from absentia import PMAImputer, models
+from absentia import PMF, PMAImputer, models, testing
 from absentia.methods import matrix
 from absentia.methods.matrix import _conditional_mean as mean
 from absentia.methods.matrix import _estimation as estimation
@@ -40,6 +40,26 @@ names, checks = own.args
 @pytest.mark.parametrize(names, list(checks), **own.kwargs)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+KERNELS_ESTIMATED = {
+    "heldout": PMAImputer(tol=0.01),
+    "both": PMAImputer(row_kernel="estimate", tol=0.01),
+    "rows alone": PMAImputer(row_kernel="estimate", col_kernel="none", tol=0.01),
+    "columns alone": PMAImputer(row_kernel="none", tol=0.01),
+    "not standardized": PMAImputer(standardize=False, tol=0.01),
+}
+
+
+@pytest.mark.parametrize("name", list(KERNELS_ESTIMATED))
+def test_imputers_have_the_public_invariants(name):
+    imputer = KERNELS_ESTIMATED[name]
+    assert imputer.scale_equivariant == (name != "not standardized")
+    testing.check_imputer(imputer)
+
+
+def test_factorisation_has_them_but_fits_rows_anew_when_it_transforms():
+    testing.check_imputer(PMF(2), without=["fit_then_transform_equals_fit_transform"])
 
 
 #: These choose by hiding entries, of which forty rows have enough.

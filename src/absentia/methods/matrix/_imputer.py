@@ -184,6 +184,12 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
     n_samples: PositiveInt = 500
     center: bool = True
 
+    @property
+    def scale_equivariant(self) -> bool:
+        """Whether the units of columns do not matter: they are standardized and no kernel is given."""
+        given = not (isinstance(self.row_kernel, str) and isinstance(self.col_kernel, str))
+        return bool(self.standardize) and not given
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose and estimate what is to be, and complete X (n, m), NaN where missing."""
         self._reset()
