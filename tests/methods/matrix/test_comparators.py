@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from absentia import IBLR, MLKNN, PMF, PartialLabelSVM
 from absentia.methods.matrix import _label_comparators as module
-from absentia.methods.matrix._label_comparators import find_neighbors
+from absentia.methods.matrix._label_comparators import _find_neighbors
 from matrices import labelled, rbf
 from matrix_market import LABELLERS
 
@@ -58,15 +58,15 @@ def test_nearest_rows_are_those_of_sorted_distances(rng, monkeypatch):
     A, B = rng.standard_normal((7, 3)), rng.standard_normal((20, 3))
     D = ((A[:, None] - B) ** 2).sum(axis=2)
     expected = np.sort(np.argsort(D, axis=1)[:, :4], axis=1)
-    np.testing.assert_array_equal(np.sort(find_neighbors(A, B, 4), axis=1), expected)
+    np.testing.assert_array_equal(np.sort(_find_neighbors(A, B, 4), axis=1), expected)
     monkeypatch.setattr(module, "_BLOCK_NUMBERS", 40)  # two rows at a time
-    np.testing.assert_array_equal(np.sort(find_neighbors(A, B, 4), axis=1), expected)
-    assert not (find_neighbors(B, B, 4, exclude_self=True) == np.arange(20)[:, None]).any()
+    np.testing.assert_array_equal(np.sort(_find_neighbors(A, B, 4), axis=1), expected)
+    assert not (_find_neighbors(B, B, 4, exclude_self=True) == np.arange(20)[:, None]).any()
 
 
 def test_of_rows_equally_near_the_first_count():
     B = np.array([[1.0], [-1.0], [1.0 + 1e-12], [5.0]])
-    np.testing.assert_array_equal(find_neighbors(np.zeros((1, 1)), B, 2), [[0, 1]])
+    np.testing.assert_array_equal(_find_neighbors(np.zeros((1, 1)), B, 2), [[0, 1]])
 
 
 def test_probabilities_follow_from_counts_by_bayes_rule():

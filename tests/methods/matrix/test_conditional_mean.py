@@ -8,15 +8,15 @@ from absentia.core import NotPositiveDefiniteError, squared_distances
 from absentia.methods.matrix import _conditional_mean as module
 from absentia.methods.matrix import _inference as inference
 from absentia.methods.matrix._conditional_mean import (
-    NystromPreconditioner,
+    _invert_blocks,
+    _NystromPreconditioner,
     complete,
     complete_by_gradients,
     complete_by_kernels,
-    invert_blocks,
     is_thin_and_lazy,
     relative_residual,
 )
-from absentia.methods.matrix._inference import missing_logdet
+from absentia.methods.matrix._inference import _missing_logdet
 from absentia.methods.matrix._model import KroneckerGaussian, LazyRowKernel
 from matrices import every_kind, every_seed, kronecker_sum, positive, problem, tight
 from reference import pma as reference
@@ -40,7 +40,7 @@ def test_columns_too_many_for_blocks_get_the_diagonal_preconditioner(monkeypatch
     full = complete_by_gradients(model, X, observed, tol=1e-12)
     np.testing.assert_allclose(full, reference.condition(S, X, observed)[0], **tight)
     rng = np.random.default_rng(0)
-    assert abs(missing_logdet(model, observed, rng) - missing_logdet(model, observed)) < 1
+    assert abs(_missing_logdet(model, observed, rng) - _missing_logdet(model, observed)) < 1
 
 
 def given(kind="sum", n=300, m=4, seed=0):
@@ -94,13 +94,13 @@ def test_the_preconditioner_inverts_a_row_kernel_of_low_rank(rank):
     Phi = np.random.default_rng(1).standard_normal((300, rank))
     low = KroneckerGaussian(LazyRowKernel(Phi @ Phi.T), model.C, model.N)
     product = np.where(observed, low.matvec(X), 0.0)[:, None, :]
-    back = NystromPreconditioner.from_model(low, observed).solve(product)[:, 0]
+    back = _NystromPreconditioner.from_model(low, observed).solve(product)[:, 0]
     np.testing.assert_allclose(back, X, rtol=1e-6, atol=1e-7)
 
 
 def test_it_saves_most_of_the_steps():
     model, X, observed, _ = given(n=400)
-    blocks = invert_blocks(model.N, observed)
+    blocks = _invert_blocks(model.N, observed)
 
     def steps(precondition):
         return module._conjugate_gradients(
@@ -113,14 +113,14 @@ def test_it_saves_most_of_the_steps():
         ).n_iter
 
     by_rows = steps(lambda Z: np.einsum("iab,ikb->ika", blocks, Z))
-    assert steps(NystromPreconditioner.from_model(model, observed).solve) < by_rows / 2
+    assert steps(_NystromPreconditioner.from_model(model, observed).solve) < by_rows / 2
 
 
 def test_blocks_are_inverted_row_by_row():
     rng = np.random.default_rng(0)
     B, observed = positive(5, rng), rng.random((40, 5)) > 0.4
     observed[0] = False
-    found = invert_blocks(B, observed)
+    found = _invert_blocks(B, observed)
     for i, seen in enumerate(observed):
         expected = np.zeros((5, 5))
         expected[np.ix_(seen, seen)] = np.linalg.inv(B[np.ix_(seen, seen)])

@@ -145,7 +145,7 @@ def test_a_permutation_permutes_the_answer_and_changes_nothing_else(name):
     "name", ["imputer", "imputer, estimated", "imputer, row kernel", "regressor", "classifier, precomputed"]
 )
 def test_a_permutation_changes_nothing_where_inference_is_sampled(name, monkeypatch):
-    for module, limit in [(estimation, "MAX_EXACT_MISSING"), (mean, "MAX_FACTORIZED")]:
+    for module, limit in [(estimation, "_MAX_EXACT_MISSING"), (mean, "_MAX_FACTORIZED")]:
         monkeypatch.setattr(module, limit, 3)
     assert_same_but_for_order(name, drawn(40), *shuffled(40, 4, 3))
 

@@ -50,7 +50,7 @@ def test_sampled_moments_agree_with_exact_ones(monkeypatch):
     X = np.where(seen, gaps, 0.0)
     start = initial_model(RowKernel.from_dense(K1), X, seen, FreeParts())
     exact = run_em(start, X, seen, MomentUpdate(FreeParts(), start), max_iter=20).state.model
-    monkeypatch.setattr(module, "MAX_EXACT_MISSING", 0)
+    monkeypatch.setattr(module, "_MAX_EXACT_MISSING", 0)
     sampled = run_em(start, X, seen, MomentUpdate(FreeParts(), start), max_iter=20, n_draws=50).state.model
     assert np.abs(sampled.N - exact.N).max() < 0.05 * np.abs(exact.N).max()
 

@@ -7,14 +7,14 @@ from absentia import PMAImputer
 from absentia.methods.matrix._estimation import EMState, FreeParts, initial_model, run_em
 from absentia.methods.matrix._evidence import (
     EvidenceUpdate,
-    InverseWishart,
     PriorTarget,
     RowKernelUpdate,
+    _bound_evidence,
     _evidence_gradient,
-    bound_likelihood,
-    log_evidence,
-    maximize_evidence,
-    polish_minimum,
+    _InverseWishart,
+    _log_evidence,
+    _maximize_evidence,
+    _polish_minimum,
     propose_updates,
 )
 from absentia.methods.matrix._holdout import explain_choice, rmse
@@ -73,7 +73,7 @@ def test_the_evidence_is_that_of_the_rows_one_after_the_other(n):
     half = np.linalg.inv(np.linalg.cholesky(T))
     values = np.linalg.eigvalsh(half @ G.T @ G @ half.T)
     for strength, size in ((3.5, 1.0), (12.0, 5.0), (300.0, 200.0)):
-        found = log_evidence(values, n, strength, size) - n / 2 * np.linalg.slogdet(T)[1]
+        found = _log_evidence(values, n, strength, size) - n / 2 * np.linalg.slogdet(T)[1]
         exact = reference.column_evidence(G, T, strength, size)
         np.testing.assert_allclose(found, exact, rtol=1e-10)
 
@@ -81,11 +81,11 @@ def test_the_evidence_is_that_of_the_rows_one_after_the_other(n):
 def test_nothing_is_more_evident_than_the_strongest_prior():
     for n in (6, 40, 400):
         values = np.array([0.1, 1.0, 2.0, 9.0]) * n
-        strength, size, best = maximize_evidence(values, n)
-        np.testing.assert_allclose(best, log_evidence(values, n, strength, size), rtol=1e-12)
+        strength, size, best = _maximize_evidence(values, n)
+        np.testing.assert_allclose(best, _log_evidence(values, n, strength, size), rtol=1e-12)
         for other in 3 + (strength - 3) * np.array([0.1, 0.9, 1.0, 1.1, 10.0]):
             for b in size * np.array([0.2, 0.7, 0.99, 1.0, 1.01, 1.5, 5.0]):
-                assert log_evidence(values, n, other, b) <= best + 1e-7
+                assert _log_evidence(values, n, other, b) <= best + 1e-7
         slopes = _evidence_gradient(values, n, strength, size)
         assert abs(slopes[1]) * size < 1e-3
 
@@ -122,10 +122,10 @@ def simple_scatter(rng):
 def test_where_nothing_is_missing_and_rows_are_unrelated_the_bound_is_the_evidence():
     G, T = rows_of()
     model, seen = whole(G)
-    prior = InverseWishart(T, 9.0, 4.0)
+    prior = _InverseWishart(T, 9.0, 4.0)
     N = prior.estimate_kernel(G.T @ G, len(G))
     exact = reference.column_evidence(G, T, 9.0, 4.0)
-    at = lambda N: bound_likelihood(KroneckerGaussian(model.rows, model.C, N), prior, G, seen)
+    at = lambda N: _bound_evidence(KroneckerGaussian(model.rows, model.C, N), prior, G, seen)
     np.testing.assert_allclose(at(N), exact, rtol=1e-10)
     for other in (1.1 * N, 0.9 * N, N + 0.1 * np.eye(4)):
         assert at(other) < exact - 1e-3
@@ -134,11 +134,11 @@ def test_where_nothing_is_missing_and_rows_are_unrelated_the_bound_is_the_eviden
 def test_with_entries_missing_the_bound_is_below_the_evidence_of_those_that_are_seen():
     G, _ = rows_of(25, 1)
     seen = np.random.default_rng(1).random(G.shape) > 0.3
-    prior = InverseWishart(np.eye(1), 5.0, 3.0)
+    prior = _InverseWishart(np.eye(1), 5.0, 3.0)
     exact = reference.column_evidence(G[seen][:, None], np.eye(1), 5.0, 3.0)
     model, _ = whole(G)
     found = max(
-        bound_likelihood(KroneckerGaussian(model.rows, model.C, v * np.eye(1)), prior, G * seen, seen)
+        _bound_evidence(KroneckerGaussian(model.rows, model.C, v * np.eye(1)), prior, G * seen, seen)
         for v in np.linspace(0.1, 3, 60)
     )
     assert exact - 1.0 < found < exact
@@ -259,15 +259,15 @@ def test_a_column_kernel_alone_may_be_drawn_upon():
 
 def test_a_minimum_found_by_values_is_made_exact():
     slopes = lambda x: (2 * (x - 0.3), 2.0)
-    assert polish_minimum(slopes, 0.3004, -1.0, 1.0) == pytest.approx(0.3, abs=1e-15)
-    assert polish_minimum(slopes, 0.5, -1.0, 1.0) == 0.5  # too far for Newton's method
-    assert polish_minimum(slopes, 1.0, -1.0, 1.0) == 1.0  # at a limit
-    assert polish_minimum(lambda x: (1e-9, -1.0), 0.3, -1.0, 1.0) == 0.3  # no minimum
+    assert _polish_minimum(slopes, 0.3004, -1.0, 1.0) == pytest.approx(0.3, abs=1e-15)
+    assert _polish_minimum(slopes, 0.5, -1.0, 1.0) == 0.5  # too far for Newton's method
+    assert _polish_minimum(slopes, 1.0, -1.0, 1.0) == 1.0  # at a limit
+    assert _polish_minimum(lambda x: (1e-9, -1.0), 0.3, -1.0, 1.0) == 0.3  # no minimum
 
 
 def test_the_size_of_greatest_evidence_has_no_slope():
     values = np.array([3.0, 5.0, 40.0, 0.2])
-    strength, size, _ = maximize_evidence(values, 30)
+    strength, size, _ = _maximize_evidence(values, 30)
     assert abs(_evidence_gradient(values, 30, strength, size)[1]) * size < 1e-10
 
 

@@ -8,11 +8,11 @@ from absentia import PMF, AbsenceWarning, PMAImputer
 from absentia.methods.matrix import _holdout as module
 from absentia.methods.matrix import _imputer, hold_out
 from absentia.methods.matrix._holdout import (
+    _select_hidden,
     column_scale,
     explain_choice,
     heldout_curve,
     rmse,
-    select_hidden,
 )
 
 
@@ -126,19 +126,19 @@ def test_what_is_hidden_is_observed_and_every_column_keeps_two():
     X = np.where(rng.random((200, 40)) < 0.5, np.nan, rng.standard_normal((200, 40)))
     X[2:, :20] = np.nan
     X[:2, :20] = 1.0
-    hidden = select_hidden(X, 0)
+    hidden = _select_hidden(X, 0)
     observed = ~np.isnan(X)
     assert not (hidden & ~observed).any()
     assert not hidden[:, :20].any()
     assert hidden.sum() == pytest.approx(0.1 * observed.sum(), abs=15)
-    assert (hidden != select_hidden(X, 1)).any()
+    assert (hidden != _select_hidden(X, 1)).any()
 
 
 def test_which_entries_are_hidden_does_not_depend_on_the_order_of_rows_and_columns():
     _, X = mixed_units()
     rng = np.random.default_rng(1)
     order = np.ix_(rng.permutation(60), rng.permutation(6))
-    np.testing.assert_array_equal(select_hidden(X[order], 3), select_hidden(X, 3)[order])
+    np.testing.assert_array_equal(_select_hidden(X[order], 3), _select_hidden(X, 3)[order])
 
 
 def test_the_curve_is_of_what_was_hidden_and_nothing_else_is_told():
@@ -151,7 +151,7 @@ def test_the_curve_is_of_what_was_hidden_and_nothing_else_is_told():
 
     unit = column_scale(X)
     curve = heldout_curve(X, [0.0, 5.0], complete, seed=0, unit=unit)
-    hidden = select_hidden(X / unit, 0)
+    hidden = _select_hidden(X / unit, 0)
     for part in seen:
         np.testing.assert_array_equal(part, np.where(hidden, np.nan, X))
     for value, error in curve.items():
@@ -183,7 +183,7 @@ def test_the_choice_is_that_of_fits_to_the_rest():
     _, X = mixed_units()
     model = PMAImputer().fit(X)
     unit = column_scale(X)
-    hidden = select_hidden(X / unit, model._seed)
+    hidden = _select_hidden(X / unit, model._seed)
     part = np.where(hidden, np.nan, X)
     for word, error in model.heldout_curve_.items():
         found = PMAImputer(row_kernel=word, random_state=model._seed).fit(part).completed_
@@ -234,7 +234,7 @@ def test_the_check_compares_with_means_of_what_is_left():
     truth, X = mixed_units()
     held = hold_out(PMAImputer(), X)
     unit = column_scale(X)
-    hidden = select_hidden(X / unit, 0)
+    hidden = _select_hidden(X / unit, 0)
     part = np.where(hidden, np.nan, X)
     np.testing.assert_array_equal(held.truth, truth[hidden])
     np.testing.assert_array_equal(held.column, np.nonzero(hidden)[1])
@@ -266,7 +266,7 @@ def test_factorisation_chooses_by_the_same_rule():
     best = min(model.heldout_curve_, key=model.heldout_curve_.get)
     assert (model.n_components_, model.ridge_) == best
     assert len(model.heldout_curve_) == 6 * 4
-    hidden = select_hidden(X / column_scale(X), model._seed)
+    hidden = _select_hidden(X / column_scale(X), model._seed)
     Z = X / column_scale(X)
     rank, ridge = best
     found = PMF(rank, ridge=ridge, random_state=model._seed).fit(np.where(hidden, np.nan, Z)).completed_
@@ -276,7 +276,7 @@ def test_factorisation_chooses_by_the_same_rule():
 
 
 def test_with_too_few_entries_factorisation_takes_the_first(monkeypatch):
-    monkeypatch.setattr(module, "MIN_HIDDEN", 1000)
+    monkeypatch.setattr(module, "_MIN_HIDDEN", 1000)
     model = PMF().fit(mixed_units()[1])
     assert model.n_components_ == 1
     assert model.heldout_curve_ == {}

@@ -114,7 +114,7 @@ def test_small_matrices_are_completed_to_rounding(seed):
 def test_beyond_that_conjugate_gradients_come_near(monkeypatch):
     _, gaps, K1, K2 = from_model(n=14, m=5)
     direct = PMAImputer(row_kernel=K1, col_kernel=K2).fit_transform(gaps)
-    monkeypatch.setattr(mean, "MAX_FACTORIZED", 0)
+    monkeypatch.setattr(mean, "_MAX_FACTORIZED", 0)
     steps = PMAImputer(row_kernel=K1, col_kernel=K2).fit_transform(gaps)
     assert (steps != direct).any()
     np.testing.assert_allclose(steps, direct, rtol=1e-6, atol=1e-7)

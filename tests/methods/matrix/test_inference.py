@@ -8,17 +8,17 @@ from absentia import PMAImputer
 from absentia.methods.matrix import _conditional_mean as mean
 from absentia.methods.matrix import _inference as inference
 from absentia.methods.matrix._inference import (
+    _draw_F,
+    _effective_sample_size,
+    _maximize_posterior,
+    _missing_logdet,
+    _r_hat,
+    _run_gibbs,
     condition_rows,
-    draw_F,
     draw_posterior,
-    effective_sample_size,
     log_marginal_likelihood,
-    maximize_posterior,
-    missing_logdet,
     posterior_deviations,
     posterior_variance,
-    r_hat,
-    run_gibbs,
     update_missing,
 )
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
@@ -29,7 +29,7 @@ from reference import pma as reference
 
 def test_what_conjugate_gradients_do_not_reach_is_said(monkeypatch):
     _, K1, K2, gaps, _ = drawn()
-    monkeypatch.setattr(mean, "MAX_FACTORIZED", 0)
+    monkeypatch.setattr(mean, "_MAX_FACTORIZED", 0)
     hard = mean.complete_by_gradients
     monkeypatch.setattr(mean, "complete_by_gradients", lambda *a, **k: hard(*a, **(k | {"max_iter": 2})))
     with pytest.warns(ConvergenceWarning, match="relative residual of .* only"):
@@ -40,8 +40,8 @@ def test_what_conjugate_gradients_do_not_reach_is_said(monkeypatch):
 def test_large_matrices_are_completed_to_a_looser_residual(kind, monkeypatch):
     model, X, observed, S = problem(kind, n=30, m=12)
     expected = reference.condition(S, X, observed)[0]
-    monkeypatch.setattr(inference, "MAX_PRECISE_ENTRIES", 10)
-    monkeypatch.setattr(mean, "MAX_FACTORIZED", 0)
+    monkeypatch.setattr(inference, "_MAX_PRECISE_ENTRIES", 10)
+    monkeypatch.setattr(mean, "_MAX_FACTORIZED", 0)
     full, _ = inference.infer(model, X, observed, "exact", 0, np.random.default_rng(0))
     error = np.linalg.norm(full - expected) / np.linalg.norm(expected)
     assert 1e-12 < error < (1e-2 if kind == "low rank" else 1e-4)
@@ -72,7 +72,7 @@ def test_exact_variances_and_deviations_equal_dense_algebra(kind, seed):
 @every_kind
 def test_for_fixed_kernels_the_mode_is_the_mean(kind):
     model, X, observed, S = problem(kind)
-    solution = maximize_posterior(model, X, observed, tol=1e-15, max_iter=20_000)
+    solution = _maximize_posterior(model, X, observed, tol=1e-15, max_iter=20_000)
     np.testing.assert_allclose(
         solution.state[:, 0], reference.condition(S, X, observed)[0], rtol=1e-5, atol=1e-6
     )
@@ -88,7 +88,7 @@ def test_patterns_group_rows_that_miss_the_same_columns():
 
 def within_monte_carlo_error(values, mean, variance):
     """Sampled means and variances against exact ones, by the effective sample size."""
-    ess = effective_sample_size(values)
+    ess = _effective_sample_size(values)
     z = (values.mean(axis=(0, 1)) - mean) / np.sqrt(variance / ess)
     ratio = values.var(axis=(0, 1)) / variance - 1
     return np.abs(z).max() < 4.5 and np.abs(ratio / np.sqrt(2 / ess)).max() < 5.5
@@ -98,10 +98,10 @@ def within_monte_carlo_error(values, mean, variance):
 def test_blocked_gibbs_agrees_with_exact_within_monte_carlo_error(kind):
     model, X, observed, S = problem(kind)
     mean, covariance = reference.condition(S, X, observed)
-    chains = run_gibbs(model, X, observed, np.random.default_rng(0), n_samples=3000)
+    chains = _run_gibbs(model, X, observed, np.random.default_rng(0), n_samples=3000)
     assert within_monte_carlo_error(chains.values, mean[~observed], np.diagonal(covariance))
     assert not within_monte_carlo_error(chains.values + 0.3, mean[~observed], np.diagonal(covariance))
-    assert r_hat(chains.values).max() < 1.02
+    assert _r_hat(chains.values).max() < 1.02
     np.testing.assert_array_equal(chains.mean(X)[observed], X[observed])
 
 
@@ -122,14 +122,14 @@ def test_blocked_gibbs_passes_gewekes_test():
     Z = model.draw(rng, 100)
     visited = []
     for _ in range(400):
-        F = draw_F(model, Z, rng)
+        F = _draw_F(model, Z, rng)
         Z = update_missing(Z, F, gone, rng)
         Z = update_missing(Z, F, seen, rng)
         visited.append(Z.transpose(1, 0, 2).reshape(100, -1))
     values = np.stack(visited, axis=1)
     assert within_monte_carlo_error(values, np.zeros(len(S)), np.diagonal(S))
     products = values[:, :, :-1] * values[:, :, 1:]
-    error = np.sqrt(products.var(axis=(0, 1)) / effective_sample_size(products))
+    error = np.sqrt(products.var(axis=(0, 1)) / _effective_sample_size(products))
     assert (np.abs(products.mean(axis=(0, 1)) - np.diagonal(S, 1)) < 4.5 * error).all()
 
 
@@ -139,17 +139,17 @@ def test_effective_sample_size_of_a_known_autoregression():
     x = np.zeros_like(noise)
     for t in range(1, 5000):
         x[:, t] = 0.8 * x[:, t - 1] + noise[:, t]
-    np.testing.assert_allclose(effective_sample_size(x), 20_000 / 9, rtol=0.15)
-    assert r_hat(x).max() < 1.02
+    np.testing.assert_allclose(_effective_sample_size(x), 20_000 / 9, rtol=0.15)
+    assert _r_hat(x).max() < 1.02
     x[0] += 5
-    assert r_hat(x).min() > 1.2
+    assert _r_hat(x).min() > 1.2
 
 
 @every_kind
 def test_the_estimated_determinant_is_near_the_exact_one(kind):
     model, _, observed, _ = problem(kind, n=60, m=5)
-    exact = missing_logdet(model, observed)
-    found = missing_logdet(model, observed, np.random.default_rng(0))
+    exact = _missing_logdet(model, observed)
+    found = _missing_logdet(model, observed, np.random.default_rng(0))
     assert abs(found - exact) < 0.02 * (~observed).sum()
 
 

@@ -6,7 +6,7 @@ import scipy.linalg
 
 from absentia.core import NotPositiveDefiniteError
 from absentia.methods.matrix._model import _SMALL_PRODUCT, LazyRowKernel, RowKernel
-from absentia.methods.matrix._row_model import nystrom_root
+from absentia.methods.matrix._row_model import _nystrom_root
 from matrices import every_kind, every_seed, kronecker_sum, positive, problem, tight
 from reference import pma as reference
 
@@ -43,8 +43,8 @@ def test_prior_draws_have_the_covariance_of_the_model(kind):
 
 def test_nystrom_on_all_landmarks_is_the_kernel_itself(rng):
     K = positive(12, rng)
-    np.testing.assert_allclose(RowKernel.from_factor(K @ nystrom_root(K)).to_dense(), K, **tight)
-    some = RowKernel.from_factor(K[:, :5] @ nystrom_root(K[:5, :5])).to_dense()
+    np.testing.assert_allclose(RowKernel.from_factor(K @ _nystrom_root(K)).to_dense(), K, **tight)
+    some = RowKernel.from_factor(K[:, :5] @ _nystrom_root(K[:5, :5])).to_dense()
     np.testing.assert_allclose(some[:5, :5], K[:5, :5], **tight)
 
 
@@ -89,6 +89,6 @@ def test_a_landmark_at_the_edge_of_rounding_moves_no_kernel():
     for edge in (0.999e-9, 1.001e-9):
         half = np.sqrt([edge, 0.3, 0.5, 1.0])
         K_nm = (Q * half) @ Q.T @ (Q * half) @ Q.T
-        Phi = np.vstack([K_nm, (Q[:, 0] * np.sqrt(edge))]) @ nystrom_root(K_nm)
+        Phi = np.vstack([K_nm, (Q[:, 0] * np.sqrt(edge))]) @ _nystrom_root(K_nm)
         kernels.append(Phi @ Phi.T)
     np.testing.assert_allclose(*kernels, atol=0.01)

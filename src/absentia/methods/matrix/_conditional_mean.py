@@ -34,22 +34,22 @@ from absentia.methods.matrix._model import (
 )
 
 #: Up to this many missing entries, a matrix over them is formed and factorised ...
-MAX_FACTORIZED = 1000
+_MAX_FACTORIZED = 1000
 #: ... unless that takes more multiplications than this (about a second).
 _MAX_PRODUCTS = 5e9
 #: Up to this many numbers, and columns, the preconditioner keeps a block for every row.
 _MAX_BLOCK_NUMBERS, _MAX_BLOCK_COLUMNS = 50_000_000, 64
 #: With fewer rows than this, eigenvectors cost next to nothing.
-MIN_KERNEL_ROWS = 256
+_MIN_KERNEL_ROWS = 256
 #: How many vectors approximate the row kernel in the preconditioner.
-NYSTROM_RANK = 32
+_NYSTROM_RANK = 32
 #: Steps that cost about as much as eigenvectors, for each row.
 _STEPS_PER_ROW = 0.25
 
 
 def has_few_missing(observed: Array) -> bool:
     """Whether so few entries are missing that a matrix over them may be formed."""
-    return int((~observed).sum()) <= MAX_FACTORIZED
+    return int((~observed).sum()) <= _MAX_FACTORIZED
 
 
 def is_factorizable(model: KroneckerGaussian, observed: Array) -> bool:
@@ -233,7 +233,7 @@ def is_thin_and_lazy(model: KroneckerGaussian) -> bool:
     rows = model.rows
     return (
         m <= MAX_THIN_COLUMNS
-        and n >= MIN_KERNEL_ROWS
+        and n >= _MIN_KERNEL_ROWS
         and isinstance(rows, LazyRowKernel)
         and not rows.decomposed
     )
@@ -256,7 +256,7 @@ def complete_by_kernels(
     # kernels that are singular to rounding send conjugate gradients astray, which is noticed below
     with np.errstate(over="ignore", invalid="ignore"):
         try:
-            preconditioner = NystromPreconditioner.from_model(scaled, observed)
+            preconditioner = _NystromPreconditioner.from_model(scaled, observed)
         except np.linalg.LinAlgError:
             return None
         solution = _conjugate_gradients(
@@ -277,7 +277,7 @@ def complete_by_kernels(
 
 
 @dataclass(frozen=True)
-class NystromPreconditioner:
+class _NystromPreconditioner:
     """The inverse of ``C (x) (LL' + tI) + N (x) I`` over the observed entries.
 
     With ``C = RR'`` and B the blocks of the rows, that is ``B - B H (I + H'BH)^-1 H'B`` where H is R times
@@ -290,12 +290,12 @@ class NystromPreconditioner:
     middle: Array
 
     @classmethod
-    def from_model(cls, model: KroneckerGaussian, observed: Array) -> NystromPreconditioner:
+    def from_model(cls, model: KroneckerGaussian, observed: Array) -> _NystromPreconditioner:
         m = model.shape[1]
-        L, rest = approximate_rows(model.rows, min(NYSTROM_RANK, model.shape[0]))
+        L, rest = _approximate_rows(model.rows, min(_NYSTROM_RANK, model.shape[0]))
         c, Q = scipy.linalg.eigh(model.C, check_finite=False)
         R = Q * np.sqrt(np.maximum(c, 0.0))
-        blocks = invert_blocks(model.N + rest * model.C, observed)
+        blocks = _invert_blocks(model.N + rest * model.C, observed)
         inner, r = R.T @ blocks @ R, L.shape[1]
         pairs = np.empty((m, r, m, r))
         for a in range(m):
@@ -316,7 +316,7 @@ class NystromPreconditioner:
         return np.asarray(np.einsum("iab,ib->ia", self.blocks, X))
 
 
-def approximate_rows(rows: RowKernel, r: int) -> tuple[Array, float]:
+def _approximate_rows(rows: RowKernel, r: int) -> tuple[Array, float]:
     """L (n, r) with ``LL'`` below K and near it where K is large, and the mean diagonal of the rest."""
     start = np.random.default_rng(0).standard_normal((rows.n, r))
     Q = scipy.linalg.qr(rows.matvec(start), mode="economic", check_finite=False)[0]
@@ -329,7 +329,7 @@ def approximate_rows(rows: RowKernel, r: int) -> tuple[Array, float]:
     return L, max(left, 0.0) / rows.n
 
 
-def invert_blocks(B: Array, observed: Array) -> Array:
+def _invert_blocks(B: Array, observed: Array) -> Array:
     """The inverse of B (m, m) over the observed columns of each row, zero elsewhere (n, m, m)."""
     code = observed @ (1 << np.arange(len(B)))
     _, first, member = np.unique(code, return_index=True, return_inverse=True)

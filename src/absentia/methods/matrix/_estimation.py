@@ -33,7 +33,7 @@ from absentia.methods.matrix._inference import log_marginal_likelihood, posterio
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_rows
 
 #: Up to this many missing entries, the E-step has their whole covariance instead of draws.
-MAX_EXACT_MISSING = 150
+_MAX_EXACT_MISSING = 150
 #: A kernel that carries less than this fraction of the variance is measured against that fraction.
 _MIN_FRACTION = 0.05
 #: The width of an RBF kernel is chosen on at most this many rows.
@@ -61,7 +61,7 @@ class FreeParts:
 # --------------------------------------------------------------------------------------------------- E-step
 
 
-class Moments(NamedTuple):
+class _Moments(NamedTuple):
     """E[F'K^+F]/r (m, m), E[G'G]/n (m, m) and, if the row kernel is estimated, E[FF']/m (n, n)."""
 
     C: Array
@@ -69,7 +69,7 @@ class Moments(NamedTuple):
     K: Array | None
 
 
-def expect_moments(model: KroneckerGaussian, X: Array, D: Array | None, rows: bool = False) -> Moments:
+def expect_moments(model: KroneckerGaussian, X: Array, D: Array | None, rows: bool = False) -> _Moments:
     """Second moments of F and G given the observed entries, from X completed and deviations D."""
     U, s, W = model.rows.U, model.gain, model.W
     Z = stack_deviations(X, D) @ model.V
@@ -84,7 +84,7 @@ def expect_moments(model: KroneckerGaussian, X: Array, D: Array | None, rows: bo
         F = apply_rows(U, f) @ W.T
         in_K = np.tensordot(F, F, axes=([1, 2], [1, 2])) + (U * (s @ (W**2).sum(axis=0))) @ U.T
         in_K = symmetrize(in_K) / m
-    return Moments(
+    return _Moments(
         symmetrize(W @ in_C @ W.T) / model.rows.effective_rank, symmetrize(W @ in_N @ W.T) / n, in_K
     )
 
@@ -181,7 +181,7 @@ def run_em(
     def step(state: EMState) -> EMState:
         if not n_missing:
             full, D = X, None
-        elif n_missing <= MAX_EXACT_MISSING:
+        elif n_missing <= _MAX_EXACT_MISSING:
             full, D = posterior(state.model, X, observed)
         else:
             full, D = _complete_with_draws(state, X, observed, seed, n_draws, precision)

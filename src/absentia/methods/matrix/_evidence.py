@@ -8,10 +8,10 @@ For rows of G (n, m) drawn with N, and ``S = G'G``,
 .. math:: \log p(G) = \log \frac{\Gamma_m((\nu + n)/2)}{\Gamma_m(\nu/2)} + \frac{\nu}{2} \log |\tau T|
           - \frac{\nu + n}{2} \log |\tau T + S| - \frac{n m}{2} \log \pi ,
 
-a function of two numbers and the eigenvalues of S in units of T (:func:`log_evidence`).  Within EM, S is an
-expectation, `nu` and `tau` have the greatest evidence in every step, and the E-step has
+a function of two numbers and the eigenvalues of S in units of T (:func:`_log_evidence`).  Within EM, S is
+an expectation, `nu` and `tau` have the greatest evidence in every step, and the E-step has
 ``N = (tau T + S) / (nu + n)``, the inverse of the expected precision: variational EM, whose bound on the
-marginal likelihood of the observed entries (:func:`bound_likelihood`) says which of several models is
+marginal likelihood of the observed entries (:func:`_bound_evidence`) says which of several models is
 better.
 
 A row kernel K that is given has an amplitude t of the greatest likelihood of the completed matrix, F and G
@@ -60,7 +60,7 @@ _MIN_VARIANCE = 1e-3
 
 
 @dataclass(frozen=True)
-class InverseWishart:
+class _InverseWishart:
     """A prior on a kernel N (m, m): ``N ~ IW(size * target, strength)``."""
 
     target: Array
@@ -72,7 +72,7 @@ class InverseWishart:
         return symmetrize((S + self.size * self.target) / (n + self.strength))
 
 
-def log_evidence(values: Array, n: int, strength: float, size: float) -> float:
+def _log_evidence(values: Array, n: int, strength: float, size: float) -> float:
     """Log-density of n rows, in units of the target, whose scatter has these eigenvalues."""
     m = len(values)
     logdet = float(np.log(size + values).sum())
@@ -86,7 +86,7 @@ def log_evidence(values: Array, n: int, strength: float, size: float) -> float:
 
 
 def _evidence_gradient(values: Array, n: int, strength: float, size: float) -> tuple[float, float]:
-    """Derivatives of :func:`log_evidence` in strength and in size."""
+    """Derivatives of :func:`_log_evidence` in strength and in size."""
     m = len(values)
     steps = np.arange(m) / 2
     digammas = float((digamma((strength + n) / 2 - steps) - digamma(strength / 2 - steps)).sum())
@@ -95,8 +95,8 @@ def _evidence_gradient(values: Array, n: int, strength: float, size: float) -> t
     return by_strength, by_size
 
 
-def maximize_evidence(
-    values: Array, n: int, near: InverseWishart | None = None
+def _maximize_evidence(
+    values: Array, n: int, near: _InverseWishart | None = None
 ) -> tuple[float, float, float]:
     """The strength and size of greatest evidence, and the evidence; searched from those of `near` on."""
     m = len(values)
@@ -111,7 +111,7 @@ def maximize_evidence(
         by_strength, by_size = _evidence_gradient(values, n, strength, size)
         # the size is that per pseudo-observation: far out, only the ratio matters
         along = np.array([(by_strength + by_size * size / strength) * (strength - m + 1), by_size * size])
-        return -log_evidence(values, n, strength, size) / n, -along / n
+        return -_log_evidence(values, n, strength, size) / n, -along / n
 
     first = np.array([math.log(m), math.log(mean)])
     if near is not None:
@@ -131,11 +131,11 @@ def maximize_evidence(
         return by_size, (strength + n) * float((share * (1 - share)).sum())
 
     low, high = (math.log(strength) + limit for limit in limits[1])
-    size = math.exp(polish_minimum(derivatives, math.log(size), low, high))
-    return strength, size, log_evidence(values, n, strength, size)
+    size = math.exp(_polish_minimum(derivatives, math.log(size), low, high))
+    return strength, size, _log_evidence(values, n, strength, size)
 
 
-def polish_minimum(
+def _polish_minimum(
     derivatives: Callable[[float], tuple[float, float]], x: float, low: float, high: float
 ) -> float:
     """A minimum made exact by Newton's method, from what a search by values has found.
@@ -166,7 +166,7 @@ class PriorTarget:
             kernel = kernel * float(variances.mean() / max(np.diagonal(kernel).mean(), 1e-300))
         return cls(variances, kernel)
 
-    def select_prior(self, S: Array, n: int) -> InverseWishart:
+    def select_prior(self, S: Array, n: int) -> _InverseWishart:
         """The prior of greatest evidence, given the scatter S of n rows."""
         tried = [self._fit_prior(0.0, S, n)]
 
@@ -181,8 +181,8 @@ class PriorTarget:
         return max(tried, key=lambda pair: pair[1])[0]
 
     def _fit_prior(
-        self, share: float, S: Array, n: int, near: InverseWishart | None = None
-    ) -> tuple[InverseWishart, float]:
+        self, share: float, S: Array, n: int, near: _InverseWishart | None = None
+    ) -> tuple[_InverseWishart, float]:
         """The best prior with this share of the given kernel in its target, and its evidence."""
         T = np.diag(self.variances)
         if self.kernel is not None and share:
@@ -191,8 +191,8 @@ class PriorTarget:
         half = scipy.linalg.solve_triangular(L, S, lower=True)
         whitened = symmetrize(scipy.linalg.solve_triangular(L, half.T, lower=True))
         values = np.maximum(scipy.linalg.eigvalsh(whitened), 0.0)
-        strength, size, value = maximize_evidence(values, n, near)
-        return InverseWishart(T, strength, size), value - n / 2 * cholesky_logdet(L)
+        strength, size, value = _maximize_evidence(values, n, near)
+        return _InverseWishart(T, strength, size), value - n / 2 * cholesky_logdet(L)
 
 
 # -------------------------------------------------------------------------------------------------- M-steps
@@ -240,7 +240,7 @@ class EvidenceUpdate:
         best = scipy.optimize.minimize_scalar(
             negative_likelihood, bounds=(-7.0, 5.0), method="bounded", options={"xatol": 1e-6}
         )
-        factor = math.exp(polish_minimum(derivatives, float(best.x), -7.0, 5.0))
+        factor = math.exp(_polish_minimum(derivatives, float(best.x), -7.0, 5.0))
         size = float(model.rows.diagonal().mean())
         least = _MIN_PART * np.trace(model.N) / (size * max(float(np.trace(model.C)), 1e-300))
         return replace(model, C=model.C * max(factor, float(least)))
@@ -260,9 +260,9 @@ class EvidenceUpdate:
     def bound_likelihood(
         self, state: EMState, X: Array, observed: Array, rng: np.random.Generator | None
     ) -> float:
-        """:func:`bound_likelihood` at the end of EM."""
+        """:func:`_bound_evidence` at the end of EM."""
         S = self.expect_scatter(state.model, state.completed, state.deviations)
-        return bound_likelihood(state.model, self.target.select_prior(S, len(X)), X, observed, rng)
+        return _bound_evidence(state.model, self.target.select_prior(S, len(X)), X, observed, rng)
 
 
 def propose_updates(
@@ -309,7 +309,7 @@ class RowKernelUpdate:
         if self.strength is None:
             prior = PriorTarget.from_variances(variances).select_prior(symmetrize(S), m)
         else:
-            prior = InverseWishart(np.diag(variances), self.strength, self.strength)
+            prior = _InverseWishart(np.diag(variances), self.strength, self.strength)
         return self._to_model(prior.estimate_kernel(S, m), m)
 
     def _to_model(self, K: Array, m: int) -> KroneckerGaussian:
@@ -321,9 +321,9 @@ class RowKernelUpdate:
 # ---------------------------------------------------------------------------------------------------- bound
 
 
-def bound_likelihood(
+def _bound_evidence(
     model: KroneckerGaussian,
-    prior: InverseWishart,
+    prior: _InverseWishart,
     X: Array,
     observed: Array,
     rng: np.random.Generator | None = None,

@@ -35,7 +35,7 @@ from absentia.data import AbsenceWarning, canonical
 #: Fraction of the observed entries that is hidden.
 _HIDDEN_FRACTION = 0.1
 #: With fewer hidden entries nothing can be said.
-MIN_HIDDEN = 10
+_MIN_HIDDEN = 10
 #: Least standard deviation of a column, relative to its greatest value.
 _MIN_SCALE = 1e-10
 #: Standard deviations are widened so that this fraction of hidden entries is covered as under a normal
@@ -44,7 +44,7 @@ _COVERAGE = 0.95
 #: ... with this many hidden entries, or those of so many fits if they are fewer.
 _ENOUGH_HIDDEN, _MAX_FITS = 200, 3
 
-Key = TypeVar("Key")
+_Key = TypeVar("_Key")
 
 
 def column_scale(X: Array) -> Array:
@@ -59,7 +59,7 @@ def rmse(predicted: Array, truth: Array) -> float:
     return float(np.sqrt(((predicted - truth) ** 2).mean()))
 
 
-def select_hidden(X: Array, seed: int) -> Array:
+def _select_hidden(X: Array, seed: int) -> Array:
     """A mask (n, m) of a tenth of the observed entries at random, of which every column keeps two."""
     grid = np.ix_(*canonical(X.shape, [(X, (0, 1))]))
     observed = ~np.isnan(X[grid])
@@ -89,18 +89,18 @@ def _ignore_warnings() -> Iterator[None]:
 
 def heldout_curve(
     X: Array,
-    candidates: Iterable[Key],
-    complete: Callable[[Key, Array], Array],
+    candidates: Iterable[_Key],
+    complete: Callable[[_Key, Array], Array],
     *,
     seed: int,
     unit: Array | float = 1.0,
-) -> dict[Key, float]:
+) -> dict[_Key, float]:
     """Errors of hidden entries by candidate, in units of the columns; empty if too few can be hidden.
 
     ``complete(candidate, X)`` completes X with the entries hidden.
     """
-    hidden = select_hidden(X / unit, seed)
-    if hidden.sum() < MIN_HIDDEN:
+    hidden = _select_hidden(X / unit, seed)
+    if hidden.sum() < _MIN_HIDDEN:
         return {}
     part, truth = np.where(hidden, np.nan, X), (X / unit)[hidden]
     with _ignore_warnings():
@@ -145,14 +145,14 @@ def calibrate_deviations(
     """
     ratios = np.zeros(0)
     for k in range(_MAX_FITS):
-        hidden = select_hidden(X / unit, seed + k)
+        hidden = _select_hidden(X / unit, seed + k)
         if len(ratios) < _ENOUGH_HIDDEN and hidden.any():
             with _ignore_warnings():
                 predicted, std = predict(np.where(hidden, np.nan, X))
             least_std = _MIN_SCALE * unit[hidden.nonzero()[1]]
             errors = np.abs(predicted - X)[hidden] / np.maximum(std[hidden], least_std)
             ratios = np.append(ratios, errors)
-    if len(ratios) < MIN_HIDDEN:
+    if len(ratios) < _MIN_HIDDEN:
         warn(
             f"only {len(ratios)} entries could be hidden, too few to tell how much wider standard "
             "deviations have to be because kernels were estimated: they are too small; give kernels, "
@@ -193,8 +193,8 @@ def hold_out(imputer: Any, X: Array, seed: int = 0) -> HeldOut | None:
     None, with a warning, if too few can be hidden.
     """
     unit = column_scale(X)
-    hidden = select_hidden(X / unit, seed)
-    if hidden.sum() < MIN_HIDDEN:
+    hidden = _select_hidden(X / unit, seed)
+    if hidden.sum() < _MIN_HIDDEN:
         warn(
             f"only {int(hidden.sum())} entries could be hidden: too few to check how well it works",
             AbsenceWarning,

@@ -65,7 +65,7 @@ from absentia.methods.matrix._validation import (
 
 @kept
 @dataclass(frozen=True)
-class ScaledMatrix:
+class _ScaledMatrix:
     """A matrix in units of `scale`, centred, and its observed entries, in the canonical order of both axes.
 
     `mean` is in units of `scale`, and like it in the order in which columns came.
@@ -79,7 +79,7 @@ class ScaledMatrix:
     scale: Array
 
     @classmethod
-    def from_array(cls, X: Array, scale: Array, center: bool, kernels: Sequence[Table]) -> ScaledMatrix:
+    def from_array(cls, X: Array, scale: Array, center: bool, kernels: Sequence[Table]) -> _ScaledMatrix:
         seen, X = ~np.isnan(X), X / scale
         rows, columns = canonical(X.shape, [(X, (0, 1)), *kernels])
         mean = np.nanmean(X, axis=0) if center else np.zeros(X.shape[1])
@@ -201,7 +201,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         standardize = K2 is None if self.standardize == "auto" else self.standardize
         self.scale_ = column_scale(X) if standardize else np.ones(X.shape[1])
         kernels = [(K, (axis, axis)) for axis, K in enumerate((K1, K2)) if K is not None]
-        matrix = ScaledMatrix.from_array(X, self.scale_, self.center, kernels)
+        matrix = _ScaledMatrix.from_array(X, self.scale_, self.center, kernels)
         with suited_to(max(X.shape)):
             mode, self.rows_ = self._choose_mode(X)
             self.row_kernel_ = {"alone": "estimate", "shrunk": "none"}.get(mode, mode)
@@ -368,7 +368,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         return unrelated if mode == "none" else mode, why
 
     def _fit_model(
-        self, matrix: ScaledMatrix, K1: Array | None, K2: Array | None, mode: str
+        self, matrix: _ScaledMatrix, K1: Array | None, K2: Array | None, mode: str
     ) -> KroneckerGaussian:
         """The model with the kernels that are given, and the others estimated; in the canonical order."""
         X, seen = matrix.X, matrix.seen
@@ -394,7 +394,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
             return self._fit_by_evidence(propose_updates(start, variances, nugget, scaled), X, seen)
         return self._estimate(start, X, seen, free, nugget=nugget, seed=self._seed)
 
-    def _initial_rows(self, matrix: ScaledMatrix, K1: Array | None, level: float, lazy: bool) -> RowKernel:
+    def _initial_rows(self, matrix: _ScaledMatrix, K1: Array | None, level: float, lazy: bool) -> RowKernel:
         """The row kernel to begin from; `lazy` where nothing is estimated: it may need no eigenvectors."""
         n = len(matrix.X)
         if K1 is None:

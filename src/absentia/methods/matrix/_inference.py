@@ -49,7 +49,7 @@ from absentia.methods.matrix._model import KroneckerGaussian, apply_rows, expand
 #: The ways there are.
 Inference = Literal["exact", "map", "gibbs"]
 #: Beyond this many entries they are completed to a relative residual of 1e-6, with landmarks 1e-4.
-MAX_PRECISE_ENTRIES = 1_000_000
+_MAX_PRECISE_ENTRIES = 1_000_000
 
 
 def infer(
@@ -64,11 +64,11 @@ def infer(
     if how == "exact":
         return _infer_exactly(model, X, observed), {}
     if how == "map":
-        solution = maximize_posterior(model, X, observed)
+        solution = _maximize_posterior(model, X, observed)
         if not solution.converged:
             _warn_of_residual(relative_residual(model, X, solution.state[:, 0], observed), 0.0)
         return np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)}
-    chains = run_gibbs(model, X, observed, rng, n_samples=n_samples)
+    chains = _run_gibbs(model, X, observed, rng, n_samples=n_samples)
     return chains.mean(X), _diagnose(chains)
 
 
@@ -76,7 +76,7 @@ def _infer_exactly(model: KroneckerGaussian, X: Array, observed: Array) -> Array
     full = complete_by_kernels(model, X, observed) if is_thin_and_lazy(model) else None
     if full is not None:
         return full
-    large = X.size > MAX_PRECISE_ENTRIES
+    large = X.size > _MAX_PRECISE_ENTRIES
     full = complete(model, X, observed, tol=1e-9 if not large else 1e-6 if model.rows.full else 1e-4)
     _warn_of_residual(relative_residual(model, X, full, observed), 1e-3 if large else 1e-6)
     return full
@@ -154,7 +154,7 @@ def posterior_variance(
 
 
 @dataclass(frozen=True)
-class PatternConditional:
+class _PatternConditional:
     """Missing given observed columns under N(0, N), for the rows that miss the same columns."""
 
     rows: Array
@@ -164,7 +164,7 @@ class PatternConditional:
     root: Array  # e' root has the covariance of the missing columns
 
 
-def condition_rows(model: KroneckerGaussian, observed: Array) -> list[PatternConditional]:
+def condition_rows(model: KroneckerGaussian, observed: Array) -> list[_PatternConditional]:
     """The conditional distribution of every row's missing entries of G, by pattern of missing columns."""
     Q = model.V @ model.V.T  # N^-1
     conditionals = []
@@ -172,12 +172,12 @@ def condition_rows(model: KroneckerGaussian, observed: Array) -> list[PatternCon
         seen, missing = np.flatnonzero(~pattern), np.flatnonzero(pattern)
         if len(missing):
             given = Conditional.by_precision(Q, seen, missing)
-            conditionals.append(PatternConditional(rows, missing, seen, given.B, np.linalg.inv(given.L)))
+            conditionals.append(_PatternConditional(rows, missing, seen, given.B, np.linalg.inv(given.L)))
     return conditionals
 
 
 def update_missing(
-    X: Array, F: Array, conditionals: list[PatternConditional], rng: np.random.Generator | None = None
+    X: Array, F: Array, conditionals: list[_PatternConditional], rng: np.random.Generator | None = None
 ) -> Array:
     """Missing entries given F and the rest of their row (eq. 15 and 17, put right), for X (n, k, m).
 
@@ -194,7 +194,7 @@ def update_missing(
     return X
 
 
-def maximize_posterior(
+def _maximize_posterior(
     model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-10, max_iter: int = 5000
 ) -> Solution[Array]:
     """The paper's alternation: F by the Sylvester equation, missing entries given F, until it settles.
@@ -216,7 +216,7 @@ def maximize_posterior(
 
 
 @dataclass(frozen=True)
-class Chains:
+class _Chains:
     """What the chains visited at the missing entries, (n_chains, n_samples, n_missing)."""
 
     values: Array
@@ -229,7 +229,7 @@ class Chains:
         return full
 
 
-def draw_F(model: KroneckerGaussian, X: Array, rng: np.random.Generator) -> Array:
+def _draw_F(model: KroneckerGaussian, X: Array, rng: np.random.Generator) -> Array:
     """F given the full X (n, k, m)."""
     s, U = expand_stack(model.gain, X), model.rows.U
     Z = apply_rows(U.T, X @ model.V)
@@ -239,7 +239,7 @@ def draw_F(model: KroneckerGaussian, X: Array, rng: np.random.Generator) -> Arra
     return apply_rows(U, s * Z + np.sqrt(s) * noise) @ model.W.T
 
 
-def run_gibbs(
+def _run_gibbs(
     model: KroneckerGaussian,
     X: Array,
     observed: Array,
@@ -247,7 +247,7 @@ def run_gibbs(
     *,
     n_samples: int = 500,
     n_chains: int = 4,
-) -> Chains:
+) -> _Chains:
     """Run `n_chains` chains of `n_samples` each, after half as many that are thrown away.
 
     Chains start twice as far from the mean as a posterior draw, so that R-hat can see whether they
@@ -258,22 +258,22 @@ def run_gibbs(
     Z = mean + 2 * _draw_deviations(model, observed, rng, n_chains, 1e-4)
     values = np.empty((n_chains, n_samples, int(missing.sum())))
     for t in range(-(n_samples // 2), n_samples):
-        Z = update_missing(Z, draw_F(model, Z, rng), conditionals, rng)
+        Z = update_missing(Z, _draw_F(model, Z, rng), conditionals, rng)
         if t >= 0:
             values[:, t] = Z.transpose(1, 0, 2)[:, missing]
-    return Chains(values, observed)
+    return _Chains(values, observed)
 
 
-def _diagnose(chains: Chains) -> dict[str, float]:
+def _diagnose(chains: _Chains) -> dict[str, float]:
     """The worst entry's R-hat and effective sample size."""
     n_chains, n_samples, n_missing = chains.values.shape
     if not n_missing:
         return {"r_hat": 1.0, "effective_sample_size": float(n_chains * n_samples)}
-    ess = effective_sample_size(chains.values)
-    return {"r_hat": float(r_hat(chains.values).max()), "effective_sample_size": float(ess.min())}
+    ess = _effective_sample_size(chains.values)
+    return {"r_hat": float(_r_hat(chains.values).max()), "effective_sample_size": float(ess.min())}
 
 
-def r_hat(values: Array) -> Array:
+def _r_hat(values: Array) -> Array:
     """Split R-hat of (n_chains, n_samples, ...): near 1 when the halves of all chains agree."""
     half = values.shape[1] // 2
     halves = np.concatenate([values[:, :half], values[:, -half:]])
@@ -282,7 +282,7 @@ def r_hat(values: Array) -> Array:
     return np.asarray(np.sqrt((half - 1) / half + between / np.maximum(within, 1e-300)))
 
 
-def effective_sample_size(values: Array) -> Array:
+def _effective_sample_size(values: Array) -> Array:
     """Effective number of independent draws in (n_chains, n_samples, ...), by Geyer's positive sequence."""
     n_chains, n = values.shape[:2]
     centred = values - values.mean(axis=1, keepdims=True)
@@ -314,10 +314,10 @@ def log_marginal_likelihood(
     full = complete_by_gradients(model, X, observed, tol=tol)
     n_missing = int((~observed).sum())
     constant = 0.5 * n_missing * math.log(2 * math.pi)
-    return model.log_density(full) - 0.5 * missing_logdet(model, observed, rng) + constant
+    return model.log_density(full) - 0.5 * _missing_logdet(model, observed, rng) + constant
 
 
-def missing_logdet(
+def _missing_logdet(
     model: KroneckerGaussian, observed: Array, rng: np.random.Generator | None = None
 ) -> float:
     """``log|P_mm|``; exact without `rng`, by stochastic Lanczos quadrature with it."""

@@ -189,7 +189,7 @@ class PartialLabelSVM(MultiLabelMixin, SampleKernelMixin, Estimator):
 # --------------------------------------------------------------------------------------- nearest neighbours
 
 
-def find_neighbors(A: Array, B: Array, k: int, exclude_self: bool = False) -> Array:
+def _find_neighbors(A: Array, B: Array, k: int, exclude_self: bool = False) -> Array:
     """Indices of the k rows of B nearest to each row of A (len(A), k).
 
     With `exclude_self`, A is B and no row is its own neighbour.  Rows at the same distance, to
@@ -239,7 +239,7 @@ class _NeighborsClassifier(MultiLabelMixin, Estimator):
             raise ValueError(f"{len(rows)} sample(s) to learn from have no neighbours; two are needed")
         order = _order_samples(table[rows], labels.values[rows])[0]
         self._X, self._signs = table[rows][order], labels.values[rows][order]
-        self._learn(find_neighbors(self._X, self._X, self._k, exclude_self=True))
+        self._learn(_find_neighbors(self._X, self._X, self._k, exclude_self=True))
         self._set_labels(labels, classes)
         return self
 
@@ -247,7 +247,7 @@ class _NeighborsClassifier(MultiLabelMixin, Estimator):
         raise NotImplementedError
 
     def _find_neighbors(self, X: Array) -> Array:
-        return find_neighbors(X, self._X, self._k)
+        return _find_neighbors(X, self._X, self._k)
 
     def _scores(self, X: Array) -> Array:
         return self._probabilities(X) - 0.5

@@ -194,7 +194,7 @@ def apply_rows(A: Array, X: Array) -> Array:
     return np.asarray(product.astype(X.dtype, order="C", copy=False)).reshape(A.shape[0], *X.shape[1:])
 
 
-def apply_columns(X: Array, B: Array) -> Array:
+def _apply_columns(X: Array, B: Array) -> Array:
     """``X B`` for every matrix in X, in one product instead of one for each row."""
     return np.asarray(X.reshape(-1, X.shape[-1]) @ B).reshape(*X.shape[:-1], B.shape[1])
 
@@ -290,14 +290,14 @@ class KroneckerGaussian:
 
     def matvec(self, X: Array) -> Array:
         """``K X C + X N``: the covariance times vec X."""
-        return self.rows.matvec(apply_columns(X, self.C)) + apply_columns(X, self.N)
+        return self.rows.matvec(_apply_columns(X, self.C)) + _apply_columns(X, self.N)
 
     def solve(self, X: Array) -> Array:
         """``P`` with ``K P C + P N = X``: the precision times vec X."""
-        U, Z = self.rows.U, apply_columns(X, self.V)
+        U, Z = self.rows.U, _apply_columns(X, self.V)
         if self.rows.full:  # no difference of large numbers
-            return apply_columns(apply_rows(U, apply_rows(U.T, Z) / expand_stack(self.d, X)), self.V.T)
-        return apply_columns(Z - apply_rows(U, expand_stack(self.gain, X) * apply_rows(U.T, Z)), self.V.T)
+            return _apply_columns(apply_rows(U, apply_rows(U.T, Z) / expand_stack(self.d, X)), self.V.T)
+        return _apply_columns(Z - apply_rows(U, expand_stack(self.gain, X) * apply_rows(U.T, Z)), self.V.T)
 
     def expect_F(self, X: Array) -> Array:
         """E[F | X] of a full X: the solution of the Sylvester equation ``F C^-1 N + K F = K X`` (16)."""

@@ -4,7 +4,7 @@ Rows of new samples (Section 4 of the paper): ``E[x*] = K(x*, X) P(X completed) 
 P is the precision; the new row's own G has mean zero, so that with ``C = I`` labels help each other only
 through what is missing in training.
 
-The row kernel is whole or, of many samples, through landmarks (Nystrom): :class:`Anchors` are the samples
+The row kernel is whole or, of many samples, through landmarks (Nystrom): :class:`_Anchors` are the samples
 that all others are compared with.
 
 Samples, labels and features are put in their canonical order (``absentia.data.canonical``) before anything
@@ -50,7 +50,7 @@ _FAR = 5
 
 @kept
 @dataclass(frozen=True)
-class Anchors:
+class _Anchors:
     """Training samples that all others are compared with.
 
     `points` are their features, or their positions among the columns of a kernel if `gamma` is None;
@@ -68,9 +68,9 @@ class Anchors:
         return _compute_kernel(X, self.points, self.gamma, np.float64)
 
 
-def make_row_kernel(
+def _make_row_kernel(
     X: Array, gamma: float | None, n_landmarks: int | None, rng: np.random.Generator
-) -> tuple[RowKernel, Anchors]:
+) -> tuple[RowKernel, _Anchors]:
     """The row kernel of X, features or (`gamma` None) a kernel; on landmarks if these are fewer."""
     n = len(X)
     size = n_landmarks if n_landmarks is not None else (n if n <= MAX_DENSE_ROWS else _N_LANDMARKS)
@@ -81,15 +81,15 @@ def make_row_kernel(
     diagonal = float(np.diagonal(X).mean()) if gamma is None else 1.0
     if size >= n:
         rows = RowKernel.from_dense(K)
-        return rows, Anchors(points, gamma, diagonal, rows.U)
-    R = nystrom_root(K[landmarks])
+        return rows, _Anchors(points, gamma, diagonal, rows.U)
+    R = _nystrom_root(K[landmarks])
     Phi = K @ R.astype(dtype)
     rows = RowKernel.from_factor(Phi)
     # k(x*, anchors) T is what U makes of k(x*, X): Phi* Phi' U
-    return rows, Anchors(points, gamma, diagonal, R @ (Phi.T @ rows.U))
+    return rows, _Anchors(points, gamma, diagonal, R @ (Phi.T @ rows.U))
 
 
-def nystrom_root(K_mm: Array) -> Array:
+def _nystrom_root(K_mm: Array) -> Array:
     """R (m, m) with ``(K_nm R)(K_nm R)' = K_nm K_mm^+ K_mn``, the Nystrom approximation on landmarks."""
     values, Q = scipy.linalg.eigh(symmetrize(K_mm).astype(float), check_finite=False)
     # a nugget on the landmarks: directions of smaller eigenvalue are rounding, which division would blow up
@@ -245,7 +245,7 @@ class RowModel(SampleKernelMixin, AdditiveModel):
             gamma = float(self.gamma)
         if gamma is not None:
             self.gamma_ = gamma
-        rows, self._anchors = make_row_kernel(X, gamma, self.n_landmarks, rng)
+        rows, self._anchors = _make_row_kernel(X, gamma, self.n_landmarks, rng)
         return start(rows, Y, seen) if model is None else replace(model, rows=rows)
 
     def _estimate_model(
