@@ -127,21 +127,28 @@ class AdditiveModel(Iterative, Estimator):
         return 1.0 if self.amplitude == "auto" and both_given else None
 
     def _estimate(
-        self, start: KroneckerGaussian, X: Array, seen: Array, free: FreeParts, *, nugget: float, seed: int
+        self,
+        start: KroneckerGaussian,
+        X: Array,
+        observed: Array,
+        free: FreeParts,
+        *,
+        nugget: float,
+        seed: int,
     ) -> KroneckerGaussian:
         """The model with its free parts estimated from `start` on."""
         if not free.any:
             return start
         shrinkage = _DEFAULT_SHRINKAGE if isinstance(self.shrinkage, str) else self.shrinkage
-        solution = self._run_em(start, X, seen, MomentUpdate(free, start, shrinkage, nugget), seed=seed)
+        solution = self._run_em(start, X, observed, MomentUpdate(free, start, shrinkage, nugget), seed=seed)
         self._record(solution)
         return solution.state.model
 
     def _run_em(
-        self, start: KroneckerGaussian, X: Array, seen: Array, update: Update, **options: Any
+        self, start: KroneckerGaussian, X: Array, observed: Array, update: Update, **options: Any
     ) -> Solution[EMState]:
         callback, tol, max_iter = self._watch(), self.tol, self.max_iter
-        return run_em(start, X, seen, update, tol=tol, max_iter=max_iter, callback=callback, **options)
+        return run_em(start, X, observed, update, tol=tol, max_iter=max_iter, callback=callback, **options)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ import scipy.linalg
 import scipy.optimize
 
 from absentia.core import Array, Callback, Solution, Stop, iterate, least, squared_distances, symmetrize
-from absentia.methods.matrix._conditional_mean import complete_by_gradients, has_few_missing
+from absentia.methods.matrix._conditional_mean import complete_by_gradients
 from absentia.methods.matrix._inference import log_marginal_likelihood, posterior
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_rows
 
@@ -285,7 +285,7 @@ def select_gamma(
             update = MomentUpdate(free, model)
             model = run_em(model, X, observed, update, tol=3e-3, max_iter=40, seed=seed).state.model
         latest.append(model)
-        probes = None if has_few_missing(observed) else np.random.default_rng(seed)
+        probes = np.random.default_rng(seed)
         likelihood = log_marginal_likelihood(model, X, observed, probes, tol=1e-4)
         tried[np.exp(log_gamma) * unit] = likelihood, model
         return -likelihood

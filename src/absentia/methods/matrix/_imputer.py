@@ -34,7 +34,6 @@ from absentia.core import (
 )
 from absentia.data import AbsenceWarning, Table, canonical
 from absentia.methods.matrix._base import AdditiveModel, GivenParts, MatrixImputer
-from absentia.methods.matrix._conditional_mean import has_few_missing
 from absentia.methods.matrix._estimation import FreeParts, initial_model, observed_variances
 from absentia.methods.matrix._evidence import (
     N_DRAWS,
@@ -72,7 +71,7 @@ class _ScaledMatrix:
     """
 
     X: Array
-    seen: Array
+    observed: Array
     rows: Array
     columns: Array
     mean: Array
@@ -80,11 +79,11 @@ class _ScaledMatrix:
 
     @classmethod
     def from_array(cls, X: Array, scale: Array, center: bool, kernels: Sequence[Table]) -> _ScaledMatrix:
-        seen, X = ~np.isnan(X), X / scale
+        observed, X = ~np.isnan(X), X / scale
         rows, columns = canonical(X.shape, [(X, (0, 1)), *kernels])
         mean = np.nanmean(X, axis=0) if center else np.zeros(X.shape[1])
         grid = np.ix_(rows, columns)
-        return cls(np.where(seen, X - mean, 0.0)[grid], seen[grid], rows, columns, mean, scale)
+        return cls(np.where(observed, X - mean, 0.0)[grid], observed[grid], rows, columns, mean, scale)
 
     def restore_order(self, Z: Array) -> Array:
         """Z (..., n, m) in the order in which rows and columns came, in the units of the matrix."""
@@ -208,7 +207,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
             self.col_kernel_ = "none" if mode == "alone" else "estimate" if K2 is None else "given"
             model = self._fit_model(matrix, K1, K2, mode)
             full, self.diagnostics_ = infer(
-                model, matrix.X, matrix.seen, self.inference, self.n_samples, self._rng()
+                model, matrix.X, matrix.observed, self.inference, self.n_samples, self._rng()
             )
         self._X, self._matrix, self._model = X, matrix, model
         self.mean_ = matrix.mean * self.scale_
@@ -220,7 +219,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
     def transform(self, X: Any) -> Array:
         """The training matrix completed; other rows completed from their own entries.
 
-        The row kernel says nothing of rows it has not seen: they are completed by the columns'
+        The row kernel says nothing of rows it has not observed: they are completed by the columns'
         covariance, with the row part's variance as noise.
         """
         return np.asarray(self.predict(X))
@@ -248,7 +247,9 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         check_is_fitted(self, "completed_")
         parameters_of(self)["n_samples"].check(n_samples, type(self).__name__)
         matrix = self._matrix
-        draws = matrix.restore(draw_posterior(self._model, matrix.X, matrix.seen, self._rng(), n_samples))
+        draws = matrix.restore(
+            draw_posterior(self._model, matrix.X, matrix.observed, self._rng(), n_samples)
+        )
         draws = self.completed_ + (draws - self.completed_) * self.widening_
         return np.where(np.isnan(self._X), draws, self._X)
 
@@ -278,16 +279,12 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
     def log_marginal_likelihood_(self) -> float:
         check_is_fitted(self, "completed_")
         matrix = self._matrix
-        value = log_marginal_likelihood(self._model, matrix.X, matrix.seen, self._rng_if_many())
+        value = log_marginal_likelihood(self._model, matrix.X, matrix.observed, self._rng())
         # a density: dividing by the scale multiplied it
-        return value - float((matrix.seen * np.log(self.scale_[matrix.columns])).sum())
-
-    def _rng_if_many(self) -> np.random.Generator | None:
-        """A generator where too many entries are missing for exact variances and determinants."""
-        return None if has_few_missing(self._matrix.seen) else self._rng()
+        return value - float((matrix.observed * np.log(self.scale_[matrix.columns])).sum())
 
     def _std(self) -> Array:
-        variance = posterior_variance(self._model, self._matrix.seen, self._rng_if_many(), self.n_samples)
+        variance = posterior_variance(self._model, self._matrix.observed, self._rng(), self.n_samples)
         return self._matrix.restore_order(np.sqrt(np.maximum(variance, 0.0)))
 
     def _complete_new_rows(self, X: Array) -> tuple[Array, Array]:
@@ -295,14 +292,16 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         model, matrix = self._model, self._matrix
         order = inverse(matrix.columns)
         S = (model.N + model.C * float(model.rows.diagonal().mean()))[np.ix_(order, order)]
-        seen = ~np.isnan(X)
-        conditionals = condition_rows(KroneckerGaussian(RowKernel.zero(len(X)), np.eye(len(S)), S), seen)
-        centred = np.where(seen, X / matrix.scale - matrix.mean, 0.0)[:, None, :]
+        observed = ~np.isnan(X)
+        conditionals = condition_rows(
+            KroneckerGaussian(RowKernel.zero(len(X)), np.eye(len(S)), S), observed
+        )
+        centred = np.where(observed, X / matrix.scale - matrix.mean, 0.0)[:, None, :]
         full = update_missing(centred, np.zeros_like(centred), conditionals)[:, 0] + matrix.mean
         std = np.zeros(X.shape)
         for pattern in conditionals:
             std[np.ix_(pattern.rows, pattern.missing)] = np.sqrt((pattern.root**2).sum(axis=0))
-        return np.where(seen, X, full * matrix.scale), std * matrix.scale
+        return np.where(observed, X, full * matrix.scale), std * matrix.scale
 
     # ------------------------------------------------------------------------------- which kernels are used
 
@@ -371,28 +370,28 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         self, matrix: _ScaledMatrix, K1: Array | None, K2: Array | None, mode: str
     ) -> KroneckerGaussian:
         """The model with the kernels that are given, and the others estimated; in the canonical order."""
-        X, seen = matrix.X, matrix.seen
+        X, observed = matrix.X, matrix.observed
         amplitude = self._fixed_amplitude(True) if K1 is not None else None
         scaled = K1 is not None and amplitude is None
         if K1 is None and K2 is not None and not isinstance(self.amplitude, str):
             K2 = K2 * self.amplitude
         free = FreeParts("scale" if scaled else "fixed", N=K2 is None, K=self.row_kernel_ == "estimate")
-        variances = observed_variances(X, seen)
+        variances = observed_variances(X, observed)
         level = float(variances.mean())
         nugget = self.nugget * level
         if mode == "alone":
             strength = None if isinstance(self.shrinkage, str) else self.shrinkage
             update = RowKernelUpdate(level, nugget, strength)
-            return self._fit_by_evidence([(update.start(*X.shape), update)], X, seen)
+            return self._fit_by_evidence([(update.start(*X.shape), update)], X, observed)
         rows = self._initial_rows(matrix, K1, level, lazy=K2 is not None and not scaled)
-        start = initial_model(rows, X, seen, free)
+        start = initial_model(rows, X, observed, free)
         start = GivenParts(K2, matrix.scale, amplitude).permute(matrix.columns).insert(start, free)
         if mode == "shrunk":
             target = PriorTarget.from_variances(variances, start.N)
-            return self._fit_by_evidence([(start, EvidenceUpdate(target, nugget, free=False))], X, seen)
+            return self._fit_by_evidence([(start, EvidenceUpdate(target, nugget, free=False))], X, observed)
         if K2 is None and self.shrinkage == "auto" and mode != "estimate":
-            return self._fit_by_evidence(propose_updates(start, variances, nugget, scaled), X, seen)
-        return self._estimate(start, X, seen, free, nugget=nugget, seed=self._seed)
+            return self._fit_by_evidence(propose_updates(start, variances, nugget, scaled), X, observed)
+        return self._estimate(start, X, observed, free, nugget=nugget, seed=self._seed)
 
     def _initial_rows(self, matrix: _ScaledMatrix, K1: Array | None, level: float, lazy: bool) -> RowKernel:
         """The row kernel to begin from; `lazy` where nothing is estimated: it may need no eigenvectors."""
@@ -407,16 +406,15 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         self,
         candidates: Sequence[tuple[KroneckerGaussian, EvidenceUpdate | RowKernelUpdate]],
         X: Array,
-        seen: Array,
+        observed: Array,
     ) -> KroneckerGaussian:
         """Of several models the one with the greatest bound on the marginal likelihood."""
         solutions = []
         for start, update in candidates:
-            solution = self._run_em(start, X, seen, update, seed=self._seed, n_draws=N_DRAWS)
+            solution = self._run_em(start, X, observed, update, seed=self._seed, n_draws=N_DRAWS)
             bound = 0.0
             if len(candidates) > 1 and isinstance(update, EvidenceUpdate):
-                rng = None if has_few_missing(seen) else self._rng()
-                bound = update.bound_likelihood(solution.state, X, seen, rng)
+                bound = update.bound_likelihood(solution.state, X, observed, self._rng())
             solutions.append((bound, solution))
         best = max(solutions, key=lambda pair: pair[0])[1]
         self._record(best)

@@ -41,6 +41,7 @@ from absentia.methods.matrix._conditional_mean import (
     complete_by_gradients,
     complete_by_kernels,
     factorize_missing,
+    has_few_missing,
     is_thin_and_lazy,
     relative_residual,
 )
@@ -68,8 +69,10 @@ def infer(
         if not solution.converged:
             _warn_of_residual(relative_residual(model, X, solution.state[:, 0], observed), 0.0)
         return np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)}
-    chains = _run_gibbs(model, X, observed, rng, n_samples=n_samples)
-    return chains.mean(X), _diagnose(chains)
+    values = _run_gibbs(model, X, observed, rng, n_samples=n_samples)
+    full = np.array(X, dtype=float)
+    full[~observed] = values.mean(axis=(0, 1))
+    return full, _diagnose(values)
 
 
 def _infer_exactly(model: KroneckerGaussian, X: Array, observed: Array) -> Array:
@@ -140,8 +143,11 @@ def draw_posterior(
 def posterior_variance(
     model: KroneckerGaussian, observed: Array, rng: np.random.Generator | None = None, n_draws: int = 500
 ) -> Array:
-    """Posterior variance of every entry (n, m), zero where observed; exact without `rng`."""
-    if rng is None:
+    """Posterior variance of every entry (n, m), zero where observed.
+
+    By draws if there is an `rng` and many entries are missing, else exact.
+    """
+    if rng is None or has_few_missing(observed):
         return np.asarray((posterior_deviations(model, observed) ** 2).sum(axis=1))
     total, chunk = np.zeros(observed.shape), max(1, 5_000_000 // observed.size)
     for first in range(0, n_draws, chunk):
@@ -215,20 +221,6 @@ def _maximize_posterior(
 # ------------------------------------------------------------------------------------------- Gibbs sampling
 
 
-@dataclass(frozen=True)
-class _Chains:
-    """What the chains visited at the missing entries, (n_chains, n_samples, n_missing)."""
-
-    values: Array
-    observed: Array
-
-    def mean(self, X: Array) -> Array:
-        """X with its missing entries at their posterior mean."""
-        full = np.array(X, dtype=float)
-        full[~self.observed] = self.values.mean(axis=(0, 1))
-        return full
-
-
 def _draw_F(model: KroneckerGaussian, X: Array, rng: np.random.Generator) -> Array:
     """F given the full X (n, k, m)."""
     s, U = expand_stack(model.gain, X), model.rows.U
@@ -247,8 +239,10 @@ def _run_gibbs(
     *,
     n_samples: int = 500,
     n_chains: int = 4,
-) -> _Chains:
-    """Run `n_chains` chains of `n_samples` each, after half as many that are thrown away.
+) -> Array:
+    """What the chains visit at the missing entries, (n_chains, n_samples, n_missing).
+
+    Half as many draws again are thrown away at the beginning.
 
     Chains start twice as far from the mean as a posterior draw, so that R-hat can see whether they
     forget where they began.
@@ -261,16 +255,16 @@ def _run_gibbs(
         Z = update_missing(Z, _draw_F(model, Z, rng), conditionals, rng)
         if t >= 0:
             values[:, t] = Z.transpose(1, 0, 2)[:, missing]
-    return _Chains(values, observed)
+    return values
 
 
-def _diagnose(chains: _Chains) -> dict[str, float]:
+def _diagnose(values: Array) -> dict[str, float]:
     """The worst entry's R-hat and effective sample size."""
-    n_chains, n_samples, n_missing = chains.values.shape
+    n_chains, n_samples, n_missing = values.shape
     if not n_missing:
         return {"r_hat": 1.0, "effective_sample_size": float(n_chains * n_samples)}
-    ess = _effective_sample_size(chains.values)
-    return {"r_hat": float(_r_hat(chains.values).max()), "effective_sample_size": float(ess.min())}
+    ess = _effective_sample_size(values)
+    return {"r_hat": float(_r_hat(values).max()), "effective_sample_size": float(ess.min())}
 
 
 def _r_hat(values: Array) -> Array:
@@ -310,7 +304,11 @@ def log_marginal_likelihood(
     *,
     tol: float = 1e-10,
 ) -> float:
-    """Log-density of the observed entries.  With `rng` the determinant is estimated, for large problems."""
+    """Log-density of the observed entries.
+
+    The determinant is estimated if there is an `rng` and many entries are missing, else exact.
+    """
+    rng = None if has_few_missing(observed) else rng
     full = complete_by_gradients(model, X, observed, tol=tol)
     n_missing = int((~observed).sum())
     constant = 0.5 * n_missing * math.log(2 * math.pi)

@@ -32,7 +32,7 @@ from absentia.core import (
 )
 from absentia.data import Table, canonical
 from absentia.methods.matrix._base import AdditiveModel, GivenParts, SampleKernelMixin
-from absentia.methods.matrix._conditional_mean import has_few_missing, is_factorizable
+from absentia.methods.matrix._conditional_mean import is_factorizable
 from absentia.methods.matrix._estimation import FreeParts, initial_model, median_gamma, select_gamma
 from absentia.methods.matrix._inference import infer, log_marginal_likelihood, posterior_deviations
 from absentia.methods.matrix._model import MAX_DENSE_ROWS, ROUNDING, KroneckerGaussian, RowKernel
@@ -148,18 +148,18 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         self.label_covariance_ = options[0]
         rng, free = generator(self.random_state), self._free_parts()
         N = read_column_kernel(self.col_kernel, Y.shape[1], names)
-        seen = ~np.isnan(Y[rows])
-        mean = np.where(seen, Y[rows], 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        observed = ~np.isnan(Y[rows])
+        mean = np.where(observed, Y[rows], 0.0).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
         center = free.any if self.center == "auto" else self.center
         self.mean_ = mean if center else np.zeros(len(mean))
         self._set_order(X, Y, rows, N)
         Z = Y[np.ix_(self._rows, self._labels)]
-        seen = ~np.isnan(Z)
-        Z = np.where(seen, Z - self.mean_[self._labels], 0.0)
+        observed = ~np.isnan(Z)
+        Z = np.where(observed, Z - self.mean_[self._labels], 0.0)
         given = GivenParts(N, scale, self._amplitude()).permute(self._labels)
-        rng = self._select_model(options, X[self._rows][:, self._columns], Z, seen, rng, given)
-        full, self.diagnostics_ = infer(self._model, Z, seen, self.inference, 25 * self.n_samples, rng)
-        self._set_weights(full, seen, rng)
+        rng = self._select_model(options, X[self._rows][:, self._columns], Z, observed, rng, given)
+        full, self.diagnostics_ = infer(self._model, Z, observed, self.inference, 25 * self.n_samples, rng)
+        self._set_weights(full, observed, rng)
         if not free.any:
             _warn_of_means(self._model, (mean - self.mean_)[self._labels])
         original = self._model.permute(np.argsort(self._rows), inverse(self._labels))
@@ -171,7 +171,7 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         options: tuple[bool, ...],
         X: Array,
         Y: Array,
-        seen: Array,
+        observed: Array,
         rng: np.random.Generator,
         given: GivenParts,
     ) -> np.random.Generator:
@@ -184,9 +184,11 @@ class RowModel(SampleKernelMixin, AdditiveModel):
             own_rng = copy.deepcopy(rng)
             self._forget()
             self.label_covariance_ = covariance
-            start = self._initial_model(X, Y, seen, own_rng, given)
-            self._model = self._estimate_model(start, Y, seen, own_rng)
-            values[covariance] = self._penalized_likelihood(Y, seen, own_rng) if len(options) > 1 else 0.0
+            start = self._initial_model(X, Y, observed, own_rng, given)
+            self._model = self._estimate_model(start, Y, observed, own_rng)
+            values[covariance] = (
+                self._penalized_likelihood(Y, observed, own_rng) if len(options) > 1 else 0.0
+            )
             fitted[covariance] = dict(self.__dict__), own_rng
         attributes, own_rng = fitted[max(values, key=lambda covariance: values[covariance])]
         self.__dict__.update(attributes)
@@ -194,15 +196,14 @@ class RowModel(SampleKernelMixin, AdditiveModel):
             self.label_covariance_curve_ = values
         return own_rng
 
-    def _penalized_likelihood(self, Y: Array, seen: Array, rng: np.random.Generator) -> float:
+    def _penalized_likelihood(self, Y: Array, observed: Array, rng: np.random.Generator) -> float:
         """Log marginal likelihood of what is observed, less one for each number of a covariance (AIC).
 
         Without that, the larger model would be the likelier always.
         """
         m = Y.shape[1]
-        probes = None if has_few_missing(seen) else copy.deepcopy(rng)
         penalty = m * (m + 1) / 2 - 1 if self.label_covariance_ else 0.0
-        return log_marginal_likelihood(self._model, Y, seen, probes, tol=1e-4) - penalty
+        return log_marginal_likelihood(self._model, Y, observed, copy.deepcopy(rng), tol=1e-4) - penalty
 
     def _complete(self, X: Array, Y: Array, full: Array) -> Array:
         """Y with unknown entries as expected: of training rows, and of those left out."""
@@ -227,17 +228,17 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         self._rows, self._labels = rows[order[0]], order[1]
 
     def _initial_model(
-        self, X: Array, Y: Array, seen: Array, rng: np.random.Generator, given: GivenParts
+        self, X: Array, Y: Array, observed: Array, rng: np.random.Generator, given: GivenParts
     ) -> KroneckerGaussian:
         """The row kernel, its anchors and a model to begin from; all in the order of the fit."""
         free = self._free_parts()
 
-        def start(rows: RowKernel, Y: Array, seen: Array) -> KroneckerGaussian:
-            return given.insert(initial_model(rows, Y, seen, free), free)
+        def start(rows: RowKernel, Y: Array, observed: Array) -> KroneckerGaussian:
+            return given.insert(initial_model(rows, Y, observed, free), free)
 
         model, gamma = None, None
         if self.kernel == "rbf" and self.gamma == "ml":
-            gamma, model, self.gamma_curve_ = select_gamma(X, Y, seen, free, rng, start)
+            gamma, model, self.gamma_curve_ = select_gamma(X, Y, observed, free, rng, start)
         elif self.kernel == "rbf" and self.gamma == "median":
             sample = X[rng.choice(len(X), min(len(X), _MAX_MEDIAN_SAMPLES), replace=False)]
             gamma = median_gamma(squared_distances(sample, sample))
@@ -246,18 +247,18 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         if gamma is not None:
             self.gamma_ = gamma
         rows, self._anchors = _make_row_kernel(X, gamma, self.n_landmarks, rng)
-        return start(rows, Y, seen) if model is None else replace(model, rows=rows)
+        return start(rows, Y, observed) if model is None else replace(model, rows=rows)
 
     def _estimate_model(
-        self, start: KroneckerGaussian, Y: Array, seen: Array, rng: np.random.Generator
+        self, start: KroneckerGaussian, Y: Array, observed: Array, rng: np.random.Generator
     ) -> KroneckerGaussian:
         free = self._free_parts()
         if not free.any:
             return start
-        nugget = max(self.nugget * float((Y[seen] ** 2).mean()), 1e-12)
-        return self._estimate(start, Y, seen, free, nugget=nugget, seed=int(rng.integers(2**31)))
+        nugget = max(self.nugget * float((Y[observed] ** 2).mean()), 1e-12)
+        return self._estimate(start, Y, observed, free, nugget=nugget, seed=int(rng.integers(2**31)))
 
-    def _set_weights(self, full: Array, seen: Array, rng: np.random.Generator) -> None:
+    def _set_weights(self, full: Array, observed: Array, rng: np.random.Generator) -> None:
         """What predictions need: weights of the anchors, and those of posterior deviations."""
         model, k = self._model, self.n_samples
         U = model.rows.U
@@ -268,11 +269,15 @@ class RowModel(SampleKernelMixin, AdditiveModel):
 
         self._weights = weigh(full)
         self._deviation_weights = None
-        n_missing = int((~seen).sum())
-        if n_missing and full.size * n_missing <= _MAX_DEVIATION_NUMBERS and is_factorizable(model, seen):
-            self._deviation_weights = weigh(posterior_deviations(model, seen))
+        n_missing = int((~observed).sum())
+        if (
+            n_missing
+            and full.size * n_missing <= _MAX_DEVIATION_NUMBERS
+            and is_factorizable(model, observed)
+        ):
+            self._deviation_weights = weigh(posterior_deviations(model, observed))
         elif n_missing and full.size * k <= _MAX_DEVIATION_NUMBERS:
-            self._deviation_weights = weigh(posterior_deviations(model, seen, rng, k, tol=1e-3))
+            self._deviation_weights = weigh(posterior_deviations(model, observed, rng, k, tol=1e-3))
 
     # ----------------------------------------------------------------------------------- new samples
 
