@@ -219,7 +219,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
     def transform(self, X: Any) -> Array:
         """The training matrix completed; other rows completed from their own entries.
 
-        The row kernel says nothing of rows it has not observed: they are completed by the columns'
+        The row kernel says nothing of rows that were not in the fit: they are completed by the columns'
         covariance, with the row part's variance as noise.
         """
         return np.asarray(self.predict(X))
