@@ -12,20 +12,20 @@ import common
 import numpy as np
 import scipy.linalg
 
-from absentia.methods.matrix._estimate import squared_distances
-from absentia.methods.matrix._mean import complete
-from absentia.methods.matrix._model import Addition, RowKernel
+from absentia.core import squared_distances
+from absentia.methods.matrix._conditional_mean import complete_by_gradients
+from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 
 
 def problem(
     n: int, m: int, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray, Addition, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, KroneckerGaussian, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((n, 20))
     K1 = np.exp(-squared_distances(features, features) / 40)
     A = rng.standard_normal((m, m))
     K2 = 0.3 * A @ A.T / m + 0.1 * np.eye(m)
-    model = Addition.pma(K1, K2)
+    model = KroneckerGaussian(RowKernel.from_dense(K1), np.eye(m), K2)
     return K1, K2, model, model.draw(rng, 1)[:, 0], rng.random((n, m)) > 0.2
 
 
@@ -44,18 +44,18 @@ def main() -> None:
     arguments = common.parser(__doc__).parse_args()
     n, m = (150, 6) if arguments.quick else (593, 6)
     K1, K2, model, X, observed = problem(n, m)
-    fast = lambda: complete(model, X, observed, tol=1e-5)  # noqa: E731
+    fast = lambda: complete_by_gradients(model, X, observed, tol=1e-5)  # noqa: E731
     exact = dense(K1, K2, X, observed)
     gone = ~observed
     error = float(np.linalg.norm((fast() - exact)[gone]) / np.linalg.norm(exact[gone]))
     slow_s, fast_s = common.interleaved(
         [lambda: dense(K1, K2, X, observed), fast], 3 if arguments.quick else 15
     )
-    eigh_s = common.enough(lambda: RowKernel.dense(K1))
+    eigh_s = common.enough(lambda: RowKernel.from_dense(K1))
     sylvester_s = common.enough(lambda: scipy.linalg.solve_sylvester(K1, K2, K1 @ X))
-    basis_s = common.enough(lambda: model.row_part(X))
+    basis_s = common.enough(lambda: model.expect_F(X))
     F = scipy.linalg.solve_sylvester(K1, K2, K1 @ X)
-    gap = float(np.linalg.norm(model.row_part(X) - F) / np.linalg.norm(F))
+    gap = float(np.linalg.norm(model.expect_F(X) - F) / np.linalg.norm(F))
     rows = [
         {"what": "completion, dense Cholesky", "CPU s": slow_s, "ratio": 1.0, "relative error": 0.0},
         {

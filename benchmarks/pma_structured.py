@@ -25,10 +25,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import PMF, PMAImputer
-from absentia.methods.matrix._completing import heldout_curve
-from absentia.methods.matrix._estimate import What, learn, moments
-from absentia.methods.matrix._mean import posterior_mean
-from absentia.methods.matrix._model import Addition, RowKernel
+from absentia.methods.matrix._conditional_mean import complete
+from absentia.methods.matrix._estimation import expect_moments, run_em
+from absentia.methods.matrix._holdout import heldout_curve
+from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 
 Fill = Callable[[np.ndarray], np.ndarray]
 KINDS = ("plane, factors", "plane, plane", "Wishart, Wishart")
@@ -52,7 +52,7 @@ def drawn(kind: str, n: int, m: int, seed: int) -> tuple[np.ndarray, ...]:
     K2 = plane(m, rng) + 0.1 * np.eye(m) if columns == "plane" else wishart(m, rng, 3, 0.1)
     if columns == "Wishart":
         K2 = wishart(m, rng, m, 1e-6)
-    X = Addition.pma(K1, K2).draw(rng, 1)[:, 0]
+    X = KroneckerGaussian(RowKernel.from_dense(K1), np.eye(m), K2).draw(rng, 1)[:, 0]
     hidden = rng.permutation(n * m).reshape(n, m) % 5 == 0
     return X, hidden, K1, K2
 
@@ -73,21 +73,21 @@ def by_factors(gaps: np.ndarray, rank1: int, rank2: int) -> np.ndarray:
     X = np.where(seen, gaps - mean, 0.0)
     (n, m), level = X.shape, float((X**2).sum() / seen.sum())
 
-    def update(model: Addition, full: np.ndarray, D: np.ndarray | None) -> Addition:
-        E = moments(model, full, D, rows=True)
+    def update(model: KroneckerGaussian, full: np.ndarray, D: np.ndarray | None) -> KroneckerGaussian:
+        E = expect_moments(model, full, D, rows=True)
         U, values, more = low_rank(E.K, rank1)
         V, others, noise = low_rank(E.N, rank2)
         more = more * (n - rank1) / n if rank1 else 0.0
         N = (V * others) @ V.T + max(noise + more, 1e-3 * level) * np.eye(m)
-        return Addition(RowKernel(U, values), np.eye(m), N)
+        return KroneckerGaussian(RowKernel(U, values), np.eye(m), N)
 
     # from the singular vectors of the matrix filled with means
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
     A = Vt[:rank2].T * s[:rank2] / np.sqrt(2 * n)
     rows = RowKernel(U[:, :rank1], s[:rank1] ** 2 / (2 * m))
-    start = Addition(rows, np.eye(m), A @ A.T + 0.3 * level * np.eye(m))
-    model = learn(start, X, seen, What(K=True), update=update, tol=2e-3, max_iter=200).state.model
-    return posterior_mean(model, X, seen) + mean
+    start = KroneckerGaussian(rows, np.eye(m), A @ A.T + 0.3 * level * np.eye(m))
+    model = run_em(start, X, seen, update, tol=2e-3, max_iter=200).state.model
+    return complete(model, X, seen) + mean
 
 
 def soft_impute(gaps: np.ndarray, share: float) -> np.ndarray:
@@ -108,11 +108,11 @@ def soft_impute(gaps: np.ndarray, share: float) -> np.ndarray:
 def chosen(fill: Callable[..., np.ndarray], candidates: list[tuple[float, ...]]) -> Fill:
     """What predicts hidden observed entries best, and with that all that is hidden."""
 
-    def complete(gaps: np.ndarray) -> np.ndarray:
+    def fill_with_best(gaps: np.ndarray) -> np.ndarray:
         curve = heldout_curve(gaps, candidates, lambda key, part: fill(part, *key), seed=0)
         return fill(gaps, *min(curve, key=curve.__getitem__))
 
-    return complete
+    return fill_with_best
 
 
 def pma(**parameters: object) -> Fill:

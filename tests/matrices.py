@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia.core import squared_distances
-from absentia.methods.matrix._model import Addition, RowKernel
+from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 from reference import pma as reference
 
 
@@ -13,22 +13,28 @@ def positive(n, rng, floor=0.1):
     return A @ A.T / n + floor * np.eye(n)
 
 
+def kronecker_sum(K1, K2, C=None):
+    """The model of probabilistic matrix addition; C correlates the columns of F."""
+    rows = K1 if isinstance(K1, RowKernel) else RowKernel.from_dense(K1)
+    return KroneckerGaussian(rows, np.eye(len(K2)) if C is None else C, K2)
+
+
 def problem(kind, seed=0, n=9, m=4, absent=0.3):
     """(model, X, observed, dense covariance)"""
     rng = np.random.default_rng(seed)
     K1, K2 = positive(n, rng), positive(m, rng)
     if kind == "sum":
-        model, C, N = Addition.pma(K1, K2), np.eye(m), K2
+        model, C, N = kronecker_sum(K1, K2), np.eye(m), K2
     elif kind == "product":
-        model, C, N = Addition.lmc(K1, K2, 0.3), K2, 0.3 * np.eye(m)
+        model, C, N = kronecker_sum(K1, 0.3 * np.eye(m), K2), K2, 0.3 * np.eye(m)
     else:
         C, N = positive(m, rng), K2
         if kind == "low rank":
             Phi = rng.standard_normal((n, 3))
             K1 = Phi @ Phi.T
-            model = Addition.pma(RowKernel.factor(Phi), N, C)
+            model = kronecker_sum(RowKernel.from_factor(Phi), N, C)
         else:
-            model = Addition.pma(K1, N, C)
+            model = kronecker_sum(K1, N, C)
     X = model.draw(rng, 1)[:, 0]
     observed = rng.random((n, m)) > absent
     observed[0], observed[1] = False, True
@@ -61,7 +67,7 @@ def from_model(n=60, m=5, absent=0.25, seed=0):
     K1 = rbf(rng.standard_normal((n, 2)))
     A = rng.standard_normal((m, m))
     K2 = 0.5 * A @ A.T / m + 0.1 * np.eye(m)
-    X = Addition.pma(K1, K2).draw(rng, 1)[:, 0]
+    X = kronecker_sum(K1, K2).draw(rng, 1)[:, 0]
     return X, np.where(rng.random(X.shape) < absent, np.nan, X), K1, K2
 
 
@@ -73,5 +79,5 @@ def from_given_kernels(n=40, new=30, seed=0, shift=0.0):
     K1, K2 = rbf(X, gamma=0.5), A @ A.T / 4 + 0.1 * np.eye(4)
     unit = np.array([0.15, 0.25, 0.6, 1.3]) / np.sqrt(np.diagonal(K2))
     K2 = K2 * np.multiply.outer(unit, unit)
-    Y = Addition.pma(K1, K2).draw(rng, 1)[:, 0] + shift
+    Y = kronecker_sum(K1, K2).draw(rng, 1)[:, 0] + shift
     return X, K1, K2, np.where(rng.random(Y.shape) < 0.25, np.nan, Y)[:n], Y

@@ -72,14 +72,6 @@ def takes_kernel(model):
     return getattr(model, "kernel", None) == "precomputed"
 
 
-def random_tensor(seed=0):
-    rng = np.random.default_rng(seed)
-    kernels = [near(rng.standard_normal((n, 2))) + 0.05 * np.eye(n) for n in (4, 3, 5)]
-    X = rng.standard_normal((4, 3, 5))
-    X[rng.random(X.shape) < 0.3] = np.nan
-    return X, kernels
-
-
 every_method = pytest.mark.parametrize("name", [*IMPUTERS, *WITH_ROWS])
 every_row_model = pytest.mark.parametrize("name", list(WITH_ROWS))
 

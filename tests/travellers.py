@@ -30,7 +30,6 @@ from absentia import (
     EarlyFusionRegressor,
     MeanFill,
     MKLRegressor,
-    PMATensorImputer,
     ViewKernels,
     Views,
 )
@@ -136,11 +135,6 @@ def _of_matrices(name):
     return model, K1 if matrix_market.takes_kernel(model) else X
 
 
-def _tensor():
-    X, given = matrix_market.random_tensor()
-    return PMATensorImputer(kernels=given).fit(X), X
-
-
 def _all():
     quick = {name: one for name, one in market.COMPLETERS.items() if name not in market.COSTLY}
     found = {f"completer {name}": (kernels, one) for name, one in quick.items()}
@@ -172,15 +166,13 @@ def _all():
 
 _OF_VIEWS = _all()
 _OF_MATRICES = [*matrix_market.IMPUTERS, *matrix_market.WITH_ROWS]
-NAMES = [*_OF_VIEWS, *(f"matrix {name}" for name in _OF_MATRICES), "tensor"]
+NAMES = [*_OF_VIEWS, *(f"matrix {name}" for name in _OF_MATRICES)]
 
 
 @functools.cache
 def traveller(name):
     """A fitted estimator, data that it takes, and what it says of them."""
-    if name == "tensor":
-        estimator, X = _tensor()
-    elif name.startswith("matrix "):
+    if name.startswith("matrix "):
         estimator, X = _of_matrices(name.removeprefix("matrix "))
     else:
         takes, estimator = _OF_VIEWS[name]

@@ -42,7 +42,6 @@ from absentia.methods.matrix import PartialLabelSVM as PartialLabelSVM
 from absentia.methods.matrix import PMAClassifier as PMAClassifier
 from absentia.methods.matrix import PMAImputer as PMAImputer
 from absentia.methods.matrix import PMARegressor as PMARegressor
-from absentia.methods.matrix import PMATensorImputer as PMATensorImputer
 from absentia.methods.models import load as load
 from absentia.methods.models import save as save
 from absentia.methods.prediction import AbsentClassifier as AbsentClassifier

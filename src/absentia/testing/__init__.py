@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from absentia.testing import _classifiers, _kinds
 from absentia.testing._completers import COMPLETER_LAWS
+from absentia.testing._imputers import IMPUTER_CHECKS, check_imputer
 from absentia.testing._operators import OPERATOR_LAWS
 from absentia.testing._tools import Law, laws_of
 

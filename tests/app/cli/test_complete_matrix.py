@@ -10,7 +10,7 @@ from absentia.app.cli import _complete_matrix as cli_matrix
 from absentia.files import _tables as tables
 from absentia.files._tables import Matrix
 from absentia.methods.matrix import _imputer, hold_out
-from absentia.methods.matrix._completing import rmse
+from absentia.methods.matrix._holdout import rmse
 from command import refused, run, run_process
 from conftest import random_problem
 
@@ -201,7 +201,7 @@ def test_a_column_that_never_varies_is_warned_of(tmp_path):
 
 
 def test_more_rows_than_a_kernel_can_be_estimated_for_are_taken_as_unrelated(tmp_path, monkeypatch):
-    monkeypatch.setattr(_imputer, "MANY", 30)
+    monkeypatch.setattr(_imputer, "MAX_DENSE_ROWS", 30)
     write_table(tmp_path / "t.csv", gappy()[1])
     result = run("complete", "t.csv", "-o", "o.csv", *PMA, cwd=tmp_path)
     assert result.returncode == 0, result.stderr

@@ -6,10 +6,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from absentia import AbsenceWarning, PMAImputer
-from absentia.methods.matrix import _mean as mean
-from absentia.methods.matrix._model import Addition
-from matrices import from_model, rbf
+from absentia import AbsenceWarning, PMAClassifier, PMAImputer
+from absentia.methods.matrix import _conditional_mean as mean
+from matrices import from_model, kronecker_sum, rbf
+from matrix_market import drawn
 from reference import pma as reference
 
 
@@ -45,7 +45,7 @@ def test_given_kernels_the_imputer_gives_the_posterior(how):
 def test_estimated_kernels_complete_better_than_means():
     rng = np.random.default_rng(0)
     K1, K2 = rbf(rng.standard_normal((40, 2))), rbf(rng.standard_normal((30, 2))) + 0.05 * np.eye(30)
-    X = Addition.pma(K1, K2).draw(rng, 1)[:, 0]
+    X = kronecker_sum(K1, K2).draw(rng, 1)[:, 0]
     gone = rng.random(X.shape) < 0.2
     gaps = np.where(gone, np.nan, X)
     naive = np.broadcast_to(np.nanmean(gaps, axis=0), X.shape)
@@ -114,7 +114,7 @@ def test_small_matrices_are_completed_to_rounding(seed):
 def test_beyond_that_conjugate_gradients_come_near(monkeypatch):
     _, gaps, K1, K2 = from_model(n=14, m=5)
     direct = PMAImputer(row_kernel=K1, col_kernel=K2).fit_transform(gaps)
-    monkeypatch.setattr(mean, "SMALL", 0)
+    monkeypatch.setattr(mean, "_MAX_FACTORIZED", 0)
     steps = PMAImputer(row_kernel=K1, col_kernel=K2).fit_transform(gaps)
     assert (steps != direct).any()
     np.testing.assert_allclose(steps, direct, rtol=1e-6, atol=1e-7)
@@ -164,3 +164,27 @@ def test_too_few_entries_to_widen_by_are_said():
     _, gaps = factor_matrix(0, 6, 3)
     with pytest.warns(AbsenceWarning, match="too few to tell how much wider"):
         PMAImputer(row_kernel="estimate").fit(gaps).predict(return_std=True)
+
+
+def test_whatever_was_learned_before_is_forgotten():
+    """A second fit without estimation leaves nothing of the first."""
+    _, K1, K2, gaps, _ = drawn()
+    model = PMAImputer().fit(gaps)
+    assert model.n_iter_ == len(model.kernel_changes_)
+    assert model.status_ == "converged: the kernels' relative change fell below tol"
+    assert not hasattr(model, "objective_")
+    model.set_params(row_kernel=K1, col_kernel=K2).fit(gaps)
+    for name in ("n_iter_", "kernel_changes_", "status_", "converged_", "objective_"):
+        assert not hasattr(model, name)
+    X, _, _, _, labels = drawn()
+    model = PMAClassifier(tol=0.01).fit(X, labels)
+    assert len(model.gamma_curve_) > 1
+    assert not hasattr(model.set_params(gamma=1.0).fit(X, labels), "gamma_curve_")
+
+
+def test_steps_that_were_asked_for_are_no_reason_to_warn():
+    model = PMAImputer(tol=0, max_iter=3).fit(drawn()[3])
+    assert model.n_iter_ == 3
+    assert model.status_ == "ran all max_iter iterations, as tol=0 asks for"
+    with pytest.warns(ConvergenceWarning, match="PMAImputer reached max_iter before the kernels' relative"):
+        PMAImputer(tol=1e-9, max_iter=3).fit(drawn()[3])

@@ -220,7 +220,7 @@ def estimated(matrix: Matrix, done: Completion) -> dict[str, str]:
     if done.imputer is None:
         return {}
     m, scaled = matrix.X.shape[1], matrix.column_kernel is None
-    model = done.imputer.model_.stretched(1 / done.imputer.scale_)
+    model = done.imputer.model_.rescale_columns(1 / done.imputer.scale_)
     along = float(model.rows.diagonal().mean() * np.diagonal(model.C).mean())
     across = float(np.diagonal(model.N).mean())
     noise = max(extreme_eigenvalues(model.N)[0], 0.0)

@@ -4,9 +4,8 @@ A. Agovic, A. Banerjee and S. Chatterjee, "Probabilistic matrix addition", ICML 
 compared with.
 """
 
-from absentia.methods.matrix._classifier import PMAClassifier
-from absentia.methods.matrix._completing import HeldOut, hold_out
+from absentia.methods.matrix._holdout import HeldOut, hold_out
 from absentia.methods.matrix._imputer import PMAImputer
-from absentia.methods.matrix._regressor import PMARegressor
-from absentia.methods.matrix._tensor import PMATensorImputer
-from absentia.methods.matrix.comparators import IBLR, MLKNN, PMF, LabelGP, MatrixLMC, PartialLabelSVM
+from absentia.methods.matrix._label_comparators import IBLR, MLKNN, LabelGP, MatrixLMC, PartialLabelSVM
+from absentia.methods.matrix._pmf import PMF
+from absentia.methods.matrix._targets import PMAClassifier, PMARegressor

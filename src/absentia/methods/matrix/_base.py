@@ -1,7 +1,9 @@
-"""What the estimators share: completing, samples with a kernel between them, kernels estimated by EM."""
+"""What the estimators share: completing, kernels between samples, kernels given or estimated by EM."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -19,23 +21,22 @@ from absentia.core import (
     estimator,
     generator,
     least,
-    parameters_of,
     unwatched,
 )
-from absentia.methods.matrix import _estimate as estimate
-from absentia.methods.matrix._checks import Kernel
-from absentia.methods.matrix._completing import heldout_curve
+from absentia.methods.matrix._estimation import EMState, FreeParts, MomentUpdate, Update, run_em
+from absentia.methods.matrix._holdout import heldout_curve
 from absentia.methods.matrix._inference import Inference
-from absentia.methods.matrix._model import Addition
+from absentia.methods.matrix._model import KroneckerGaussian
+from absentia.methods.matrix._validation import Kernel
 
 Key = TypeVar("Key")
 
 #: Pseudo-observations with which kernels are shrunk where nothing else chooses how much.
-SHRINKAGE = 2.0
+_DEFAULT_SHRINKAGE = 2.0
 
 
-class Completing(TransformerMixin, Estimator):  # type: ignore[misc]
-    """Estimators that complete what they are fitted to."""
+class MatrixImputer(TransformerMixin, Estimator):  # type: ignore[misc]
+    """Estimators that complete the matrix they are fitted to."""
 
     completed_: Array
     heldout_curve_: dict[Any, float]
@@ -48,10 +49,10 @@ class Completing(TransformerMixin, Estimator):  # type: ignore[misc]
         return tags
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
-        """What was fitted to, completed."""
+        """Fit X (n, m), NaN where missing, and return it completed."""
         return self.fit(X).completed_.copy()
 
-    def _start_afresh(self) -> None:
+    def _reset(self) -> None:
         """Check parameters, forget an earlier fit's choices, draw a seed for all that is random in this."""
         self._check_parameters()
         self.__dict__.pop("heldout_curve_", None)
@@ -60,11 +61,7 @@ class Completing(TransformerMixin, Estimator):  # type: ignore[misc]
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(self._seed)
 
-    def _check_draws(self, n: Any) -> None:
-        """A number of draws is one as the parameter `n_samples` is."""
-        parameters_of(self)["n_samples"].check(n, type(self).__name__)
-
-    def _by_hiding(
+    def _select_by_holdout(
         self, X: Array, candidates: Mapping[Key, Mapping[str, Any]], unit: Array | float = 1.0
     ) -> Key:
         """Of several sets of parameters the one that predicts hidden entries best, the first if none can.
@@ -80,7 +77,7 @@ class Completing(TransformerMixin, Estimator):  # type: ignore[misc]
         return least(self.heldout_curve_) if self.heldout_curve_ else next(iter(candidates))
 
 
-class OfSamples:
+class SampleKernelMixin:
     """Estimators of samples that come as features or, with ``kernel="precomputed"``, as a kernel."""
 
     kernel: str
@@ -93,7 +90,7 @@ class OfSamples:
 
 
 @estimator
-class Additive(Iterative, Estimator):
+class AdditiveModel(Iterative, Estimator):
     """Models of ``_model``: the parameters they share, and kernels estimated by EM.
 
     There is no objective: what is watched is how far the kernels move.  Where none is estimated, there are
@@ -122,19 +119,65 @@ class Additive(Iterative, Estimator):
         super()._record(solution)
         self.kernel_changes_ = self.__dict__.pop("objective_")
 
-    def _estimated(
-        self, start: Addition, X: Array, seen: Array, what: estimate.What, *, nugget: float, seed: int
-    ) -> Addition:
-        """The model with its kernels estimated from `start` on, as far as they are."""
-        if not what.any:
+    def _fixed_amplitude(self, rows_given: bool) -> float | None:
+        """The number the row kernel is multiplied by; None if it is estimated."""
+        if not isinstance(self.amplitude, str):
+            return float(self.amplitude)
+        both_given = rows_given and not isinstance(self.col_kernel, str)
+        return 1.0 if self.amplitude == "auto" and both_given else None
+
+    def _estimate(
+        self,
+        start: KroneckerGaussian,
+        X: Array,
+        observed: Array,
+        free: FreeParts,
+        *,
+        nugget: float,
+        seed: int,
+    ) -> KroneckerGaussian:
+        """The model with its free parts estimated from `start` on."""
+        if not free.any:
             return start
-        shrinkage = SHRINKAGE if isinstance(self.shrinkage, str) else self.shrinkage
-        solution = self._em(start, X, seen, what, shrinkage=shrinkage, nugget=nugget, seed=seed)
+        shrinkage = _DEFAULT_SHRINKAGE if isinstance(self.shrinkage, str) else self.shrinkage
+        solution = self._run_em(start, X, observed, MomentUpdate(free, start, shrinkage, nugget), seed=seed)
         self._record(solution)
         return solution.state.model
 
-    def _em(
-        self, start: Addition, X: Array, seen: Array, what: estimate.What, **options: Any
-    ) -> Solution[estimate.Fit]:
-        watch, tol, most = self._watch(), self.tol, self.max_iter
-        return estimate.learn(start, X, seen, what, tol=tol, max_iter=most, callback=watch, **options)
+    def _run_em(
+        self, start: KroneckerGaussian, X: Array, observed: Array, update: Update, **options: Any
+    ) -> Solution[EMState]:
+        callback, tol, max_iter = self._watch(), self.tol, self.max_iter
+        return run_em(start, X, observed, update, tol=tol, max_iter=max_iter, callback=callback, **options)
+
+
+@dataclass(frozen=True)
+class GivenParts:
+    """The column kernel N and the amplitude, in the units of the matrix; None where they are estimated.
+
+    The model is of the matrix divided by `scale`; what is given is divided alike, so that it means the
+    same.
+    """
+
+    N: Array | None
+    scale: Array
+    amplitude: float | None
+
+    def permute(self, order: Array) -> GivenParts:
+        """The same with columns in another order."""
+        N = None if self.N is None else self.N[np.ix_(order, order)]
+        return GivenParts(N, self.scale[order], self.amplitude)
+
+    def insert(self, model: KroneckerGaussian, free: FreeParts) -> KroneckerGaussian:
+        """`model` with what is given put in."""
+        if self.N is not None:
+            model = replace(model, N=self.N / np.multiply.outer(self.scale, self.scale))
+        if free.C == "free":
+            return model
+        # one amplitude for all columns in the units of the matrix
+        unit = np.diag(self.scale**-2.0)
+        if self.amplitude is not None:
+            return replace(model, C=self.amplitude * unit)
+        if self.N is not None:
+            return replace(model, C=unit * float(np.trace(model.C) / np.trace(unit)))
+        return model

@@ -1,77 +1,352 @@
-"""Inference for ``_model.Addition`` with entries missing, by its three names: "exact", "map" and "gibbs".
+r"""Inference for ``_model.KroneckerGaussian`` with entries missing: expectations, variances, likelihood.
 
-Means are in ``_mean``, posterior deviations in ``_spread``, the likelihood in ``_likelihood``, the paper's
-alternation in ``_mode``, sampling in ``_gibbs``.
+:func:`infer` completes a matrix by one of three names.
+
+* "exact": the expectation, by ``_conditional_mean``.
+* "map": the paper's alternation between F (the Sylvester equation, eq. 16) and the missing entries (eq.
+  17).  The joint density is Gaussian, so for fixed kernels the mode is the mean, and the other gets there
+  sooner.
+* "gibbs": two blocks alternate.  F given the full X is one exact draw in the eigenbasis: between whitened
+  columns and eigenvectors, ``F~ = s X~ + sqrt(s) eps`` with the gain ``s = lc / (1 + lc)``.  The missing
+  entries given F are drawn exactly within each row, for all rows that miss the same columns at once.
+  Several chains run together, as one product.
+
+A draw from the prior minus its own completion has the posterior covariance (Matheron), so added to the
+mean it is an independent draw from the posterior.  Where few entries are missing, a root of ``P_mm^-1``
+holds that covariance exactly.
+
+The log-likelihood of the observed entries is ``log p(X completed) - 1/2 log|P_mm| + (n_missing / 2) log 2
+pi``; the determinant by Cholesky when small, by preconditioned stochastic Lanczos quadrature when large.
 
 Departures from the paper: its "exact" inference flattens the matrix and factorises a dense covariance;
-here nothing of that size is formed.
+here nothing of that size is formed.  Eq. 17 runs along the row, as the model has it (the paper's indices
+mix rows and columns), and all missing entries of a row are updated at once.  It samples entry by entry (eq.
+12 to 15): smooth row kernels make neighbouring entries of F nearly equal, and a single-site sampler then
+crawls; blocks do not.
 """
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core import Array, warn
-from absentia.methods.matrix._gibbs import Chains, effective_sample_size, gibbs, r_hat
-from absentia.methods.matrix._mean import complete, posterior_mean, residual
-from absentia.methods.matrix._mode import mode
-from absentia.methods.matrix._model import Addition, RowKernel
-from absentia.methods.matrix._observed import observed_mean, spares_eigenvectors
-from absentia.methods.matrix._refined import refined
+from absentia.core import Array, Conditional, Solution, Stop, by_pattern, cholesky_logdet, iterate, warn
+from absentia.methods.matrix._conditional_mean import (
+    RowBlocks,
+    complete,
+    complete_by_cholesky,
+    complete_by_gradients,
+    complete_by_kernels,
+    factorize_missing,
+    has_few_missing,
+    is_thin_and_lazy,
+    relative_residual,
+)
+from absentia.methods.matrix._model import KroneckerGaussian, apply_rows, expand_stack
 
 #: The ways there are.
 Inference = Literal["exact", "map", "gibbs"]
-#: Beyond this many entries they are completed to a relative residual of 1e-4.
-LARGE = 1_000_000
+#: Beyond this many entries they are completed to a relative residual of 1e-6, with landmarks 1e-4.
+_MAX_PRECISE_ENTRIES = 1_000_000
 
 
 def infer(
-    model: Addition, X: Array, observed: Array, how: Inference, n_samples: int, rng: np.random.Generator
+    model: KroneckerGaussian,
+    X: Array,
+    observed: Array,
+    how: Inference,
+    n_samples: int,
+    rng: np.random.Generator,
 ) -> tuple[Array, dict[str, float]]:
-    """X completed by "exact", "map" or "gibbs" inference, and what there is to say of it."""
-    if how == "exact" and spares_eigenvectors(model):
-        found = observed_mean(model, X, observed)
-        if found is not None:
-            return found, {}
-    if how == "exact" and X.size > LARGE and model.rows.full:
-        full, rest = refined(model, X, observed)
-        if rest > 1e-4:
-            full = complete(model, X, observed, start=full, tol=1e-4)
-            _warn_of_residual(residual(model, X, full, observed), 1e-3)
-        return full, {}
-    if how == "exact" and X.size > LARGE:
-        single = replace(model, rows=RowKernel(model.rows.U.astype(np.float32), model.rows.l))
-        full = complete(single, X, observed, tol=1e-4)
-        _warn_of_residual(residual(single, X, full, observed), 1e-3)
-        return full, {}
+    """X (n, m) completed by "exact", "map" or "gibbs" inference, and diagnostics by name."""
     if how == "exact":
-        full = posterior_mean(model, X, observed)
-        _warn_of_residual(residual(model, X, full, observed), 1e-6)
-        return full, {}
+        return _infer_exactly(model, X, observed), {}
     if how == "map":
-        solution = mode(model, X, observed)
+        solution = _maximize_posterior(model, X, observed)
         if not solution.converged:
-            _warn_of_residual(residual(model, X, solution.state[:, 0], observed), 0.0)
+            _warn_of_residual(relative_residual(model, X, solution.state[:, 0], observed), 0.0)
         return np.asarray(solution.state[:, 0]), {"n_iter": float(solution.n_iter)}
-    chains = gibbs(model, X, observed, rng, n_samples=n_samples)
-    return chains.mean(X), _diagnosed(chains)
+    values = _run_gibbs(model, X, observed, rng, n_samples=n_samples)
+    full = np.array(X, dtype=float)
+    full[~observed] = values.mean(axis=(0, 1))
+    return full, _diagnose(values)
 
 
-def _diagnosed(chains: Chains) -> dict[str, float]:
-    """The worst entry's R-hat and effective sample size."""
-    n_chains, n_samples, n_missing = chains.values.shape
-    if not n_missing:
-        return {"r_hat": 1.0, "effective_sample_size": float(n_chains * n_samples)}
-    ess = effective_sample_size(chains.values)
-    return {"r_hat": float(r_hat(chains.values).max()), "effective_sample_size": float(ess.min())}
+def _infer_exactly(model: KroneckerGaussian, X: Array, observed: Array) -> Array:
+    full = complete_by_kernels(model, X, observed) if is_thin_and_lazy(model) else None
+    if full is not None:
+        return full
+    large = X.size > _MAX_PRECISE_ENTRIES
+    full = complete(model, X, observed, tol=1e-9 if not large else 1e-6 if model.rows.full else 1e-4)
+    _warn_of_residual(relative_residual(model, X, full, observed), 1e-3 if large else 1e-6)
+    return full
 
 
-def _warn_of_residual(residual: float, most: float) -> None:
-    if residual > most:
+def _warn_of_residual(residual: float, limit: float) -> None:
+    if residual > limit:
         warn(
             f"missing entries were completed to a relative residual of {residual:.1g} only; the kernels "
             "are nearly singular: add a nugget to the diagonal of the column kernel",
             ConvergenceWarning,
         )
+
+
+# ------------------------------------------------------------------------------------- posterior deviations
+
+
+def posterior(model: KroneckerGaussian, X: Array, observed: Array) -> tuple[Array, Array]:
+    """:func:`complete` and the exact :func:`posterior_deviations`, by one factorisation."""
+    i, j = np.nonzero(~observed)
+    L = factorize_missing(model, observed)
+    D = np.zeros((observed.shape[0], len(i), observed.shape[1]))
+    D[i, :, j] = scipy.linalg.solve_triangular(L, np.eye(len(i)), lower=True).T
+    return complete_by_cholesky(model, X, observed, L), D
+
+
+def posterior_deviations(
+    model: KroneckerGaussian,
+    observed: Array,
+    rng: np.random.Generator | None = None,
+    n_draws: int = 1,
+    *,
+    tol: float = 1e-6,
+) -> Array:
+    """D (n, k, m), zero where observed, with ``sum_k vec(D_k) vec(D_k)'`` the posterior covariance.
+
+    Without `rng` exactly (a root of ``P_mm^-1``, k = number of missing entries); with it on average
+    (Matheron draws divided by the root of k).
+    """
+    if rng is None:
+        return posterior(model, np.zeros(observed.shape), observed)[1]
+    return _draw_deviations(model, observed, rng, n_draws, tol) / math.sqrt(n_draws)
+
+
+def _draw_deviations(
+    model: KroneckerGaussian, observed: Array, rng: np.random.Generator, n_draws: int, tol: float
+) -> Array:
+    """Prior draws minus their own completions (n, n_draws, m): Matheron's rule."""
+    prior = model.draw(rng, n_draws)
+    return prior - complete_by_gradients(model, prior, observed, tol=tol)
+
+
+def draw_posterior(
+    model: KroneckerGaussian, X: Array, observed: Array, rng: np.random.Generator, n_draws: int
+) -> Array:
+    """Independent posterior draws of the completed X, (n_draws, n, m)."""
+    mean = complete(model, X, observed, tol=1e-6)
+    return (mean[:, None, :] + _draw_deviations(model, observed, rng, n_draws, 1e-6)).transpose(1, 0, 2)
+
+
+def posterior_variance(
+    model: KroneckerGaussian, observed: Array, rng: np.random.Generator | None = None, n_draws: int = 500
+) -> Array:
+    """Posterior variance of every entry (n, m), zero where observed.
+
+    By draws if there is an `rng` and many entries are missing, else exact.
+    """
+    if rng is None or has_few_missing(observed):
+        return np.asarray((posterior_deviations(model, observed) ** 2).sum(axis=1))
+    total, chunk = np.zeros(observed.shape), max(1, 5_000_000 // observed.size)
+    for first in range(0, n_draws, chunk):
+        k = min(chunk, n_draws - first)
+        total += (_draw_deviations(model, observed, rng, k, 1e-6) ** 2).sum(axis=1)
+    return total / n_draws
+
+
+# ---------------------------------------------------------------------------------- rows of G, and the mode
+
+
+@dataclass(frozen=True)
+class _PatternConditional:
+    """Missing given observed columns under N(0, N), for the rows that miss the same columns."""
+
+    rows: Array
+    missing: Array
+    observed: Array
+    B: Array  # the regression of the missing on the observed columns
+    root: Array  # e' root has the covariance of the missing columns
+
+
+def condition_rows(model: KroneckerGaussian, observed: Array) -> list[_PatternConditional]:
+    """The conditional distribution of every row's missing entries of G, by pattern of missing columns."""
+    Q = model.V @ model.V.T  # N^-1
+    conditionals = []
+    for pattern, rows in by_pattern(~observed):
+        seen, missing = np.flatnonzero(~pattern), np.flatnonzero(pattern)
+        if len(missing):
+            given = Conditional.by_precision(Q, seen, missing)
+            conditionals.append(_PatternConditional(rows, missing, seen, given.B, np.linalg.inv(given.L)))
+    return conditionals
+
+
+def update_missing(
+    X: Array, F: Array, conditionals: list[_PatternConditional], rng: np.random.Generator | None = None
+) -> Array:
+    """Missing entries given F and the rest of their row (eq. 15 and 17, put right), for X (n, k, m).
+
+    Their expectation, or a draw if there is an `rng`.
+    """
+    X = X.copy()
+    for pattern in conditionals:
+        part, F_part = X[pattern.rows], F[pattern.rows]
+        values = F_part[:, :, pattern.missing] + (part - F_part)[:, :, pattern.observed] @ pattern.B
+        if rng is not None:
+            values += rng.standard_normal(values.shape) @ pattern.root
+        part[:, :, pattern.missing] = values
+        X[pattern.rows] = part
+    return X
+
+
+def _maximize_posterior(
+    model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-10, max_iter: int = 5000
+) -> Solution[Array]:
+    """The paper's alternation: F by the Sylvester equation, missing entries given F, until it settles.
+
+    The objective is minus the log-density of the completed X up to a constant, ``1/2 x'Px``.  The state
+    is the completed matrix, (n, 1, m).
+    """
+    conditionals = condition_rows(model, observed)
+    return iterate(
+        lambda Z: update_missing(Z, model.expect_F(Z), conditionals),
+        lambda Z: 0.5 * float((Z * model.solve(Z)).sum()),
+        np.where(observed, X, 0.0)[:, None, :],
+        stop=Stop(tol),
+        max_iter=max_iter,
+    )
+
+
+# ------------------------------------------------------------------------------------------- Gibbs sampling
+
+
+def _draw_F(model: KroneckerGaussian, X: Array, rng: np.random.Generator) -> Array:
+    """F given the full X (n, k, m)."""
+    s, U = expand_stack(model.gain, X), model.rows.U
+    Z = apply_rows(U.T, X @ model.V)
+    # noise is drawn by entries and turned into the eigenbases, so that it does not depend on the signs and
+    # the order of eigenvectors: N^(1/2) V is orthogonal
+    noise = apply_rows(U.T, rng.standard_normal(X.shape) @ (model.root @ model.V))
+    return apply_rows(U, s * Z + np.sqrt(s) * noise) @ model.W.T
+
+
+def _run_gibbs(
+    model: KroneckerGaussian,
+    X: Array,
+    observed: Array,
+    rng: np.random.Generator,
+    *,
+    n_samples: int = 500,
+    n_chains: int = 4,
+) -> Array:
+    """What the chains visit at the missing entries, (n_chains, n_samples, n_missing).
+
+    Half as many draws again are thrown away at the beginning.
+
+    Chains start twice as far from the mean as a posterior draw, so that R-hat can see whether they
+    forget where they began.
+    """
+    conditionals, missing = condition_rows(model, observed), ~observed
+    mean = complete_by_gradients(model, X, observed, tol=1e-4)[:, None, :]
+    Z = mean + 2 * _draw_deviations(model, observed, rng, n_chains, 1e-4)
+    values = np.empty((n_chains, n_samples, int(missing.sum())))
+    for t in range(-(n_samples // 2), n_samples):
+        Z = update_missing(Z, _draw_F(model, Z, rng), conditionals, rng)
+        if t >= 0:
+            values[:, t] = Z.transpose(1, 0, 2)[:, missing]
+    return values
+
+
+def _diagnose(values: Array) -> dict[str, float]:
+    """The worst entry's R-hat and effective sample size."""
+    n_chains, n_samples, n_missing = values.shape
+    if not n_missing:
+        return {"r_hat": 1.0, "effective_sample_size": float(n_chains * n_samples)}
+    ess = _effective_sample_size(values)
+    return {"r_hat": float(_r_hat(values).max()), "effective_sample_size": float(ess.min())}
+
+
+def _r_hat(values: Array) -> Array:
+    """Split R-hat of (n_chains, n_samples, ...): near 1 when the halves of all chains agree."""
+    half = values.shape[1] // 2
+    halves = np.concatenate([values[:, :half], values[:, -half:]])
+    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    between = halves.mean(axis=1).var(axis=0, ddof=1)
+    return np.asarray(np.sqrt((half - 1) / half + between / np.maximum(within, 1e-300)))
+
+
+def _effective_sample_size(values: Array) -> Array:
+    """Effective number of independent draws in (n_chains, n_samples, ...), by Geyer's positive sequence."""
+    n_chains, n = values.shape[:2]
+    centred = values - values.mean(axis=1, keepdims=True)
+    spectrum = np.fft.rfft(centred, n=2 * n, axis=1)
+    covariance = np.fft.irfft(np.abs(spectrum) ** 2, n=2 * n, axis=1)[:, :n].mean(axis=0) / n
+    within = covariance[0] * n / (n - 1)
+    total = covariance[0] + (values.mean(axis=1).var(axis=0, ddof=1) if n_chains > 1 else 0.0)
+    rho = 1 - (within - covariance) / np.maximum(total, 1e-300)
+    rho[0] = 1.0
+    pairs = rho[0 : n - n % 2 : 2] + rho[1 : n - n % 2 : 2]
+    positive = np.logical_and.accumulate(pairs > 0, axis=0)
+    pairs = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)  # monotone, then zero
+    time = np.maximum(2 * pairs.sum(axis=0) - 1, 1 / np.log10(max(n_chains * n, 10)))
+    return np.asarray(n_chains * n / time)
+
+
+# -------------------------------------------------------------------------------------- marginal likelihood
+
+
+def log_marginal_likelihood(
+    model: KroneckerGaussian,
+    X: Array,
+    observed: Array,
+    rng: np.random.Generator | None = None,
+    *,
+    tol: float = 1e-10,
+) -> float:
+    """Log-density of the observed entries.
+
+    The determinant is estimated if there is an `rng` and many entries are missing, else exact.
+    """
+    rng = None if has_few_missing(observed) else rng
+    full = complete_by_gradients(model, X, observed, tol=tol)
+    n_missing = int((~observed).sum())
+    constant = 0.5 * n_missing * math.log(2 * math.pi)
+    return model.log_density(full) - 0.5 * _missing_logdet(model, observed, rng) + constant
+
+
+def _missing_logdet(
+    model: KroneckerGaussian, observed: Array, rng: np.random.Generator | None = None
+) -> float:
+    """``log|P_mm|``; exact without `rng`, by stochastic Lanczos quadrature with it."""
+    if observed.all():
+        return 0.0
+    if rng is None:
+        return cholesky_logdet(factorize_missing(model, observed))
+    return _lanczos_logdet(model, ~observed, rng)
+
+
+def _lanczos_logdet(
+    model: KroneckerGaussian, missing: Array, rng: np.random.Generator, n_probes: int = 10, depth: int = 25
+) -> float:
+    """``log|P_mm|`` as that of the row blocks plus ``E[z' log(L^-1 P_mm L^-T) z]`` over random signs z."""
+    blocks, hole = RowBlocks.from_model(model, missing), missing[:, None, :]
+    z = np.where(hole, rng.choice([-1.0, 1.0], size=(missing.shape[0], n_probes, missing.shape[1])), 0.0)
+    size = int(missing.sum())
+    q, before = z / math.sqrt(size), np.zeros_like(z)
+    alphas: list[Array] = []
+    betas: list[Array] = []
+    for _ in range(min(depth, size)):
+        w = blocks.apply_root(np.where(hole, model.solve(blocks.apply_root_transposed(q)), 0.0))
+        alpha = np.einsum("ikj,ikj->k", w, q)
+        w = w - alpha[:, None] * q - (betas[-1][:, None] * before if betas else 0.0)
+        beta = np.sqrt(np.einsum("ikj,ikj->k", w, w))
+        alphas.append(alpha)
+        betas.append(beta)
+        before, q = q, w / np.maximum(beta, 1e-300)[:, None]
+    total = 0.0
+    for k in range(n_probes):
+        off = [b[k] for b in betas[:-1]]
+        values, vectors = scipy.linalg.eigh_tridiagonal([a[k] for a in alphas], off)
+        total += size * float(vectors[0] ** 2 @ np.log(np.maximum(values, 1e-12)))
+    return blocks.logdet() + total / n_probes

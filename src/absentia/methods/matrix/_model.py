@@ -31,17 +31,16 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, kept, leading_eigenpairs, symmetrize
+from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, kept, symmetrize
 
 #: Beyond this many rows a row kernel is neither estimated nor, unless asked for, formed.
-MANY = 4000
-#: Up to so many columns a matrix is thin.
-THIN = 16
+MAX_DENSE_ROWS = 4000
+#: A matrix of at most this many columns is thin: BLAS is quicker with it on the left, or in blocks.
+MAX_THIN_COLUMNS = 16
 #: A product of so few multiplications is made as it stands, with no copy of its factors into blocks (BLAS).
-FEW = 500_000
-#: Eigenvalues of a row kernel far below this share of the largest are rounding.  Nothing is cut there: what
-#: is counted (:attr:`RowKernel.rank`) or divided by (:func:`nystrom_factor`) fades over a few powers of
-#: ten.
+_SMALL_PRODUCT = 500_000
+#: Eigenvalues of a row kernel far below this fraction of the largest are rounding.  Nothing is cut there:
+#: what is counted (:attr:`RowKernel.effective_rank`) or divided by fades over a few powers of ten.
 ROUNDING = 1e-10
 
 
@@ -57,12 +56,9 @@ class RowKernel:
         return f"RowKernel({self.n} x {self.n}, rank {len(self.l)})"
 
     @classmethod
-    def dense(cls, K: Array, rank: int | None = None) -> RowKernel:
-        """From a positive semidefinite matrix; of its `rank` largest eigenvalues if given."""
-        if rank is None or rank >= len(K):
-            values, U = scipy.linalg.eigh(symmetrize(K), check_finite=False)
-        else:
-            values, U = leading_eigenpairs(symmetrize(K), rank)
+    def from_dense(cls, K: Array) -> RowKernel:
+        """From a positive semidefinite matrix (n, n)."""
+        values, U = scipy.linalg.eigh(symmetrize(K), check_finite=False)
         if len(values) and values[0] < -PSD_TOL * max(values[-1], 0.0):
             raise NotPositiveDefiniteError(
                 f"row kernel: not positive semidefinite, its lowest eigenvalue is {values[0]:.4g} (largest "
@@ -71,15 +67,15 @@ class RowKernel:
         return cls(U, np.maximum(values, 0.0))
 
     @classmethod
-    def factor(cls, Phi: Array) -> RowKernel:
-        """From a factor, ``K = Phi Phi'``, which is never formed."""
+    def from_factor(cls, Phi: Array) -> RowKernel:
+        """``K = Phi Phi'`` from Phi (n, r); K is not formed."""
         values, Q = scipy.linalg.eigh(Phi.T @ Phi, check_finite=False)
         keep = values > values[-1] * 10 * np.finfo(Phi.dtype).eps * len(values)
         return cls(Phi @ (Q[:, keep] / np.sqrt(values[keep])), values[keep])
 
     @classmethod
-    def none(cls, n: int) -> RowKernel:
-        """The kernel that is zero."""
+    def zero(cls, n: int) -> RowKernel:
+        """The kernel of n unrelated rows: all zeros, of rank 0."""
         return cls(np.zeros((n, 0)), np.zeros(0))
 
     @property
@@ -88,28 +84,26 @@ class RowKernel:
 
     @property
     def full(self) -> bool:
+        """Whether there are as many eigenvectors as rows."""
         return self.U.shape[0] == self.U.shape[1]
 
-    def scaled(self, factor: float) -> RowKernel:
-        return RowKernel(self.U, self.l * factor)
-
-    def permuted(self, order: Array) -> RowKernel:
+    def permute(self, order: Array) -> RowKernel:
         """The kernel of the rows in another order."""
         return RowKernel(self.U[order], self.l)
 
     @cached_property
-    def over(self) -> Array:
+    def inverse_eigenvalues(self) -> Array:
         """``1 / l``, fading to nothing where `l` is rounding."""
         lifted = self.l + ROUNDING * self.l.max(initial=0.0)
         return np.where(lifted > 0, 1 / np.where(lifted > 0, lifted, 1.0), 0.0)
 
     @property
-    def rank(self) -> float:
-        """How many eigenvectors say something of the amplitude: no whole number, so without steps."""
-        return max(float(self.l @ self.over), 1.0)
+    def effective_rank(self) -> float:
+        """Number of eigenvalues above rounding: a sum of fractions, so that it moves without steps."""
+        return max(float(self.l @ self.inverse_eigenvalues), 1.0)
 
     @cached_property
-    def squares(self) -> Array:
+    def squared_U(self) -> Array:
         """``U**2``, which every preconditioner needs."""
         return np.asarray(self.U**2)
 
@@ -117,21 +111,21 @@ class RowKernel:
         return np.asarray((self.U * self.l) @ self.U.T)
 
     def diagonal(self) -> Array:
-        return np.asarray(self.squares @ self.l)
+        return np.asarray(self.squared_U @ self.l)
 
-    def times(self, X: Array) -> Array:
+    def matvec(self, X: Array) -> Array:
         """``K X`` for X (n, m) or (n, k, m)."""
-        return apply_rows(self.U, across(self.l[:, None], X) * apply_rows(self.U.T, X))
+        return apply_rows(self.U, expand_stack(self.l[:, None], X) * apply_rows(self.U.T, X))
 
 
 @kept
-class GivenRows(RowKernel):
-    """A row kernel as the matrix that was given: eigenvectors only once somebody asks for them.
+class LazyRowKernel(RowKernel):
+    """A row kernel K (n, n) whose eigenvectors are computed when they are first asked for.
 
     Examples
     --------
-    >>> rows = GivenRows(np.diag([1.0, 2.0]))
-    >>> rows.times(np.ones((2, 1))).ravel(), rows.decomposed
+    >>> rows = LazyRowKernel(np.diag([1.0, 2.0]))
+    >>> rows.matvec(np.ones((2, 1))).ravel(), rows.decomposed
     (array([1., 2.]), False)
     >>> rows.l, rows.decomposed
     (array([1., 2.]), True)
@@ -143,21 +137,21 @@ class GivenRows(RowKernel):
         object.__setattr__(self, "K", K)
 
     @cached_property
-    def _pairs(self) -> RowKernel:
-        return RowKernel.dense(self.K)
+    def _eigen(self) -> RowKernel:
+        return RowKernel.from_dense(self.K)
 
     @property
     def decomposed(self) -> bool:
-        """Whether the eigenvectors are there already."""
-        return "_pairs" in self.__dict__
+        """Whether the eigenvectors have been computed."""
+        return "_eigen" in self.__dict__
 
     @property
     def U(self) -> Array:
-        return self._pairs.U
+        return self._eigen.U
 
     @property
     def l(self) -> Array:  # noqa: E743
-        return self._pairs.l
+        return self._eigen.l
 
     @property
     def n(self) -> int:
@@ -168,12 +162,12 @@ class GivenRows(RowKernel):
         return True
 
     def __repr__(self) -> str:
-        return f"GivenRows({self.n} x {self.n})"
+        return f"LazyRowKernel({self.n} x {self.n})"
 
-    def permuted(self, order: Array) -> RowKernel:
+    def permute(self, order: Array) -> RowKernel:
         if self.decomposed:
-            return super().permuted(order)
-        return GivenRows(self.K.take(order, axis=0).take(order, axis=1))
+            return super().permute(order)
+        return LazyRowKernel(self.K.take(order, axis=0).take(order, axis=1))
 
     def to_dense(self) -> Array:
         return self.K.copy()
@@ -181,53 +175,44 @@ class GivenRows(RowKernel):
     def diagonal(self) -> Array:
         return np.diagonal(self.K).copy()
 
-    def times(self, X: Array) -> Array:
+    def matvec(self, X: Array) -> Array:
         flat = X.reshape(self.n, -1)
-        if flat.shape[1] > THIN:
+        if flat.shape[1] > MAX_THIN_COLUMNS:
             return apply_rows(self.K, X)
-        out, some = np.empty_like(flat), max(1, FEW // max(flat.size, 1))
-        for first in range(0, self.n, some):
-            part = slice(first, first + some)
-            np.matmul(self.K[part], flat, out=out[part])
-        return out.reshape(X.shape)
-
-
-def nystrom_factor(K_nm: Array, K_mm: Array) -> Array:
-    """``Phi`` with ``Phi Phi' = K_nm K_mm^+ K_mn``, the Nystrom approximation on landmarks."""
-    values, Q = scipy.linalg.eigh(symmetrize(K_mm).astype(float), check_finite=False)
-    # a nugget on the landmarks: directions of smaller eigenvalue are rounding, which division would blow up
-    nugget = values[-1] * max(ROUNDING, 10 * np.finfo(K_mm.dtype).eps)
-    if not nugget > 0:  # a kernel of zeros
-        return np.zeros_like(K_nm)
-    return np.asarray(K_nm @ (Q / np.sqrt(np.maximum(values, 0.0) + nugget)).astype(K_nm.dtype))
+        product, n_rows = np.empty_like(flat), max(1, _SMALL_PRODUCT // max(flat.size, 1))
+        for first in range(0, self.n, n_rows):
+            block = slice(first, first + n_rows)
+            np.matmul(self.K[block], flat, out=product[block])
+        return product.reshape(X.shape)
 
 
 def apply_rows(A: Array, X: Array) -> Array:
     """``A X`` for every matrix in X (n, m) or (n, k, m), in one product, of the precision of A."""
     flat = X.reshape(X.shape[0], math.prod(X.shape[1:])).astype(A.dtype, copy=False)
     # a thin matrix on the left is a third quicker than on the right
-    product = (flat.T @ A.T).T if flat.shape[1] <= THIN else A @ flat
+    product = (flat.T @ A.T).T if flat.shape[1] <= MAX_THIN_COLUMNS else A @ flat
     return np.asarray(product.astype(X.dtype, order="C", copy=False)).reshape(A.shape[0], *X.shape[1:])
 
 
-def apply_columns(X: Array, B: Array) -> Array:
+def _apply_columns(X: Array, B: Array) -> Array:
     """``X B`` for every matrix in X, in one product instead of one for each row."""
     return np.asarray(X.reshape(-1, X.shape[-1]) @ B).reshape(*X.shape[:-1], B.shape[1])
 
 
-def across(S: Array, X: Array) -> Array:
-    """`S` (rows, m) in the shape that multiplies X (rows, m) or (rows, k, m)."""
+def expand_stack(S: Array, X: Array) -> Array:
+    """`S` (n, m) in the shape that multiplies X (n, m) or (n, k, m)."""
     return S if X.ndim == 2 else S[:, None, :]
 
 
 @kept
 @dataclass(frozen=True, repr=False)
-class Addition:
+class KroneckerGaussian:
     """The Gaussian on matrices with covariance ``C (x) K + N (x) I``; see the module.
 
     Examples
     --------
-    >>> model = Addition.pma(np.eye(3), np.diag([1.0, 2.0]))
+    >>> rows = RowKernel.from_dense(np.eye(3))
+    >>> model = KroneckerGaussian(rows, C=np.eye(2), N=np.diag([1.0, 2.0]))
     >>> model.matvec(np.ones((3, 2)))[0]
     array([2., 3.])
     >>> model.solve(model.matvec(np.ones((3, 2)))).round(12)[0]
@@ -240,19 +225,7 @@ class Addition:
 
     def __repr__(self) -> str:
         n, m = self.rows.n, len(self.N)
-        return f"Addition({n} x {m}, rows {self.rows!r}, columns {m} x {m})"
-
-    @classmethod
-    def pma(cls, K1: Array | RowKernel, K2: Array, C: Array | None = None) -> Addition:
-        """Kronecker sum of row kernel `K1` and column kernel `K2`; `C` correlates the columns of F."""
-        K2 = np.asarray(K2, dtype=float)
-        return cls(_rows(K1), np.eye(len(K2)) if C is None else np.asarray(C, dtype=float), K2)
-
-    @classmethod
-    def lmc(cls, K1: Array | RowKernel, K2: Array, noise: float) -> Addition:
-        """Kronecker product of `K1` and `K2`, plus noise: the intrinsic model of coregionalization."""
-        K2 = np.asarray(K2, dtype=float)
-        return cls(_rows(K1), K2, noise * np.eye(len(K2)))
+        return f"KroneckerGaussian({n} x {m}, rows {self.rows!r}, columns {m} x {m})"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -263,17 +236,17 @@ class Addition:
         try:
             c, V = scipy.linalg.eigh(self.C, self.N, check_finite=False)
         except np.linalg.LinAlgError as error:
-            raise self._singular() from error
+            raise self._singular_error() from error
         return np.maximum(c, 0.0), V
 
-    def check(self) -> None:
+    def check_column_kernel(self) -> None:
         """Refuse a column kernel N that is not positive definite."""
         try:
             scipy.linalg.cholesky(self.N, check_finite=False)
         except np.linalg.LinAlgError as error:
-            raise self._singular() from error
+            raise self._singular_error() from error
 
-    def _singular(self) -> NotPositiveDefiniteError:
+    def _singular_error(self) -> NotPositiveDefiniteError:
         size = f"{len(self.N)}x{len(self.N)}"
         return NotPositiveDefiniteError(f"column kernel ({size}) is not positive definite; add a nugget")
 
@@ -301,42 +274,42 @@ class Addition:
         return 1.0 + np.multiply.outer(self.rows.l, self.c)
 
     @cached_property
-    def shrink(self) -> Array:
-        """``l c / (1 + l c)``: the share of F in each direction, (r, m)."""
+    def gain(self) -> Array:
+        """``l c / (1 + l c)``: the fraction of the variance in each direction that is F's, (r, m)."""
         return np.multiply.outer(self.rows.l, self.c) / self.d
 
-    def permuted(self, rows: Array, columns: Array) -> Addition:
+    def permute(self, rows: Array, columns: Array) -> KroneckerGaussian:
         """The same model with rows and columns in another order."""
         grid = np.ix_(columns, columns)
-        return Addition(self.rows.permuted(rows), self.C[grid], self.N[grid])
+        return KroneckerGaussian(self.rows.permute(rows), self.C[grid], self.N[grid])
 
-    def stretched(self, scale: Array) -> Addition:
+    def rescale_columns(self, scale: Array) -> KroneckerGaussian:
         """The model of X times `scale` (m,) by columns: the same in other units."""
-        both = np.multiply.outer(scale, scale)
-        return Addition(self.rows, self.C * both, self.N * both)
+        units = np.multiply.outer(scale, scale)
+        return KroneckerGaussian(self.rows, self.C * units, self.N * units)
 
     def matvec(self, X: Array) -> Array:
         """``K X C + X N``: the covariance times vec X."""
-        return self.rows.times(apply_columns(X, self.C)) + apply_columns(X, self.N)
+        return self.rows.matvec(_apply_columns(X, self.C)) + _apply_columns(X, self.N)
 
     def solve(self, X: Array) -> Array:
         """``P`` with ``K P C + P N = X``: the precision times vec X."""
-        U, Z = self.rows.U, apply_columns(X, self.V)
+        U, Z = self.rows.U, _apply_columns(X, self.V)
         if self.rows.full:  # no difference of large numbers
-            return apply_columns(apply_rows(U, apply_rows(U.T, Z) / across(self.d, X)), self.V.T)
-        return apply_columns(Z - apply_rows(U, across(self.shrink, X) * apply_rows(U.T, Z)), self.V.T)
+            return _apply_columns(apply_rows(U, apply_rows(U.T, Z) / expand_stack(self.d, X)), self.V.T)
+        return _apply_columns(Z - apply_rows(U, expand_stack(self.gain, X) * apply_rows(U.T, Z)), self.V.T)
 
-    def row_part(self, X: Array) -> Array:
+    def expect_F(self, X: Array) -> Array:
         """E[F | X] of a full X: the solution of the Sylvester equation ``F C^-1 N + K F = K X`` (16)."""
         Z = apply_rows(self.rows.U.T, X @ self.V)
-        return apply_rows(self.rows.U, across(self.shrink, X) * Z) @ self.W.T
+        return apply_rows(self.rows.U, expand_stack(self.gain, X) * Z) @ self.W.T
 
     def logdet(self) -> float:
         """Log-determinant of the covariance of vec X."""
-        of_N = -2.0 * float(np.linalg.slogdet(self.V)[1])
-        return self.shape[0] * of_N + float(np.log(self.d).sum())
+        logdet_N = -2.0 * float(np.linalg.slogdet(self.V)[1])
+        return self.shape[0] * logdet_N + float(np.log(self.d).sum())
 
-    def loglik(self, X: Array) -> float:
+    def log_density(self, X: Array) -> float:
         """Log-density of a full X."""
         quadratic = float((X * self.solve(X)).sum())
         return -0.5 * (quadratic + self.logdet() + X.size * math.log(2 * math.pi))
@@ -352,26 +325,12 @@ class Addition:
         F = apply_rows(U, root * apply_rows(U.T, rng.standard_normal((n, k, m))))
         return F @ _symmetric_root(self.C) + rng.standard_normal((n, k, m)) @ self.root
 
-    def row_share(self) -> Array:
-        """Diagonal of the precision between whitened columns, (n, m): ``1 - sum_r U_ir^2 shrink_rj``."""
-        U2 = self.rows.squares
-        return np.asarray(U2 @ (1 / self.d) if self.rows.full else 1.0 - U2 @ self.shrink)
-
-    def precision(self) -> Array:
-        """The precision of vec X, rows first (entry (i, j) at ``i m + j``), dense: small problems only."""
-        n, m = self.shape
-        U, V = self.rows.U, self.V
-        P = np.zeros((n, m, n, m))
-        for j in range(m):
-            A = (U / self.d[:, j]) @ U.T if self.rows.full else np.eye(n) - (U * self.shrink[:, j]) @ U.T
-            P += A[:, None, :, None] * np.multiply.outer(V[:, j], V[:, j])[None, :, None, :]
-        return P.reshape(n * m, n * m)
+    def whitened_precision_diagonal(self) -> Array:
+        """Diagonal of the precision between whitened columns, (n, m): ``1 - sum_r U_ir^2 gain_rj``."""
+        U2 = self.rows.squared_U
+        return np.asarray(U2 @ (1 / self.d) if self.rows.full else 1.0 - U2 @ self.gain)
 
 
 def _symmetric_root(A: Array) -> Array:
     values, Q = scipy.linalg.eigh(A, check_finite=False)
     return np.asarray((Q * np.sqrt(np.maximum(values, 0.0))) @ Q.T)
-
-
-def _rows(K: Array | RowKernel) -> RowKernel:
-    return K if isinstance(K, RowKernel) else RowKernel.dense(np.asarray(K, dtype=float))

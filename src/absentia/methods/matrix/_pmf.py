@@ -28,29 +28,29 @@ from absentia.core import (
     suited_to,
 )
 from absentia.data import canonical
-from absentia.methods.matrix import _checks as checks
-from absentia.methods.matrix._base import Completing
+from absentia.methods.matrix._base import MatrixImputer
+from absentia.methods.matrix._validation import read_gaps, read_table
 
 #: The most components that are tried.
-MOST = 10
+_MAX_COMPONENTS = 10
 #: The ridges that are tried, relative to the mean square of what is observed.
-RIDGES = (0.1, 0.3, 1.0, 3.0)
+_RIDGES = (0.1, 0.3, 1.0, 3.0)
 
 
-def row_factors(X: Array, seen: Array, B: Array, ridge: float) -> Array:
+def _solve_row_factors(X: Array, seen: Array, B: Array, ridge: float) -> Array:
     """A with ``X = A B'`` where `seen` is 1, by ridge regression of each row; elsewhere both are 0."""
     gram = np.einsum("ij,ja,jb->iab", seen, B, B, optimize=True) + ridge * np.eye(B.shape[1])
     return np.asarray(np.linalg.solve(gram, (X @ B)[:, :, None])[:, :, 0])
 
 
-def factorise(
+def _factorize(
     X: Array, seen: Array, rank: int, ridge: float, rng: np.random.Generator, **options: Any
 ) -> Solution[tuple[Array, Array]]:
     """``X = A B'`` where `seen` is 1, with ``ridge (|A|^2 + |B|^2)``, by alternating ridge regressions."""
 
     def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        A = row_factors(X, seen, state[1], ridge)
-        return A, row_factors(X.T, seen.T, A, ridge)
+        A = _solve_row_factors(X, seen, state[1], ridge)
+        return A, _solve_row_factors(X.T, seen.T, A, ridge)
 
     def objective(state: tuple[Array, Array]) -> float:
         A, B = state
@@ -61,7 +61,7 @@ def factorise(
 
 
 @estimator
-class PMF(OneToOneFeatureMixin, Iterative, Completing):  # type: ignore[misc]
+class PMF(OneToOneFeatureMixin, Iterative, MatrixImputer):  # type: ignore[misc]
     """Probabilistic matrix factorisation of a matrix with missing entries.
 
     Parameters
@@ -106,48 +106,49 @@ class PMF(OneToOneFeatureMixin, Iterative, Completing):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Factorise X (n, m), NaN where missing."""
-        self._start_afresh()
-        X = checks.read_gaps(self, X)
+        self._reset()
+        X = read_gaps(self, X)
         rows, columns = canonical(X.shape, [(X, (0, 1))])
         self.mean_ = np.nanmean(X, axis=0)
         with suited_to(max(X.shape)):
-            rank, ridge = self.n_components_, self.ridge_ = self._choose(X)
-            known, seen = (Z[np.ix_(rows, columns)] for Z in self._centred(X))
+            rank, ridge = self.n_components_, self.ridge_ = self._select_parameters(X)
+            known, seen = (Z[np.ix_(rows, columns)] for Z in self._center(X))
             options = {"stop": Stop(self.tol), "max_iter": self.max_iter, "callback": self._watch()}
-            solution = factorise(known, seen, rank, ridge, self._rng(), **options)
+            solution = _factorize(known, seen, rank, ridge, self._rng(), **options)
         self._record(solution)
         A, B = solution.state[0][inverse(rows)], solution.state[1][inverse(columns)]
         self.components_ = B
-        self.completed_ = self._filled(X, A)
+        self.completed_ = self._fill(X, A)
         return self
 
     def transform(self, X: Any) -> Array:
         """Rows completed by the factors learned in training."""
         check_is_fitted(self, "completed_")
-        X = checks.read_table(self, X, fit=False, gaps=True)
-        return self._filled(X, row_factors(*self._centred(X), self.components_, self.ridge_))
+        X = read_table(self, X, fit=False, gaps=True)
+        return self._fill(X, _solve_row_factors(*self._center(X), self.components_, self.ridge_))
 
-    def _centred(self, X: Array) -> tuple[Array, Array]:
+    def _center(self, X: Array) -> tuple[Array, Array]:
         """X without means, and 1 where it is known; both 0 elsewhere."""
         known = ~np.isnan(X)
         return np.where(known, X - self.mean_, 0.0), known.astype(float)
 
-    def _filled(self, X: Array, A: Array) -> Array:
+    def _fill(self, X: Array, A: Array) -> Array:
         return np.where(np.isnan(X), A @ self.components_.T + self.mean_, X)
 
-    def _choose(self, X: Array) -> tuple[int, float]:
+    def _select_parameters(self, X: Array) -> tuple[int, float]:
         """The rank and ridge that are given, or that predict hidden observed entries best."""
-        most = min(X.shape)
-        ranks = range(1, min(most, MOST) + 1)
+        full_rank = min(X.shape)
+        ranks = range(1, min(full_rank, _MAX_COMPONENTS) + 1)
         if not isinstance(self.n_components, str):
-            ranks = range(min(self.n_components, most), min(self.n_components, most) + 1)
-        ridges = self._level(X) * np.array(RIDGES) if isinstance(self.ridge, str) else [self.ridge]
+            ranks = range(min(self.n_components, full_rank), min(self.n_components, full_rank) + 1)
+        ridges = self._mean_square(X) * np.array(_RIDGES) if isinstance(self.ridge, str) else [self.ridge]
         pairs = [(rank, float(ridge)) for rank in ranks for ridge in ridges]
         if len(pairs) == 1:
             return pairs[0]
-        return self._by_hiding(X, {pair: {"n_components": pair[0], "ridge": pair[1]} for pair in pairs})
+        candidates = {(rank, ridge): {"n_components": rank, "ridge": ridge} for rank, ridge in pairs}
+        return self._select_by_holdout(X, candidates)
 
-    def _level(self, X: Array) -> float:
+    def _mean_square(self, X: Array) -> float:
         """Mean square of the centred entries; next to nothing if they do not vary, 1 if all are zero."""
-        least = (1e-10 * float(np.abs(self.mean_).max())) ** 2
-        return max(float(np.nanmean((X - self.mean_) ** 2)), least) or 1.0
+        floor = (1e-10 * float(np.abs(self.mean_).max())) ** 2
+        return max(float(np.nanmean((X - self.mean_) ** 2)), floor) or 1.0

@@ -5,13 +5,13 @@ import pytest
 from sklearn.base import clone
 
 from absentia import PMF, AbsenceWarning, PMAImputer
-from absentia.methods.matrix import _completing as module
+from absentia.methods.matrix import _holdout as module
 from absentia.methods.matrix import _imputer, hold_out
-from absentia.methods.matrix._completing import (
-    chosen_rows,
+from absentia.methods.matrix._holdout import (
+    _select_hidden,
     column_scale,
+    explain_choice,
     heldout_curve,
-    hidden_entries,
     rmse,
 )
 
@@ -64,7 +64,7 @@ def test_units_of_the_columns_do_not_matter(row_kernel):
     ):
         np.testing.assert_allclose(b, a * units, rtol=1e-6)
     np.testing.assert_allclose(two.mean_, one.mean_ * units, rtol=1e-6)
-    np.testing.assert_allclose(two.model_.N, one.model_.stretched(units).N, rtol=1e-5)
+    np.testing.assert_allclose(two.model_.N, one.model_.rescale_columns(units).N, rtol=1e-5)
     # densities of the observed entries change with their units
     moved = ((~np.isnan(X)) * np.log(units)).sum()
     assert two.log_marginal_likelihood_ == pytest.approx(one.log_marginal_likelihood_ - moved, rel=1e-6)
@@ -126,19 +126,19 @@ def test_what_is_hidden_is_observed_and_every_column_keeps_two():
     X = np.where(rng.random((200, 40)) < 0.5, np.nan, rng.standard_normal((200, 40)))
     X[2:, :20] = np.nan
     X[:2, :20] = 1.0
-    hidden = hidden_entries(X, 0)
+    hidden = _select_hidden(X, 0)
     observed = ~np.isnan(X)
     assert not (hidden & ~observed).any()
     assert not hidden[:, :20].any()
     assert hidden.sum() == pytest.approx(0.1 * observed.sum(), abs=15)
-    assert (hidden != hidden_entries(X, 1)).any()
+    assert (hidden != _select_hidden(X, 1)).any()
 
 
 def test_which_entries_are_hidden_does_not_depend_on_the_order_of_rows_and_columns():
     _, X = mixed_units()
     rng = np.random.default_rng(1)
     order = np.ix_(rng.permutation(60), rng.permutation(6))
-    np.testing.assert_array_equal(hidden_entries(X[order], 3), hidden_entries(X, 3)[order])
+    np.testing.assert_array_equal(_select_hidden(X[order], 3), _select_hidden(X, 3)[order])
 
 
 def test_the_curve_is_of_what_was_hidden_and_nothing_else_is_told():
@@ -151,7 +151,7 @@ def test_the_curve_is_of_what_was_hidden_and_nothing_else_is_told():
 
     unit = column_scale(X)
     curve = heldout_curve(X, [0.0, 5.0], complete, seed=0, unit=unit)
-    hidden = hidden_entries(X / unit, 0)
+    hidden = _select_hidden(X / unit, 0)
     for part in seen:
         np.testing.assert_array_equal(part, np.where(hidden, np.nan, X))
     for value, error in curve.items():
@@ -183,7 +183,7 @@ def test_the_choice_is_that_of_fits_to_the_rest():
     _, X = mixed_units()
     model = PMAImputer().fit(X)
     unit = column_scale(X)
-    hidden = hidden_entries(X / unit, model._seed)
+    hidden = _select_hidden(X / unit, model._seed)
     part = np.where(hidden, np.nan, X)
     for word, error in model.heldout_curve_.items():
         found = PMAImputer(row_kernel=word, random_state=model._seed).fit(part).completed_
@@ -191,12 +191,12 @@ def test_the_choice_is_that_of_fits_to_the_rest():
 
 
 def test_of_two_that_do_equally_well_the_simpler_is_taken():
-    assert chosen_rows(9, {"none": 0.5, "estimate": 0.5 - 1e-12})[0] == "none"
-    assert chosen_rows(9, {"none": 0.5, "estimate": 0.4})[0] == "estimate"
-    assert chosen_rows(9, {})[0] == "none"
-    word, why = chosen_rows(9, {"none": 0.5, "estimate": 0.4, "drawn": 0.3})
-    assert word == "drawn"
-    assert "towards the given kernel, have RMSE 0.3," in why
+    assert explain_choice(9, {"none": 0.5, "estimate": 0.5 - 1e-12})[0] == "none"
+    assert explain_choice(9, {"none": 0.5, "estimate": 0.4})[0] == "estimate"
+    assert explain_choice(9, {})[0] == "none"
+    word, why = explain_choice(9, {"none": 0.5, "estimate": 0.4, "shrunk": 0.3})
+    assert word == "shrunk"
+    assert "shrunk to the given kernel, have RMSE 0.3," in why
 
 
 def test_too_few_entries_to_tell_are_said():
@@ -207,7 +207,7 @@ def test_too_few_entries_to_tell_are_said():
 
 
 def test_more_rows_than_a_kernel_can_be_estimated_for_are_taken_as_unrelated(monkeypatch):
-    monkeypatch.setattr(_imputer, "MANY", 30)
+    monkeypatch.setattr(_imputer, "MAX_DENSE_ROWS", 30)
     _, X = mixed_units(40)
     with pytest.warns(AbsenceWarning, match="40 rows are too many"):
         model = PMAImputer().fit(X)
@@ -234,7 +234,7 @@ def test_the_check_compares_with_means_of_what_is_left():
     truth, X = mixed_units()
     held = hold_out(PMAImputer(), X)
     unit = column_scale(X)
-    hidden = hidden_entries(X / unit, 0)
+    hidden = _select_hidden(X / unit, 0)
     part = np.where(hidden, np.nan, X)
     np.testing.assert_array_equal(held.truth, truth[hidden])
     np.testing.assert_array_equal(held.column, np.nonzero(hidden)[1])
@@ -253,7 +253,7 @@ def test_a_check_of_too_few_entries_is_none():
 
 
 def test_the_check_says_nothing_a_second_time(monkeypatch):
-    monkeypatch.setattr(_imputer, "MANY", 30)
+    monkeypatch.setattr(_imputer, "MAX_DENSE_ROWS", 30)
     assert hold_out(PMAImputer(max_iter=1), mixed_units()[1]) is not None
 
 
@@ -266,7 +266,7 @@ def test_factorisation_chooses_by_the_same_rule():
     best = min(model.heldout_curve_, key=model.heldout_curve_.get)
     assert (model.n_components_, model.ridge_) == best
     assert len(model.heldout_curve_) == 6 * 4
-    hidden = hidden_entries(X / column_scale(X), model._seed)
+    hidden = _select_hidden(X / column_scale(X), model._seed)
     Z = X / column_scale(X)
     rank, ridge = best
     found = PMF(rank, ridge=ridge, random_state=model._seed).fit(np.where(hidden, np.nan, Z)).completed_
@@ -276,7 +276,7 @@ def test_factorisation_chooses_by_the_same_rule():
 
 
 def test_with_too_few_entries_factorisation_takes_the_first(monkeypatch):
-    monkeypatch.setattr(module, "FEWEST", 1000)
+    monkeypatch.setattr(module, "_MIN_HIDDEN", 1000)
     model = PMF().fit(mixed_units()[1])
     assert model.n_components_ == 1
     assert model.heldout_curve_ == {}

@@ -1,17 +1,46 @@
-"""Missing entries from the kernels themselves, against a dense Cholesky factorisation."""
+"""Missing entries at their expectation, in three ways, against dense algebra."""
 
 import numpy as np
 import pytest
 
 from absentia import PMAImputer
 from absentia.core import NotPositiveDefiniteError, squared_distances
+from absentia.methods.matrix import _conditional_mean as module
 from absentia.methods.matrix import _inference as inference
-from absentia.methods.matrix import _observed as module
-from absentia.methods.matrix._model import Addition, GivenRows
-from absentia.methods.matrix._observed import Caught, block_inverses, observed_mean, spares_eigenvectors
-from absentia.methods.matrix._refined import refined
-from matrices import positive
+from absentia.methods.matrix._conditional_mean import (
+    _invert_blocks,
+    _NystromPreconditioner,
+    complete,
+    complete_by_gradients,
+    complete_by_kernels,
+    is_thin_and_lazy,
+    relative_residual,
+)
+from absentia.methods.matrix._inference import _missing_logdet
+from absentia.methods.matrix._model import KroneckerGaussian, LazyRowKernel
+from matrices import every_kind, every_seed, kronecker_sum, positive, problem, tight
 from reference import pma as reference
+
+
+@every_kind
+@every_seed
+def test_exact_means_equal_dense_algebra(kind, seed):
+    model, X, observed, S = problem(kind, seed)
+    full = complete_by_gradients(model, np.where(observed, X, np.nan), observed, tol=1e-12)
+    np.testing.assert_allclose(full, reference.condition(S, X, observed)[0], **tight)
+    np.testing.assert_array_equal(full[observed], X[observed])
+    direct = complete(model, np.where(observed, X, np.nan), observed)
+    np.testing.assert_allclose(direct, full, **tight)
+    assert relative_residual(model, X, direct, observed) < 1e-12
+
+
+def test_columns_too_many_for_blocks_get_the_diagonal_preconditioner(monkeypatch):
+    model, X, observed, S = problem("sum")
+    monkeypatch.setattr(module, "_MAX_BLOCK_NUMBERS", 10)
+    full = complete_by_gradients(model, X, observed, tol=1e-12)
+    np.testing.assert_allclose(full, reference.condition(S, X, observed)[0], **tight)
+    rng = np.random.default_rng(0)
+    assert abs(_missing_logdet(model, observed, rng) - _missing_logdet(model, observed)) < 1
 
 
 def given(kind="sum", n=300, m=4, seed=0):
@@ -25,17 +54,22 @@ def given(kind="sum", n=300, m=4, seed=0):
         "label covariance": (positive(m, rng), positive(m, rng)),
         "one column": (np.eye(1), np.full((1, 1), 0.2)),
     }[kind]
-    X = Addition.pma(K, N, C).draw(rng, 1)[:, 0]
+    X = kronecker_sum(K, N, C).draw(rng, 1)[:, 0]
     observed = rng.random(X.shape) > 0.3
     observed[0], observed[1] = False, True
     X = np.where(observed, X, 0.0)
-    return Addition(GivenRows(K), C, N), X, observed, reference.expectation(K, C, N, X, observed)
+    return (
+        KroneckerGaussian(LazyRowKernel(K), C, N),
+        X,
+        observed,
+        reference.expectation(K, C, N, X, observed),
+    )
 
 
 @pytest.mark.parametrize("kind", ["sum", "product", "label covariance", "one column"])
 def test_the_expectation_is_that_of_a_dense_cholesky_factorisation(kind):
     model, X, observed, expected = given(kind)
-    found = observed_mean(model, np.where(observed, X, np.nan), observed)
+    found = complete_by_kernels(model, np.where(observed, X, np.nan), observed)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
     np.testing.assert_array_equal(found[observed], X[observed])
     assert not model.rows.decomposed
@@ -44,48 +78,49 @@ def test_the_expectation_is_that_of_a_dense_cholesky_factorisation(kind):
 def test_units_of_the_columns_do_not_matter():
     model, X, observed, expected = given()
     unit = np.array([1e-8, 1.0, 1e3, 1e9])
-    found = observed_mean(model.stretched(unit), X * unit, observed)
+    found = complete_by_kernels(model.rescale_columns(unit), X * unit, observed)
     np.testing.assert_allclose(found / unit, expected, rtol=1e-7, atol=1e-8)
 
 
 def test_nothing_missing_and_nothing_but_zeros_are_no_work():
     model, X, observed, _ = given()
-    np.testing.assert_array_equal(observed_mean(model, X, np.ones_like(observed)), X)
-    np.testing.assert_array_equal(observed_mean(model, np.zeros_like(X), observed), np.zeros_like(X))
+    np.testing.assert_array_equal(complete_by_kernels(model, X, np.ones_like(observed)), X)
+    np.testing.assert_array_equal(complete_by_kernels(model, np.zeros_like(X), observed), np.zeros_like(X))
 
 
 @pytest.mark.parametrize("rank", [0, 5, 32])
 def test_the_preconditioner_inverts_a_row_kernel_of_low_rank(rank):
     model, X, observed, _ = given("label covariance")
     Phi = np.random.default_rng(1).standard_normal((300, rank))
-    low = Addition(GivenRows(Phi @ Phi.T), model.C, model.N)
+    low = KroneckerGaussian(LazyRowKernel(Phi @ Phi.T), model.C, model.N)
     product = np.where(observed, low.matvec(X), 0.0)[:, None, :]
-    back = Caught.of(low, observed).solve(product)[:, 0]
+    back = _NystromPreconditioner.from_model(low, observed).solve(product)[:, 0]
     np.testing.assert_allclose(back, X, rtol=1e-6, atol=1e-7)
 
 
 def test_it_saves_most_of_the_steps():
     model, X, observed, _ = given(n=400)
-    blocks = block_inverses(model.N, observed)
+    blocks = _invert_blocks(model.N, observed)
 
     def steps(precondition):
-        return module.conjugate_gradients(
+        return module._conjugate_gradients(
             lambda Z: np.where(observed[:, None], model.matvec(Z), 0.0),
             X[:, None, :],
             precondition,
             np.zeros_like(X)[:, None, :],
             tol=1e-9,
+            max_iter=500,
         ).n_iter
 
     by_rows = steps(lambda Z: np.einsum("iab,ikb->ika", blocks, Z))
-    assert steps(Caught.of(model, observed).solve) < by_rows / 2
+    assert steps(_NystromPreconditioner.from_model(model, observed).solve) < by_rows / 2
 
 
 def test_blocks_are_inverted_row_by_row():
     rng = np.random.default_rng(0)
     B, observed = positive(5, rng), rng.random((40, 5)) > 0.4
     observed[0] = False
-    found = block_inverses(B, observed)
+    found = _invert_blocks(B, observed)
     for i, seen in enumerate(observed):
         expected = np.zeros((5, 5))
         expected[np.ix_(seen, seen)] = np.linalg.inv(B[np.ix_(seen, seen)])
@@ -94,18 +129,20 @@ def test_blocks_are_inverted_row_by_row():
 
 def test_eigenvectors_are_spared_for_thin_matrices_of_kernels_that_are_given():
     model = given()[0]
-    assert spares_eigenvectors(model)
-    assert not spares_eigenvectors(Addition.pma(model.rows.K, model.N))
-    assert not spares_eigenvectors(Addition(GivenRows(model.rows.K[:200, :200]), model.C, model.N))
-    assert not spares_eigenvectors(Addition(model.rows, np.eye(17), np.eye(17)))
+    assert is_thin_and_lazy(model)
+    assert not is_thin_and_lazy(kronecker_sum(model.rows.K, model.N))
+    assert not is_thin_and_lazy(
+        KroneckerGaussian(LazyRowKernel(model.rows.K[:200, :200]), model.C, model.N)
+    )
+    assert not is_thin_and_lazy(KroneckerGaussian(model.rows, np.eye(17), np.eye(17)))
     assert len(model.rows.l) == 300
-    assert not spares_eigenvectors(model)  # they are there now
+    assert not is_thin_and_lazy(model)  # they are there now
 
 
 def test_what_takes_too_many_steps_is_done_with_eigenvectors(monkeypatch):
     model, X, observed, expected = given()
-    monkeypatch.setattr(module, "STEPS", 0.01)
-    assert observed_mean(model, X, observed) is None
+    monkeypatch.setattr(module, "_STEPS_PER_ROW", 0.01)
+    assert complete_by_kernels(model, X, observed) is None
     found, _ = inference.infer(model, X, observed, "exact", 0, np.random.default_rng(0))
     assert model.rows.decomposed
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
@@ -113,18 +150,19 @@ def test_what_takes_too_many_steps_is_done_with_eigenvectors(monkeypatch):
 
 def test_a_residual_that_is_not_met_is_not_believed():
     K = np.ones((300, 300)) * 1e12
-    model = Addition(GivenRows(K), np.eye(2), 1e-9 * np.eye(2))
+    model = KroneckerGaussian(LazyRowKernel(K), np.eye(2), 1e-9 * np.eye(2))
     X = np.random.default_rng(0).standard_normal((300, 2))
     observed = np.ones(X.shape, dtype=bool)
     observed[3, 0] = False
-    assert observed_mean(model, X, observed) is None
+    assert complete_by_kernels(model, X, observed) is None
 
 
 def test_a_singular_column_kernel_is_refused_by_name():
     model, X, observed, _ = given()
-    for way in observed_mean, refined:
+    singular = KroneckerGaussian(model.rows, model.C, np.zeros((4, 4)))
+    for way in complete_by_kernels, complete_by_gradients:
         with pytest.raises(NotPositiveDefiniteError, match=r"column kernel \(4x4\).* add a nugget"):
-            way(Addition(model.rows, model.C, np.zeros((4, 4))), X, observed)
+            way(singular, X, observed)
 
 
 def test_an_imputer_with_both_kernels_has_no_eigenvectors_until_they_are_needed():
@@ -138,13 +176,5 @@ def test_an_imputer_with_both_kernels_has_no_eigenvectors_until_they_are_needed(
     std = imputer.predict(return_std=True)[1]
     np.testing.assert_array_equal(again.predict(return_std=True)[1], std)
     assert (std[~observed] > 0).all()
-    slow = Addition.pma(K1, K2)
-    np.testing.assert_allclose(std**2, inference_variance(slow, observed), rtol=1e-6, atol=1e-9)
-
-
-def inference_variance(model, observed):
-    """Of the missing entries, by dense algebra."""
-    gone = np.flatnonzero(~observed.ravel())
-    out = np.zeros(observed.size)
-    out[gone] = np.diagonal(np.linalg.inv(model.precision()[np.ix_(gone, gone)]))
-    return out.reshape(observed.shape)
+    covariance = reference.condition(reference.covariance(K1, np.eye(4), K2), X, observed)[1]
+    np.testing.assert_allclose(std[~observed] ** 2, np.diagonal(covariance), rtol=1e-6, atol=1e-9)

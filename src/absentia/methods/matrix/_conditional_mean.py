@@ -1,0 +1,342 @@
+r"""Missing entries at their expectation given the observed ones, for ``_model.KroneckerGaussian``.
+
+Three ways to one answer; o are the observed and m the missing entries.
+
+* With P the precision of vec X, ``P_mm x_m = -P_mo x_o``: by a Cholesky factor of P_mm where that is small
+  (:func:`complete_by_cholesky`) ...
+* ... and by conjugate gradients over the missing entries where it is not (:func:`complete_by_gradients`).
+  The preconditioner inverts, row by row, the block of P that belongs to the row's missing entries.
+  Both need the eigenvectors of the kernels.
+* With S the covariance of vec X, ``x_m = S_mo a`` where ``S_oo a = x_o`` (:func:`complete_by_kernels`).
+  For a matrix with few columns a product with S is one pass over the row kernel, hundreds of which cost no
+  more than its eigenvectors; preconditioned conjugate gradients need a few tens.  The preconditioner is
+  exact for a row kernel ``LL' + tI`` instead of K: L (n, r) is what a random block of r vectors catches of
+  K (Nystrom), t what is left of its diagonal on average.  Over the observed entries that is a block for
+  every row, ``N + tC``, and a part of low rank, so that Woodbury's identity inverts it.  L decides how
+  many steps are taken, not what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from absentia.core import Array, Solution, Stop, cholesky, cholesky_inverse, cholesky_solve, iterate
+from absentia.methods.matrix._model import (
+    MAX_THIN_COLUMNS,
+    KroneckerGaussian,
+    LazyRowKernel,
+    RowKernel,
+    expand_stack,
+)
+
+#: Up to this many missing entries, a matrix over them is formed and factorised ...
+_MAX_FACTORIZED = 1000
+#: ... unless that takes more multiplications than this (about a second).
+_MAX_PRODUCTS = 5e9
+#: Up to this many numbers, and columns, the preconditioner keeps a block for every row.
+_MAX_BLOCK_NUMBERS, _MAX_BLOCK_COLUMNS = 50_000_000, 64
+#: With fewer rows than this, eigenvectors cost next to nothing.
+_MIN_KERNEL_ROWS = 256
+#: How many vectors approximate the row kernel in the preconditioner.
+_NYSTROM_RANK = 32
+#: Steps that cost about as much as eigenvectors, for each row.
+_STEPS_PER_ROW = 0.25
+
+
+def has_few_missing(observed: Array) -> bool:
+    """Whether so few entries are missing that a matrix over them may be formed."""
+    return int((~observed).sum()) <= _MAX_FACTORIZED
+
+
+def is_factorizable(model: KroneckerGaussian, observed: Array) -> bool:
+    """Whether a matrix over the missing entries is cheap enough to be formed and factorised."""
+    products = model.shape[1] * int((~observed).any(axis=1).sum()) ** 2 * len(model.rows.l)
+    return has_few_missing(observed) and products <= _MAX_PRODUCTS
+
+
+def complete(model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-9) -> Array:
+    """X (n, m), centred, with its missing entries at their expectation; what stands there does not matter.
+
+    Solved directly where that is cheap, else to a relative residual of `tol`.
+    """
+    if observed.all() or not is_factorizable(model, observed):
+        return complete_by_gradients(model, X, observed, tol=tol)
+    return complete_by_cholesky(model, X, observed, factorize_missing(model, observed))
+
+
+def relative_residual(model: KroneckerGaussian, X: Array, full: Array, observed: Array) -> float:
+    """How far `full` (n, m) is from solving ``P_mm x_m = -P_mo x_o``, relative to the right-hand side."""
+    right = model.solve(np.where(observed, X, 0.0))[~observed]
+    left = model.solve(full)[~observed]
+    size = float(np.linalg.norm(right))
+    return float(np.linalg.norm(left)) / size if size else 0.0
+
+
+# ------------------------------------------------------------------------------------- by a Cholesky factor
+
+
+def complete_by_cholesky(model: KroneckerGaussian, X: Array, observed: Array, L: Array) -> Array:
+    """:func:`complete` with the Cholesky factor `L` of P_mm, and one step of iterative refinement."""
+    stack = X[:, None, :] if X.ndim == 2 else X
+    i, j = np.nonzero(~observed)
+    full = np.where(observed[:, None, :], stack, 0.0)
+    for _ in range(2):
+        full[i, :, j] -= cholesky_solve(L, model.solve(full)[i, :, j])
+    return full.reshape(X.shape)
+
+
+def factorize_missing(model: KroneckerGaussian, observed: Array) -> Array:
+    """The Cholesky factor of ``P_mm``, in the order of ``np.argwhere(~observed)``."""
+    i, j = np.nonzero(~observed)
+    rows, i = np.unique(i, return_inverse=True)
+    i = i.ravel()
+    U, V, pairs = model.rows.U[rows], model.V[j], np.ix_(i, i)
+    full = model.rows.full
+    P = np.zeros((len(i), len(i))) if full else (i[:, None] == i[None, :]) * (V @ V.T)
+    for k in range(V.shape[1]):
+        scaled = U / model.d[:, k] if full else -U * model.gain[:, k]
+        P += np.multiply.outer(V[:, k], V[:, k]) * (scaled @ U.T)[pairs]
+    return cholesky(P, "precision of the missing entries")
+
+
+# ----------------------------------------------------------------------------------- by conjugate gradients
+
+
+@dataclass(frozen=True)
+class RowBlocks:
+    """Inverse Cholesky factors ``L^-1`` of the missing blocks of P, one for each row (n, m, m).
+
+    Where there are too many columns for that, only the diagonal of P (n, m).
+    """
+
+    root: Array
+
+    @classmethod
+    def from_model(cls, model: KroneckerGaussian, missing: Array) -> RowBlocks:
+        n, m = missing.shape
+        diagonal, V = model.whitened_precision_diagonal(), model.V
+        if n * m * m > _MAX_BLOCK_NUMBERS or m > _MAX_BLOCK_COLUMNS:
+            return cls(np.where(missing, 1 / np.sqrt(np.maximum(diagonal @ (V**2).T, 1e-300)), 0.0))
+        blocks = np.einsum("aj,ij,bj->iab", V, diagonal, V, optimize=True)
+        blocks *= missing[:, :, None] & missing[:, None, :]
+        blocks[:, np.arange(m), np.arange(m)] += ~missing
+        root = np.linalg.inv(np.linalg.cholesky(blocks))
+        root[:, np.arange(m), np.arange(m)] *= missing  # observed entries stay zero
+        return cls(root)
+
+    def apply_root(self, X: Array) -> Array:
+        """``L^-1 x`` for X (n, k, m)."""
+        return expand_stack(self.root, X) * X if self.root.ndim == 2 else X @ self.root.transpose(0, 2, 1)
+
+    def apply_root_transposed(self, X: Array) -> Array:
+        """``L^-T x`` for X (n, k, m)."""
+        return expand_stack(self.root, X) * X if self.root.ndim == 2 else X @ self.root
+
+    def solve(self, X: Array) -> Array:
+        return self.apply_root_transposed(self.apply_root(X))
+
+    def logdet(self) -> float:
+        """Log-determinant of the blocks."""
+        diagonal = self.root if self.root.ndim == 2 else np.einsum("iaa->ia", self.root)
+        return -2.0 * float(np.log(diagonal[diagonal > 0]).sum())
+
+
+@dataclass(frozen=True)
+class _GradientState:
+    """Where conjugate gradients stand, for each of k systems."""
+
+    x: Array
+    residual: Array
+    direction: Array
+    power: Array  # r' M^-1 r
+
+
+def _conjugate_gradients(
+    A: Callable[[Array], Array],
+    B: Array,
+    precondition: Callable[[Array], Array],
+    start: Array,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Solution[_GradientState]:
+    """Solve ``A x = b`` for each of the k matrices in B (n, k, m), to residuals below ``tol |b|``."""
+
+    def inner(X: Array, Y: Array) -> Array:
+        return np.asarray(np.einsum("ikj,ikj->k", X, Y))
+
+    scale = np.sqrt(inner(B, B))
+    scale[scale == 0] = 1.0
+
+    def step(state: _GradientState) -> _GradientState:
+        Ad = A(state.direction)
+        curvature = inner(state.direction, Ad)
+        length = np.where(curvature > 0, state.power / np.where(curvature > 0, curvature, 1), 0.0)
+        x = state.x + length[:, None] * state.direction
+        residual = state.residual - length[:, None] * Ad
+        Mr = precondition(residual)
+        power = inner(residual, Mr)
+        ratio = power / np.where(state.power > 0, state.power, 1.0)
+        return _GradientState(x, residual, Mr + ratio[:, None] * state.direction, power)
+
+    def worst(state: _GradientState) -> float:
+        return float((np.sqrt(inner(state.residual, state.residual)) / scale).max(initial=0.0))
+
+    residual = B - A(start) if start.any() else B
+    direction = precondition(residual)
+    first = _GradientState(start, residual, direction, inner(residual, direction))
+    stop, there = Stop(tol, "the relative residual", worst), worst(first) <= tol
+    return iterate(step, None, first, stop=stop, max_iter=0 if there else max_iter)
+
+
+def complete_by_gradients(
+    model: KroneckerGaussian,
+    X: Array,
+    observed: Array,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 500,
+) -> Array:
+    """:func:`complete` by conjugate gradients, for X (n, m) or (n, k, m).
+
+    A `start` of the same shape says where to begin.
+    """
+    missing = ~observed
+    stack = X[:, None, :] if X.ndim == 2 else X
+    if not missing.any():
+        return X.copy()
+    hole = missing[:, None, :]
+    known = np.where(hole, 0.0, stack)
+    begin = np.zeros_like(known) if start is None else np.where(hole, start.reshape(stack.shape), 0.0)
+    solution = _conjugate_gradients(
+        lambda Z: np.where(hole, model.solve(Z), 0.0),
+        -np.where(hole, model.solve(known), 0.0),
+        RowBlocks.from_model(model, missing).solve,
+        begin,
+        tol=tol,
+        max_iter=max_iter,
+    )
+    return (known + solution.state.x).reshape(X.shape)
+
+
+# -------------------------------------------------------------------------------- by the kernels themselves
+
+
+def is_thin_and_lazy(model: KroneckerGaussian) -> bool:
+    """Whether the kernels themselves are the shorter way to an expectation, no eigenvectors being there."""
+    n, m = model.shape
+    rows = model.rows
+    return (
+        m <= MAX_THIN_COLUMNS
+        and n >= _MIN_KERNEL_ROWS
+        and isinstance(rows, LazyRowKernel)
+        and not rows.decomposed
+    )
+
+
+def complete_by_kernels(
+    model: KroneckerGaussian, X: Array, observed: Array, *, tol: float = 1e-9
+) -> Array | None:
+    """:func:`complete` without eigenvectors.
+
+    The observed entries are met to a residual of `tol`, relative to their norm, columns in units of
+    their standard deviations.  None if that takes more steps than eigenvectors are worth.
+    """
+    if observed.all():
+        return X.copy()
+    model.check_column_kernel()
+    unit = np.sqrt(float(model.rows.diagonal().mean()) * np.diagonal(model.C) + np.diagonal(model.N))
+    known = np.where(observed, X / unit, 0.0)[:, None, :]
+    scaled, seen = model.rescale_columns(1 / unit), observed[:, None, :]
+    # kernels that are singular to rounding send conjugate gradients astray, which is noticed below
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            preconditioner = _NystromPreconditioner.from_model(scaled, observed)
+        except np.linalg.LinAlgError:
+            return None
+        solution = _conjugate_gradients(
+            lambda Z: np.where(seen, scaled.matvec(Z), 0.0),
+            known,
+            preconditioner.solve,
+            np.zeros_like(known),
+            tol=tol,
+            max_iter=int(_STEPS_PER_ROW * len(X)),
+        )
+    if not solution.converged and known.any():
+        return None
+    # what conjugate gradients believe of their residual is not what it is: rounding adds up
+    full = scaled.matvec(solution.state.x)
+    if np.linalg.norm((full - known)[seen]) > 10 * tol * np.linalg.norm(known):
+        return None
+    return np.asarray(np.where(observed, X, full[:, 0] * unit))
+
+
+@dataclass(frozen=True)
+class _NystromPreconditioner:
+    """The inverse of ``C (x) (LL' + tI) + N (x) I`` over the observed entries.
+
+    With ``C = RR'`` and B the blocks of the rows, that is ``B - B H (I + H'BH)^-1 H'B`` where H is R times
+    L; `middle` is the inverse in there, columns first.
+    """
+
+    L: Array
+    R: Array
+    blocks: Array
+    middle: Array
+
+    @classmethod
+    def from_model(cls, model: KroneckerGaussian, observed: Array) -> _NystromPreconditioner:
+        m = model.shape[1]
+        L, rest = _approximate_rows(model.rows, min(_NYSTROM_RANK, model.shape[0]))
+        c, Q = scipy.linalg.eigh(model.C, check_finite=False)
+        R = Q * np.sqrt(np.maximum(c, 0.0))
+        blocks = _invert_blocks(model.N + rest * model.C, observed)
+        inner, r = R.T @ blocks @ R, L.shape[1]
+        pairs = np.empty((m, r, m, r))
+        for a in range(m):
+            for b in range(a + 1):
+                pairs[a, :, b] = L.T @ (L * inner[:, a, b, None])
+                pairs[b, :, a] = pairs[a, :, b].T
+        middle = np.eye(m * r) + pairs.reshape(m * r, m * r)
+        return cls(L, R, blocks, cholesky_inverse(cholesky(middle)))
+
+    def solve(self, X: Array) -> Array:
+        """Of X (n, 1, m), zero where it is missing."""
+        within = self._apply_blocks(X[:, 0])
+        along = self.L.T @ (within @ self.R)
+        back = (self.middle @ along.T.ravel()).reshape(along.T.shape)
+        return (within - self._apply_blocks(self.L @ (back.T @ self.R.T)))[:, None, :]
+
+    def _apply_blocks(self, X: Array) -> Array:
+        return np.asarray(np.einsum("iab,ib->ia", self.blocks, X))
+
+
+def _approximate_rows(rows: RowKernel, r: int) -> tuple[Array, float]:
+    """L (n, r) with ``LL'`` below K and near it where K is large, and the mean diagonal of the rest."""
+    start = np.random.default_rng(0).standard_normal((rows.n, r))
+    Q = scipy.linalg.qr(rows.matvec(start), mode="economic", check_finite=False)[0]
+    KQ = rows.matvec(Q)
+    values, T = scipy.linalg.eigh(Q.T @ KQ, check_finite=False)
+    # directions that a kernel of low rank does not have
+    real = values > 1e-12 * max(float(values[-1]), 0.0)
+    L = KQ @ (T[:, real] / np.sqrt(values[real]))
+    left = float(rows.diagonal().sum()) - float((L**2).sum())
+    return L, max(left, 0.0) / rows.n
+
+
+def _invert_blocks(B: Array, observed: Array) -> Array:
+    """The inverse of B (m, m) over the observed columns of each row, zero elsewhere (n, m, m)."""
+    code = observed @ (1 << np.arange(len(B)))
+    _, first, member = np.unique(code, return_index=True, return_inverse=True)
+    patterns = observed[first]
+    blocks = np.where(patterns[:, :, None] & patterns[:, None, :], B, 0.0)
+    diagonal = np.arange(len(B))
+    blocks[:, diagonal, diagonal] += ~patterns
+    inverses = np.linalg.inv(blocks)
+    inverses[:, diagonal, diagonal] *= patterns
+    return np.asarray(inverses[member])
