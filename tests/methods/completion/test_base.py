@@ -5,7 +5,7 @@ import pytest
 import threadpoolctl
 from sklearn.base import clone
 
-from absentia import MKC, MKMC, AutoCompleter, KernelViews, MixtureMKMC, missingness
+from absentia import MKC, MKMC, AutoCompleter, KernelViews, missingness
 from absentia.testing import COMPLETER_LAWS
 from absentia.testing._completers import _same
 from absentia.testing._problems import noisy, random_kernels, random_problem
@@ -119,9 +119,7 @@ EDGES = DEGENERATE | {name: (K, keep) for name, K, keep in edge_problems()}
 def test_nothing_hangs_by_a_hair(completer, problem, rng):
     """Noise a thousand times below what may show, at kernels that counts and choices could tip over at."""
     K, keep = EDGES[problem]
-    if isinstance(completer, MKMC | MixtureMKMC | AutoCompleter) or (
-        "zero" in problem and isinstance(completer, MKC)
-    ):
+    if isinstance(completer, MKMC | AutoCompleter) or ("zero" in problem and isinstance(completer, MKC)):
         pytest.skip(
             "MKMC divides by the size of kernels, and follows the noise at singular ones (its docstring)"
         )
@@ -136,7 +134,7 @@ def test_nothing_hangs_by_a_hair(completer, problem, rng):
 def test_degenerate_views_are_completed_or_named(completer, problem, capfd):
     K, keep = DEGENERATE[problem]
     kv = KernelViews.from_dense(K, observed=keep)
-    if "zero" in problem and isinstance(completer, MKMC | MixtureMKMC | MKC):  # which divide by its size
+    if "zero" in problem and isinstance(completer, MKMC | MKC):  # which divide by its size
         with pytest.raises(ValueError, match=r"view 'view\d': the kernel is zero for every sample; leave"):
             completer.fit(kv)
     else:

@@ -82,9 +82,6 @@ ENTRIES: tuple[Entry, ...] = (
         max_samples=2000,
         aliases=("FC-MKMC",),
     ),
-    _completer(
-        "mkmc-mixture", "completion:MixtureMKMC", "mkmc for views in groups, a model for each; prior chosen"
-    ),
     _compared(
         "em",
         "completion:EMFill",

@@ -21,6 +21,7 @@ from absentia.core import Array
 from absentia.data import KernelViews, Views, metrics, missingness
 from absentia.datasets import load_benchmark
 from absentia.papers._methods import make
+from absentia.papers._mic import fit_mic
 
 MEASURES = {"CA": metrics.ca_error, "Fro": metrics.frobenius_error, "S.sim": metrics.structural_similarity}
 #: Files that trials on a data set read.
@@ -33,7 +34,7 @@ FILES = {
 #: Methods that are words of this protocol, and the modules that their answers hang on.
 MODULES = {
     "full": ("data",),
-    "MIC, SVM": ("methods.representation._mic",),
+    "MIC, SVM": ("papers._mic",),
     "MKC, chosen": ("methods.completion.mkc._estimator",),
     "CVKT, best": ("methods.completion.cvkt._estimator",),
 }
@@ -192,8 +193,12 @@ def represented(problem: Problem, key: Mapping[str, Any]) -> Array:
     """
     assert problem.views is not None
     assert problem.y is not None
-    parameters = {"n_components": len(np.unique(problem.y)), **key["parameters"]}
-    U = make("MIC", parameters, key["seed"]).fit_transform(problem.views.hide(problem.keep))
+    parameters = {
+        "n_components": len(np.unique(problem.y)),
+        "random_state": key["seed"],
+        **key["parameters"],
+    }
+    U = fit_mic(problem.views.hide(problem.keep), **parameters).state.star
     return rbf(U, 1 / (U.shape[1] * float(U.var())))
 
 

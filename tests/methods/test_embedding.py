@@ -21,7 +21,7 @@ from absentia import (
     datasets,
     models,
 )
-from absentia.methods.representation import _embedding as module
+from absentia.methods import _embedding as module
 from reference import kernel_pca
 
 
