@@ -80,7 +80,7 @@ class AutoCompleter(SubspaceCompleter):
     _links = "direct"
     _names: ClassVar[Sequence[str]] = ("mean", "cvkt", "mkmc")
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         trial = Holdout.of(X, self.random_state, most=MOST)
         self.errors_ = self._errors(trial) if trial.n_hidden else {}
         hidden = (trial.whole.observed & ~trial.part.observed).sum(axis=0)

@@ -19,7 +19,7 @@ SMALLEST, LARGEST = 1e-100, 1e100
 class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
     """Base of everything that fills the missing rows and columns of kernels.
 
-    A completer says what it learns (:meth:`_learn`), what the completed training kernels then are
+    A completer says what it learns (:meth:`_fit_model`), what the completed training kernels then are
     (:meth:`_fill`), and how rows of new samples are completed (:meth:`_fill_rows`).  Most are derived from
     :class:`SubspaceCompleter`, which does the last two for whoever says where the absent samples lie.
     """
@@ -47,7 +47,7 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
             X.warn_of_absence()
             self._warn_of_strangers(X)
         with suited_to(len(X)):
-            self._learn(X)
+            self._fit_model(X)
         self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
         return self
 
@@ -113,7 +113,7 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
             warn_of_strangers(X, chained=self._links == "chained")
 
     @abstractmethod
-    def _learn(self, X: KernelViews) -> None: ...
+    def _fit_model(self, X: KernelViews) -> None: ...
 
     @abstractmethod
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]: ...

@@ -29,7 +29,7 @@ class ZeroFill(SubspaceCompleter):
 
     _learns = False
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         self._bases = [Basis.of(K, np.zeros((K.shape[0], 0))) for K in map(X.operator, X.names)]
         self._coordinates = self._find_coordinates(X)
 
@@ -78,7 +78,7 @@ class MeanFill(SubspaceCompleter):
 
     _learns = False
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         self._bases = [mean_basis(X.operator(name), flat=self.of == "entries") for name in X.names]
         means = [float(X.diagonal(name).mean(dtype=np.float64)) if len(X.diagonal(name)) else 0.0
                  for name in X.names]  # fmt: skip

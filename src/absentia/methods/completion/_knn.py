@@ -162,7 +162,7 @@ class KNNFill(SubspaceCompleter):
 
     _links = "direct"
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         self._train = X
         self._scales = [mean_pair_distance(X.block(name)) for name in X.names]
         self._bases = [_every_sample(X.operator(name)) for name in X.names]

@@ -113,7 +113,7 @@ class Regularised(Iterative, SubspaceCompleter):
     def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Coordinates]:
         """Places of all samples in every view, from their coordinates in those they have (else zero)."""
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         strength, earlier = getattr(self, self._strength), None
         if strength == "heldout":
             strength, earlier = self._by_hiding(X)

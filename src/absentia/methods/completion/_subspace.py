@@ -102,8 +102,8 @@ def _decode_categories(rows: Array, sizes: Mapping[int, int], width: int) -> Arr
 #     K_vh = G W',     K_hh = W E W' + diag(s),     G = K C,     E = C' K C.
 #
 # Completed in this way a kernel keeps its observed block and is positive semidefinite if that is, whatever
-# the axes and coordinates are: it is the kernel of actual points.  (E may be more than C' K C: then the axes are
-# longer than the combinations, by something that is orthogonal to all that was observed.)
+# the axes and coordinates are: it is the kernel of actual points.  (E may be more than C' K C: then the
+# axes are longer than the combinations, by something that is orthogonal to all that was observed.)
 #
 # A method brings a :class:`Basis` for each view, the axes, and a :class:`Coordinates` for the samples that
 # lack it, the rows of W and s; for new samples by a rule, :meth:`SubspaceCompleter._find_coordinates`.
@@ -160,7 +160,7 @@ class SubspaceCompleter(Completer):
     _along_bases = True  # whether samples with a view relate to absent ones as the basis says
 
     @abstractmethod
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         """Find a basis of each view, and the coordinates of the training samples that lack it."""
 
     @abstractmethod

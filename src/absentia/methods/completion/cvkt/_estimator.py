@@ -183,7 +183,7 @@ class CVKT(SubspaceCompleter):
         """Whether the observed block is kept."""
         return self.solver != "descent" if self.keep_observed is None else bool(self.keep_observed)
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         if self.solver == "descent":
             wanted = None if self.n_landmarks == "auto" else self.n_landmarks
             design, rng = Design(wanted, self.rank, self.n_iter), generator(self.random_state)

@@ -198,7 +198,7 @@ class MKC(Iterative, SubspaceCompleter):
 
     # ------------------------------------------------------------------------------------- fitting
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         _check_views(X)
         given = (self.c1, self.c2, self.c3)
         c = self._by_hiding(X, given) if "heldout" in given else tuple(map(float, given))

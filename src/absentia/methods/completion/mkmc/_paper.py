@@ -6,7 +6,7 @@ One iteration costs O(K l^3).  Model, objective and notation are those of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.linalg
@@ -24,8 +24,9 @@ from absentia.core import (
     leading_eigenpairs,
     symmetrize,
 )
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel
 
-# ----------------------------------------- The three covariance models of mutual kernel matrix completion
+# -------------------------------------------------------------------------- three covariance models
 #
 # What differs between them is small: where to start from a mean kernel ``S``, and the M-step that
 # improves a model ``M`` towards ``S`` by lowering ``logdet M + trace(M^-1 S)``.
@@ -51,17 +52,12 @@ NOISE_FLOOR_SINGLE, LOADING_CEILING_SINGLE = 1e-3, 100.0
 class Covariance(Protocol):
     """A family of models: its member nearest to a mean kernel, and one step towards a better one."""
 
-    @property
-    def n_components(self) -> int | None: ...
-
     def start(self, S: Operator) -> PDOperator: ...
     def m_step(self, S: Operator, M: PDOperator) -> PDOperator: ...
 
 
 class Full:
     """No restriction: FC-MKMC of Rivero, Lemence & Kato (2017)."""
-
-    n_components = None
 
     def start(self, S: Operator) -> Dense:
         return Dense(S.to_dense())
@@ -133,6 +129,13 @@ class ImputationProblem:
     size: int
     eps: float
     dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, views: Sequence[ViewKernel], size: int, eps: float, dtype: np.dtype[Any]) -> Self:
+        """Every kernel an array, hidden samples listed."""
+        everyone = np.arange(size)
+        visible = [Visible(Dense(x.Q.to_dense()), x.v, np.setdiff1d(everyone, x.v)) for x in views]
+        return cls(visible, size, eps, dtype)
 
 
 class ImputationState:
