@@ -208,7 +208,7 @@ class MKMC(ModelSelection):
 
     _remedy = " (look for kernels that are nearly singular, or raise the prior)"
 
-    _along_bases = False  # new samples are placed by the model, those that have a view too
+    _linear_rows = False  # coordinates of new samples come from the model, of those that have a view too
 
     def _fit_model(self, X: KernelViews) -> None:
         self.groups_ = X.components()
