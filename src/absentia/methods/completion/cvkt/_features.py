@@ -6,7 +6,7 @@ of kernel values has the features
 
     phi(t) = k(t, P) L w^(-1/2),
 
-which reproduce the kernel exactly if P is everybody.  Kernels given as factors are never formed.
+which reproduce the kernel exactly if P is all of them.  Kernels given as factors are never formed.
 """
 
 from collections.abc import Sequence
@@ -68,18 +68,18 @@ class FeatureMap:
 
 
 def feature_map(kernel: Operator, landmarks: Array | None = None, *, symmetric: bool = False) -> FeatureMap:
-    """The map ``k(t, P) L w^(-1/2)``, neither centred nor scaled; `landmarks` None takes everybody.
+    """The map ``k(t, P) L w^(-1/2)``, neither centred nor scaled; `landmarks` None takes all samples.
 
     `symmetric` multiplies by ``L'``: ``k(t, P) k(P, P)^(-1/2)``, one feature for each landmark.
     """
     part = kernel if landmarks is None else Dense(kernel.block(landmarks, landmarks))
     L, w = _eigenpairs(part)
     floor = len(L) * float(np.finfo(kernel.dtype).eps) * float(w.max(initial=0.0))
-    kept, below = w > floor, w < 0
+    positive, below = w > floor, w < 0
     negative = L[:, below] * np.sqrt(-w[below]) if landmarks is None else np.zeros((kernel.shape[0], 0))
-    root = L[:, kept] / np.sqrt(w[kept])
+    root = L[:, positive] / np.sqrt(w[positive])
     if symmetric:
-        root = root @ L[:, kept].T
+        root = root @ L[:, positive].T
     max_features = min(_max_features(kernel), part.shape[0])
     return FeatureMap(landmarks, root, np.zeros(root.shape[1]), 1.0, negative, max_features)
 
@@ -88,8 +88,9 @@ def _eigenpairs(kernel: Operator) -> tuple[Array, Array]:
     """Eigenvectors and eigenvalues of a kernel; of one given by thin factors only those that count."""
     if isinstance(kernel, Gram) and kernel.left.shape[1] < kernel.shape[0]:
         w, V = eigh(thin_gram(kernel.left, kernel.left))
-        kept = w > kernel.shape[0] * np.finfo(kernel.dtype).eps * w.max(initial=0.0)
-        return np.asarray(kernel.left @ (V[:, kept] / np.sqrt(w[kept]))), w[kept]
+        positive = w > kernel.shape[0] * np.finfo(kernel.dtype).eps * w.max(initial=0.0)
+        w, V = w[positive], V[:, positive]
+        return np.asarray(kernel.left @ (V / np.sqrt(w))), w
     A = np.asarray(kernel.to_dense(), dtype=np.float64)
     if not len(A):
         return np.zeros((0, 0)), np.zeros(0)

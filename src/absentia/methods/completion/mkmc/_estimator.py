@@ -88,6 +88,7 @@ from absentia.data import AbsenceWarning, KernelViews, ordering
 from absentia.methods.completion._subspace import Coordinates
 from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new, view_moments
 from absentia.methods.completion.mkmc._full import complete_kernels, complete_rows
+from absentia.methods.completion.mkmc._paper import add_blocks
 from absentia.methods.completion.mkmc._selection import MAX_HOLDOUT, ModelSelection
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, in_memory
 
@@ -349,9 +350,6 @@ def _draw_kernel(
     spread = symmetrize(model.block(h, h) - M_vh.T @ A)
     L = cholesky(spread, "conditional covariance") if len(h) else spread
     filled = mean + A.T @ (features - mean) + L @ rng.standard_normal((len(h), m)) * np.sqrt(scale / m)
-    K = np.empty((len(present), len(present)))
-    K[np.ix_(v, v)] = Q
-    K[np.ix_(v, h)] = features @ filled.T
-    K[np.ix_(h, v)] = K[np.ix_(v, h)].T
-    K[np.ix_(h, h)] = symmetrize(filled @ filled.T)
+    K = np.zeros((len(present), len(present)))
+    add_blocks(K, v, h, Q, features @ filled.T, symmetrize(filled @ filled.T))
     return K

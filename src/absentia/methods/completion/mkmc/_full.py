@@ -47,7 +47,7 @@ from absentia.core import (
 from absentia.data import KernelViews
 from absentia.methods.completion.mkmc import _paper
 from absentia.methods.completion.mkmc._low_rank import PATIENCE, VisibleProblem
-from absentia.methods.completion.mkmc._view_kernels import ViewKernel
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel, sum_kernels
 
 
 def as_operator(problem: VisibleProblem, point: Point) -> Dense:
@@ -59,9 +59,7 @@ def as_operator(problem: VisibleProblem, point: Point) -> Dense:
 
 def start(problem: VisibleProblem) -> Point:
     """Zero-imputed mean kernel, brought to unit weight for every sample, and the prior."""
-    S = np.zeros((problem.size, problem.size), problem.dtype)
-    for view in problem.views:
-        S[np.ix_(view.v, view.v)] += view.Q.to_dense()
+    S = sum_kernels(problem.views, problem.size, problem.dtype)
     root = np.sqrt(np.maximum(problem.weight - problem.eps, 1.0))
     return (_with_prior(problem, S * problem.n_views / np.outer(root, root)).astype(problem.dtype),)
 
@@ -97,10 +95,7 @@ def evaluate(problem: VisibleProblem, point: Point) -> Sloped:
     for view in problem.views:
         h = np.setdiff1d(np.arange(problem.size), view.v, assume_unique=True)
         Q_vh, Q_hh, part = impute(view, P, h)
-        S[np.ix_(view.v, view.v)] += view.Q.to_dense()
-        S[np.ix_(view.v, h)] += Q_vh
-        S[np.ix_(h, view.v)] += Q_vh.T
-        S[np.ix_(h, h)] += Q_hh
+        _paper.add_blocks(S, view.v, h, view.Q.to_dense(), Q_vh, Q_hh)
         value += part
     weight = (problem.n_views + problem.eps) / 2
     gradient = weight * symmetrize(P @ (M - _with_prior(problem, S)) @ P)
@@ -134,13 +129,10 @@ def complete_kernels(
     kernels: dict[str, Array | Operator] = {}
     for name, scale, view in zip(X.names, scales, views, strict=True):
         h = np.setdiff1d(np.arange(len(X)), view.v)
-        known = _paper.Visible(Dense(view.Q.to_dense()), view.v, h)
-        Q_vh, Q_hh = _paper.impute(known, model, model.principal(view.v))
-        K = np.empty(X.shape)
-        K[np.ix_(view.v, view.v)] = X.block(name)
-        K[np.ix_(view.v, h)] = scale * Q_vh
-        K[np.ix_(h, view.v)] = scale * Q_vh.T
-        K[np.ix_(h, h)] = scale * Q_hh
+        visible = _paper.Visible(Dense(view.Q.to_dense()), view.v, h)
+        Q_vh, Q_hh = _paper.impute(visible, model, model.principal(view.v))
+        K = np.zeros(X.shape)
+        _paper.add_blocks(K, view.v, h, X.block(name), scale * Q_vh, scale * Q_hh)
         kernels[name] = K
     return kernels
 

@@ -167,11 +167,16 @@ def mean_kernel(problem: ImputationProblem, state: ImputationState) -> Array:
     S = np.zeros((problem.size, problem.size), problem.dtype)
     for view, M_vv in zip(problem.views, state.visible, strict=True):
         Q_vh, Q_hh = impute(view, state.model, M_vv)
-        S[np.ix_(view.v, view.v)] += view.Q.A
-        S[np.ix_(view.v, view.h)] += Q_vh
-        S[np.ix_(view.h, view.v)] += Q_vh.T
-        S[np.ix_(view.h, view.h)] += Q_hh
+        add_blocks(S, view.v, view.h, view.Q.A, Q_vh, Q_hh)
     return S / len(problem.views)
+
+
+def add_blocks(S: Array, v: Array, h: Array, Q_vv: Array, Q_vh: Array, Q_hh: Array) -> None:
+    """Add the four blocks of a completed kernel to `S`."""
+    S[np.ix_(v, v)] += Q_vv
+    S[np.ix_(v, h)] += Q_vh
+    S[np.ix_(h, v)] += Q_vh.T
+    S[np.ix_(h, h)] += Q_hh
 
 
 def zero_imputed_mean(problem: ImputationProblem) -> Array:

@@ -33,7 +33,7 @@ from absentia.core import (
 from absentia.methods.completion.mkmc import _full, _low_rank, _paper
 from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem, solve_low_rank
 from absentia.methods.completion.mkmc._paper import ImputationProblem
-from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views, sum_kernels
 
 #: Up to so many samples the best of three starts is taken, as the objective has several minima, and
 #: eigenvectors of the start are exact; beyond, they are found from a random subspace.
@@ -248,9 +248,7 @@ def add_factors(first: Point, point: Point | None) -> Point:
 
 def _eigenpairs(problem: VisibleProblem, root: Array, q: int) -> tuple[Array, Array]:
     """The `q` leading eigenpairs of the mean kernel between divisions by `root`, exactly."""
-    S = np.zeros((problem.size, problem.size))
-    for view in problem.views:
-        S[np.ix_(view.v, view.v)] += view.Q.to_dense()
+    S = sum_kernels(problem.views, problem.size)
     S /= problem.n_views * (root @ root.T).astype(np.float64)
     return leading_eigenpairs((S + S.T) / 2, q)
 

@@ -91,6 +91,14 @@ def merge_views(views: Sequence[ViewKernel]) -> list[ViewKernel]:
     return merged
 
 
+def sum_kernels(views: Sequence[ViewKernel], size: int, dtype: Any = np.float64) -> Array:
+    """Sum of all kernels over `size` samples, zero where a sample is absent."""
+    total = np.zeros((size, size), dtype)
+    for view in views:
+        total[np.ix_(view.v, view.v)] += view.Q.to_dense()
+    return total
+
+
 def in_memory(X: KernelViews) -> bool:
     """Whether all kernels are arrays or factors, and not chunks elsewhere."""
     return all(isinstance(X.operator(name), Dense | Gram) for name in X.names)
