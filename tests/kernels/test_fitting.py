@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from absentia import AbsenceWarning, CombineKernels, ViewKernels, Views
-from absentia.core._operators import Gram
+from absentia.core import Gram
 from absentia.kernels._factors import FactorMap
 from absentia.kernels._fitting import (
     KERNELS,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, MKMC, AutoCompleter, KernelViews, MeanFill, datasets, missingness, models
-from absentia.methods.completion import _auto
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion import Holdout, _auto
 from conftest import random_problem
 
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from absentia import EMFill, KernelViews, ViewKernels, missingness
 from absentia.core import Stop
+from absentia.methods.completion import Holdout
 from absentia.methods.completion import _em as emfill
 from absentia.methods.completion import _regularised as regularised
-from absentia.methods.completion._holdout import Holdout
 from conftest import random_problem
 from fillers import dense
 from reference import em_by_pattern, gaussian_em

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion import Holdout
 from absentia.methods.completion.cvkt._features import default_landmarks
 from conftest import random_kernels, random_problem
 from cvkt_problems import DIGITS, factor_problem, published

@@ -9,8 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from absentia import MKMC, CombineKernels, KernelViews, ViewKernels, datasets, missingness
-from absentia.core._completed import Completed
-from absentia.core._operators import Gram
+from absentia.core import Completed, Gram
 from absentia.methods.completion.mkmc import _low_rank
 from absentia.methods.completion.mkmc._low_rank import Visibility
 from conftest import random_problem

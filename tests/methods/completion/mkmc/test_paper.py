@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews, missingness
-from absentia.core._operators import Dense
+from absentia.core import Dense
 from absentia.methods.completion.mkmc import _paper as covariance
 from conftest import random_problem
 from mkmc_problems import MODELS, fixed

@@ -16,7 +16,7 @@ from absentia import (
     metrics,
     missingness,
 )
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion import Holdout
 from absentia.methods.completion.mkmc import _selection
 from conftest import random_kernels, random_problem
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.core._operators import Dense
+from absentia.core import Dense
 from absentia.methods.completion.mkmc import _full as mkmc_full
 from absentia.methods.completion.mkmc import _low_rank
 from absentia.methods.completion.mkmc._view_kernels import (

@@ -79,18 +79,12 @@ class PCA:
         return ppca(S, self.n_components)
 
 
-class FactorAnalysis:
+class FactorAnalysis(PCA):
     """Factor analysis: FA-MKMC of Rivero & Kato (2018), eqs. (18) and (19).
 
     The paper does not say where W and psi start; here at the probabilistic principal components of
     the first mean kernel.
     """
-
-    def __init__(self, n_components: int) -> None:
-        self.n_components = n_components
-
-    def start(self, S: Operator) -> LowRankPlusDiagonal:
-        return ppca(S, self.n_components)
 
     def m_step(self, S: Operator, M: PDOperator) -> LowRankPlusDiagonal:
         assert isinstance(M, LowRankPlusDiagonal)
