@@ -85,17 +85,7 @@ COSTLY = {
 }
 
 # methods whose fit is many fits, or long: `make test` holds them to these laws, `make test-all` to all
-LONG = {
-    "chooser",
-    "stacking",
-    "iterative",
-    "mkl",
-    "completed",
-    "boosting",
-    "mkmc full",
-    "mkmc fa",
-    "mixture",
-}
+LONG = {"chooser", "stacking", "iterative", "mkl", "completed", "boosting", "mkmc full", "mkmc fa"}
 LEAST = {
     "permuting_samples_permutes_the_answers",
     "renaming_classes_permutes_scores_and_probabilities",

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from absentia import MKC, MKMC, AutoCompleter, KernelViews, missingness
 from absentia.testing import COMPLETER_LAWS
-from absentia.testing._completers import _same
+from absentia.testing._completers import _assert_same
 from absentia.testing._problems import noisy, random_kernels, random_problem
 from market import COMPLETERS, COSTLY, is_slow
 
@@ -46,7 +46,7 @@ def test_the_number_of_threads_changes_nothing_that_shows(name):
     for threads in (1, 2):
         with threadpoolctl.threadpool_limits(threads):
             found.append(clone(COMPLETERS[name]).fit_transform(kv).to_dense())
-    _same(found[1], found[0])
+    _assert_same(found[1], found[0])
 
 
 def degenerate_problems(n=16):
@@ -126,7 +126,7 @@ def test_nothing_hangs_by_a_hair(completer, problem, rng):
     straight = completer.fit_transform(KernelViews.from_dense(K, observed=keep)).to_dense()
     for _ in range(3):
         noised = KernelViews.from_dense(noisy(K, 1e-12, rng), observed=keep)
-        _same(completer.fit_transform(noised).to_dense(), straight)
+        _assert_same(completer.fit_transform(noised).to_dense(), straight)
 
 
 @pytest.mark.filterwarnings("default::absentia.AbsenceWarning", "default::UserWarning")

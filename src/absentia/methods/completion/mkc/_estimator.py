@@ -104,9 +104,9 @@ from absentia.data import KernelViews, own_order
 from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion.mkc._problem import (
-    DescentState,
     KernelCoordinates,
     MKCProblem,
+    MKCState,
     NewRows,
     Variant,
     make_step,
@@ -217,7 +217,7 @@ class MKC(Iterative, SubspaceCompleter):
         solution = iterate(
             make_step(self._model),
             lambda state: state.at.value,
-            DescentState(Descent(self._model.evaluate(self._model.start()))),
+            MKCState(Descent(self._model.evaluate(self._model.start()))),
             stop=Stop(self.tol, patience=_PATIENCE),
             max_iter=self.max_iter,
             callback=self._watch(),

@@ -268,7 +268,7 @@ class Variant(Protocol):
 
 
 @dataclass(frozen=True)
-class DescentState:
+class MKCState:
     """Where the descent stands, how many steps it took, and the length of the last proximal one."""
 
     descent: Descent[Local]
@@ -280,18 +280,18 @@ class DescentState:
         return self.descent.at
 
 
-def make_step(variant: Variant) -> Callable[[DescentState], DescentState]:
+def make_step(variant: Variant) -> Callable[[MKCState], MKCState]:
     """One step of the descent, and now and then a proximal one."""
     newton_step = quasi_newton(variant.evaluate, _MEMORY)
 
-    def step(state: DescentState) -> DescentState:
+    def step(state: MKCState) -> MKCState:
         state = replace(state, descent=newton_step(state.descent), steps=state.steps + 1)
         return _shrink_columns(variant, state) if state.steps % _PROXIMAL_EVERY == 0 else state
 
     return step
 
 
-def _shrink_columns(variant: Variant, state: DescentState) -> DescentState:
+def _shrink_columns(variant: Variant, state: MKCState) -> MKCState:
     """A proximal step, halved until the objective falls enough; a changed set of columns clears memory."""
     at, eta = state.at, state.eta
     for _ in range(30):
