@@ -29,9 +29,10 @@ import threadpoolctl  # noqa: E402
 
 import absentia  # noqa: E402
 from absentia import KernelViews, datasets, missingness  # noqa: E402
-from absentia.core._operators import Scaled  # noqa: E402
-from absentia.methods.completion.mkmc._fast import Seen, VisibleProblem  # noqa: E402
-from absentia.methods.completion.mkmc._views import merge_views  # noqa: E402
+from absentia.core import Point, Scaled  # noqa: E402
+from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem  # noqa: E402
+from absentia.methods.completion.mkmc._solver import leading_pairs, start_from_leading  # noqa: E402
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
@@ -136,8 +137,14 @@ def problem(kernels: KernelViews, dtype: str = "float64", prior: float = 1e-3) -
         operator = kernels.operator(name).astype(dtype)
         scale = float(kernels.diagonal(name).mean(dtype=np.float64))
         scaled = operator if scale == 1.0 else Scaled(operator, 1 / scale)
-        views.append(Seen(scaled, np.flatnonzero(observed[:, k])))
+        views.append(ViewKernel(scaled, np.flatnonzero(observed[:, k])))
     return VisibleProblem.of(merge_views(views), len(observed), prior, dtype)
+
+
+def low_rank_start(problem: VisibleProblem, noise: Noise, q: int, **options: Any) -> Point:
+    """Where a descent of rank `q` starts; `options` are those of ``leading_pairs``."""
+    leading = leading_pairs(problem, q, np.random.default_rng(0), **options)
+    return start_from_leading(problem, noise, leading, q)
 
 
 # ------------------------------------------------------------------------------------------ measures

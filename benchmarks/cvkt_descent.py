@@ -69,8 +69,8 @@ def on_random_problems(n_problems: int) -> dict[str, Any]:
         own = Psi @ rng.standard_normal((m, 6)) + rng.standard_normal((n, 6))
         problem = cvkt_descent.TransferProblem.of(Psi, own @ own.T)
         reached = cvkt_descent.steepest(problem, rank, rng).trace[-1]
-        coordinates = cvkt_ridge.PrincipalAxes.over(Psi)
-        Y, squares = coordinates.of(Psi), coordinates.squares
+        coordinates = cvkt_ridge.PrincipalAxes.of(Psi)
+        Y, squares = coordinates.transform(Psi), coordinates.squares
         own -= own.mean(axis=0)
         _, w = cvkt_ridge.aligned_axes(Y, squares, own, 0.0, rank)
         short.append(float(np.linalg.norm(w) / np.linalg.norm(own.T @ own)) - reached)

@@ -19,7 +19,7 @@ import common
 import numpy as np
 
 from absentia import CVKT, KernelViews, ViewKernels, datasets, missingness
-from absentia.methods.completion.cvkt import _ridge
+from absentia.methods.completion.cvkt import _rounds
 
 ROUNDS: tuple[Any, ...] = (1, 2, 3, 6, 8, "heldout")
 
@@ -38,18 +38,18 @@ def problems(quick: bool) -> Iterator[tuple[str, KernelViews]]:
 
 def fitted(kernels: KernelViews, rounds: Any, firm: float) -> CVKT:
     """With solves for ridges of at least `firm`, else with axes."""
-    before, _ridge.FIRM = _ridge.FIRM, firm
+    before, _rounds.MIN_SOLVE_RIDGE = _rounds.MIN_SOLVE_RIDGE, firm
     try:
         return CVKT(rounds=rounds).fit(kernels)
     finally:
-        _ridge.FIRM = before
+        _rounds.MIN_SOLVE_RIDGE = before
 
 
 def main() -> None:
     arguments = common.parser(__doc__).parse_args()
     warnings.simplefilter("ignore")
     rows: list[dict[str, Any]] = []
-    now = _ridge.FIRM
+    now = _rounds.MIN_SOLVE_RIDGE
     for name, truth in problems(arguments.quick):
         kernels = truth.hide(missingness.fixed_per_view(truth, 0.3, random_state=0))
         cases = [(rounds, firm) for rounds in ROUNDS for firm in (np.inf, now)]

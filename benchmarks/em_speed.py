@@ -25,7 +25,7 @@ sys.path.insert(0, str(common.HERE.parent / "tests"))
 from completion_defaults import are
 
 from absentia import EMFill, KernelViews, ViewKernels, datasets, missingness
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion import Holdout
 from reference import em_by_pattern
 
 Problem = tuple[str, KernelViews, np.ndarray]  # name, truth, what stays

@@ -15,9 +15,9 @@ import numpy as np
 import px_em
 
 from absentia.core.optimize import Accelerated, Descent, quasi_newton, squarem
-from absentia.methods.completion.mkmc import _fast as mkmc_fast
+from absentia.methods.completion.mkmc import _low_rank
 
-NOISE = {"pca": mkmc_fast.EqualNoise(), "fa": mkmc_fast.OwnNoise()}
+NOISE = {"pca": _low_rank.equal_noise, "fa": _low_rank.own_noise}
 GAPS = (1e-3, 1e-4, 1e-5, 1e-6)
 
 
@@ -42,13 +42,13 @@ def main() -> None:
     for data, views in common.DATA.items():
         problem = common.problem(views(n))
         for covariance, noise in NOISE.items():
-            first = mkmc_fast.start(problem, noise, 20, np.random.default_rng(0))
+            first = common.low_rank_start(problem, noise, 20)
 
             def em(point: Any, p: Any = problem, o: Any = noise) -> Any:
                 return px_em.evaluate(p, o, point)
 
             def sloped(point: Any, p: Any = problem, o: Any = noise) -> Any:
-                return mkmc_fast.evaluate(p, o, point)
+                return _low_rank.evaluate(p, o, point)
 
             runs = {
                 "PX-EM": run(plain(em), Accelerated(em(first)), most),

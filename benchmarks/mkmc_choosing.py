@@ -48,14 +48,16 @@ def everything(how: str, part: KernelViews) -> tuple[float, MKMC]:
     """The same choice without leaving any path early, and CPU seconds."""
     settings = EVERYTHING | (LONG if how == "heldout" else {})
     before = {name: getattr(_selection, name) for name in settings}
-    path = _selection.Choosing._path
+    short_path = _selection.ModelSelection._short_path
     try:
         for name, value in settings.items():
             setattr(_selection, name, value)
-        _selection.Choosing._path = lambda self, views, size, near: path(self, views, size, None)
+        _selection.ModelSelection._short_path = lambda self, views, size, near: short_path(
+            self, views, size, None
+        )
         return common.cpu(lambda: MKMC(n_components=how).fit(part))
     finally:
-        _selection.Choosing._path = path
+        _selection.ModelSelection._short_path = short_path
         for name, value in before.items():
             setattr(_selection, name, value)
 

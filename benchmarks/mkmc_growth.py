@@ -16,7 +16,7 @@ import paper_dense
 import svg
 
 from absentia import KernelViews, missingness
-from absentia.methods.completion.mkmc import _fast as mkmc_fast
+from absentia.methods.completion.mkmc import _low_rank
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#c2570c", "#767676"
 
@@ -37,10 +37,10 @@ def dense_views(n: int, n_views: int) -> KernelViews:
 
 def evaluation(kernels: KernelViews, dtype: str, q: int) -> tuple[float, int]:
     """Median CPU seconds of an evaluation, and the number of visibility patterns."""
-    problem, noise = common.problem(kernels, dtype), mkmc_fast.EqualNoise()
-    point = mkmc_fast.start(problem, noise, q, np.random.default_rng(0), passes=1)
-    patterns = len(np.unique(problem.patterns.rare, axis=0)) + len(problem.patterns.rows)
-    return common.enough(lambda: mkmc_fast.evaluate(problem, noise, point)), patterns
+    problem, noise = common.problem(kernels, dtype), _low_rank.equal_noise
+    point = common.low_rank_start(problem, noise, q, passes=1)
+    patterns = len(np.unique(problem.visibility.rare, axis=0)) + len(problem.visibility.rows)
+    return common.enough(lambda: _low_rank.evaluate(problem, noise, point)), patterns
 
 
 def slope(x: list[float], y: list[float]) -> float:

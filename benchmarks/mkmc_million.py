@@ -13,18 +13,17 @@ import warnings
 from typing import Any
 
 import common
-import numpy as np
 
 from absentia import MKMC, KernelViews
-from absentia.methods.completion.mkmc import _fast as mkmc_fast
+from absentia.methods.completion.mkmc import _low_rank
 
 
 def evaluate(kernels: KernelViews, covariance: str) -> float:
     """Median CPU seconds of one evaluation."""
     problem = common.problem(kernels, "float32")
-    noise = mkmc_fast.EqualNoise() if covariance == "pca" else mkmc_fast.OwnNoise()
-    point = mkmc_fast.start(problem, noise, 20, np.random.default_rng(0))
-    return common.enough(lambda: mkmc_fast.evaluate(problem, noise, point), budget=4.0, most=5)
+    noise = _low_rank.equal_noise if covariance == "pca" else _low_rank.own_noise
+    point = common.low_rank_start(problem, noise, 20)
+    return common.enough(lambda: _low_rank.evaluate(problem, noise, point), budget=4.0, most=5)
 
 
 def measure(n: int, covariance: str) -> dict[str, Any]:

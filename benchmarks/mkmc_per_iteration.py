@@ -20,7 +20,7 @@ import paper_dense
 
 from absentia import MKMC, KernelViews
 from absentia.data._presence import Presence
-from absentia.methods.completion.mkmc import _fast as mkmc_fast
+from absentia.methods.completion.mkmc import _low_rank
 
 
 def save(kernels: KernelViews, folder: Path) -> None:
@@ -46,13 +46,13 @@ def part_make(folder: Path, n: int) -> dict[str, Any]:
 
 def part_time(folder: Path, _: int) -> dict[str, Any]:
     """CPU seconds of a dense iteration and of fast evaluations at two ranks and precisions."""
-    kernels, noise = load(folder / "strong"), mkmc_fast.EqualNoise()
+    kernels, noise = load(folder / "strong"), _low_rank.equal_noise
     calls, labels = [], []
     for dtype in ("float64", "float32"):
         problem = common.problem(kernels, dtype)
         for q in (20, 100):
-            point = mkmc_fast.start(problem, noise, q, np.random.default_rng(0))
-            calls.append(lambda p=problem, x=point: mkmc_fast.evaluate(p, noise, x))
+            point = common.low_rank_start(problem, noise, q)
+            calls.append(lambda p=problem, x=point: _low_rank.evaluate(p, noise, x))
             labels.append(f"{dtype} {q}")
     dense = {}
     for q in (20, 100):

@@ -11,7 +11,7 @@ import numpy as np
 from absentia.core._operators import project
 from absentia.core.linalg import thin_gram
 from absentia.core.optimize import Evaluated, Point
-from absentia.methods.completion.mkmc._fast import Noise, VisibleProblem, moments
+from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem, factor_moments
 
 
 def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Evaluated:
@@ -19,12 +19,12 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Evaluated:
     W, log_d = point
     d = np.broadcast_to(np.exp(log_d), problem.size)
     F, I = W / d[:, None], np.eye(W.shape[1])  # noqa: E741
-    grams, total = problem.patterns.grams(W, F)
-    prior = moments(I + total, thin_gram(F, F))
+    grams, total = problem.visibility.grams(W, F)
+    prior = factor_moments(I + total, thin_gram(F, F))
     num, E, value = problem.eps * F @ prior.C_inverse, np.empty_like(grams), problem.eps * prior.value
     for k, view in enumerate(problem.views):
         seen = project(view.Q, F, view.v)
-        found = moments(I + grams[k], seen.inner, view.weight)
+        found = factor_moments(I + grams[k], seen.inner, view.weight)
         seen.add(num, view.v, found.C_inverse)
         E[k], value = found.E, value + found.value
     value += float((problem.weight * log_d).sum() + (problem.total_diagonal / d).sum())
@@ -32,7 +32,7 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Evaluated:
         (E.sum(axis=0) + problem.eps * prior.E) / (problem.n_views + problem.eps)
     )
     root = (vectors * np.sqrt(values)) @ vectors.T
-    W = problem.patterns.solver(E, problem.eps * prior.E)(num)
+    W = problem.visibility.solver(E, problem.eps * prior.E)(num)
     residual = problem.total_diagonal - np.einsum("ij,ij->i", W, num)
-    d = noise.gather(residual) / noise.gather(problem.weight)
+    d = noise(residual) / noise(problem.weight)
     return Evaluated(point, value / 2, (W @ root, np.log(np.maximum(d, problem.floor))))

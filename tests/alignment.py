@@ -20,8 +20,8 @@ def alignment(K, U, Psi):
 
 def closed_form(Psi, K, rank, ridge=0.0):
     """U of the closed form, in coordinates of Psi, and the alignment it promises."""
-    coordinates = cvkt_ridge.PrincipalAxes.over(Psi)
-    Y, squares = coordinates.of(Psi), coordinates.squares
+    coordinates = cvkt_ridge.PrincipalAxes.of(Psi)
+    Y, squares = coordinates.transform(Psi), coordinates.squares
     w, L = np.linalg.eigh(slow.centred(K))
     Phi = L * np.sqrt(np.maximum(w, 0))
     V, w = cvkt_ridge.aligned_axes(Y, squares, Phi, ridge, rank)

@@ -14,7 +14,6 @@ from absentia import (
     KNNFill,
     LateFusion,
     MeanFill,
-    MixtureMKMC,
     MKLClassifier,
     MMAFClassifier,
     SVTFill,
@@ -50,12 +49,6 @@ COMPLETERS = {
     "mkmc fa, centred": MKMC("fa", n_components=3, center=True),
     "mkmc, kaiser": MKMC("fa", n_components="kaiser", tol=1e-5),
     "mkmc, heldout": MKMC("pca", n_components="heldout", tol=1e-5),
-    "mixture": MixtureMKMC(2, n_components=3, prior=0.3, pull=0.3),
-    "mixture, apart": MixtureMKMC(2, n_components=3, prior=0.3, pull=0.0),
-    "mixture fa, centred": MixtureMKMC(
-        2, covariance="fa", n_components=3, center=True, prior=0.3, pull=1.0, tol=1e-5
-    ),
-    "mixture, heldout": MixtureMKMC(n_components=3, tol=1e-5),
     # not solver="descent": the paper's procedure overwrites, rescales and is not positive semidefinite
     "cvkt": CVKT(),
     "cvkt, 3 rounds": CVKT(rounds=3, rank=10),
@@ -79,9 +72,6 @@ COSTLY = {
     "mkmc, heldout",
     "mkmc pca, paper",
     "mkmc fa, paper",
-    "mixture, apart",
-    "mixture fa, centred",
-    "mixture, heldout",
     "em",
     "average, searched",
     "linear, searched",
@@ -95,17 +85,7 @@ COSTLY = {
 }
 
 # methods whose fit is many fits, or long: `make test` holds them to these laws, `make test-all` to all
-LONG = {
-    "chooser",
-    "stacking",
-    "iterative",
-    "mkl",
-    "completed",
-    "boosting",
-    "mkmc full",
-    "mkmc fa",
-    "mixture",
-}
+LONG = {"chooser", "stacking", "iterative", "mkl", "completed", "boosting", "mkmc full", "mkmc fa"}
 LEAST = {
     "permuting_samples_permutes_the_answers",
     "renaming_classes_permutes_scores_and_probabilities",

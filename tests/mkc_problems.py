@@ -17,8 +17,8 @@ OPTIONS = [{}, {"center": False}, {"between": "observed"}, {"center": False, "be
 
 def small_problem(n=14, n_views=3, seed=0, center=True, **options):
     kv = random_problem(n, n_views, seed=seed)
-    frames = [KernelCoordinates.of(kv.block(name), center) for name in kv.names]
-    return MKCProblem([f.C for f in frames], kv.observed, 1.3, 0.7, 0.01, **options)
+    views = [KernelCoordinates.of(kv.block(name), center) for name in kv.names]
+    return MKCProblem([view.C for view in views], kv.observed, 1.3, 0.7, 0.01, **options)
 
 
 def random_point(model, seed=0):

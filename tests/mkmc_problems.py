@@ -3,20 +3,26 @@
 import numpy as np
 
 from absentia import MKMC
-from absentia.methods.completion.mkmc import _fast as mkmc_fast
+from absentia.methods.completion.mkmc import _low_rank
+from absentia.methods.completion.mkmc._solver import leading_pairs, start_from_leading
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel
 
 MODELS = ["full", "pca", "fa"]
 
 
-NOISE = {"pca": mkmc_fast.EqualNoise(), "fa": mkmc_fast.OwnNoise()}
+NOISE = {"pca": _low_rank.equal_noise, "fa": _low_rank.own_noise}
 
 
 def problem_of(kv, eps=1e-3, dtype="float64"):
-    seen = [
-        mkmc_fast.Seen(kv.operator(n).astype(dtype), np.flatnonzero(o))
+    views = [
+        ViewKernel(kv.operator(n).astype(dtype), np.flatnonzero(o))
         for n, o in zip(kv.names, kv.observed.T, strict=True)
     ]
-    return mkmc_fast.VisibleProblem.of(seen, len(kv), eps, dtype)
+    return _low_rank.VisibleProblem.of(views, len(kv), eps, dtype)
+
+
+def low_rank_start(problem, noise, q, rng):
+    return start_from_leading(problem, noise, leading_pairs(problem, q, rng), q)
 
 
 def random_point(n, q, model, seed=0):

@@ -30,7 +30,7 @@ FLOORS = [
     "app",
 ]
 #: Packages of methods do not import one another.
-SEPARATE = ["completion", "learning", "matrix", "representation"]
+SEPARATE = ["completion", "learning", "matrix"]
 
 
 def imports(tree):

@@ -23,7 +23,6 @@ from sklearn.svm import SVC, SVR, LinearSVC
 import market
 import matrix_market
 from absentia import (
-    MIC,
     MKMC,
     AbsentRegressor,
     CombineKernels,
@@ -149,7 +148,6 @@ def _all():
     for combine in ("average", "mkl"):
         found[f"regressor completed, {combine}"] = lambda: cohort()[0], AbsentRegressor(combine=combine)
     found["regressor forest"] = lambda: cohort()[0], EarlyFusionRegressor(n_trees=10)
-    found["mic"] = lambda: cohort()[0].select(["image"]), MIC(n_components=2)
     for kernel in ("linear", "polynomial", "laplacian", "cosine"):
         found[f"kernels {kernel}"] = lambda: cohort()[0], ViewKernels(kernel)
     found["kernels nystrom"] = lambda: cohort()[0], ViewKernels(approx="nystrom", n_landmarks=9)

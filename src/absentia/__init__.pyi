@@ -18,6 +18,8 @@ from absentia.kernels import CombineKernels as CombineKernels
 from absentia.kernels import ViewKernels as ViewKernels
 from absentia.methods import inspection as inspection
 from absentia.methods import models as models
+from absentia.methods._embedding import ViewEmbedding as ViewEmbedding
+from absentia.methods._embedding import embed as embed
 from absentia.methods.completion import CVKT as CVKT
 from absentia.methods.completion import MKC as MKC
 from absentia.methods.completion import MKMC as MKMC
@@ -25,7 +27,6 @@ from absentia.methods.completion import AutoCompleter as AutoCompleter
 from absentia.methods.completion import EMFill as EMFill
 from absentia.methods.completion import KNNFill as KNNFill
 from absentia.methods.completion import MeanFill as MeanFill
-from absentia.methods.completion import MixtureMKMC as MixtureMKMC
 from absentia.methods.completion import SVTFill as SVTFill
 from absentia.methods.completion import ZeroFill as ZeroFill
 from absentia.methods.learning import AbsentMKLClassifier as AbsentMKLClassifier
@@ -53,9 +54,6 @@ from absentia.methods.prediction import EarlyFusionRegressor as EarlyFusionRegre
 from absentia.methods.prediction import LateFusion as LateFusion
 from absentia.methods.prediction import PerLabel as PerLabel
 from absentia.methods.prediction import ViewStacking as ViewStacking
-from absentia.methods.representation import MIC as MIC
-from absentia.methods.representation import ViewEmbedding as ViewEmbedding
-from absentia.methods.representation import embed as embed
 
 __version__: str
 __all__: list[str]

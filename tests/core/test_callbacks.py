@@ -14,7 +14,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from absentia import (
-    MIC,
     MKC,
     MKMC,
     PMF,
@@ -44,7 +43,6 @@ ITERATIVE = {
     "mkmc": (MKMC(n_components=2), KERNELS),
     "mkc": (MKC(max_iter=5, tol=0), KERNELS),
     "em": (EMFill(2, ridge=0.1), KERNELS),
-    "mic": (MIC(3, scale="minmax", max_iter=5, tol=0), VIEWS),
     "mkl": (MKLClassifier(probability=True), KERNELS),
     "amkl": (AbsentMKLClassifier("penalized", max_iter=1), KERNELS),
     "mklr": (MKLRegressor(), KERNELS),
@@ -181,7 +179,7 @@ def test_a_fit_is_one_task_and_its_iterations_tasks_below(name):
 
 def test_a_callback_of_scikit_learn_can_stop():
     pytest.importorskip("sklearn.callback")
-    one = fitted("mic", lambda one: one.set_callbacks(Heard(stop=True)))
+    one = fitted("mmaf", lambda one: one.set_callbacks(Heard(stop=True)))
     assert one.n_iter_ == 1
     assert "stopped early" in one.status_
 
@@ -209,4 +207,4 @@ def test_an_older_scikit_learn_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.callback", None)
     with pytest.raises(ImportError, match=r"scikit-learn 1\.9 or newer"):
         MKMC().set_callbacks()
-    fitted("mic")
+    fitted("mmaf")

@@ -22,8 +22,7 @@ from absentia import MKMC, KernelViews
 from absentia.core._chunked import Chunked, ChunkedGram, PickedArray, as_chunks
 from absentia.core._operators import Dense, Gram, Operator
 from absentia.data import _order as draws
-from absentia.methods.completion.mkmc import _fast as mkmc_fast
-from absentia.methods.completion.mkmc import _solving as mkmc
+from absentia.methods.completion.mkmc import _solver
 from conftest import random_problem
 
 # where so many components are too many is a matter of tests of their own
@@ -212,8 +211,8 @@ def check_same(found, wanted, tol=1e-10):
 
 def as_if_many(monkeypatch):
     """Few samples treated as many, arrays and chunks alike: no exact start, draws in the same order."""
-    monkeypatch.setattr(mkmc, "SMALL", 0)
-    monkeypatch.setattr(mkmc_fast, "EXACT", 0)
+    monkeypatch.setattr(_solver, "SMALL", 0)
+    monkeypatch.setattr(_solver, "EXACT", 0)
     monkeypatch.setattr(draws, "_row_squares", lambda operator, scale: operator.diagonal() / scale)
 
 

@@ -7,7 +7,7 @@ from sklearn import config_context
 from sklearn.decomposition import KernelPCA
 from sklearn.pipeline import make_pipeline
 
-from absentia import CVKT, MIC, PMF, CombineKernels, KernelViews, PMAImputer, ViewKernels, Views
+from absentia import CVKT, PMF, CombineKernels, KernelViews, PMAImputer, ViewEmbedding, ViewKernels, Views
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.standard_normal((30, 4))
@@ -40,15 +40,15 @@ def test_a_polars_frame_comes_out_where_that_is_asked_for():
     assert found.columns == list("abcd")
 
 
-def test_a_representation_has_names_and_ids():
-    mic = MIC(2, max_iter=5, tol=0)
-    plain = mic.fit_transform(VIEWS)
+def test_an_embedding_has_names_and_ids():
+    embedding = ViewEmbedding(2)
+    plain = embedding.fit_transform(VIEWS)
     assert isinstance(plain, np.ndarray)
-    assert mic.n_features_in_ == 5
-    assert mic.get_feature_names_out().tolist() == ["mic0", "mic1"]
-    frame = mic.set_output(transform="pandas").fit_transform(VIEWS)
-    pd.testing.assert_frame_equal(frame, pd.DataFrame(plain, index=IDS, columns=["mic0", "mic1"]))
-    assert mic.transform(VIEWS[[5, 3]]).index.tolist() == ["p5", "p3"]
+    columns = ["viewembedding0", "viewembedding1"]
+    assert embedding.get_feature_names_out().tolist() == columns
+    frame = embedding.set_output(transform="pandas").fit_transform(VIEWS)
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(plain, index=IDS, columns=columns))
+    assert embedding.transform(VIEWS[[5, 3]]).index.tolist() == ["p5", "p3"]
 
 
 def test_a_combined_kernel_has_ids_on_both_sides():

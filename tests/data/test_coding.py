@@ -119,7 +119,9 @@ def test_predictions_do_not_depend_on_the_order_of_columns(seed):
         kernels.transform(views(frame)[30:]).block("clinical"),
         rtol=1e-10,
     )
-    assert kernels.matched(views(turned))[0].startswith("7 features of 'clinical' matched by name")
+    assert kernels._coding.sentences(views(turned))[0].startswith(
+        "7 features of 'clinical' matched by name"
+    )
 
 
 def test_categories_that_became_other_numbers_are_said_to_be_unknown():

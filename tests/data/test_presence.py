@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from absentia import (
     CVKT,
-    MIC,
     MKMC,
     AbsenceWarning,
     CombineKernels,
@@ -285,7 +284,7 @@ def test_tables_where_kernels_are_wanted(estimator, remedy):
         assert said.endswith(f"views = {remedy}")
 
 
-@pytest.mark.parametrize("estimator", [MIC(), MMAFClassifier(), ViewKernels()])
+@pytest.mark.parametrize("estimator", [MMAFClassifier(), ViewKernels()])
 @pytest.mark.parametrize("remedy", OTHERS)
 def test_tables_where_views_are_wanted(estimator, remedy):
     for said, came in refusals(estimator, remedy):
@@ -293,7 +292,7 @@ def test_tables_where_views_are_wanted(estimator, remedy):
         assert remedy in said
 
 
-@pytest.mark.parametrize("estimator", [MIC(), MMAFClassifier()])
+@pytest.mark.parametrize("estimator", [MMAFClassifier()])
 def test_kernels_where_features_are_wanted(estimator):
     with pytest.raises(TypeError, match=r"Views are wanted, not KernelViews; .* takes the features"):
         estimator.fit(KernelViews.from_dense([np.eye(3)]), [0, 1, 1])

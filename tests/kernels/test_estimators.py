@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise
 
 from absentia import AbsenceWarning, CombineKernels, KernelViews, ViewKernels, Views
-from absentia.kernels._fitting import KERNELS
+from absentia.kernels import KERNELS
 from featured import two_views
 
 NAN = np.nan

@@ -8,14 +8,14 @@ import pytest
 import scipy.sparse
 
 from absentia import AbsenceWarning, CombineKernels, ViewKernels, Views
-from absentia.core._operators import Gram
+from absentia.core import Gram
+from absentia.kernels._factors import FactorMap
 from absentia.kernels._fitting import (
     KERNELS,
     ColumnKernel,
-    FactorMap,
     FeatureKernel,
-    Finish,
-    Options,
+    KernelNormalizer,
+    KernelOptions,
     median_distance,
     squared_norms,
 )
@@ -228,7 +228,7 @@ def test_many_samples_in_another_order_have_the_same_kernels(approx):
 
 # ------------------------------------------------------------------------------------------- the pieces
 
-OPTIONS = Options("rbf", "median", True, False, "diagonal", False, "mean", 3, 1.0, None, 10)
+OPTIONS = KernelOptions("rbf", "median", True, False, "diagonal", False, "mean", 3, 1.0, None, 10)
 
 
 def test_squared_norms_are_those_of_rows_dense_or_sparse():
@@ -246,19 +246,19 @@ def test_the_median_distance_of_one_sample_or_none_is_zero():
 def test_a_view_against_fewer_training_samples_has_their_columns():
     X = np.random.default_rng(0).normal(size=(8, 3))
     view, rows = FeatureKernel("a", X, OPTIONS), np.array([1, 4, 6])
-    whole, own = view.new(X, None, np.arange(8))
-    part, same = view.restricted(rows).new(X, None, np.arange(8))
+    whole, own = view.new_rows(X, None, np.arange(8))
+    part, same = view.select_samples(rows).new_rows(X, None, np.arange(8))
     np.testing.assert_allclose(part, whole[:, rows], rtol=1e-12)
     np.testing.assert_array_equal(same, own)
     factors = FactorMap(view, np.float64, 0)
-    np.testing.assert_array_equal(factors.restricted(rows).Phi, factors.Phi[rows])
+    np.testing.assert_array_equal(factors.select_samples(rows).Phi, factors.Phi[rows])
 
 
 @pytest.mark.parametrize("normalize", ["diagonal", "trace", None])
 def test_rows_are_centred_and_normalised_as_the_training_kernel_was(normalize):
     X = np.random.default_rng(0).normal(size=(6, 3)) + 2
     K = X @ X.T
-    finish = Finish("a", K, K.diagonal(), replace(OPTIONS, center=True, normalize=normalize))
+    finish = KernelNormalizer("a", K, K.diagonal(), replace(OPTIONS, center=True, normalize=normalize))
     found, own = finish(K, K.diagonal())
     H = np.eye(6) - 1 / 6
     wanted = H @ K @ H
@@ -274,12 +274,12 @@ def test_a_kernel_in_columns_is_found_by_the_ids_of_samples_as_texts():
     K = np.arange(9.0).reshape(3, 3)
     view = ColumnKernel("a", K[:2], np.array([7, 5]), np.array(["5", "7", "9"]))
     np.testing.assert_array_equal(view.K, K[:2][:, [1, 0]])
-    rows, own = view.new(K[2:], np.array(["9", "7", "5"]), np.array([9]))
+    rows, own = view.new_rows(K[2:], np.array(["9", "7", "5"]), np.array([9]))
     np.testing.assert_array_equal(rows, [[7.0, 8.0]])
     np.testing.assert_array_equal(own, [6.0])
-    np.testing.assert_array_equal(view.restricted(np.array([1])).K, [[3.0]])
+    np.testing.assert_array_equal(view.select_samples(np.array([1])).K, [[3.0]])
     with pytest.raises(ValueError, match="view 'a': the precomputed kernel has no column for sample 4"):
-        view.new(K[2:], np.array(["9", "7", "5"]), np.array([4]))
+        view.new_rows(K[2:], np.array(["9", "7", "5"]), np.array([4]))
 
 
 def test_logarithms_are_those_of_one_plus_the_value():

@@ -23,7 +23,7 @@ class HalfFill(SubspaceCompleter):
 
     share: Fraction = 0.5
 
-    def _learn(self, X):
+    def _fit_model(self, X):
         self._bases = []
         for name in X.names:
             m = X.operator(name).shape[0]

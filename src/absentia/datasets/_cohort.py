@@ -13,13 +13,13 @@ import numpy as np
 from absentia.core import Array, RandomState, generator
 from absentia.files import FileError, write_whole
 
-SUBTYPES = {"Basal": 48, "Her2": 32, "LumA": 79}
-STAGES = ("I", "II", "III", "IV")
-MISSING = ("", "NA", "N/A", "?")  # how people write that they do not know
-ABSENT = {"expression": 30, "methylation": 41, "clinical": 14}  # of 159 patients
-UNLABELLED = {"Basal": 5, "Her2": 4, "LumA": 10}
-N_NEW = 40
-STRANGER = "P-1013"  # has a label and no table
+_SUBTYPES = {"Basal": 48, "Her2": 32, "LumA": 79}
+_STAGES = ("I", "II", "III", "IV")
+_MISSING = ("", "NA", "N/A", "?")  # how people write that a label is unknown
+_ABSENT = {"expression": 30, "methylation": 41, "clinical": 14}  # of 159 patients
+_UNLABELLED = {"Basal": 5, "Her2": 4, "LumA": 10}
+_N_NEW = 40
+_WITHOUT_TABLES = "P-1013"  # has a label and no table
 
 
 @dataclass(frozen=True)
@@ -60,22 +60,22 @@ def make_cohort(random_state: RandomState = None) -> Cohort:
     import pandas as pd
 
     rng = generator(random_state)
-    n = sum(SUBTYPES.values())
-    classes = np.repeat(np.arange(3), list(SUBTYPES.values()))
-    everyone = np.concatenate([rng.permutation(classes), rng.choice(classes, N_NEW)])
+    n = sum(_SUBTYPES.values())
+    classes = np.repeat(np.arange(3), list(_SUBTYPES.values()))
+    everyone = np.concatenate([rng.permutation(classes), rng.choice(classes, _N_NEW)])
     ids = np.array([f"P-{number:04d}" for number in range(1, len(everyone) + 1)])
-    whole = _tables(rng, everyone, ids)
-    subtype = pd.DataFrame({"subtype": np.array(list(SUBTYPES))[everyone]}, index=ids.tolist())
-    keep = _kept(rng, n)
-    tables = {name: whole[name].iloc[:n][keep[:, v]] for v, name in enumerate(ABSENT)}
-    seen = rng.random((N_NEW, 3)) < 0.75
-    seen[~seen.any(axis=1), 0] = True
-    new = {name: whole[name].iloc[n:][seen[:, v]] for v, name in enumerate(ABSENT)}
-    new["expression"] = _next_month(rng, new["expression"])
-    return Cohort(tables, _labels(rng, subtype.iloc[:n]), new, subtype.iloc[n:])
+    whole = _draw_tables(rng, everyone, ids)
+    subtype = pd.DataFrame({"subtype": np.array(list(_SUBTYPES))[everyone]}, index=ids.tolist())
+    observed = _draw_observed(rng, n)
+    tables = {name: whole[name].iloc[:n][observed[:, v]] for v, name in enumerate(_ABSENT)}
+    observed = rng.random((_N_NEW, 3)) < 0.75
+    observed[~observed.any(axis=1), 0] = True
+    new = {name: whole[name].iloc[n:][observed[:, v]] for v, name in enumerate(_ABSENT)}
+    new["expression"] = _change_columns(rng, new["expression"])
+    return Cohort(tables, _draw_labels(rng, subtype.iloc[:n]), new, subtype.iloc[n:])
 
 
-def _tables(rng: np.random.Generator, classes: Array, ids: Array) -> dict[str, Any]:
+def _draw_tables(rng: np.random.Generator, classes: Array, ids: Array) -> dict[str, Any]:
     """All three views of everybody: factors that go with the subtype, seen through each view's loadings."""
     import pandas as pd
 
@@ -83,13 +83,13 @@ def _tables(rng: np.random.Generator, classes: Array, ids: Array) -> dict[str, A
     centres = 1.1 * rng.standard_normal((3, 4))
     factors = centres[classes] + rng.standard_normal((n, 4))
 
-    def measured(width: int, noise: float) -> Array:
+    def measure(width: int, noise: float) -> Array:
         return factors @ rng.standard_normal((4, width)) / 2 + noise * rng.standard_normal((n, width))
 
     genes = [f"gene_{k:03d}" for k in range(1, 201)]
     sites = [f"cg{k:05d}" for k in rng.permutation(99_999)[:120]]
-    expression = pd.DataFrame(np.round(6 + measured(200, 1.5), 3), index, genes)
-    methylation = pd.DataFrame(np.round(1 / (1 + np.exp(-measured(120, 1.2))), 4), index, sites)
+    expression = pd.DataFrame(np.round(6 + measure(200, 1.5), 3), index, genes)
+    methylation = pd.DataFrame(np.round(1 / (1 + np.exp(-measure(120, 1.2))), 4), index, sites)
     score = factors[:, 0] + 0.7 * rng.standard_normal(n)
     stage = np.digitize(score, np.quantile(score, [0.3, 0.65, 0.9]))
     clinical = pd.DataFrame(
@@ -97,7 +97,7 @@ def _tables(rng: np.random.Generator, classes: Array, ids: Array) -> dict[str, A
             "age": np.round(np.clip(58 + 11 * rng.standard_normal(n), 24, 92)),
             "size_mm": np.round(np.exp(3 + 0.25 * stage + 0.3 * rng.standard_normal(n)), 1),
             "sex": np.where(rng.random(n) < 0.02, "m", "f"),
-            "stage": np.array(STAGES)[stage],
+            "stage": np.array(_STAGES)[stage],
             "ER": np.where(rng.random(n) < np.array([0.12, 0.4, 0.95])[classes], "pos", "neg"),
         },
         index,
@@ -107,28 +107,28 @@ def _tables(rng: np.random.Generator, classes: Array, ids: Array) -> dict[str, A
     return {"expression": expression, "methylation": methylation, "clinical": clinical}
 
 
-def _kept(rng: np.random.Generator, n: int) -> Array:
-    """Who has which view: as many absent as wanted, everybody with one view at least."""
-    keep = np.ones((n, len(ABSENT)), dtype=bool)
-    for v, count in enumerate(ABSENT.values()):
-        allowed = np.flatnonzero(keep.sum(axis=1) > 1)
-        keep[rng.choice(allowed, count, replace=False), v] = False
-    return keep
+def _draw_observed(rng: np.random.Generator, n: int) -> Array:
+    """Which patients have which view: as many absent as wanted, everybody with one view at least."""
+    observed = np.ones((n, len(_ABSENT)), dtype=bool)
+    for v, count in enumerate(_ABSENT.values()):
+        allowed = np.flatnonzero(observed.sum(axis=1) > 1)
+        observed[rng.choice(allowed, count, replace=False), v] = False
+    return observed
 
 
-def _labels(rng: np.random.Generator, subtype: Any) -> Any:
+def _draw_labels(rng: np.random.Generator, subtype: Any) -> Any:
     """Some unknown, each in one of the ways that people write it, and somebody whom no table has."""
     import pandas as pd
 
     labels = subtype.copy()
-    for name, count in UNLABELLED.items():
-        who = rng.choice(np.flatnonzero(subtype["subtype"] == name), count, replace=False)
-        labels.iloc[who, 0] = [MISSING[k % len(MISSING)] for k in range(count)]
-    stranger = pd.DataFrame({"subtype": ["LumA"]}, index=[STRANGER])
-    return pd.concat([labels, stranger]).rename_axis("patient")
+    for name, count in _UNLABELLED.items():
+        patients = rng.choice(np.flatnonzero(subtype["subtype"] == name), count, replace=False)
+        labels.iloc[patients, 0] = [_MISSING[k % len(_MISSING)] for k in range(count)]
+    without_tables = pd.DataFrame({"subtype": ["LumA"]}, index=[_WITHOUT_TABLES])
+    return pd.concat([labels, without_tables]).rename_axis("patient")
 
 
-def _next_month(rng: np.random.Generator, table: Any) -> Any:
+def _change_columns(rng: np.random.Generator, table: Any) -> Any:
     """Columns in another order, three of them gone, one that was not there."""
     columns = rng.permutation(table.columns[3:])
     return table[columns].assign(gene_999=np.round(rng.normal(6, 1, len(table)), 3))
@@ -149,17 +149,17 @@ def write_cohort(
     cohort = make_cohort(random_state)
     parts = {Path(folder): {**cohort.tables, "labels": cohort.labels}}
     parts[Path(new_folder)] = {**cohort.new, "labels": cohort.new_labels.rename_axis("patient")}
-    for place in parts:
-        if place.exists() and (not place.is_dir() or any(place.iterdir())):
-            raise FileError(f"{place}: is there already; give the name of a new folder")
+    for target in parts:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise FileError(f"{target}: is there already; give the name of a new folder")
     written = []
-    for place, tables in parts.items():
-        place.mkdir(parents=True, exist_ok=True)
+    for target, tables in parts.items():
+        target.mkdir(parents=True, exist_ok=True)
         for name, table in tables.items():
             text = table.to_csv(lineterminator="\n").encode()
-            written.append(write_whole(place / f"{name}.csv", partial(_save, text)))
+            written.append(write_whole(target / f"{name}.csv", partial(_write_bytes, text)))
     return written
 
 
-def _save(text: bytes, file: BinaryIO) -> None:
+def _write_bytes(text: bytes, file: BinaryIO) -> None:
     file.write(text)

@@ -32,13 +32,13 @@ def load_digit_views(*, n_samples: int | None = None, return_X_y: bool = False) 
         Return ``(views, y)`` instead of a Bunch with ``views``, ``target`` and ``images``.
     """
     digits = load_digits()
-    chosen = slice(None) if n_samples is None else _balanced(digits.target, n_samples)
+    chosen = slice(None) if n_samples is None else _select_balanced(digits.target, n_samples)
     images, y = digits.images[chosen] / 16.0, digits.target[chosen]
     views = Views.from_dict({name: describe(images) for name, describe in _DIGIT_VIEWS.items()})
     return (views, y) if return_X_y else Bunch(views=views, target=y, images=images)
 
 
-def _balanced(y: Array, n: int) -> Array:
+def _select_balanced(y: Array, n: int) -> Array:
     """The first `n` positions when classes take turns, in their original order."""
     if not 1 <= n <= len(y):
         raise ValueError(f"n_samples={n}; there are {len(y)} digits")

@@ -51,29 +51,29 @@ def make_multiview(
     >>> make_multiview(50, 3, random_state=0).views.shape
     (50, 3)
     """
-    rng, widths = generator(random_state), _widths(n_features, n_views)
+    rng, widths = generator(random_state), _check_widths(n_features, n_views)
     shared = rng.standard_normal((n_samples, n_shared))
-    drawn = [_drawn(rng, shared, n_private, width, private_scale, noise) for width in widths]
+    drawn = [_draw_view(rng, shared, n_private, width, private_scale, noise) for width in widths]
     rank = np.argsort(np.argsort(shared[:, 0])) if n_shared else rng.permutation(n_samples)
-    truth = {"private": [own for _, _, own, _ in drawn], "loadings": [(A, B) for A, B, *_ in drawn]}
+    truth = {"private": [private for _, _, private, _ in drawn], "loadings": [(A, B) for A, B, *_ in drawn]}
     views = Views.from_dict({f"view{v}": table for v, (*_, table) in enumerate(drawn)})
     kernels = ViewKernels(kernel).fit_transform(views)
     return Bunch(views=views, kernels=kernels, target=rank * n_classes // n_samples, shared=shared, **truth)
 
 
-def _widths(n_features: int | Sequence[int], n_views: int) -> list[int]:
+def _check_widths(n_features: int | Sequence[int], n_views: int) -> list[int]:
     widths = [n_features] * n_views if isinstance(n_features, int) else list(n_features)
     if len(widths) != n_views:
         raise ValueError(f"n_features gives {len(widths)} widths for {n_views} views")
     return widths
 
 
-def _drawn(
+def _draw_view(
     rng: np.random.Generator, shared: Array, n_private: int, width: int, private_scale: float, noise: float
 ) -> tuple[Array, Array, Array, Array]:
     """One view: its loadings, its private factors and its values."""
     n, n_shared = shared.shape
     A = rng.standard_normal((n_shared, width)) / np.sqrt(max(n_shared, 1))
     B = rng.standard_normal((n_private, width)) / np.sqrt(max(n_private, 1))
-    own, error = rng.standard_normal((n, n_private)), rng.standard_normal((n, width))
-    return A, B, own, shared @ A + private_scale * own @ B + noise * error
+    private, error = rng.standard_normal((n, n_private)), rng.standard_normal((n, width))
+    return A, B, private, shared @ A + private_scale * private @ B + noise * error

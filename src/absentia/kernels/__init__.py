@@ -2,5 +2,4 @@
 
 from absentia.kernels._estimators import CombineKernels, ViewKernels
 from absentia.kernels._fitting import KERNELS
-from absentia.kernels._graphs import graph_kernel
-from absentia.kernels._strings import spectrum_features
+from absentia.kernels._structured import graph_kernel, spectrum_features

@@ -32,8 +32,14 @@ from absentia.core import (
     warn,
 )
 from absentia.data import AbsenceWarning, Coding, KernelViews, Presence, Views, check_kernel, refusal, shown
-from absentia.kernels._fitting import ColumnKernel, FactorMap, FeatureKernel, Finish, Options, squared_norms
-from absentia.kernels._sizing import decided
+from absentia.kernels._factors import FactorMap, decide_approx
+from absentia.kernels._fitting import (
+    ColumnKernel,
+    FeatureKernel,
+    KernelNormalizer,
+    KernelOptions,
+    squared_norms,
+)
 
 
 @estimator
@@ -126,12 +132,12 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         """Fit, and return the square kernels of the training samples."""
         kernels: dict[str, Array | Operator] = {}
         for name, raw in self._fit(X, y):
-            kernels[name] = symmetrize(self._finish[name](*raw)[0])
+            kernels[name] = symmetrize(self._normalizers[name](*raw)[0])
         kernels |= {name: Gram(factors.Phi) for name, factors in self._maps.items()}
         return KernelViews.within(self._train, {name: kernels[name] for name in X.names})
 
     def settled(self, X: Views) -> Any:
-        """The same, ``approx="auto"`` decided by these samples and said once, for fits to parts of them.
+        """The same with ``approx="auto"`` decided by these samples, once, for fits to parts of them.
 
         Parameters
         ----------
@@ -140,7 +146,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         """
         if self.approx != "auto" or self.kernel == "precomputed":
             return self
-        decision = decided(self.approx, X.observed, self.n_landmarks)
+        decision = decide_approx(self.approx, X.observed, self.n_landmarks)
         return self if decision is None else clone(self).set_params(approx=decision)
 
     def transform(self, X: Views | KernelViews) -> KernelViews:
@@ -151,28 +157,23 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "names_in_")
         _check_input(X, self.kernel)
-        X = self._known(X)
-        rows = Presence(X.ids, self.names_in_, _columns(X, self.names_in_))
+        X = self._select_known(X)
+        rows = Presence(X.ids, self.names_in_, _align_observed(X, self.names_in_))
         blocks: dict[str, Array | Operator] = {}
         diagonals: dict[str, Array] = {}
         for v, name in enumerate(self.names_in_):
             if name in X.names and name in self._maps:
                 assert isinstance(X, Views)
-                Phi = self._maps[name].new(X.block(name))
+                Phi = self._maps[name].transform(X.block(name))
                 blocks[name] = Gram(Phi, self._maps[name].Phi)
                 diagonals[name] = squared_norms(Phi)
             elif name in X.names:
-                raw = self._new(X, name, rows.ids[rows.observed[:, v]])
-                blocks[name], diagonals[name] = self._finish[name](*raw)
+                raw = self._new_rows(X, name, rows.ids[rows.observed[:, v]])
+                blocks[name], diagonals[name] = self._normalizers[name](*raw)
             else:
                 width = int(self._train.observed[:, v].sum())
                 blocks[name], diagonals[name] = np.zeros((0, width)), np.zeros(0)
         return KernelViews.between(rows, self._train, blocks, diagonals)
-
-    def matched(self, X: Views) -> list[str]:
-        """How the columns of new samples go with those of training, a sentence for each view."""
-        check_is_fitted(self, "names_in_")
-        return self._coding.sentences(X)
 
     def linear_weights(self, name: str, coefficients: Array) -> tuple[list[str], Array]:
         """Names of a view's features, and their weights in ``sum_i coefficients_i k(i, x)``.
@@ -187,9 +188,9 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         Returns
         -------
         names, weights
-            Weights are machines x features, of features as the kernel takes them: standardised, unless it
-            was told otherwise.  Where samples are brought to unit length, the sum is divided by that of x;
-            weights are those of an x as long as training samples are on average.
+            Weights are machines x features, of features as the kernel takes them: standardised, unless
+            `standardize` is off.  Where samples are brought to unit length, the sum is divided by the
+            length of x; weights are those of an x as long as training samples are on average.
         """
         check_is_fitted(self, "names_in_")
         view = self._raw.get(name)
@@ -199,10 +200,10 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
                 f"view {name!r}: weights of features need a linear kernel, not factors; it is {kernel!r}"
             )
         names = self._coding.views[name].names() or [str(j) for j in range(view.X.shape[1])]
-        own = coefficients[:, self._train.observed[:, self.names_in_.index(name)]]
-        return names, np.asarray(view.X.T @ self._finish[name].onto_raw(own).T).T
+        observed = coefficients[:, self._train.observed[:, self.names_in_.index(name)]]
+        return names, np.asarray(view.X.T @ self._normalizers[name].raw_coefficients(observed).T).T
 
-    def _known(self, X: Any) -> Any:
+    def _select_known(self, X: Any) -> Any:
         """`X` with the views and, for features, the columns of training."""
         unknown = [name for name in X.names if name not in self.names_in_]
         if len(unknown) == X.n_views or (unknown and isinstance(X, KernelViews)):
@@ -217,7 +218,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
 
         Where kernels are centred, which takes all samples, nothing is left out.
         """
-        if any(finish.center for finish in self._finish.values()):
+        if any(normalizer.center for normalizer in self._normalizers.values()):
             return self
         keep = np.zeros_like(self._train.observed)
         keep[samples] = had
@@ -226,8 +227,8 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
             for v, (name, present) in enumerate(zip(self.names_in_, self._train.observed.T, strict=True))
         }
         parts = {
-            which: {name: part.restricted(rows[name]) for name, part in getattr(self, which).items()}
-            for which in ("_raw", "_maps", "_finish")
+            which: {name: part.select_samples(rows[name]) for name, part in getattr(self, which).items()}
+            for which in ("_raw", "_maps", "_normalizers")
         }
         ids = self.ids_[samples]
         return altered(self, ids_=ids, _train=Presence(ids, self.names_in_, had), **parts)
@@ -237,15 +238,15 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         self._check_parameters()
         _check_input(X, self.kernel)
         X.demand_order(y)
-        _check_somebody(X)
+        _check_not_empty(X)
         X.warn_of_absence()
         self.approx_ = None
         if isinstance(X, Views) and self.kernel != "precomputed":
-            self.approx_ = decided(self.approx, X.observed, self.n_landmarks)
+            self.approx_ = decide_approx(self.approx, X.observed, self.n_landmarks)
         options = self._options_by_view(X.names)
         self._raw: dict[str, FeatureKernel | ColumnKernel] = {}
         self._maps: dict[str, FactorMap] = {}
-        self._finish: dict[str, Finish] = {}
+        self._normalizers: dict[str, KernelNormalizer] = {}
         # one seed for all views: what is drawn for a view does not depend on those before it
         seed = int(generator(self.random_state).integers(2**31))
         if isinstance(X, KernelViews):
@@ -258,44 +259,46 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
                 raw = X.block(name), X.diagonal(name)
             else:
                 ids = X.ids[X.observed[:, v]]
-                view = self._raw[name] = self._fitted(X, name, ids, options[name])
+                view = self._raw[name] = self._fit_view(X, name, ids, options[name])
                 if options[name].approx and isinstance(view, FeatureKernel):
                     self._maps[name] = FactorMap(view, X.block(name).dtype, seed)
-                    self._raw[name] = view.emptied()
+                    self._raw[name] = view.without_samples()
                     continue
-                raw = view.train()
+                raw = view.train_kernel()
                 check_kernel(name, Dense(raw[0]), ids)
-            self._finish[name] = Finish(name, *raw, options[name])
+            self._normalizers[name] = KernelNormalizer(name, *raw, options[name])
             yield name, raw
         self._train = Presence(X.ids, X.names, X.observed)
         self.names_in_, self.ids_ = X.names, X.ids
         self.gamma_ = {name: view.gamma for name, view in self._raw.items()}
 
-    def _fitted(self, X: Views, name: str, ids: Array, options: Options) -> FeatureKernel | ColumnKernel:
+    def _fit_view(
+        self, X: Views, name: str, ids: Array, options: KernelOptions
+    ) -> FeatureKernel | ColumnKernel:
         if options.kernel == "precomputed":
             return ColumnKernel(name, X.block(name), ids, X.features(name))
         return FeatureKernel(name, X.block(name), options, self._coding.views[name].groups())
 
-    def _new(self, X: Views | KernelViews, name: str, ids: Array) -> tuple[Array, Array]:
+    def _new_rows(self, X: Views | KernelViews, name: str, ids: Array) -> tuple[Array, Array]:
         if isinstance(X, KernelViews):
             X.demand_columns(self.names_in_, self.ids_)
             return X.block(name), X.diagonal(name)
-        K, diagonal = self._raw[name].new(X.block(name), X.features(name), ids)
+        K, diagonal = self._raw[name].new_rows(X.block(name), X.features(name), ids)
         if not np.isfinite(K).all():
             row = int(np.argmax(~np.isfinite(K).all(axis=1)))
             raise ValueError(f"view {name!r}, sample {shown(ids[row])}: the kernel is NaN or infinite")
         return K, diagonal
 
-    def _check_options(self, name: str, options: Options) -> None:
+    def _check_options(self, name: str, options: KernelOptions) -> None:
         for option, parameter in parameters_of(self).items():
             if hasattr(options, option):
                 parameter.check(getattr(options, option), f"view {name!r}")
 
-    def _options_by_view(self, names: Sequence[str]) -> dict[str, Options]:
-        common = Options(
-            **{f.name: getattr(self, f.name) for f in fields(Options)} | {"approx": self.approx_}
+    def _options_by_view(self, names: Sequence[str]) -> dict[str, KernelOptions]:
+        common = KernelOptions(
+            **{f.name: getattr(self, f.name) for f in fields(KernelOptions)} | {"approx": self.approx_}
         )
-        given = {name: _as_options(spec) for name, spec in (self.per_view or {}).items()}
+        given = {name: _parse_options(spec) for name, spec in (self.per_view or {}).items()}
         unknown = [name for name in given if name not in names]
         if unknown:
             raise ValueError(f"per_view names {unknown[0]!r}, but the views are {list(names)}")
@@ -305,10 +308,10 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         return options
 
 
-def _as_options(spec: Any) -> dict[str, Any]:
+def _parse_options(spec: Any) -> dict[str, Any]:
     if not isinstance(spec, Mapping):
         return {"kernel": spec}
-    allowed = {f.name for f in fields(Options)}
+    allowed = {f.name for f in fields(KernelOptions)}
     unknown = set(spec) - allowed
     if unknown:
         raise ValueError(
@@ -326,12 +329,12 @@ def _check_input(X: Any, kernel: Any) -> None:
         raise refusal("views", X, "ViewKernels")
 
 
-def _check_somebody(X: Presence) -> None:
+def _check_not_empty(X: Presence) -> None:
     if not len(X):
         raise ValueError(f"there is no sample to learn from: the {type(X).__name__} given are empty")
 
 
-def _columns(X: Presence, names: Sequence[str]) -> Array:
+def _align_observed(X: Presence, names: Sequence[str]) -> Array:
     """`observed` of `X` with one column for each of `names`, False where `X` has no such view."""
     absent = np.zeros(len(X), dtype=bool)
     return np.column_stack(
@@ -375,7 +378,7 @@ class CombineKernels(TransformerMixin, Estimator):  # type: ignore[misc]
             raise refusal("kernels", X, "CombineKernels")
         X.demand_square()
         X.demand_order(y)
-        _check_somebody(X)
+        _check_not_empty(X)
         self.names_in_, self.ids_ = X.names, X.ids
         self.weights_ = self._weights(X.names)
         self._column_root = inverse_root(self._diagonal(X))

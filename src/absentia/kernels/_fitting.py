@@ -1,4 +1,4 @@
-"""How one view becomes a kernel: kernel functions, features filled and standardised, factors, centring.
+"""How one view becomes a kernel: kernel functions, features filled and standardised, centring.
 
 The pieces of :class:`absentia.ViewKernels`; each is learned on the training samples of one view.
 """
@@ -12,25 +12,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import pdist
-from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import pairwise
 
-from absentia.core import Array, altered, generator, inverse_root, kept, symmetrize, warn
+from absentia.core import Array, altered, inverse_root, kept, warn
 from absentia.data import AbsenceWarning, rounded
 
 # --------------------------------------------------------------------------------- kernel functions
 
 
-def tanimoto(X: Any, Y: Any) -> Array:
+def _tanimoto(X: Any, Y: Any) -> Array:
     """``<x, y> / (|x|^2 + |y|^2 - <x, y>)``; two zero vectors are alike (1)."""
     inner = pairwise.linear_kernel(X, Y)
     union = squared_norms(X)[:, None] + squared_norms(Y)[None, :] - inner
     return np.divide(inner, union, out=np.ones_like(inner), where=union > 0)
 
 
-def jaccard(X: Any, Y: Any) -> Array:
+def _jaccard(X: Any, Y: Any) -> Array:
     """Shared over present features, a feature being present where it is not zero."""
-    return tanimoto((X != 0).astype(np.float64), (Y != 0).astype(np.float64))
+    return _tanimoto((X != 0).astype(np.float64), (Y != 0).astype(np.float64))
 
 
 def squared_norms(X: Any) -> Array:
@@ -74,8 +73,8 @@ KERNELS: dict[str, _Kernel] = {
     ),
     "chi2": _Kernel(pairwise.chi2_kernel, metric="chi2", nonnegative=True, dense=True),
     "cosine": _Kernel(pairwise.cosine_similarity, _nonzero),
-    "tanimoto": _Kernel(tanimoto),
-    "jaccard": _Kernel(jaccard),
+    "tanimoto": _Kernel(_tanimoto),
+    "jaccard": _Kernel(_jaccard),
 }
 
 
@@ -86,7 +85,7 @@ def median_distance(X: Any, metric: str, limit: int = 1000) -> float:
     matter, unless those at the places taken are equally long.
     """
     if X.shape[0] > limit:
-        X = X[_by_length(X)[np.linspace(0, X.shape[0] - 1, limit).astype(int)]]
+        X = X[order_by_length(X)[np.linspace(0, X.shape[0] - 1, limit).astype(int)]]
     X = X.toarray() if scipy.sparse.issparse(X) else X
     if metric == "chi2":
         distances = -pairwise.additive_chi2_kernel(X)[np.triu_indices(X.shape[0], k=1)] if len(X) else X
@@ -95,13 +94,18 @@ def median_distance(X: Any, metric: str, limit: int = 1000) -> float:
     return float(np.median(distances)) if distances.size else 0.0
 
 
+def order_by_length(X: Any) -> Array:
+    """Positions of rows from the shortest to the longest: an order that the data decide."""
+    return np.argsort(rounded(squared_norms(X)), kind="stable")
+
+
 # ----------------------------------------------------------------------- one view, fitted: features
 
 
 @kept
 @dataclass(frozen=True)
-class Options:
-    """What one view is to be turned into a kernel with; see :class:`ViewKernels`."""
+class KernelOptions:
+    """How one view becomes a kernel; see :class:`ViewKernels`."""
 
     kernel: str | Callable[[Any, Any], Array]
     gamma: float | str
@@ -122,39 +126,41 @@ class FeatureKernel:
 
     gamma: float | None = None
 
-    def __init__(self, name: str, X: Any, options: Options, groups: Array | None = None) -> None:
+    def __init__(self, name: str, X: Any, options: KernelOptions, groups: Array | None = None) -> None:
         self.name, self.options = name, options
-        X = self._checked(X)
+        X = self._check_features(X)
         self._learn_features(X, groups)
-        self.X = self._prepared(X)
+        self.X = self._standardize(X)
         if self.kernel.metric is not None:
-            self.gamma = self._width(self.kernel.metric)
+            self.gamma = self._find_gamma(self.kernel.metric)
 
     @cached_property
     def kernel(self) -> _Kernel:
-        return _lookup(self.name, self.options.kernel)
+        return _find_kernel(self.name, self.options.kernel)
 
-    def restricted(self, rows: Array) -> Any:
+    def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
         return altered(self, X=self.X[rows]) if self.X.shape[0] else self
 
-    def emptied(self) -> Any:
+    def without_samples(self) -> Any:
         """The same without the features of training samples, which factors do without."""
         return altered(self, X=self.X[:0])
 
-    def train(self) -> tuple[Array, Array]:
+    def train_kernel(self) -> tuple[Array, Array]:
+        """The kernel of the training samples, and its diagonal."""
         K = self.values(self.X, self.X)
         return K, np.array(K.diagonal())
 
-    def new(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
+    def new_rows(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
+        """Kernel of new samples with those of training, and its values with themselves."""
         X = self.prepare_new(X)
         return self.values(X, self.X), self._diagonal(X)
 
     def prepare_new(self, X: Any) -> Any:
         """Features of new samples, checked, filled and standardised as in training."""
-        return self._prepared(self._checked(X))
+        return self._standardize(self._check_features(X))
 
-    def _checked(self, X: Any) -> Any:
+    def _check_features(self, X: Any) -> Any:
         """Features, or their logarithms, if the kernel can do with them."""
         sparse = scipy.sparse.issparse(X)
         data = X.data if sparse else X
@@ -200,14 +206,14 @@ class FeatureKernel:
             std, varies = total, total > 0
         self.scale = np.where(varies, std, 1.0) if standardize else np.ones(X.shape[1])
 
-    def _prepared(self, X: Any) -> Any:
+    def _standardize(self, X: Any) -> Any:
         if scipy.sparse.issparse(X):
             X = scipy.sparse.csr_array(X.multiply(1.0 / self.scale))
             return X.toarray() if self.kernel.dense else X
         X = np.where(np.isnan(X), self.fill, X)
         return (X - self.fill) / self.scale if self.center else X
 
-    def _width(self, metric: str) -> float:
+    def _find_gamma(self, metric: str) -> float:
         gamma = self.options.gamma
         if gamma == "median":
             median = median_distance(self.X, metric)
@@ -229,7 +235,7 @@ class FeatureKernel:
 
 
 @dataclass(frozen=True)
-class _OneByOne:
+class _DiagonalOneByOne:
     """The diagonal of a kernel that is only known as a function of two matrices."""
 
     kernel: Callable[[Any, Any], Array]
@@ -238,9 +244,9 @@ class _OneByOne:
         return np.array([self.kernel(X[[i]], X[[i]])[0, 0] for i in range(X.shape[0])])
 
 
-def _lookup(name: str, kernel: str | Callable[[Any, Any], Array]) -> _Kernel:
+def _find_kernel(name: str, kernel: str | Callable[[Any, Any], Array]) -> _Kernel:
     if callable(kernel):
-        return _Kernel(kernel, _OneByOne(kernel), standardize=True)
+        return _Kernel(kernel, _DiagonalOneByOne(kernel), standardize=True)
     if kernel not in KERNELS:
         raise ValueError(
             f"view {name!r}: no kernel {kernel!r}; choose one of {[*KERNELS, 'precomputed']}, "
@@ -290,117 +296,34 @@ class ColumnKernel:
             )
         return np.array([where[str(x)] for x in ids.tolist()], dtype=int)
 
-    def restricted(self, rows: Array) -> Any:
+    def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
         return altered(self, ids=self.ids[rows], K=self.K[np.ix_(rows, rows)])
 
-    def train(self) -> tuple[Array, Array]:
+    def train_kernel(self) -> tuple[Array, Array]:
+        """The kernel of the training samples, and its diagonal."""
         return self.K, np.array(self.K.diagonal())
 
-    def new(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
-        own = self._positions(ids, features, X.shape[1])
-        old = self._positions(self.ids, features, X.shape[1])
-        return np.asarray(X[:, old], dtype=np.float64), np.array(X[np.arange(len(ids)), own])
+    def new_rows(self, X: Any, features: Array | None, ids: Array) -> tuple[Array, Array]:
+        """Kernel of new samples with those of training, and its values with themselves."""
+        new = self._positions(ids, features, X.shape[1])
+        trained = self._positions(self.ids, features, X.shape[1])
+        return np.asarray(X[:, trained], dtype=np.float64), np.array(X[np.arange(len(ids)), new])
 
 
-# ------------------------------------------------------------------- one view, fitted: as factors
-
-
-@kept
-class FactorMap:
-    """Features whose products approximate a kernel: centred and normalised as the kernel would be.
-
-    ``"nystrom"`` maps x to ``k(x, L) k(L, L)^-1/2`` with random landmarks L; ``"rff"`` to random Fourier
-    features, for rbf.
-    """
-
-    def __init__(self, kernel: FeatureKernel, dtype: Any, seed: int) -> None:
-        X, self.kernel, self.dtype = kernel.X, kernel.emptied(), dtype
-        options, count = kernel.options, min(kernel.options.n_landmarks, X.shape[0])
-        if options.approx == "rff":
-            if options.kernel != "rbf":
-                raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
-            sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
-            self._map: Any = _Fourier(sampler.fit(X)) if count else _NoFeatures()
-        else:
-            drawn = generator(seed).choice(X.shape[0], count, replace=False)
-            self._map = _Nystrom(self.kernel, X[_by_length(X)[np.sort(drawn)]])
-        raw = self._raw(X)
-        self.mean = raw.mean(axis=0) if options.center and len(raw) else np.zeros(raw.shape[1])
-        norms = squared_norms(raw - self.mean) if len(raw) else np.ones(1)
-        self.scale = np.sqrt(norms.mean()) if options.normalize == "trace" and norms.mean() > 0 else 1.0
-        self.Phi = self._finished(raw)
-
-    def restricted(self, rows: Array) -> Any:
-        """The same, against fewer training samples."""
-        return altered(self, Phi=self.Phi[rows])
-
-    def new(self, X: Any) -> Array:
-        return self._finished(self._raw(self.kernel.prepare_new(X)))
-
-    def _raw(self, X: Any, chunk: int = 20_000) -> Array:
-        parts = [self._map(X[a : a + chunk]).astype(self.dtype) for a in range(0, X.shape[0], chunk)]
-        return np.vstack(parts) if parts else np.zeros((0, self.kernel.options.n_landmarks), self.dtype)
-
-    def _finished(self, raw: Array) -> Array:
-        Phi = (raw - self.mean) / self.scale
-        if self.kernel.options.normalize == "diagonal":
-            Phi = Phi * inverse_root(squared_norms(Phi))[:, None]
-        return Phi.astype(self.dtype, copy=False)
+# ------------------------------------------------------------ one view, fitted: centring, normalising
 
 
 @kept
-class _Nystrom:
-    """``k(x, L) k(L, L)^-1/2``, directions without weight left out."""
-
-    def __init__(self, kernel: FeatureKernel, landmarks: Any) -> None:
-        self.kernel, self.landmarks = kernel, landmarks
-        values, vectors = np.linalg.eigh(symmetrize(kernel.values(landmarks, landmarks)))
-        kept = values > 1e-10 * values[-1:].max(initial=0.0)
-        self.root = vectors[:, kept] / np.sqrt(values[kept])
-
-    def __call__(self, X: Any) -> Array:
-        return self.kernel.values(X, self.landmarks) @ self.root
-
-
-def _by_length(X: Any) -> Array:
-    """Rows from the shortest to the longest: an order that is the data's own."""
-    return np.argsort(rounded(squared_norms(X)), kind="stable")
-
-
-@kept
-@dataclass(frozen=True)
-class _Fourier:
-    """Random Fourier features."""
-
-    sampler: RBFSampler
-
-    def __call__(self, X: Any) -> Array:
-        return np.asarray(self.sampler.transform(X))
-
-
-@kept
-@dataclass(frozen=True)
-class _NoFeatures:
-    """Of a view that nobody has."""
-
-    def __call__(self, X: Any) -> Array:
-        return np.zeros((X.shape[0], 1))
-
-
-# ------------------------------------------------------------- one view, fitted: centre, normalise
-
-
-@kept
-class Finish:
+class KernelNormalizer:
     """Centring and normalising, learned on a training kernel and applied to any rows against it."""
 
-    def __init__(self, name: str, K: Array, diagonal: Array, options: Options) -> None:
+    def __init__(self, name: str, K: Array, diagonal: Array, options: KernelOptions) -> None:
         self.normalize, self.center = options.normalize, options.center
         self.column_means = K.mean(axis=0) if len(K) else np.zeros(0)
         self.grand_mean = float(self.column_means.mean()) if len(K) else 0.0
         self.column_diagonal = diagonal
-        _, self.column_diagonal = self._centred(K, diagonal)
+        _, self.column_diagonal = self._center(K, diagonal)
         self.mean_diagonal = float(self.column_diagonal.mean()) if len(K) else 1.0
         if self.mean_diagonal <= 0:
             self.mean_diagonal = 1.0
@@ -410,14 +333,14 @@ class Finish:
                 AbsenceWarning,
             )
 
-    def restricted(self, rows: Array) -> Any:
+    def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples; not where rows are centred, which takes all of them."""
         return altered(
             self, column_means=self.column_means[rows], column_diagonal=self.column_diagonal[rows]
         )
 
     def __call__(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
-        K, diagonal = self._centred(K, diagonal)
+        K, diagonal = self._center(K, diagonal)
         if self.normalize == "trace":
             return K / self.mean_diagonal, diagonal / self.mean_diagonal
         if self.normalize == "diagonal":
@@ -425,15 +348,15 @@ class Finish:
             return K * np.outer(rows, columns), diagonal * rows**2
         return K, diagonal
 
-    def onto_raw(self, coefficients: Array) -> Array:
-        """Coefficients of the finished kernel as those of the raw one, for a row of usual length."""
+    def raw_coefficients(self, coefficients: Array) -> Array:
+        """Coefficients of the normalised kernel as those of the raw one, for a row of mean length."""
         if self.normalize == "trace":
             coefficients = coefficients / self.mean_diagonal
         elif self.normalize == "diagonal":
             coefficients = coefficients * inverse_root(self.column_diagonal) / np.sqrt(self.mean_diagonal)
         return coefficients - coefficients.mean(axis=1, keepdims=True) if self.center else coefficients
 
-    def _centred(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
+    def _center(self, K: Array, diagonal: Array) -> tuple[Array, Array]:
         if not self.center or not K.shape[1]:
             return K, diagonal
         row_means = K.mean(axis=1)

@@ -146,7 +146,7 @@ def skops_types() -> list[str]:
 
 def _load_classes() -> None:
     """Load all that may be in a file: what the packages hand out, and what is offered by name."""
-    from absentia.methods import catalogue, completion, learning, matrix, representation  # noqa: F401
+    from absentia.methods import _embedding, catalogue, completion, learning, matrix  # noqa: F401
 
     for entry in catalogue.CATALOGUE:
         entry.load()

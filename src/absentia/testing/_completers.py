@@ -1,4 +1,4 @@
-"""Laws that every completer obeys, whatever its method."""
+"""Checks that every completer has to pass, whatever its method."""
 
 import pickle
 from typing import Any
@@ -13,14 +13,14 @@ from absentia.methods.completion import Completer
 from absentia.testing._problems import REORDERED, noisy, random_kernels, random_problem, refused
 from absentia.testing._tools import by_name
 
-SEEDS = [(0, 0.2), (1, 0.35), (2, 0.5)]
+_SEEDS = [(0, 0.2), (1, 0.35), (2, 0.5)]
 
 
-def _same(found: Array, wanted: Array, tolerance: float = REORDERED) -> None:
-    """The same kernels, relative to each view's largest value."""
-    largest = np.abs(wanted).max(axis=(1, 2), keepdims=True)
+def _assert_same(actual: Array, expected: Array, tolerance: float = REORDERED) -> None:
+    """The same kernels, views x samples x samples, relative to each view's largest value."""
+    largest = np.abs(expected).max(axis=(1, 2), keepdims=True)
     largest = np.where(largest > 0, largest, 1.0)
-    np.testing.assert_allclose(found / largest, wanted / largest, atol=tolerance)
+    np.testing.assert_allclose(actual / largest, expected / largest, atol=tolerance)
 
 
 def _thin_problem(n: int = 20, ranks: tuple[int, ...] = (3, 4, 6), seed: int = 0) -> KernelViews:
@@ -36,18 +36,18 @@ def _thin_problem(n: int = 20, ranks: tuple[int, ...] = (3, 4, 6), seed: int = 0
 
 
 def observed_values_are_untouched_to_the_bit(completer: Completer) -> None:
-    for seed, absent in SEEDS:
+    for seed, absent in _SEEDS:
         kv = random_problem(absent=absent, seed=seed)
         done = completer.fit_transform(kv)
         assert done.observed.all()
         assert np.isfinite(done.to_dense()).all()
         for v, name in enumerate(kv.names):
-            seen = np.ix_(kv.observed[:, v], kv.observed[:, v])
-            np.testing.assert_array_equal(done.block(name)[seen], kv.block(name))
+            block = np.ix_(kv.observed[:, v], kv.observed[:, v])
+            np.testing.assert_array_equal(done.block(name)[block], kv.block(name))
 
 
 def the_result_is_symmetric_and_positive_semidefinite(completer: Completer) -> None:
-    for seed, absent in SEEDS:
+    for seed, absent in _SEEDS:
         K = completer.fit_transform(random_problem(absent=absent, seed=seed)).to_dense()
         np.testing.assert_array_equal(K, K.transpose(0, 2, 1))
         assert np.linalg.eigvalsh(K).min() > -1e-10
@@ -62,8 +62,8 @@ def single_precision_blocks_are_kept_to_the_bit(completer: Completer) -> None:
     K = random_kernels().astype(np.float32)
     kv = KernelViews.from_dense(K, observed=missingness.mcar((40, 4), 0.3, random_state=0))
     done = completer.fit_transform(kv)
-    seen = np.ix_(kv.observed[:, 0], kv.observed[:, 0])
-    np.testing.assert_array_equal(done.block("view0")[seen], K[0][seen])
+    block = np.ix_(kv.observed[:, 0], kv.observed[:, 0])
+    np.testing.assert_array_equal(done.block("view0")[block], K[0][block])
 
 
 def new_rows_keep_what_was_observed_and_are_complete(completer: Completer) -> None:
@@ -73,9 +73,9 @@ def new_rows_keep_what_was_observed_and_are_complete(completer: Completer) -> No
     assert done.observed.all()
     assert np.isfinite(done.to_dense()).all()
     for v, name in enumerate(kv.names):
-        there, has = rows.observed[:, v], rows.column_observed[:, v]
-        np.testing.assert_array_equal(done.block(name)[np.ix_(there, has)], rows.block(name))
-        np.testing.assert_array_equal(done.diagonal(name)[there], rows.diagonal(name))
+        present, trained = rows.observed[:, v], rows.column_observed[:, v]
+        np.testing.assert_array_equal(done.block(name)[np.ix_(present, trained)], rows.block(name))
+        np.testing.assert_array_equal(done.diagonal(name)[present], rows.diagonal(name))
 
 
 def a_score_is_better_the_less_is_missed(completer: Completer) -> None:
@@ -93,16 +93,18 @@ def permuting_samples_permutes_the_result(completer: Completer) -> None:
     for kv in (random_problem(), _thin_problem()):
         order = np.random.default_rng(0).permutation(len(kv))
         straight = completer.fit_transform(kv).to_dense()[:, order][:, :, order]
-        _same(completer.fit_transform(kv[np.ix_(order, order)]).to_dense(), straight)
+        _assert_same(completer.fit_transform(kv[np.ix_(order, order)]).to_dense(), straight)
         renumbered = KernelViews.from_dense(kv.to_dense()[:, order][:, :, order])
-        _same(completer.fit_transform(renumbered).to_dense(), straight)
+        _assert_same(completer.fit_transform(renumbered).to_dense(), straight)
 
 
 def reordering_views_reorders_the_result(completer: Completer) -> None:
     for kv in (random_problem(), _thin_problem()):
         straight = completer.fit_transform(kv).to_dense()[::-1]
-        _same(completer.fit_transform(kv.select(kv.names[::-1])).to_dense(), straight)
-        _same(completer.fit_transform(KernelViews.from_dense(kv.to_dense()[::-1])).to_dense(), straight)
+        _assert_same(completer.fit_transform(kv.select(kv.names[::-1])).to_dense(), straight)
+        _assert_same(
+            completer.fit_transform(KernelViews.from_dense(kv.to_dense()[::-1])).to_dense(), straight
+        )
 
 
 def rounding_changes_nothing_that_shows(completer: Completer) -> None:
@@ -111,7 +113,7 @@ def rounding_changes_nothing_that_shows(completer: Completer) -> None:
         straight, rng = completer.fit_transform(kv).to_dense(), np.random.default_rng(0)
         for size in sizes:
             rounded = KernelViews.from_dense(noisy(kv.to_dense(), size, rng))
-            _same(completer.fit_transform(rounded).to_dense(), straight)
+            _assert_same(completer.fit_transform(rounded).to_dense(), straight)
 
 
 def scaling_a_view_scales_its_result_and_no_other(completer: Completer) -> None:
@@ -120,7 +122,7 @@ def scaling_a_view_scales_its_result_and_no_other(completer: Completer) -> None:
     for scales in ([1.0, 1e6, 1e-6, 7.0], [1e-6] * 4):
         scale = np.array(scales)[:, None, None]
         scaled = KernelViews.from_dense(kv.to_dense() * scale, observed=kv.observed)
-        _same(completer.fit_transform(scaled).to_dense() / scale, straight)
+        _assert_same(completer.fit_transform(scaled).to_dense() / scale, straight)
 
 
 def inputs_are_not_changed(completer: Completer) -> None:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, MKMC, AutoCompleter, KernelViews, MeanFill, datasets, missingness, models
-from absentia.methods.completion import _auto
-from absentia.methods.completion._holdout import Holdout
+from absentia.methods.completion import Holdout, _auto
 from conftest import random_problem
 
 
@@ -22,9 +21,9 @@ def kinds():
 
 def test_the_simplest_within_noise_is_taken():
     errors = {"mean": 1.001, "cvkt": 1.0, "mkmc": 0.999}
-    assert _auto.simplest(errors, 4) == "mean"
-    assert _auto.simplest(errors | {"mean": 1.2}, 4) == "cvkt"
-    assert _auto.simplest(errors | {"mean": 1.01}, 10_000) == "mkmc"
+    assert _auto.select_simplest(errors, 4) == "mean"
+    assert _auto.select_simplest(errors | {"mean": 1.2}, 4) == "cvkt"
+    assert _auto.select_simplest(errors | {"mean": 1.01}, 10_000) == "mkmc"
 
 
 def test_a_view_that_the_others_say_nothing_of_gets_the_mean(kinds):
@@ -43,7 +42,7 @@ def test_errors_are_those_of_the_methods_on_hidden_samples(kinds):
         assert auto.errors_[name] == pytest.approx(errors, rel=1e-6)
     for name in kv.names:
         least = min(errors[name] for errors in auto.errors_.values())
-        assert auto.errors_[auto.methods_[name]][name] <= (1 + _auto.NOISE) * least
+        assert auto.errors_[auto.methods_[name]][name] <= (1 + _auto._NOISE) * least
 
 
 def test_every_view_is_what_its_method_makes_of_it(tmp_path):
@@ -74,5 +73,5 @@ def test_where_nothing_can_be_hidden_views_are_predicted_from_one_another():
 
 
 def test_the_mutual_model_is_not_tried_on_many_samples(monkeypatch):
-    monkeypatch.setattr(_auto, "MUTUAL", 100)
+    monkeypatch.setattr(_auto, "_MAX_MKMC_CELLS", 100)
     assert set(AutoCompleter().fit(random_problem(40, 3, 0.3)).errors_) == {"mean", "cvkt"}

@@ -4,9 +4,9 @@ import numpy as np
 
 from absentia import EMFill, KernelViews, ViewKernels, missingness
 from absentia.core import Stop
+from absentia.methods.completion import Holdout
 from absentia.methods.completion import _em as emfill
 from absentia.methods.completion import _regularised as regularised
-from absentia.methods.completion._holdout import Holdout
 from conftest import random_problem
 from fillers import dense
 from reference import em_by_pattern, gaussian_em
@@ -51,11 +51,11 @@ def test_the_whole_fill_agrees_with_the_slow_one_to_what_tol_says(digits):
 
 def test_what_was_learned_with_cells_hidden_is_a_good_start_without():
     kv = random_problem(80, 4, 0.3)
-    start = EMFill(4)._prepare(kv)
-    earlier = EMFill(4)._prepare(Holdout.of(kv).part)
+    start = EMFill(4)._make_fitter(kv)
+    earlier = EMFill(4)._make_fitter(Holdout.of(kv).part)
     for fit in (start, earlier):
         fit(0.1, stop=Stop(1e-9), max_iter=500)
-    carried = EMFill(4)._prepare(kv, earlier)
+    carried = EMFill(4)._make_fitter(kv, earlier)
     values = [
         emfill.evaluate(carried.problem, 0.1, carried.problem.with_prior(moments, 0.1)).value
         for moments in (carried.problem.start(), carried.moments, start.moments)
@@ -65,14 +65,14 @@ def test_what_was_learned_with_cells_hidden_is_a_good_start_without():
 
 def test_the_same_samples_along_the_same_axes_have_the_same_moments():
     kv = random_problem(40, 3, 0.3)
-    fit = EMFill(4)._prepare(kv)
+    fit = EMFill(4)._make_fitter(kv)
     fit(0.1, stop=Stop(1e-6), max_iter=50)
-    for found, own in zip(fit.moments_along(fit.seen()), fit.moments, strict=True):
+    for found, own in zip(fit.moments_along(fit.known_coordinates()), fit.moments, strict=True):
         np.testing.assert_allclose(found, own, rtol=1e-9, atol=1e-11)
 
 
 def test_the_prior_is_added_and_taken_away():
-    problem = EMFill(4)._prepare(random_problem(30, 3, 0.3)).problem
+    problem = EMFill(4)._make_fitter(random_problem(30, 3, 0.3)).problem
     moments = np.ones(12), np.eye(12) + 0.1
     for found, own in zip(
         problem.without_prior(problem.with_prior(moments, 0.3), 0.3), moments, strict=True
@@ -85,7 +85,7 @@ def test_em_scores_and_completed_kernels_agree_with_the_model():
     fill = EMFill(3, ridge=0.1, tol=1e-8)
     done = fill.fit_transform(kv).to_dense()
     X = gaussian_em.scores(*dense(kv), 3)
-    mine = np.hstack(regularised.coordinates(fill._bases, kv))
+    mine = np.hstack(regularised.row_coordinates(fill._bases, kv))
     np.testing.assert_allclose(np.abs(mine), np.abs(np.nan_to_num(X)), rtol=1e-9, atol=1e-12)
     signs = np.sign(np.nansum(mine * X, axis=0))  # of eigenvectors
     mu, Sigma = signs * fill.mean_, signs[:, None] * fill.covariance_ * signs
@@ -95,7 +95,7 @@ def test_em_scores_and_completed_kernels_agree_with_the_model():
 def test_em_ends_where_one_more_step_changes_nothing():
     kv = random_problem(40, 4, 0.4)
     fill = EMFill(4, ridge=0.1, tol=1e-14, max_iter=3000).fit(kv)
-    problem, _ = fill._problem(kv)
+    problem, _ = fill._make_problem(kv)
     mu, Sigma = emfill.evaluate(problem, 0.1, (fill.mean_, fill.covariance_)).following
     np.testing.assert_allclose(mu, fill.mean_, atol=1e-5)
     np.testing.assert_allclose(Sigma, fill.covariance_, atol=1e-5 * np.abs(Sigma).max())

@@ -67,7 +67,7 @@ ENTRIES: tuple[Entry, ...] = (
     _compared(
         "mkmc-fa",
         "completion:MKMC",
-        "the same when some samples are much noisier than others",
+        "mkmc-pca where some samples are much noisier than others",
         _UNLINKED,
         {"covariance": "fa"},
         aliases=("FA-MKMC",),
@@ -81,9 +81,6 @@ ENTRIES: tuple[Entry, ...] = (
         ("n_components", "center", "dtype"),
         max_samples=2000,
         aliases=("FC-MKMC",),
-    ),
-    _completer(
-        "mkmc-mixture", "completion:MixtureMKMC", "mkmc for views in groups, a model for each; prior chosen"
     ),
     _compared(
         "em",
@@ -110,7 +107,7 @@ ENTRIES: tuple[Entry, ...] = (
     _compared(
         "mkc-app",
         "completion:MKC",
-        "the same, for views whose kernels themselves are alike",
+        "mkc-ht for views whose kernels themselves are alike",
         "take more than hundreds of samples, or repeat itself exactly in another order",
         {"variant": "app"},
         max_samples=500,

@@ -10,4 +10,4 @@ from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCo
 from absentia.methods.completion._svt import SVTFill
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkc import MKC
-from absentia.methods.completion.mkmc import MKMC, MixtureMKMC
+from absentia.methods.completion.mkmc import MKMC

@@ -1,10 +1,10 @@
 """Filling each view by the method that completes it best where the answer is known.
 
 No completer is best everywhere, and not for all views of one data set either.  A tenth of each view's
-observed samples is hidden (``_hiding``); the mean, cross-view transfer and the mutual model complete them;
-and each view gets the method with the least relative error on the samples hidden in it.  All three say
-where absent samples lie, view by view, so that what is put together is a completer as any other
-(``_placement``).
+observed samples is hidden (``_holdout``); the mean, cross-view transfer and the mutual model complete them;
+and each view gets the method with the least relative error on the samples hidden in it.  All three have
+bases and coordinates, view by view, so that what is put together is a completer as any other
+(``_subspace``).
 
 All complete the same hidden samples, so that errors differ by less than each is uncertain: differences
 over n hidden samples are taken to be good to .03 of an error over the square root of n.  Of the methods
@@ -21,23 +21,23 @@ import numpy as np
 from absentia.core import RandomState, estimator
 from absentia.data import AbsenceWarning, KernelViews
 from absentia.methods.completion._fill import MeanFill
-from absentia.methods.completion._holdout import MOST, Holdout
+from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
 from absentia.methods.completion._subspace import Coordinates, SubspaceCompleter
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkmc import MKMC
 
 #: Relative noise of differences of errors, times the square root of the number of hidden samples.
-NOISE = 0.03
+_NOISE = 0.03
 #: Up to so many samples times views the mutual model, which then costs minutes, is tried.
-MUTUAL = 4000
-#: What a view gets of which nothing could be hidden.
-USUAL = "cvkt"
+_MAX_MKMC_CELLS = 4000
+#: The method of a view of which nothing could be hidden.
+_DEFAULT = "cvkt"
 
 
-def simplest(errors: dict[str, float], n_hidden: int) -> str:
+def select_simplest(errors: dict[str, float], n_hidden: int) -> str:
     """The first method that is as good as the best, but for noise; the simplest come first."""
-    most = min(errors.values()) * (1 + NOISE / max(n_hidden, 1) ** 0.5)
-    return next(name for name, error in errors.items() if error <= most)
+    tolerated = min(errors.values()) * (1 + _NOISE / max(n_hidden, 1) ** 0.5)
+    return next(name for name, error in errors.items() if error <= tolerated)
 
 
 @estimator
@@ -80,46 +80,46 @@ class AutoCompleter(SubspaceCompleter):
     _links = "direct"
     _names: ClassVar[Sequence[str]] = ("mean", "cvkt", "mkmc")
 
-    def _learn(self, X: KernelViews) -> None:
-        trial = Holdout.of(X, self.random_state, most=MOST)
-        self.errors_ = self._errors(trial) if trial.n_hidden else {}
-        hidden = (trial.whole.observed & ~trial.part.observed).sum(axis=0)
+    def _fit_model(self, X: KernelViews) -> None:
+        holdout = Holdout.of(X, self.random_state, max_samples=MAX_SAMPLES)
+        self.errors_ = self._method_errors(holdout) if holdout.n_hidden else {}
+        counts = holdout.hidden.sum(axis=0)
         self.methods_ = {
-            name: self._best(name, int(count)) for name, count in zip(X.names, hidden, strict=True)
+            name: self._select_method(name, int(count)) for name, count in zip(X.names, counts, strict=True)
         }
         self.completers_ = {}
         for name in (name for name in self._names if name in self.methods_.values()):
             with catch_warnings():
                 simplefilter("ignore", AbsenceWarning)  # said of the whole already
-                self.completers_[name] = self._make(name).fit(X)
+                self.completers_[name] = self._make_completer(name).fit(X)
         used = [self.completers_[self.methods_[name]] for name in X.names]
         self._bases = [completer._bases[v] for v, completer in enumerate(used)]
         self._coordinates = [completer._coordinates[v] for v, completer in enumerate(used)]
 
     @property
-    def _along_bases(self) -> bool:  # type: ignore[override]
-        return all(completer._along_bases for completer in self.completers_.values())
+    def _linear_rows(self) -> bool:  # type: ignore[override]
+        return all(completer._linear_rows for completer in self.completers_.values())
 
-    def _make(self, name: str) -> SubspaceCompleter:
-        """A method by its name."""
+    def _make_completer(self, name: str) -> SubspaceCompleter:
         if name == "mean":
             return MeanFill("blocks")
         return {"cvkt": CVKT, "mkmc": MKMC}[name](random_state=self.random_state)
 
-    def _errors(self, trial: Holdout) -> dict[str, dict[str, float]]:
-        """Of hidden samples by method and view."""
-        found = {}
-        small = trial.whole.observed.size <= MUTUAL
+    def _method_errors(self, holdout: Holdout) -> dict[str, dict[str, float]]:
+        """Errors of hidden samples by method and view."""
+        errors = {}
+        small = holdout.whole.observed.size <= _MAX_MKMC_CELLS
         for name in self._names if small else self._names[:2]:
             # a method that cannot take these kernels is none to choose from
             with catch_warnings(action="ignore"), suppress(ValueError):
-                found[name] = trial.errors(self._make(name).fit_transform(trial.part))
-        return found
+                errors[name] = holdout.errors(self._make_completer(name).fit_transform(holdout.part))
+        return errors
 
-    def _best(self, view: str, n_hidden: int) -> str:
-        errors = {name: of[view] for name, of in self.errors_.items() if np.isfinite(of.get(view, np.nan))}
-        return simplest(errors, n_hidden) if errors else USUAL
+    def _select_method(self, view: str, n_hidden: int) -> str:
+        errors = {name: by_view.get(view, np.nan) for name, by_view in self.errors_.items()}
+        errors = {name: error for name, error in errors.items() if np.isfinite(error)}
+        return select_simplest(errors, n_hidden) if errors else _DEFAULT
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
-        found = {name: completer._find_coordinates(X) for name, completer in self.completers_.items()}
-        return [found[self.methods_[name]][v] for v, name in enumerate(X.names)]
+        by_method = {name: completer._find_coordinates(X) for name, completer in self.completers_.items()}
+        return [by_method[self.methods_[name]][v] for v, name in enumerate(X.names)]

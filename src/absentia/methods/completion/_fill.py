@@ -27,9 +27,9 @@ class ZeroFill(SubspaceCompleter):
            [0., 0.]])
     """
 
-    _learns = False
+    _requires_psd = False
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         self._bases = [Basis.of(K, np.zeros((K.shape[0], 0))) for K in map(X.operator, X.names)]
         self._coordinates = self._find_coordinates(X)
 
@@ -39,13 +39,13 @@ class ZeroFill(SubspaceCompleter):
 
 @kept
 @dataclass(frozen=True)
-class Constant(Basis):
+class ConstantBasis(Basis):
     """One axis that has the same kernel value with every sample; no combination of samples has."""
 
-    level: float
+    value: float
 
-    def along(self, rows: Operator) -> Array:
-        return np.full((rows.shape[0], 1), self.level)
+    def kernel_values(self, rows: Operator) -> Array:
+        return np.full((rows.shape[0], 1), self.value)
 
 
 @estimator
@@ -59,7 +59,7 @@ class MeanFill(SubspaceCompleter):
         observed kernel's row means, and with itself the mean of all entries: positive semidefinite
         whenever the observed kernel is.  ``"blocks"``: the same, but an absent sample's value with itself
         is the mean of the observed diagonal, so that a constant diagonal stays constant; positive
-        semidefinite too, being the mean sample plus a part of each absent sample's own.
+        semidefinite too, being the mean sample plus something orthogonal for each absent sample.
         ``"entries"``: every missing entry is the mean of all observed entries, as the papers do for
         comparison; that is in general *not* positive semidefinite.
 
@@ -76,29 +76,29 @@ class MeanFill(SubspaceCompleter):
 
     of: Literal["features", "blocks", "entries"] = "features"
 
-    _learns = False
+    _requires_psd = False
 
-    def _learn(self, X: KernelViews) -> None:
-        self._bases = [mean_basis(X.operator(name), flat=self.of == "entries") for name in X.names]
-        means = [float(X.diagonal(name).mean(dtype=np.float64)) if len(X.diagonal(name)) else 0.0
-                 for name in X.names]  # fmt: skip
-        grand = [float(basis.E[0, 0]) for basis in self._bases]
-        pairs = zip(means, grand, strict=True)
-        self._spread = [max(own - mean, 0.0) if self.of == "blocks" else 0.0 for own, mean in pairs]
+    def _fit_model(self, X: KernelViews) -> None:
+        self._bases = [_mean_basis(X.operator(name), constant=self.of == "entries") for name in X.names]
+        self._remainders = [0.0] * X.n_views
+        if self.of == "blocks":
+            diagonals = [X.diagonal(name) for name in X.names]
+            means = [float(d.mean(dtype=np.float64)) if len(d) else 0.0 for d in diagonals]
+            pairs = zip(means, self._bases, strict=True)
+            self._remainders = [max(mean - float(basis.E[0, 0]), 0.0) for mean, basis in pairs]
         self._coordinates = self._find_coordinates(X)
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         counts = (~X.observed).sum(axis=0)
-        return [
-            Coordinates(np.ones((n, 1)), np.full(n, s)) for n, s in zip(counts, self._spread, strict=True)
-        ]
+        pairs = zip(counts, self._remainders, strict=True)
+        return [Coordinates(np.ones((n, 1)), np.full(n, remainder)) for n, remainder in pairs]
 
 
-def mean_basis(K: Operator, *, flat: bool) -> Basis:
-    """The mean sample as the only axis; `flat`: one that is equally like every sample."""
+def _mean_basis(K: Operator, *, constant: bool) -> Basis:
+    """The mean sample as the only axis; `constant`: one that is equally like every sample."""
     m = K.shape[0]
     basis = Basis.of(K, np.full((m, 1), 1.0 / max(m, 1)))
-    if not flat:
+    if not constant:
         return basis
-    grand = float(basis.G.mean()) if m else 0.0
-    return Constant(basis.C, np.full((m, 1), grand), np.full((1, 1), grand), grand)
+    mean = float(basis.G.mean()) if m else 0.0
+    return ConstantBasis(basis.C, np.full((m, 1), mean), np.full((1, 1), mean), mean)

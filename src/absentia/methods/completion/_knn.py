@@ -42,14 +42,9 @@ from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
 #: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
-SAME = 1e-9
+_SAME = 1e-9
 #: Numbers of neighbours that are tried; the one that is taken where nothing can be tried.
-PATH, USUAL = (1, 2, 3, 5, 8, 12, 20, 30), 5
-
-
-def kernel_distances(K: Array, rows: Array, columns: Array) -> Array:
-    """Squared distances in feature space from kernel values and own values; rounding dips below zero."""
-    return np.asarray(np.maximum(rows[:, None] + columns[None, :] - 2 * K, 0.0))
+_PATH, _DEFAULT = (1, 2, 3, 5, 8, 12, 20, 30), 5
 
 
 def mean_pair_distance(K: Array) -> float:
@@ -61,18 +56,19 @@ def mean_pair_distance(K: Array) -> float:
     return 2 * variance * m / (m - 1)
 
 
-def shared_distances(X: KernelViews, own: list[Array], scales: list[float]) -> Array:
+def shared_distances(X: KernelViews, diagonals: list[Array], scales: list[float]) -> Array:
     """Mean over shared views of scaled squared distances, rows x columns; infinite where none is shared.
 
-    `own` holds the column samples' own values in each view.  Where a view's scale is zero all its samples
-    are alike, and their distances zero.
+    `diagonals` are the column samples' kernel values with themselves, by view.  Where a view's scale is
+    zero all its samples are alike, and their distances zero.
     """
     total, count = np.zeros(X.shape), np.zeros(X.shape)
     for k, name in enumerate(X.names):
         shared = np.ix_(X.observed[:, k], X.column_observed[:, k])
         if scales[k] > 0:
             K = np.asarray(X.block(name), dtype=np.float64)
-            total[shared] += kernel_distances(K, X.diagonal(name), own[k]) / scales[k]
+            distances = X.diagonal(name)[:, None] + diagonals[k][None, :] - 2 * K
+            total[shared] += np.maximum(distances, 0.0) / scales[k]  # rounding dips below zero
         count[shared] += 1
     return np.where(count > 0, total / np.maximum(count, 1), np.inf)
 
@@ -80,21 +76,21 @@ def shared_distances(X: KernelViews, own: list[Array], scales: list[float]) -> A
 def neighbour_weights(D: Array, k: int, weights: str) -> Any:
     """Weights (sparse, rows x candidates) of the `k` nearest; of all alike where all are infinitely far.
 
-    Those as far as the k-th (to :data:`SAME`) share the places that the nearer ones leave.
+    Those as far as the k-th (to :data:`_SAME`) share the places that the nearer ones leave.
     """
     if not D.shape[1]:
         return scipy.sparse.csr_array(D.shape)
     k = min(k, D.shape[1])
     last = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
     finite = np.isfinite(D)
-    margin = SAME * (1 + np.where(np.isfinite(last), last, 0.0))
+    margin = _SAME * (1 + np.where(np.isfinite(last), last, 0.0))
     nearer = finite & (last - margin > D)
     tied = finite & (last + margin >= D) & ~nearer
     left = np.minimum(k - nearer.sum(axis=1), tied.sum(axis=1))
     A = nearer + tied * (left / np.maximum(tied.sum(axis=1), 1))[:, None]
     if weights == "distance":
-        touching = (A > 0) & (D <= SAME)  # these share all the weight
-        A = A * np.where(touching.any(axis=1)[:, None], touching, 1 / np.sqrt(np.maximum(D, SAME)))
+        touching = (A > 0) & (D <= _SAME)  # these share all the weight
+        A = A * np.where(touching.any(axis=1)[:, None], touching, 1 / np.sqrt(np.maximum(D, _SAME)))
     A[~finite.any(axis=1)] = 1.0
     return scipy.sparse.csr_array(A / A.sum(axis=1, keepdims=True))
 
@@ -162,37 +158,41 @@ class KNNFill(SubspaceCompleter):
 
     _links = "direct"
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         self._train = X
         self._scales = [mean_pair_distance(X.block(name)) for name in X.names]
-        self._bases = [_every_sample(X.operator(name)) for name in X.names]
-        given = self.n_neighbors
-        self.n_neighbors_, self.mean_views_ = self._by_hiding(X) if given == "heldout" else (int(given), ())
+        self._bases = [_sample_basis(X.operator(name)) for name in X.names]
+        if self.n_neighbors == "heldout":
+            self.n_neighbors_, self.mean_views_ = self._select_by_holdout(X)
+        else:
+            self.n_neighbors_, self.mean_views_ = int(self.n_neighbors), ()
         self._coordinates = self._find_coordinates(X)
 
-    def _by_hiding(self, X: KernelViews) -> tuple[int, tuple[str, ...]]:
+    def _select_by_holdout(self, X: KernelViews) -> tuple[int, tuple[str, ...]]:
         """The number of neighbours that best completes what is hidden; views where the mean does better."""
-        trial, self.heldout_curve_ = Holdout.of(X, self.random_state), {}
-        if not trial.n_hidden:
-            return USUAL, ()
-        part, by_number = trial.part, dict[int, dict[str, float]]()
-        inner = KNNFill(USUAL, weights=self.weights, spread=self.spread)
+        holdout, self.heldout_curve_ = Holdout.of(X, self.random_state), {}
+        if not holdout.n_hidden:
+            return _DEFAULT, ()
+        part, by_number = holdout.part, dict[int, dict[str, float]]()
+        inner = KNNFill(_DEFAULT, weights=self.weights, spread=self.spread)
         with catch_warnings(action="ignore"):  # of gaps, once more
             inner.fit(part)
         D = inner._distances(part)
 
-        def errors(k: int | None) -> dict[str, float]:
+        def view_errors(k: int | None) -> dict[str, float]:
             coordinates = inner._locate_absent(part, D, [k] * part.n_views)
-            return trial.errors(part.completed(inner._complete_square(part, inner._bases, coordinates)))
+            return holdout.errors(part.completed(inner._complete_square(part, inner._bases, coordinates)))
 
         def error(k: int) -> float:
-            by_number[k] = errors(k)
+            by_number[k] = view_errors(k)
             return float(np.mean(list(by_number[k].values())))
 
-        self.heldout_curve_ = along_path(PATH, error)
-        k, mean = int(least(self.heldout_curve_)), errors(None)
-        worse = (name for name in X.names if name in mean and mean[name] <= (1 + TIE) * by_number[k][name])
-        return k, tuple(worse)
+        self.heldout_curve_ = along_path(_PATH, error)
+        k = int(least(self.heldout_curve_))
+        errors, of_mean = by_number[k], view_errors(None)
+        return k, tuple(
+            name for name in X.names if name in errors and of_mean[name] <= (1 + TIE) * errors[name]
+        )
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         """Absent rows as combinations of the training samples that have the view."""
@@ -203,22 +203,24 @@ class KNNFill(SubspaceCompleter):
         return shared_distances(X, [self._train.diagonal(name) for name in X.names], self._scales)
 
     def _locate_absent(self, X: KernelViews, D: Array, numbers: Sequence[int | None]) -> list[Coordinates]:
-        """Places by distances `D` to the training samples and numbers of neighbours (None: everybody)."""
+        """Coordinates by distances `D` to the training samples, and numbers of neighbours (None: all)."""
         coordinates = []
-        for name, there, has, basis, k in zip(
+        for name, present, trained, basis, k in zip(
             X.names, X.observed.T, X.column_observed.T, self._bases, numbers, strict=True
         ):
-            near = D[np.ix_(~there, has)]
-            far = np.full_like(near, np.inf)  # all alike
-            A = neighbour_weights(near if k is not None else far, k or USUAL, self.weights)
+            distances = D[np.ix_(~present, trained)]
+            if k is None:  # all equally far
+                distances = np.full_like(distances, np.inf)
+            A = neighbour_weights(distances, k or _DEFAULT, self.weights)
             W = A.toarray()
-            # how much the neighbours vary about their mean
-            vary = A @ self._train.diagonal(name) - basis.own(W)
-            coordinates.append(Coordinates(W, np.maximum(vary, 0.0) if self.spread else np.zeros(len(W))))
+            variance = A @ self._train.diagonal(name) - basis.squared_norms(W)  # of the neighbours
+            coordinates.append(
+                Coordinates(W, np.maximum(variance, 0.0) if self.spread else np.zeros(len(W)))
+            )
         return coordinates
 
 
-def _every_sample(K: Operator) -> Basis:
-    """Every sample an axis of its own."""
+def _sample_basis(K: Operator) -> Basis:
+    """Every sample is an axis."""
     A = np.asarray(K.to_dense(), dtype=np.float64)
     return Basis(None, A, A)

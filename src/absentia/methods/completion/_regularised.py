@@ -1,4 +1,4 @@
-"""Completers whose one strength of regularisation is given, or chosen by hiding: what EM and SVT share."""
+"""What EM and SVT share: a basis about the mean, and a strength that is given or selected by hiding."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -27,54 +27,54 @@ from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
 #: Accelerated steps are uneven: so many in a row must change the objective by less than tol.
-PATIENCE = 3
+_PATIENCE = 3
 
 
 @kept
 @dataclass(frozen=True)
-class Axes(Basis):
-    """A frame whose first axis is the mean of the observed samples, and how rows are read along the others.
+class MeanBasis(Basis):
+    """A basis whose first axis is the mean of the observed samples.
 
-    Coordinates are ``row @ probe - offset``, zero for the mean.
+    Coordinates of a sample along the others are ``row @ probe - offset``, zero for the mean.
     """
 
     probe: Array
     offset: Array
 
     @classmethod
-    def through_mean(cls, K: Array, C: Array, probe: Array) -> Self:
-        """Axes through the mean along the combinations `C`, rows read with `probe` (both m x r)."""
-        m = len(K)
+    def of_axes(cls, K: Array, C: Array, probe: Array) -> Self:
+        """The mean and axes along the combinations `C`, rows read with `probe` (both m x r)."""
+        m, r = C.shape
         if not m:
-            nothing = np.zeros((0, 1 + C.shape[1]))
-            return cls(nothing, nothing, np.zeros((nothing.shape[1],) * 2), probe, np.zeros(C.shape[1]))
+            no_samples = np.zeros((0, 1 + r))
+            return cls(no_samples, no_samples, np.zeros((1 + r, 1 + r)), probe, np.zeros(r))
         C = np.column_stack([np.full(m, 1.0 / m), C - C.mean(axis=0)])
         probe = probe - probe.mean(axis=0)
         G = K @ C
         return cls(C, G, C.T @ G, probe, G[:, 0] @ probe)
 
-    def read(self, rows: Operator) -> Array:
-        """Coordinates of samples from their kernel rows against the observed samples."""
+    def locate(self, rows: Operator) -> Array:
+        """Coordinates along the axes but the first, from kernel rows against the observed samples."""
         return np.asarray(rows @ self.probe - self.offset)
 
 
-def coordinates(axes: Sequence[Axes], X: KernelViews) -> list[Array]:
+def row_coordinates(bases: Sequence[MeanBasis], X: KernelViews) -> list[Array]:
     """Coordinates of the rows of `X` along the axes of each view, zero where a sample lacks it."""
-    found = []
-    for k, (name, own) in enumerate(zip(X.names, axes, strict=True)):
-        P = np.zeros((len(X), own.probe.shape[1]))
-        if len(own.G):
-            P[X.observed[:, k]] = own.read(X.operator(name))
-        found.append(P)
-    return found
+    coordinates = []
+    for k, (name, basis) in enumerate(zip(X.names, bases, strict=True)):
+        rows = np.zeros((len(X), basis.probe.shape[1]))
+        if len(basis.G):
+            rows[X.observed[:, k]] = basis.locate(X.operator(name))
+        coordinates.append(rows)
+    return coordinates
 
 
-def with_mean(coordinates: Array) -> Array:
-    """Rows of W: the mean in full, and the coordinates along the other axes."""
+def add_mean_coordinate(coordinates: Array) -> Array:
+    """Rows of W: one along the mean, and the coordinates along the other axes."""
     return np.column_stack([np.ones(len(coordinates)), coordinates])
 
 
-class Fitting(ABC):
+class StrengthFitter(ABC):
     """Fits kernels with one strength after another, and leaves what it learned in its completer."""
 
     X: KernelViews
@@ -84,13 +84,13 @@ class Fitting(ABC):
         """`options` are those of :func:`absentia.core.iterate`."""
 
     @abstractmethod
-    def seen(self) -> list[Array]:
+    def known_coordinates(self) -> list[Array]:
         """Coordinates of the samples along the axes of the last fit, zero where a view is absent."""
 
 
 @estimator
-class Regularised(Iterative, SubspaceCompleter):
-    """A completer that finds axes in each view, with a strength that hiding may choose."""
+class RegularisedCompleter(Iterative, SubspaceCompleter):
+    """A completer that finds axes in each view, with a strength that hiding may select."""
 
     _: KW_ONLY
     tol: NonNegative = 1e-6
@@ -102,60 +102,59 @@ class Regularised(Iterative, SubspaceCompleter):
     _links = "chained"
     _strength: ClassVar[str]  # the name of the parameter
     _path: ClassVar[Sequence[float]]  # its values that are tried
-    _settled: ClassVar[int] = PATIENCE  # so many short steps in a row end a fit
-    _worse: ClassVar[int] = 2  # so many worse values in a row end the path
+    _patience: ClassVar[int] = _PATIENCE  # so many short steps in a row end a fit
+    _path_patience: ClassVar[int] = 2  # so many worse values in a row end the path
 
     @abstractmethod
-    def _prepare(self, X: KernelViews, earlier: Fitting | None = None) -> Fitting:
-        """What fits `X`; `earlier` did so with some of its cells hidden."""
+    def _make_fitter(self, X: KernelViews, earlier: StrengthFitter | None = None) -> StrengthFitter:
+        """A fitter of `X`; `earlier` fitted it with some of its cells hidden."""
 
     @abstractmethod
-    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Coordinates]:
-        """Places of all samples in every view, from their coordinates in those they have (else zero)."""
+    def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
+        """Coordinates of all samples in every view, from those in the views they have (else zero)."""
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         strength, earlier = getattr(self, self._strength), None
         if strength == "heldout":
-            strength, earlier = self._by_hiding(X)
+            strength, earlier = self._select_by_holdout(X)
         setattr(self, f"{self._strength}_", float(strength))
-        stop = Stop(self.tol, patience=self._settled)
-        fit = self._prepare(X, earlier)
-        self._record(fit(float(strength), stop=stop, max_iter=self.max_iter, callback=self._watch()))
-        self._coordinates = self._locate_absent(fit.seen(), X)
+        stop = Stop(self.tol, patience=self._patience)
+        fitter = self._make_fitter(X, earlier)
+        self._record(fitter(float(strength), stop=stop, max_iter=self.max_iter, callback=self._watch()))
+        self._coordinates = self._locate_absent(fitter.known_coordinates(), X)
 
-    def _by_hiding(self, X: KernelViews) -> tuple[float, Fitting | None]:
-        """The strength on the path that best completes what is hidden, and what found it."""
-        trial, self.heldout_curve_ = Holdout.of(X, self.random_state), {}
-        if not trial.n_hidden:
+    def _select_by_holdout(self, X: KernelViews) -> tuple[float, StrengthFitter | None]:
+        """The strength on the path that best completes what is hidden, and the fitter that found it."""
+        holdout, self.heldout_curve_ = Holdout.of(X, self.random_state), {}
+        if not holdout.n_hidden:
             return self._path[len(self._path) // 2], None  # too few samples to hide any
-        fit, part = self._prepare(trial.part), trial.part
-        stop = Stop(max(self.tol, 1e-5), patience=self._settled)
-
-        hidden = np.asarray((X.observed & ~part.observed).any(axis=1))
+        part, hidden = holdout.part, np.asarray(holdout.hidden.any(axis=1))
+        fitter = self._make_fitter(part)
+        stop = Stop(max(self.tol, 1e-5), patience=self._patience)
 
         def complete(strength: float) -> KernelViews:
-            fit(strength, max_iter=self.max_iter, stop=stop)
-            coordinates = self._locate_absent(fit.seen(), part, hidden)
+            fitter(strength, max_iter=self.max_iter, stop=stop)
+            coordinates = self._locate_absent(fitter.known_coordinates(), part, hidden)
             return part.completed(self._complete_square(part, self._bases, coordinates))
 
-        self.heldout_curve_ = trial.curve(self._path, complete, self._worse)
-        return least(self.heldout_curve_), fit
+        self.heldout_curve_ = holdout.curve(self._path, complete, self._path_patience)
+        return least(self.heldout_curve_), fitter
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
-        return self._locate_absent(coordinates(cast("Sequence[Axes]", self._bases), X), X)
+        return self._locate_absent(row_coordinates(cast("Sequence[MeanBasis]", self._bases), X), X)
 
     def _locate_absent(
-        self, seen: Sequence[Array], X: KernelViews, wanted: Array | None = None
+        self, known: Sequence[Array], X: KernelViews, wanted: Array | None = None
     ) -> list[Coordinates]:
-        """Places of the samples of `X` that lack a view, by view, from their coordinates in the others.
+        """Coordinates of the samples of `X` that lack a view, by view, from those in the views they have.
 
-        Those that are not `wanted` are left at zero.
+        Samples that are not `wanted` (a mask) are left at zero.
         """
-        some = np.ones(len(X), dtype=bool) if wanted is None else wanted
-        found = self._places_of([P[some] for P in seen], X.observed[some])
+        wanted = np.ones(len(X), dtype=bool) if wanted is None else wanted
+        predicted = self._predict_coordinates([rows[wanted] for rows in known], X.observed[wanted])
         coordinates = []
-        for position, absent in zip(found, ~X.observed.T, strict=True):
-            W, s = np.zeros((len(X), position.W.shape[1])), np.zeros(len(X))
-            W[some], s[some] = position.W, position.s
+        for view, absent in zip(predicted, ~X.observed.T, strict=True):
+            W, s = np.zeros((len(X), view.W.shape[1])), np.zeros(len(X))
+            W[wanted], s[wanted] = view.W, view.s
             coordinates.append(Coordinates(W[absent], s[absent]))
         return coordinates

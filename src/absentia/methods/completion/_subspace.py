@@ -1,16 +1,19 @@
-"""Features of absent samples, from where they lie among the observed ones.
+"""Completing a kernel is saying where the absent samples lie: bases, coordinates, the four blocks.
 
-A completed kernel says that an absent sample t is the combination ``sum_i a_ti phi_i`` of the observed
-samples, with ``a = W C'`` (see :class:`Basis`), in the space that the kernel has made of the features.  The
-same combination of the features themselves is
+Let K be the observed kernel of a view.  If the features of an absent sample t are a combination of
+*axes*, ``sum_j W_tj e_j``, plus a remainder that is orthogonal to all else and has squared length
+s_t >= 0, and the axes are combinations of the observed samples, ``e_j = sum_i C_ij phi_i``, then
 
-* exact if the kernel is ``B B'``, B the features: then ``phi_i`` *are* the features.  That is seen from the
-  basis, as ``G = K C`` is then ``B (B' C)``;
-* otherwise an estimate, taken about the mean: ``mean + sum_i a_ti (b_i - mean)``.  So it is exact, too, for
-  linear kernels of standardised features, and weights that do not add up to one shrink no sample to zero.
+    K_vh = G W',     K_hh = W E W' + diag(s),     G = K C,     E = C' K C.
 
-Codes of categories are not averaged: each level is a feature of zeros and ones, and the largest wins.
-Values that are missing in observed rows count as their feature's mean, as in :class:`absentia.ViewKernels`.
+Completed in this way a kernel keeps its observed block and is positive semidefinite if that is, whatever
+the axes and coordinates are: it is the kernel of actual points.  (E may be more than C' K C: then the
+axes are longer than the combinations, by something that is orthogonal to all that was observed.)
+
+A method brings a :class:`Basis` for each view, the axes, and :class:`Coordinates` for the samples that
+lack it, the rows of W and s; for new samples by a rule, :meth:`SubspaceCompleter._find_coordinates`.
+Training kernels, rows of new samples and their diagonals are then the same few lines for all methods,
+and operators throughout: nothing n x n is formed from kernels that are given by factors.
 """
 
 from abc import abstractmethod
@@ -23,92 +26,13 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Completed, Operator, Side, kept, symmetrize
-from absentia.data import KernelViews, Views
-from absentia.methods.completion._base import Completer, check_same_samples
+from absentia.data import KernelViews, Views, shown
+from absentia.methods.completion._base import Completer
 
 #: Two matrices that agree to this, relative to the largest value, are one.
-SAME = 1e-6
+_SAME = 1e-6
 #: Levels whose weights differ by less are tied; the first wins.
-TIED = 1e-9
-
-
-def features_at(block: Any, sizes: Mapping[int, int], C: Array | None, G: Array, W: Array) -> Array:
-    """Features of samples that lie at `W` along the axes `C`, combinations of samples of features `block`.
-
-    `G` are the axes' kernel values with those samples; C None: these are the axes (see ``Basis``).
-    `sizes` are the numbers of levels of those columns that hold codes.
-    """
-    B = _mean_filled(_indicators(block, sizes) if sizes else block)
-    mean = np.zeros(B.shape[1]) if _is_linear(C, G, B) else np.asarray(B.mean(axis=0)).ravel()
-    along = B if C is None else _product(C.T, B)
-    ones = np.ones(B.shape[0]) if C is None else C.sum(axis=0)
-    # W C' (B - 1 mean') + 1 mean', nothing of the size of B formed
-    rows = _product(W, along) + np.outer(1.0 - W @ ones, mean)
-    return _decode_categories(rows, sizes, block.shape[1]) if sizes else rows
-
-
-def _is_linear(C: Array | None, G: Array, B: Any) -> bool:
-    """Whether the kernel is that of the features as they are."""
-    values = _product(B, B.T if C is None else _product(B.T, C))
-    largest = float(np.abs(G).max(initial=0.0))
-    return largest > 0 and bool(np.abs(values - G).max() <= SAME * largest)
-
-
-def _product(A: Any, B: Any) -> Array:
-    product = A @ B
-    return np.asarray(product.toarray() if scipy.sparse.issparse(product) else product)
-
-
-def _mean_filled(B: Any) -> Any:
-    if scipy.sparse.issparse(B):
-        return B  # kernels of sparse views have no missing values
-    B = np.asarray(B, dtype=np.float64)
-    missing = np.isnan(B)
-    if not missing.any():
-        return B
-    known = np.maximum((~missing).sum(axis=0), 1)
-    return np.where(missing, np.where(missing, 0.0, B).sum(axis=0) / known, B)
-
-
-def _indicators(block: Array, sizes: Mapping[int, int]) -> Array:
-    """The columns of numbers, then for each column of codes one of zeros and ones for every level."""
-    numbers = [j for j in range(block.shape[1]) if j not in sizes]
-    parts = [np.asarray(block[:, numbers], dtype=np.float64)]
-    for j, size in sizes.items():
-        codes = block[:, j]
-        known = np.where(np.isnan(codes)[:, None], np.nan, codes[:, None] == np.arange(size))
-        parts.append(known)
-    return np.column_stack(parts)
-
-
-def _decode_categories(rows: Array, sizes: Mapping[int, int], width: int) -> Array:
-    """Columns as they came, codes being the levels of largest weight."""
-    numbers = [j for j in range(width) if j not in sizes]
-    found = np.empty((len(rows), width))
-    found[:, numbers] = rows[:, : len(numbers)]
-    ends = np.cumsum([len(numbers), *sizes.values()])
-    for j, begin, end in zip(sizes, ends[:-1], ends[1:], strict=True):
-        weights = rows[:, begin:end]
-        found[:, j] = np.argmax(weights >= weights.max(axis=1, keepdims=True) - TIED, axis=1)
-    return found
-
-
-# ---- Completing a kernel is saying where the absent samples lie: the four blocks, assembled in one place
-#
-# Let K be the observed kernel of a view.  If the features of an absent sample t are a combination of
-# *axes*, ``sum_j W_tj e_j``, plus something of its own that is orthogonal to all else and has squared
-# length s_t >= 0, and the axes are combinations of the observed samples, ``e_j = sum_i C_ij phi_i``, then
-#
-#     K_vh = G W',     K_hh = W E W' + diag(s),     G = K C,     E = C' K C.
-#
-# Completed in this way a kernel keeps its observed block and is positive semidefinite if that is, whatever
-# the axes and coordinates are: it is the kernel of actual points.  (E may be more than C' K C: then the axes are
-# longer than the combinations, by something that is orthogonal to all that was observed.)
-#
-# A method brings a :class:`Basis` for each view, the axes, and a :class:`Coordinates` for the samples that
-# lack it, the rows of W and s; for new samples by a rule, :meth:`SubspaceCompleter._find_coordinates`.
-# Training kernels, rows of new samples and their own values are then the same few lines for all methods,
-# and operators throughout: nothing n x n is formed from kernels that are given by factors.
+_TIED = 1e-9
 
 
 @kept
@@ -116,7 +40,7 @@ def _decode_categories(rows: Array, sizes: Mapping[int, int], width: int) -> Arr
 class Basis:
     """Axes of a view, as combinations `C` of the samples that have it (None: these themselves).
 
-    `G` are their kernel values with those samples, `E` those with one another.
+    `G` are their kernel values with those samples (m x r), `E` those with one another (r x r).
     """
 
     C: Array | None
@@ -129,22 +53,22 @@ class Basis:
         G = K @ C
         return cls(C, G, symmetrize(C.T @ G))
 
-    def along(self, rows: Operator) -> Array:
+    def kernel_values(self, rows: Operator) -> Array:
         """Kernel values of samples with the axes, from their rows against the observed samples."""
         return rows.to_dense() if self.C is None else np.asarray(rows @ self.C)
 
-    def own(self, W: Array) -> Array:
-        """``k(t, t)`` of samples that lie at `W`, before anything of their own."""
+    def squared_norms(self, W: Array) -> Array:
+        """``k(t, t)`` of samples with coordinates `W`, without the remainder."""
         return np.einsum("ij,ij->i", W @ self.E, W)
 
 
 @kept
 @dataclass(frozen=True)
 class Coordinates:
-    """Where the absent samples of a view lie along its axes, and the squared length that is their own.
+    """Coordinates `W` of the absent samples of a view along its axes; squared lengths `s` of remainders.
 
     `G`, of new samples: kernel values with the axes of those that *have* the view, where these are not what
-    their rows say (:meth:`Basis.along`).
+    their rows say (:meth:`Basis.kernel_values`).
     """
 
     W: Array
@@ -153,21 +77,21 @@ class Coordinates:
 
 
 class SubspaceCompleter(Completer):
-    """A completer that says where the absent samples of each view lie."""
+    """A completer that finds coordinates of the absent samples of each view."""
 
     _bases: Sequence[Basis]
     _coordinates: Sequence[Coordinates]
-    _along_bases = True  # whether samples with a view relate to absent ones as the basis says
+    _linear_rows = True  # a row's values with absent samples are combinations of those with observed ones
 
     @abstractmethod
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         """Find a basis of each view, and the coordinates of the training samples that lack it."""
 
     @abstractmethod
     def _find_coordinates(self, X: KernelViews) -> Sequence[Coordinates]:
         """Coordinates of the rows of `X` that lack a view, by view."""
 
-    def _stays(self, observed: Array, v: int) -> Array:
+    def _keeps_values(self, observed: Array, v: int) -> Array:
         """Which samples keep their kernel values in view `v`: those that have it."""
         return np.asarray(observed[:, v])
 
@@ -187,7 +111,7 @@ class SubspaceCompleter(Completer):
         check_is_fitted(self, "names_in_")
         if "_bases" not in vars(self):  # a solver that brings kernels themselves
             return super().complete_features(views)
-        check_same_samples(views, self.names_in_, self.ids_, self._observed)
+        _check_same_samples(views, self.names_in_, self.ids_, self._observed)
         return views.completed({name: self._features_of(views, name) for name in views.names})
 
     def onto_observed(self, name: str, coefficients: Array) -> Array | None:
@@ -206,21 +130,21 @@ class SubspaceCompleter(Completer):
             Zero for samples that lack the view.  None where these are no combinations of the others.
         """
         check_is_fitted(self, "names_in_")
-        if "_bases" not in vars(self) or not self._along_bases:
+        if "_bases" not in vars(self) or not self._linear_rows:
             return None
         v = self.names_in_.index(name)
-        present, stays = self._observed[:, v], self._stays(self._observed, v)
-        along = coefficients[:, ~stays] @ self._coordinates[v].W
+        present, keeps = self._observed[:, v], self._keeps_values(self._observed, v)
+        along = coefficients[:, ~keeps] @ self._coordinates[v].W
         C = self._bases[v].C
-        found = coefficients * stays
-        found[:, present] += along if C is None else along @ C.T
-        return found
+        projected = coefficients * keeps
+        projected[:, present] += along if C is None else along @ C.T
+        return projected
 
     def _features_of(self, views: Views, name: str) -> Array:
         """Features of the samples that lack a view."""
         v, block = self.names_in_.index(name), views.block(name)
-        basis, position, present = self._bases[v], self._coordinates[v], self._observed[:, v]
-        moved = ~self._stays(self._observed, v)
+        basis, present = self._bases[v], self._observed[:, v]
+        replaced = ~self._keeps_values(self._observed, v)
         if present.all():
             return np.zeros((0, block.shape[1]))
         if not present.any() or not basis.G.shape[1]:
@@ -231,8 +155,8 @@ class SubspaceCompleter(Completer):
         levels = views.levels(name)
         columns = views.features(name)
         named = [] if columns is None else columns.tolist()
-        sizes = {named.index(column): len(some) for column, some in levels.items()}
-        return features_at(block, sizes, basis.C, basis.G, position.W[~present[moved]])
+        sizes = {named.index(column): len(names) for column, names in levels.items()}
+        return features_at(block, sizes, basis, self._coordinates[v].W[~present[replaced]])
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         return self._complete_square(X, self._bases, self._coordinates)
@@ -240,40 +164,133 @@ class SubspaceCompleter(Completer):
     def _complete_square(
         self, X: KernelViews, bases: Sequence[Basis], coordinates: Sequence[Coordinates]
     ) -> dict[str, Operator]:
-        """Square kernels completed."""
+        """Square kernels `X` completed."""
         kernels: dict[str, Operator] = {}
-        for v, (name, basis, position) in enumerate(zip(X.names, bases, coordinates, strict=True)):
-            side, stay = self._side(X.observed, v, basis.G, position)
-            kernels[name] = Completed.square(
-                _select_block(X.operator(name), stay, stay),
-                *(side.known, side.filled, side.G, side.W),
-                *(basis.E, position.s),
-            )
+        for v, (name, basis, absent) in enumerate(zip(X.names, bases, coordinates, strict=True)):
+            side, inside = self._make_side(X.observed, v, basis.G, absent.W)
+            K = _select_block(X.operator(name), inside, inside)
+            kernels[name] = Completed.square(K, side.known, side.filled, side.G, side.W, basis.E, absent.s)
         return kernels
 
     def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
         blocks: dict[str, Array | Operator] = {}
         diagonals: dict[str, Array] = {}
-        nothing = scipy.sparse.csr_array(X.shape)
-        for v, (name, position) in enumerate(zip(X.names, self._find_coordinates(X), strict=True)):
+        no_diagonal = scipy.sparse.csr_array(X.shape)
+        for v, (name, absent) in enumerate(zip(X.names, self._find_coordinates(X), strict=True)):
             K, basis = X.operator(name), self._bases[v]
-            columns, old = self._side(self._observed, v, basis.G, self._coordinates[v])
-            rows, new = self._side(
-                X.observed, v, basis.along(K) if position.G is None else position.G, position
-            )
-            blocks[name] = Completed(_select_block(K, new, old), rows, columns, basis.E, nothing)
+            G = basis.kernel_values(K) if absent.G is None else absent.G
+            columns, old = self._make_side(self._observed, v, basis.G, self._coordinates[v].W)
+            rows, new = self._make_side(X.observed, v, G, absent.W)
+            blocks[name] = Completed(_select_block(K, new, old), rows, columns, basis.E, no_diagonal)
             diagonals[name] = np.empty(len(X))
             diagonals[name][rows.known] = X.diagonal(name)[new]
-            diagonals[name][rows.filled] = basis.own(position.W) + position.s
+            diagonals[name][rows.filled] = basis.squared_norms(absent.W) + absent.s
         return blocks, diagonals
 
-    def _side(self, observed: Array, v: int, G: Array, position: Coordinates) -> tuple[Side, Array]:
+    def _make_side(self, observed: Array, v: int, G: Array, W: Array) -> tuple[Side, Array]:
         """Samples as a side of a completed kernel; which of those that have the view keep their values."""
-        known = self._stays(observed, v)
-        stay = np.flatnonzero(known[observed[:, v]])
-        return Side(np.flatnonzero(known), np.flatnonzero(~known), G[stay], position.W), stay
+        known = self._keeps_values(observed, v)
+        inside = np.flatnonzero(known[observed[:, v]])
+        return Side(np.flatnonzero(known), np.flatnonzero(~known), G[inside], W), inside
 
 
 def _select_block(K: Operator, rows: Array, columns: Array) -> Operator:
     """These rows and columns, nothing copied if that is all of them."""
     return K if K.shape == (len(rows), len(columns)) else K.select(rows, columns)
+
+
+# ------------------------------------------------------------------------- features of absent samples
+#
+# A completed kernel says that an absent sample t is the combination ``sum_i a_ti phi_i`` of the observed
+# samples, with ``a = W C'``, in the space that the kernel has made of the features.  The same combination
+# of the features themselves is
+#
+# * exact if the kernel is ``B B'``, B the features: then ``phi_i`` *are* the features.  That is seen from
+#   the basis, as ``G = K C`` is then ``B (B' C)``;
+# * otherwise an estimate, taken about the mean: ``mean + sum_i a_ti (b_i - mean)``.  So it is exact, too,
+#   for linear kernels of standardised features, and weights that do not add up to one shrink no sample to
+#   zero.
+#
+# Codes of categories are not averaged: each level is a feature of zeros and ones, and the largest wins.
+# Values that are missing in observed rows count as their feature's mean, as in ViewKernels.
+
+
+def features_at(block: Any, sizes: Mapping[int, int], basis: Basis, W: Array) -> Array:
+    """Features of samples with coordinates `W` along a basis; `block` are those of its samples.
+
+    `sizes` are the numbers of levels of those columns that hold codes.
+    """
+    B = _fill_with_means(_encode_categories(block, sizes) if sizes else block)
+    C = basis.C
+    mean = np.zeros(B.shape[1]) if _is_linear(basis, B) else np.asarray(B.mean(axis=0)).ravel()
+    along = B if C is None else _product(C.T, B)
+    ones = np.ones(B.shape[0]) if C is None else C.sum(axis=0)
+    # W C' (B - 1 mean') + 1 mean', nothing of the size of B formed
+    rows = _product(W, along) + np.outer(1.0 - W @ ones, mean)
+    return _decode_categories(rows, sizes, block.shape[1]) if sizes else rows
+
+
+def _is_linear(basis: Basis, B: Any) -> bool:
+    """Whether the kernel is that of the features as they are."""
+    values = _product(B, B.T if basis.C is None else _product(B.T, basis.C))
+    largest = float(np.abs(basis.G).max(initial=0.0))
+    return largest > 0 and bool(np.abs(values - basis.G).max() <= _SAME * largest)
+
+
+def _product(A: Any, B: Any) -> Array:
+    product = A @ B
+    return np.asarray(product.toarray() if scipy.sparse.issparse(product) else product)
+
+
+def _fill_with_means(B: Any) -> Any:
+    if scipy.sparse.issparse(B):
+        return B  # kernels of sparse views have no missing values
+    B = np.asarray(B, dtype=np.float64)
+    missing = np.isnan(B)
+    if not missing.any():
+        return B
+    known = np.maximum((~missing).sum(axis=0), 1)
+    return np.where(missing, np.where(missing, 0.0, B).sum(axis=0) / known, B)
+
+
+def _encode_categories(block: Array, sizes: Mapping[int, int]) -> Array:
+    """The columns of numbers, then for each column of codes one of zeros and ones for every level."""
+    numbers = [j for j in range(block.shape[1]) if j not in sizes]
+    parts = [np.asarray(block[:, numbers], dtype=np.float64)]
+    for j, size in sizes.items():
+        codes = block[:, j]
+        parts.append(np.where(np.isnan(codes)[:, None], np.nan, codes[:, None] == np.arange(size)))
+    return np.column_stack(parts)
+
+
+def _decode_categories(rows: Array, sizes: Mapping[int, int], width: int) -> Array:
+    """Columns as they came, codes being the levels of largest weight."""
+    numbers = [j for j in range(width) if j not in sizes]
+    decoded = np.empty((len(rows), width))
+    decoded[:, numbers] = rows[:, : len(numbers)]
+    ends = np.cumsum([len(numbers), *sizes.values()])
+    for j, begin, end in zip(sizes, ends[:-1], ends[1:], strict=True):
+        weights = rows[:, begin:end]
+        decoded[:, j] = np.argmax(weights >= weights.max(axis=1, keepdims=True) - _TIED, axis=1)
+    return decoded
+
+
+def _check_same_samples(views: Any, names: tuple[str, ...], ids: Array, observed: Array) -> None:
+    """Raise unless `views` are features of these very samples, present where their kernels were."""
+    if not isinstance(views, Views):
+        raise TypeError(f"Views (features) are wanted, not {type(views).__name__}; see Views.from_dict")
+    if set(views.names) != set(names):
+        raise ValueError(f"views {list(views.names)} came, {list(names)} were there in training")
+    if not np.array_equal(views.ids, ids):
+        raise ValueError(
+            f"features of the {len(ids)} training samples, in their order, are wanted; these are of "
+            f"{len(views)} samples that differ from them or come in another order"
+        )
+    for name, had in zip(names, observed.T, strict=True):
+        differs = views.observed[:, views.names.index(name)] != had
+        if differs.any():
+            raise ValueError(
+                f"view {name!r}: {int(differs.sum())} sample(s), e.g. {shown(ids[differs.argmax()])}, have "
+                "it in these features and not in the kernels of training, or the other way round; give the "
+                "views that the kernels were made from"
+            )

@@ -36,7 +36,7 @@ From L to a kernel
 The row of an absent sample, ``X_v C_v a_t``, is a combination of the observed samples' rows, with
 coefficients C_v a_t.  Its kernel values with other absent samples are taken to be those of that
 combination.  So its row lies in the range of the observed kernel, and the Schur complement of the
-observed block is diagonal: what is added to bring own values up to the view's mean observed k(t, t).
+observed block is diagonal: what is added to bring k(t, t) up to the view's mean observed one.
 
 Departures from the references
 ------------------------------
@@ -73,12 +73,18 @@ from absentia.core import (
     estimator,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion._regularised import Axes, Fitting, Regularised, coordinates, with_mean
+from absentia.methods.completion._regularised import (
+    MeanBasis,
+    RegularisedCompleter,
+    StrengthFitter,
+    add_mean_coordinate,
+    row_coordinates,
+)
 from absentia.methods.completion._subspace import Coordinates
 
 
 @dataclass(frozen=True)
-class Block:
+class ViewBlock:
     """A view's columns of the stacked matrix: centred kernel `X` of unit mean square row, who has it."""
 
     K: Array
@@ -87,17 +93,17 @@ class Block:
     size: float  # what X was divided by
 
     @classmethod
-    def of(cls, K: Array, v: Array) -> Block:
-        nothing, K = alike(K), np.asarray(K, dtype=np.float64)
+    def of(cls, K: Array, v: Array) -> ViewBlock:
+        no_spread, K = alike(K), np.asarray(K, dtype=np.float64)
         X = centred(K)
-        size = np.inf if nothing else float(np.linalg.norm(X)) / np.sqrt(len(X))
+        size = np.inf if no_spread else float(np.linalg.norm(X)) / np.sqrt(len(X))
         return cls(K, X / size, v, size)
 
 
 class SVTProblem:
     """The stacked matrix of `size` samples, and who has which view."""
 
-    def __init__(self, blocks: Sequence[Block], observed: Array) -> None:
+    def __init__(self, blocks: Sequence[ViewBlock], observed: Array) -> None:
         self.blocks, self.size = blocks, len(observed)
         self.patterns = [(np.flatnonzero(p), rows) for p, rows in by_pattern(observed)]
         self.total = sum(float(np.vdot(block.X, block.X)) for block in blocks)
@@ -105,7 +111,7 @@ class SVTProblem:
     @classmethod
     def of(cls, X: KernelViews) -> SVTProblem:
         names = zip(X.names, X.observed.T, strict=True)
-        return cls([Block.of(X.block(name), np.flatnonzero(o)) for name, o in names], X.observed)
+        return cls([ViewBlock.of(X.block(name), np.flatnonzero(o)) for name, o in names], X.observed)
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array]:
@@ -128,7 +134,7 @@ class SVTProblem:
         return (vectors[:, :rank] * np.sqrt(values[:rank]),)
 
 
-def loadings(block: Block, A: Array, lam: float) -> tuple[Array, Array, Array]:
+def loadings(block: ViewBlock, A: Array, lam: float) -> tuple[Array, Array, Array]:
     """Of a view: ``C = A (A'A + lam I)^-1`` on the rows it sees, ``X B`` and ``B' B`` with ``B = X' C``."""
     A = A[block.v]
     T = A.T @ A + lam * np.eye(A.shape[1])
@@ -164,11 +170,11 @@ def evaluate(problem: SVTProblem, lam: float, point: Point) -> Evaluated:
 
 
 @estimator
-class SVTFill(Regularised):
+class SVTFill(RegularisedCompleter):
     """Fill by singular value thresholding of the stacked kernels (soft-impute).
 
     Assumes that the kernels of all views side by side, samples in rows, are nearly of low rank: that a
-    few directions, the same for all views, place every sample.  Completed kernels keep their observed
+    few directions, the same for all views, determine every sample.  Completed kernels keep their observed
     block to the last bit and are positive semidefinite.
 
     It fails where views share little: then every view needs directions of its own, the rank is high,
@@ -203,7 +209,7 @@ class SVTFill(Regularised):
 
     Notes
     -----
-    New samples (``transform``) are placed along the directions found in training; refitting with them
+    New samples (``transform``) get coordinates along the directions found in training; refitting with them
     would move those a little.  Kernels are formed; one evaluation costs two products of each with
     ``max_rank`` vectors, and one factorisation of that size for each pattern of absence.
 
@@ -222,46 +228,47 @@ class SVTFill(Regularised):
 
     _strength, _path = "threshold", tuple(0.5 ** (i + 1) for i in range(6))
 
-    def _prepare(self, X: KernelViews, earlier: Fitting | None = None) -> Fitting:
-        return Thresholding(self, X)
+    def _make_fitter(self, X: KernelViews, earlier: StrengthFitter | None = None) -> StrengthFitter:
+        return SVTFitter(self, X)
 
     def _lam(self, problem: SVTProblem, threshold: float) -> float:
         largest = float(problem.spectrum[0][0])
         return threshold * largest if largest > 0 else 1.0  # no view says anything: all become the mean
 
-    def _adopt(self, problem: SVTProblem, lam: float, point: Point) -> None:
-        """Axes of every view from the left factor A."""
+    def _set_bases(self, problem: SVTProblem, lam: float, point: Point) -> None:
+        """Bases of every view from the left factor A."""
         (A,) = point
         self._lam_, self._inner, bases = lam, [], []
-        self._mean_own = [float(np.diagonal(b.K).mean()) if len(b.K) else 0.0 for b in problem.blocks]
+        self._mean_diagonals = [float(np.diagonal(b.K).mean()) if len(b.K) else 0.0 for b in problem.blocks]
         for block in problem.blocks:
             C, _, BB = loadings(block, A, lam)
             # a row is read as B' x_t, with x_t = (centred row) / size
-            bases.append(Axes.through_mean(block.K, C, block.X @ C / block.size))
+            bases.append(MeanBasis.of_axes(block.K, C, block.X @ C / block.size))
             self._inner.append(BB)
         self._bases = bases
         values = scipy.linalg.svdvals(A) ** 2
         self.rank_ = int((values > 1e-6 * values[0]).sum()) if values[0] > 0 else 0
 
-    def _places_of(self, seen: Sequence[Array], observed: Array) -> list[Coordinates]:
+    def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
         patterns = [(np.flatnonzero(p), rows) for p, rows in by_pattern(observed)]
-        W = with_mean(rows_given_views(patterns, np.sum(seen, axis=0), self._inner, self._lam_))
-        owns = zip(self._bases, self._mean_own, strict=True)
-        return [Coordinates(W, np.maximum(mean_own - axes.own(W), 0.0)) for axes, mean_own in owns]
+        right = np.sum(known, axis=0)
+        W = add_mean_coordinate(rows_given_views(patterns, right, self._inner, self._lam_))
+        pairs = zip(self._bases, self._mean_diagonals, strict=True)
+        return [Coordinates(W, np.maximum(mean - basis.squared_norms(W), 0.0)) for basis, mean in pairs]
 
 
-class Thresholding(Fitting):
+class SVTFitter(StrengthFitter):
     """Fits from the zero-filled matrix: directions that a threshold shrank away would be slow to return."""
 
-    def __init__(self, fill: SVTFill, X: KernelViews) -> None:
-        self.X, self.fill, self.problem = X, fill, SVTProblem.of(X)
+    def __init__(self, completer: SVTFill, X: KernelViews) -> None:
+        self.X, self.completer, self.problem = X, completer, SVTProblem.of(X)
 
     def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:
-        problem, lam = self.problem, self.fill._lam(self.problem, strength)
-        first = problem.start(lam, int(self.fill.max_rank))
+        problem, lam = self.problem, self.completer._lam(self.problem, strength)
+        first = problem.start(lam, int(self.completer.max_rank))
         solution = accelerate(lambda point: evaluate(problem, lam, point), first, **options)
-        self.fill._adopt(problem, lam, solution.state.at.point)
+        self.completer._set_bases(problem, lam, solution.state.at.point)
         return solution
 
-    def seen(self) -> list[Array]:
-        return coordinates(cast("Sequence[Axes]", self.fill._bases), self.X)
+    def known_coordinates(self) -> list[Array]:
+        return row_coordinates(cast("Sequence[MeanBasis]", self.completer._bases), self.X)

@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 
 from absentia import KernelViews, Views, metrics, missingness
 from absentia.datasets import load_benchmark
+from absentia.papers._mic import fit_mic
 from absentia.papers.protocols import Protocol, make_method
 
 MEASURES = {"CA": metrics.ca_error, "Fro": metrics.frobenius_error, "S.sim": metrics.structural_similarity}
@@ -175,8 +176,12 @@ def kernel_of_representation(problem: Problem, key: Mapping[str, Any]) -> np.nda
     """
     assert problem.views is not None
     assert problem.y is not None
-    parameters = {"n_components": len(np.unique(problem.y)), **key["parameters"]}
-    U = make_method("MIC", parameters, key["seed"]).fit_transform(problem.views.hide(problem.keep))
+    parameters = {
+        "n_components": len(np.unique(problem.y)),
+        "random_state": key["seed"],
+        **key["parameters"],
+    }
+    U = fit_mic(problem.views.hide(problem.keep), **parameters).state.star
     return rbf(U, 1 / (U.shape[1] * float(U.var())))
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion.cvkt._features import suitable_landmarks
+from absentia.methods.completion import Holdout
+from absentia.methods.completion.cvkt._features import default_landmarks
 from conftest import random_kernels, random_problem
 from cvkt_problems import DIGITS, factor_problem, published
 
@@ -323,8 +323,6 @@ def test_later_rounds_are_eased_only_where_that_completes_hidden_samples_better(
 def test_many_samples_get_landmarks_by_themselves():
     kv = random_problem(40, 4, 0.3)
     assert all(m.landmarks is None for m in CVKT(rounds=1).fit(kv)._regression.maps)
-    assert (
-        suitable_landmarks(KernelViews.from_factors({"a": (np.arange(3000), np.ones((3000, 5)))})) is None
-    )
+    assert default_landmarks(KernelViews.from_factors({"a": (np.arange(3000), np.ones((3000, 5)))})) is None
     many = KernelViews.from_dense(np.stack([np.eye(1001)] * 2))
-    assert suitable_landmarks(many) == 300
+    assert default_landmarks(many) == 300

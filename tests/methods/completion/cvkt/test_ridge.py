@@ -23,11 +23,11 @@ def test_agrees_with_the_dual_form_line_by_line(ridge, rounds, seed, absent):
 
 def test_leave_one_out_in_closed_form_is_leaving_one_out(rng):
     Psi, K = random_features(rng)
-    coordinates = cvkt_ridge.PrincipalAxes.over(Psi)
-    Y = coordinates.of(Psi)
+    coordinates = cvkt_ridge.PrincipalAxes.of(Psi)
+    Y = coordinates.transform(Psi)
     Phi = np.linalg.cholesky(K + 1e-9 * np.eye(len(K)))
     ridges = [0.03, 1.0, 40.0]
-    quick = cvkt_ridge.leave_one_out(Y, coordinates.squares, Phi - Phi.mean(axis=0), ridges)
+    quick = cvkt_ridge.loo_errors(Y, coordinates.squares, Phi - Phi.mean(axis=0), ridges)
     S, everyone = Psi @ Psi.T, np.arange(len(K))
     refitted = [slow.leave_one_out_error(S, Phi @ Phi.T, everyone, ridge) for ridge in ridges]
     np.testing.assert_allclose(quick, refitted, rtol=1e-10)
@@ -56,4 +56,4 @@ def test_views_that_say_nothing_get_a_large_penalty_and_the_mean():
 def test_of_penalties_that_are_as_good_the_largest_is_taken(rng):
     Y = np.linalg.qr(rng.normal(size=(20, 4)))[0]
     Y -= Y.mean(axis=0)
-    assert cvkt_ridge.choose_ridge(Y, np.sum(Y * Y, axis=0), np.zeros((20, 3))) == cvkt_ridge.GRID[-1]
+    assert cvkt_ridge.select_ridge(Y, np.sum(Y * Y, axis=0), np.zeros((20, 3))) == cvkt_ridge.GRID[-1]

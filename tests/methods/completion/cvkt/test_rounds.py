@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, ViewKernels, missingness
-from absentia.methods.completion.cvkt import _ridge as ridge
-from absentia.methods.completion.cvkt import _rounds as rounds
+from absentia.methods.completion.cvkt import _rounds
+from absentia.methods.completion.cvkt._features import has_other_view, stack_other_views
+from absentia.methods.completion.cvkt._ridge import RidgeOptions, RidgeSolve, RoundFeatures
+from absentia.methods.completion.cvkt._rounds import (
+    CrossViewRegression,
+    TransferData,
+    locate_hidden,
+    refill_features,
+)
 from conftest import random_problem
 
 
@@ -13,37 +20,36 @@ from conftest import random_problem
 def start(request):
     kv = random_problem(60, 4, 0.4)
     few = [np.arange(5)] * 4 if request.param == "fewer" else [None] * 4
-    return ridge.Start.of(kv, few)
+    return TransferData.of(kv, few)
 
 
 @pytest.fixture
 def by_axes(monkeypatch):
     """As if every round needed its axes."""
-    monkeypatch.setattr(ridge, "FIRM", np.inf)
+    monkeypatch.setattr(_rounds, "MIN_SOLVE_RIDGE", np.inf)
 
 
-def stage_of(start, number, easing=1.0):
-    stages = start.stages(ridge.Settings("ridge", "loo", None, easing))
-    return [next(stages) for _ in range(number)][-1]
+def nth_round(data, number, easing=1.0):
+    rounds = data.rounds(RidgeOptions("ridge", "loo", None, easing))
+    return [next(rounds) for _ in range(number)][-1]
 
 
 def test_a_round_by_solving_fills_in_what_a_round_by_axes_does(start):
-    stage = stage_of(start, 2)
+    second = nth_round(start, 2)
     observed = start.X.observed
-    slow = ridge.refill_features(stage.round_with_axes, stage.current, observed)
-    new = ridge.refill_features(stage.refills(), stage.current, observed)  # as new samples are filled in
-    for v, solved in enumerate(stage.round_without_axes):
+    slow = refill_features([x.refill() for x in second.transfers], second.features, observed)
+    new = refill_features(second.refills, second.features, observed)  # as new samples are filled in
+    for v, solved in enumerate(second.solves):
         assert solved.primal == (start.features[0].shape[1] == 5)
         np.testing.assert_allclose(solved.fill_absent(), slow[v], rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(new[v], slow[v], rtol=1e-8, atol=1e-10)
 
 
 def test_weights_by_solving_are_those_by_axes(start):
-    stage, everyone = stage_of(start, 2), np.arange(len(start.X))
-    for v, (solved, transfer) in enumerate(
-        zip(stage.round_without_axes, stage.round_with_axes, strict=True)
-    ):
-        rows = ridge.rows_of(transfer, stage.current, start.X.observed, v, everyone >= 0)
+    second, everyone = nth_round(start, 2), np.arange(len(start.X))
+    for v, (solved, transfer) in enumerate(zip(second.solves, second.transfers, strict=True)):
+        Psi = stack_other_views(second.features, v, everyone >= 0)
+        rows = transfer.rows(Psi, has_other_view(start.X.observed, v))
         np.testing.assert_allclose(
             solved.weights(everyone), rows @ transfer.weights.T, rtol=1e-8, atol=1e-10
         )
@@ -71,19 +77,19 @@ def test_everything_is_as_it_was_with_axes_in_every_round(digits, request, landm
 
 
 def test_a_rank_or_hardly_any_ridge_needs_axes():
-    start = ridge.Start.of(random_problem(40, 3, 0.3), [None] * 3)
-    for settings in (ridge.Settings("ridge", 0.1, 2), ridge.Settings("ridge", 1e-9, None)):
-        stages = start.stages(settings)
-        assert [next(stages).round_without_axes for _ in range(2)] == [None, None]
-    stages = start.stages(ridge.Settings("ridge", 0.1, None))
-    assert next(stages).round_without_axes is None  # the first has them anyway
-    assert len(next(stages).round_without_axes) == 3
+    start = TransferData.of(random_problem(40, 3, 0.3), [None] * 3)
+    for options in (RidgeOptions("ridge", 0.1, 2), RidgeOptions("ridge", 1e-9, None)):
+        rounds = start.rounds(options)
+        assert [next(rounds).solves for _ in range(2)] == [None, None]
+    rounds = start.rounds(RidgeOptions("ridge", 0.1, None))
+    assert next(rounds).solves is None  # the first has them anyway
+    assert len(next(rounds).solves) == 3
 
 
 def test_views_that_nothing_can_be_learned_of_get_their_mean():
     current, observed = [np.zeros((6, 2)), np.arange(12.0).reshape(6, 2)], np.ones((6, 2), bool)
     observed[0, 1] = False
-    solved = rounds.solve_round(current, observed, [0.1, 0.1])[1]
+    solved = RidgeSolve(RoundFeatures(current, observed), 1, 0.1)
     assert solved.empty
     mean = current[1][1:].mean(axis=0)
     np.testing.assert_allclose(solved.fill_absent()[0], mean)
@@ -96,21 +102,21 @@ def test_samples_without_another_view_get_the_mean_of_all():
     keep, lonely = np.ones((30, 3), bool), np.flatnonzero(kv.observed[:, 0])[:2]
     keep[lonely, 1:] = False
     kv = kv.hide(keep)
-    stage = stage_of(ridge.Start.of(kv, [None] * 3), 2)
-    np.testing.assert_allclose(stage.round_without_axes[0].weights(lonely), 1 / kv.observed[:, 0].sum())
-    others = np.flatnonzero(rounds.has_another(kv.observed, 0))
-    assert np.ptp(stage.round_without_axes[0].weights(others)) > 0.01
+    second = nth_round(TransferData.of(kv, [None] * 3), 2)
+    np.testing.assert_allclose(second.solves[0].weights(lonely), 1 / kv.observed[:, 0].sum())
+    others = np.flatnonzero(has_other_view(kv.observed, 0))
+    assert np.ptp(second.solves[0].weights(others)) > 0.01
 
 
 def test_hidden_samples_are_placed_as_all_are():
     kv = random_problem(50, 3, 0.2)
     keep = missingness.mcar((50, 3), 0.2, random_state=1) | ~kv.observed
     part = kv.hide(keep)
-    start, hidden = ridge.Start.of(part, [None] * 3), kv.observed & ~part.observed
-    stage, cvkt = stage_of(start, 2), CVKT()
-    at, coordinates = ridge.Regression.at(stage, keep=True)
+    start, hidden = TransferData.of(part, [None] * 3), kv.observed & ~part.observed
+    second, cvkt = nth_round(start, 2), CVKT()
+    at, coordinates = CrossViewRegression.of_round(second, [], np.zeros(0), keep=True)
     slow = part.completed(cvkt._complete_square(part, at.bases, coordinates)).to_dense()
-    fast = part.completed(cvkt._complete_square(part, *ridge.places_of_hidden(stage, hidden))).to_dense()
+    fast = part.completed(cvkt._complete_square(part, *locate_hidden(second, hidden))).to_dense()
     for v in range(3):
         rows, seen = np.flatnonzero(hidden[:, v]), np.flatnonzero(kv.observed[:, v])
         np.testing.assert_allclose(

@@ -17,7 +17,7 @@ that it cross-validates them by this error; on what, it does not say.)
 With this line search steepest descent oversteps, and a rounding error about doubles in every step: where
 another processor, or another number of threads, rounds differently, the kernels after 200 steps differ in
 their first digits, though not in how good they are.  The order of samples and views is no such difference:
-everything is computed in one order that the data decide (``_order``).
+everything is computed in one order that the data decide (``data.ordering``).
 """
 
 import math
@@ -31,19 +31,19 @@ from absentia.core import Array, Solution, Stop, centred, inverse, iterate, kept
 from absentia.data import KernelViews, Ordering
 from absentia.methods.completion.cvkt._features import (
     FeatureMap,
-    count,
+    as_count,
     draw_landmarks,
     feature_map,
-    has_another,
-    side_by_side,
-    spread_features,
+    has_other_view,
+    keeps_values,
+    stack_other_views,
+    view_features,
 )
-from absentia.methods.completion.cvkt._ridge import staying
 
-#: What the share of landmarks and the rank, as a share of the number of features, are chosen from.
+#: What the share of landmarks and the rank, as a share of the number of features, are selected from.
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
-#: Share of a view's samples that are hidden to choose by.
-HELD_OUT = 0.2
+#: Share of a view's samples that are hidden to select by.
+_HIDDEN_SHARE = 0.2
 
 
 # ------------------------------------------------------------------------------------------ descent
@@ -89,7 +89,7 @@ def gradient(problem: TransferProblem, point: Point) -> Array:
     return np.asarray(problem.Psi.T @ (2 / norm * (point.KY - point.value / norm * (point.Y @ point.YY))))
 
 
-def ascend(problem: TransferProblem, point: Point) -> Point:
+def _ascend(problem: TransferProblem, point: Point) -> Point:
     """One step of steepest descent (of minus the alignment) with backtracking."""
     direction = gradient(problem, point)
     slope = float(np.vdot(direction, direction))
@@ -113,7 +113,7 @@ def steepest(
     """`n_iter` steps from a random start; the trace holds the alignment."""
     U = rng.standard_normal((problem.Psi.shape[1], rank))
     return iterate(
-        lambda point: ascend(problem, point),
+        lambda point: _ascend(problem, point),
         lambda point: point.value,
         evaluate(problem, U / np.linalg.norm(U)),
         stop=Stop(0.0),
@@ -126,13 +126,13 @@ def steepest(
 
 @kept
 class Rescaling(NamedTuple):
-    """``factor * value + shift``."""
+    """Values ``v`` become ``factor * v + shift``."""
 
     factor: float
     shift: float
 
     @classmethod
-    def onto(cls, K: Array, transferred: Array) -> Self:
+    def fit(cls, K: Array, transferred: Array) -> Self:
         """Minimum and maximum of `transferred` onto those of `K`, then shifted to the mean of `K`."""
         if not K.size or not transferred.size:
             return cls(0.0, 0.0)
@@ -140,13 +140,13 @@ class Rescaling(NamedTuple):
         factor = float(np.ptp(K)) / spread if spread > 0 else 0.0
         return cls(factor, float(K.mean() - factor * transferred.mean()))
 
-    def of(self, values: Array) -> Array:
+    def apply(self, values: Array) -> Array:
         return np.asarray(self.factor * values + self.shift)
 
 
 @kept
 @dataclass(frozen=True)
-class Published:
+class ViewTransfer:
     """One view: the others' feature maps, the transformation, and what it makes of the samples."""
 
     maps: Sequence[FeatureMap]
@@ -157,77 +157,77 @@ class Published:
     trace: Array
 
     def features(self, X: KernelViews, v: int) -> Array:
-        Psi = side_by_side(spread_features(X, self.maps), v, np.ones(len(X), dtype=bool))
+        Psi = stack_other_views(view_features(X, self.maps), v, np.ones(len(X), dtype=bool))
         return np.asarray(Psi @ self.U)
 
-    def between(self, Z: Array, other: Array, others: Array) -> Array:
+    def kernel(self, Z: Array, other: Array, trained_other: Array) -> Array:
         """Kernel of samples with features `Z` against the training samples; the mean where unknown."""
-        return np.where(other[:, None] & others, self.rescaling.of(Z @ self.Z.T), self.mean)
+        return np.where(other[:, None] & trained_other, self.rescaling.apply(Z @ self.Z.T), self.mean)
 
 
-class Design(NamedTuple):
-    """Share of landmarks and rank, None to be chosen; number of steps."""
+class DescentOptions(NamedTuple):
+    """Share of landmarks and rank, None to be selected; number of steps."""
 
     n_landmarks: float | None
     rank: float | None
     n_iter: int
 
 
-def heldout_error(
+def _heldout_error(
     Psi: Array, K: Array, rank: float, hidden: Array, n_iter: int, rng: np.random.Generator
 ) -> float:
     """Completion error (Eq. 7) of a kernel, learned without its rows and columns `hidden`."""
-    kept = np.setdiff1d(np.arange(len(K)), hidden)
-    seen = K[np.ix_(kept, kept)]
-    Z = Psi @ steepest(TransferProblem.of(Psi[kept], seen), count(rank, Psi.shape[1]), rng, n_iter).state.U
-    found = Rescaling.onto(seen, Z @ Z.T).of(Z @ Z.T)
-    norms = float(np.linalg.norm(K)) * float(np.linalg.norm(found))
-    return 1 - float(np.vdot(K, found)) / norms if norms > 0 else 1.0
+    visible = np.setdiff1d(np.arange(len(K)), hidden)
+    problem = TransferProblem.of(Psi[visible], K[np.ix_(visible, visible)])
+    Z = Psi @ steepest(problem, as_count(rank, Psi.shape[1]), rng, n_iter).state.U
+    completed = Rescaling.fit(K[np.ix_(visible, visible)], Z @ Z.T).apply(Z @ Z.T)
+    norms = float(np.linalg.norm(K)) * float(np.linalg.norm(completed))
+    return 1 - float(np.vdot(K, completed)) / norms if norms > 0 else 1.0
 
 
-def choose(
-    features: Mapping[float, Array], K: Array, design: Design, rng: np.random.Generator
+def select_design(
+    features: Mapping[float, Array], K: Array, options: DescentOptions, rng: np.random.Generator
 ) -> tuple[float, float]:
     """The share of landmarks (the keys of `features`) and the rank that complete hidden rows best."""
-    ranks = SHARES if design.rank is None else (design.rank,)
+    ranks = SHARES if options.rank is None else (options.rank,)
     choices = [(share, rank) for share in features for rank in ranks]
     if len(choices) == 1 or len(K) < 3:
         return choices[0]
-    hidden = rng.permutation(len(K))[: count(HELD_OUT, len(K))]
+    hidden = rng.permutation(len(K))[: as_count(_HIDDEN_SHARE, len(K))]
     errors = {
-        (share, rank): heldout_error(features[share], K, rank, hidden, design.n_iter, rng)
+        (share, rank): _heldout_error(features[share], K, rank, hidden, options.n_iter, rng)
         for share, rank in choices
     }
     share, rank = least(errors)
     return share, rank
 
 
-def learn_view(
-    X: KernelViews, v: int, numbers: Array, design: Design, rng: np.random.Generator
-) -> Published:
-    """Choose the share of landmarks and the rank if they are not given, then run the descent."""
-    present, other = X.observed[:, v], has_another(X.observed, v)
+def _fit_view(
+    X: KernelViews, v: int, numbers: Array, options: DescentOptions, rng: np.random.Generator
+) -> ViewTransfer:
+    """Select the share of landmarks and the rank if they are not given, then run the descent."""
+    present, other = X.observed[:, v], has_other_view(X.observed, v)
     K = np.asarray(X.block(X.names[v]), dtype=np.float64)
     mean, train = float(K.mean()) if K.size else 0.0, present & other
     maps, features = {}, {}
-    for share in SHARES if design.n_landmarks is None else (design.n_landmarks,):
+    for share in SHARES if options.n_landmarks is None else (options.n_landmarks,):
         landmarks = draw_landmarks(numbers, X.observed, share)
         maps[share] = [
             feature_map(X.operator(n), P, symmetric=True) for n, P in zip(X.names, landmarks, strict=True)
         ]
-        features[share] = side_by_side(spread_features(X, maps[share]), v, np.ones(len(X), dtype=bool))
+        features[share] = stack_other_views(view_features(X, maps[share]), v, np.ones(len(X), dtype=bool))
     train_features = {share: Psi[train] for share, Psi in features.items()}
     K_train = K[np.ix_(other[present], other[present])]
-    share, rank = choose(train_features, K_train, design, rng)
+    share, rank = select_design(train_features, K_train, options, rng)
     Psi = features[share]
     if not train.any():
         U, trace = np.zeros((Psi.shape[1], 1)), np.zeros(0)
     else:
         problem = TransferProblem.of(train_features[share], K_train)
-        solution = steepest(problem, count(rank, Psi.shape[1]), rng, design.n_iter)
+        solution = steepest(problem, as_count(rank, Psi.shape[1]), rng, options.n_iter)
         U, trace = solution.state.U, solution.trace
     Z = Psi @ U
-    return Published(maps[share], U, Z, Rescaling.onto(K, Z[other] @ Z[other].T), mean, trace)
+    return ViewTransfer(maps[share], U, Z, Rescaling.fit(K, Z[other] @ Z[other].T), mean, trace)
 
 
 # ------------------------------------------------------------------------------------------ all views
@@ -235,21 +235,27 @@ def learn_view(
 
 @kept
 @dataclass(frozen=True)
-class Transferred:
+class DescentTransfer:
     """Everything learned, view by view; samples and views in the order that draws are made in."""
 
-    views: Sequence[Published]
+    views: Sequence[ViewTransfer]
     keep: bool
     observed: Array
     order: Ordering
 
     @classmethod
-    def learn(
-        cls, X: KernelViews, order: Ordering, design: Design, rng: np.random.Generator, *, keep: bool
+    def fit(
+        cls,
+        X: KernelViews,
+        order: Ordering,
+        options: DescentOptions,
+        rng: np.random.Generator,
+        *,
+        keep: bool,
     ) -> Self:
         X = _reorder(X, order, order.samples)
         numbers = rng.random(len(X))
-        views = [learn_view(X, v, numbers, design, rng) for v in range(X.n_views)]
+        views = [_fit_view(X, v, numbers, options, rng) for v in range(X.n_views)]
         return cls(views, keep, X.observed, order)
 
     @property
@@ -262,7 +268,7 @@ class Transferred:
         completed, back = {}, self.order.numbers
         X = _reorder(X, self.order, self.order.samples)
         for v, (name, view) in enumerate(zip(X.names, self.views, strict=True)):
-            completed[name] = self._between(X, v, view.Z)[np.ix_(back, back)]
+            completed[name] = self._kernel(X, v, view.Z)[np.ix_(back, back)]
         return completed
 
     def fill_rows(self, X: KernelViews) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -271,23 +277,22 @@ class Transferred:
         X = _reorder(X, self.order, np.arange(len(X)))
         for v, (name, view) in enumerate(zip(X.names, self.views, strict=True)):
             Z, present = view.features(X, v), X.observed[:, v]
-            blocks[name] = self._between(X, v, Z)[:, self.order.numbers]
-            own = view.rescaling.of(np.einsum("ij,ij->i", Z, Z))
-            diagonals[name] = np.where(has_another(X.observed, v), own, view.mean)
-            stay = staying(X.observed, v, self.keep)
-            diagonals[name][stay] = X.diagonal(name)[stay[present]]
+            blocks[name] = self._kernel(X, v, Z)[:, self.order.numbers]
+            diagonal = view.rescaling.apply(np.einsum("ij,ij->i", Z, Z))
+            diagonals[name] = np.where(has_other_view(X.observed, v), diagonal, view.mean)
+            keeps = keeps_values(X.observed, v, self.keep)
+            diagonals[name][keeps] = X.diagonal(name)[keeps[present]]
         return blocks, diagonals
 
-    def _between(self, X: KernelViews, v: int, Z: Array) -> Array:
+    def _kernel(self, X: KernelViews, v: int, Z: Array) -> Array:
         """Rows of X, with features `Z`, against the training samples."""
-        others = has_another(X.observed, v), has_another(self.observed, v)
-        K = self.views[v].between(Z, *others)
+        K = self.views[v].kernel(Z, has_other_view(X.observed, v), has_other_view(self.observed, v))
         rows, columns = X.observed[:, v], X.column_observed[:, v]
-        stay = np.logical_or.outer(
-            staying(X.observed, v, self.keep)[rows], staying(self.observed, v, self.keep)[columns]
+        keeps = np.logical_or.outer(
+            keeps_values(X.observed, v, self.keep)[rows], keeps_values(self.observed, v, self.keep)[columns]
         )
         block = np.ix_(rows, columns)
-        K[block] = np.where(stay, X.block(X.names[v]), K[block])
+        K[block] = np.where(keeps, X.block(X.names[v]), K[block])
         return K
 
 

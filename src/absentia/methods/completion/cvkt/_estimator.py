@@ -19,13 +19,13 @@ thin SVD) and the r leading eigenpairs (V, w) of ``L' K_c L``, ``U = Q s^-1 V w^
 all U of rank r, by Cauchy-Schwarz.  The alignment does not depend on the norm of U, so the sphere
 regularises nothing; what does is stopping early.  With a ridge instead (at full rank s^-1 becomes
 s / (s^2 + lambda)) the optimum *is* ridge regression from the other views' features to the view's own,
-whose penalty leave-one-out chooses in closed form.  That is the default.
+whose penalty leave-one-out selects in closed form.  That is the default.
 
 =====================  =========================================================================
 `solver`               completed kernel
 =====================  =========================================================================
 ``"ridge"``            ``W K W'``, W the weights of ridge regression with intercept;
-                       ``_ridge``
+                       ``_ridge``, in ``_rounds``
 ``"closed"``           the same, W those of the aligned optimum of a given rank (and ridge)
 ``"descent"``          the paper's; ``_descent``
 =====================  =========================================================================
@@ -38,7 +38,7 @@ paper       here                             is
 Phi^(v)     ``Phi``, ``features``            features of a view
 Psi^(v)     ``Psi``                          features of all other views
 I^(v)       ``observed[:, v]``               samples observed in view v
-U^(v)       ``PrincipalAxes``, ``slopes``      what takes Psi to the view
+U^(v)       ``PrincipalAxes``, ``Refill``    what takes Psi to the view
 ==========  ===============================  ===============================================
 
 Departures from the paper
@@ -62,6 +62,8 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 
+import numpy as np
+
 from absentia.core import (
     Array,
     Fraction,
@@ -75,21 +77,20 @@ from absentia.core import (
     least,
 )
 from absentia.data import KernelViews, ordering
-from absentia.methods.completion._holdout import MOST, Holdout
+from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
 from absentia.methods.completion._subspace import Coordinates, SubspaceCompleter
-from absentia.methods.completion.cvkt._descent import Design, Transferred
-from absentia.methods.completion.cvkt._features import NARROWED, draw_landmarks, suitable_landmarks
-from absentia.methods.completion.cvkt._ridge import (
-    Regression,
-    Settings,
-    Stage,
-    Start,
-    places_of_hidden,
-    staying,
+from absentia.methods.completion.cvkt._descent import DescentOptions, DescentTransfer
+from absentia.methods.completion.cvkt._features import (
+    TOTAL_LANDMARKS,
+    default_landmarks,
+    draw_landmarks,
+    keeps_values,
 )
+from absentia.methods.completion.cvkt._ridge import RidgeOptions
+from absentia.methods.completion.cvkt._rounds import CrossViewRegression, Round, TransferData, locate_hidden
 
 #: Numbers of rounds that are tried, each with these shares of the first round's ridge in later ones.
-PATH, EASINGS = (1, 2, 3, 4, 6, 8), (1.0, 0.5)
+_PATH, _EASINGS = (1, 2, 3, 4, 6, 8), (1.0, 0.5)
 
 
 @estimator
@@ -183,69 +184,66 @@ class CVKT(SubspaceCompleter):
         """Whether the observed block is kept."""
         return self.solver != "descent" if self.keep_observed is None else bool(self.keep_observed)
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         if self.solver == "descent":
             wanted = None if self.n_landmarks == "auto" else self.n_landmarks
-            design, rng = Design(wanted, self.rank, self.n_iter), generator(self.random_state)
-            self._published = Transferred.learn(X, ordering(X), design, rng, keep=self._keep)
-            self.objective_ = dict(zip(X.names, self._published.traces, strict=True))
+            options, rng = DescentOptions(wanted, self.rank, self.n_iter), generator(self.random_state)
+            self._descent = DescentTransfer.fit(X, ordering(X), options, rng, keep=self._keep)
+            self.objective_ = dict(zip(X.names, self._descent.traces, strict=True))
             return
-        chosen = self._by_hiding(X) if self.rounds == "heldout" else (int(self.rounds), 1.0)
-        self.rounds_, self.easing_ = chosen
-        self._regression, self._coordinates = Regression.learn(
-            X, self._landmarks(X), self._settings(self.easing_), rounds=self.rounds_, keep=self._keep
+        by_holdout = self.rounds == "heldout"
+        self.rounds_, self.easing_ = self._select_rounds(X) if by_holdout else (int(self.rounds), 1.0)
+        self._regression, self._coordinates = CrossViewRegression.fit(
+            X, self._landmarks(X), self._options(self.easing_), n_rounds=self.rounds_, keep=self._keep
         )
         self._bases, self.ridge_ = self._regression.bases, self._regression.ridges
 
-    def _settings(self, easing: float = 1.0) -> Settings:
+    def _options(self, easing: float = 1.0) -> RidgeOptions:
         assert self.solver != "descent"
-        return Settings(self.solver, self.ridge, self.rank, easing)
+        return RidgeOptions(self.solver, self.ridge, self.rank, easing)
 
-    def _landmarks(self, X: KernelViews, narrowed: int = NARROWED) -> list[Array | None]:
-        wanted = suitable_landmarks(X, narrowed) if self.n_landmarks == "auto" else self.n_landmarks
+    def _landmarks(self, X: KernelViews, total: int = TOTAL_LANDMARKS) -> list[Array | None]:
+        wanted = default_landmarks(X, total) if self.n_landmarks == "auto" else self.n_landmarks
         return draw_landmarks(ordering(X).lottery(generator(self.random_state)), X.observed, wanted)
 
-    def _by_hiding(self, X: KernelViews) -> tuple[int, float]:
+    def _select_rounds(self, X: KernelViews) -> tuple[int, float]:
         """Rounds and easing that best complete what is hidden; a path is learned once, round by round."""
-        trial, self.heldout_curve_ = Holdout.of(X, self.random_state, most=MOST), {}
-        if not trial.n_hidden:
+        holdout, self.heldout_curve_ = Holdout.of(X, self.random_state, max_samples=MAX_SAMPLES), {}
+        if not holdout.n_hidden:
             return 1, 1.0
         # half as many landmarks, where there are some, tell as well how many rounds are good
-        start, curves = Start.of(trial.part, self._landmarks(trial.part, NARROWED // 2)), {}
-        stage = next(start.stages(self._settings()))
-        once, hidden = (
-            trial.error(self._complete_round(trial, stage)),
-            trial.whole.observed & ~trial.part.observed,
-        )
-        for easing in EASINGS if self.ridge == "loo" else EASINGS[:1]:
-            stages = enumerate(start.stages(self._settings(easing), stage.round_with_axes), start=1)
+        landmarks = self._landmarks(holdout.part, TOTAL_LANDMARKS // 2)
+        data, curves = TransferData.of(holdout.part, landmarks), {}
+        first = next(data.rounds(self._options()))
+        first_error = holdout.error(self._complete_round(holdout, first))
+        for easing in _EASINGS if self.ridge == "loo" else _EASINGS[:1]:
+            rounds = enumerate(data.rounds(self._options(easing), first.transfers), start=1)
 
-            def error(rounds: int, stages: Any = stages) -> float:
-                stage = next(stage for number, stage in stages if number == rounds)
-                return once if rounds == 1 else trial.error(self._complete_round(trial, stage, hidden))
+            def error(n_rounds: int, rounds: Any = rounds) -> float:
+                last = next(this for number, this in rounds if number == n_rounds)
+                return first_error if n_rounds == 1 else holdout.error(self._complete_round(holdout, last))
 
-            curves[easing] = along_path(PATH, error)
+            curves[easing] = along_path(_PATH, error)
         easing = least({key: min(curve.values()) for key, curve in curves.items()})
         self.heldout_curve_ = curves[easing]
         return int(least(self.heldout_curve_)), easing
 
-    def _complete_round(self, trial: Holdout, stage: Stage, hidden: Array | None = None) -> KernelViews:
-        """Kernels as a round completes them, of absent samples at least those that are `hidden`."""
-        part = trial.part
-        some = places_of_hidden(stage, hidden) if self._keep and hidden is not None else None
-        if some is None:
-            at, coordinates = Regression.at(stage, keep=self._keep)
-            some = list(at.bases), coordinates
-        return part.completed(self._complete_square(part, *some))
+    def _complete_round(self, holdout: Holdout, last: Round) -> KernelViews:
+        """Kernels as a round completes them, of absent samples at least those that are hidden."""
+        located = locate_hidden(last, holdout.hidden) if self._keep else None
+        if located is None:
+            model, coordinates = CrossViewRegression.of_round(last, [], np.zeros(0), keep=self._keep)
+            located = list(model.bases), coordinates
+        return holdout.part.completed(self._complete_square(holdout.part, *located))
 
-    def _stays(self, observed: Array, v: int) -> Array:
-        return staying(observed, v, self._keep)
+    def _keeps_values(self, observed: Array, v: int) -> Array:
+        return keeps_values(observed, v, self._keep)
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         return self._regression.coordinates(X)
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
-        return self._published.fill(X) if self.solver == "descent" else super()._fill(X)
+        return self._descent.fill(X) if self.solver == "descent" else super()._fill(X)
 
     def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
-        return self._published.fill_rows(X) if self.solver == "descent" else super()._fill_rows(X)
+        return self._descent.fill_rows(X) if self.solver == "descent" else super()._fill_rows(X)

@@ -41,12 +41,12 @@ Algorithm
 For given A (or Y, Z) each row of S is a small least-squares problem on a simplex, solved exactly
 (``_problem.simplex_minimum``).  So S is always at its best, and what remains is
 lowered by quasi-Newton steps with a line search, from a start whose missing rows are in closed form;
-proximal steps set columns to zero (``_descent``).  The objective never rises.
+proximal steps set columns to zero.  The objective never rises.
 
 New samples
 -----------
 Everything learned is held fixed and the same objective, with the new row added, is minimised over the new
-row alone (``_rows``).  In a view that the sample has, its coefficients are those
+row alone (``_variants``).  In a view that the sample has, its coefficients are those
 that reproduce its kernel row from training samples; in a view that it lacks, those that agree with them.
 
 Departures from the paper
@@ -106,20 +106,20 @@ from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCo
 from absentia.methods.completion.mkc._problem import (
     KernelCoordinates,
     MKCProblem,
-    Rows,
-    Turn,
+    MKCState,
+    NewRows,
     Variant,
-    alternate,
+    make_step,
 )
 from absentia.methods.completion.mkc._variants import Approximate, Free, Heterogeneous
 
-VARIANTS: Mapping[str, type[Heterogeneous | Approximate | Free]] = {
+_VARIANTS: Mapping[str, type[Heterogeneous | Approximate | Free]] = {
     "ht": Heterogeneous,
     "app": Approximate,
     "sdp": Free,
 }
 #: Steps are uneven: so many in a row have to be small before the descent stops.
-PATIENCE = 3
+_PATIENCE = 3
 
 
 @estimator
@@ -198,28 +198,27 @@ class MKC(Iterative, SubspaceCompleter):
 
     # ------------------------------------------------------------------------------------- fitting
 
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         _check_views(X)
         given = (self.c1, self.c2, self.c3)
-        c = self._by_hiding(X, given) if "heldout" in given else tuple(map(float, given))
+        c1, c2, c3 = self._select_weights(X, given) if "heldout" in given else map(float, given)
         views, order = own_order(X)
         self._views, self._groups = views.tolist(), X.components()
         self._samples = samples = order[self._groups[order] >= 0]
         self._kernel_coordinates, C = {}, []
         for v in self._views:
-            own, K = self._own_order(X.observed[:, v]), X.block(X.names[v])
-            coordinates = KernelCoordinates.of(K[np.ix_(own, own)], self.center)
-            self._kernel_coordinates[X.names[v]] = coordinates.reorder(inverse(own))
+            order, K = self._order_within(X.observed[:, v]), X.block(X.names[v])
+            coordinates = KernelCoordinates.of(K[np.ix_(order, order)], self.center)
+            self._kernel_coordinates[X.names[v]] = coordinates.reorder(inverse(order))
             C.append(coordinates.C)
         observed = X.observed[samples][:, self._views]
-        c1, c2, c3 = c
-        problem = MKCProblem(C, observed, c1, c2, c3, everywhere=self.between == "all")
-        self._model: Variant = VARIANTS[self.variant](problem)
+        problem = MKCProblem(C, observed, c1, c2, c3, on_all_samples=self.between == "all")
+        self._model: Variant = _VARIANTS[self.variant](problem)
         solution = iterate(
-            alternate(self._model),
-            lambda turn: turn.at.value,
-            Turn(Descent(self._model.evaluate(self._model.start()))),
-            stop=Stop(self.tol, patience=PATIENCE),
+            make_step(self._model),
+            lambda state: state.at.value,
+            MKCState(Descent(self._model.evaluate(self._model.start()))),
+            stop=Stop(self.tol, patience=_PATIENCE),
             max_iter=self.max_iter,
             callback=self._watch(),
         )
@@ -227,47 +226,47 @@ class MKC(Iterative, SubspaceCompleter):
         self._point, self._S = solution.state.at.point, solution.state.at.S
         self._describe(X)
 
-    def _own_order(self, present: Array) -> Array:
+    def _order_within(self, present: Array) -> Array:
         """Positions, among the samples that have a view, of the same in the order of the problem."""
         return np.searchsorted(np.flatnonzero(present), self._samples[present[self._samples]])
 
-    def _by_hiding(self, X: KernelViews, given: Sequence[Any]) -> tuple[float, ...]:
-        """The weights that best complete what is hidden for the purpose."""
-        usual = [float(parameters_of(self)[f"c{i + 1}"].default) for i in range(3)]
+    def _select_weights(self, X: KernelViews, given: Sequence[Any]) -> tuple[float, ...]:
+        """The weights (c1, c2, c3) that best complete what is hidden for the purpose."""
+        defaults = [float(parameters_of(self)[f"c{i + 1}"].default) for i in range(3)]
         paths = [
-            (0.1 * u, u, 10 * u) if c == "heldout" else (float(c),)
-            for c, u in zip(given, usual, strict=True)
+            (0.1 * default, default, 10 * default) if c == "heldout" else (float(c),)
+            for c, default in zip(given, defaults, strict=True)
         ]
-        trial = Holdout.of(X, self.random_state)
+        holdout = Holdout.of(X, self.random_state)
 
         def complete(c: tuple[float, ...]) -> KernelViews:
             weights = dict(zip(("c1", "c2", "c3"), c, strict=True))
-            return unwatched(self, **weights).fit_transform(trial.part)
+            return unwatched(self, **weights).fit_transform(holdout.part)
 
         with catch_warnings(action="ignore"):  # of gaps and early ends, once more
             path = list(product(*paths))
-            self.heldout_curve_ = trial.curve(path, complete, len(path)) if trial.n_hidden else {}
+            self.heldout_curve_ = holdout.curve(path, complete, len(path)) if holdout.n_hidden else {}
         return least(self.heldout_curve_) if self.heldout_curve_ else tuple(p[len(p) // 2] for p in paths)
 
     def _describe(self, X: KernelViews) -> None:
-        """Fitted attributes, frames, and the places of all missing samples."""
+        """Fitted attributes, bases, and the coordinates of all missing samples."""
         samples = self._samples
         self.weights_ = np.zeros((X.n_views, X.n_views))
         self.weights_[np.ix_(*[np.array(self._views)] * 2)] = self._S
         self.view_scales_ = np.ones(X.n_views)
-        used = self._model.basis(self._point)
+        used = self._model.used_samples(self._point)
         parts = zip(self._kernel_coordinates, used, strict=True)
-        found = {name: X.ids[np.sort(samples[u])] for name, u in parts}
-        self.basis_ = {name: found[name] for name in X.names if name in found}
-        frames, places = _nothing(X)
+        ids = {name: X.ids[np.sort(samples[mask])] for name, mask in parts}
+        self.basis_ = {name: ids[name] for name in X.names if name in ids}
+        self._bases, self._coordinates = _zero_coordinates(X)
         F = self._model.coordinates(self._point)
-        for v, own, f in zip(self._views, self._kernel_coordinates.values(), F, strict=True):
-            self.view_scales_[v] = own.scale
-            everyone = own.middles(len(X), f.shape[1])
-            reached = self._groups[samples] == self._group_of(X.observed[:, v])
-            everyone[samples[reached]] = f[reached]
-            frames[v], places[v] = own.to_basis(f.shape[1]), own.to_coordinates(everyone[~X.observed[:, v]])
-        self._bases, self._coordinates = frames, places
+        for v, view, f in zip(self._views, self._kernel_coordinates.values(), F, strict=True):
+            self.view_scales_[v] = view.scale
+            y = view.mean_coordinates(len(X), f.shape[1])
+            linked = self._groups[samples] == self._group_of(X.observed[:, v])
+            y[samples[linked]] = f[linked]
+            self._bases[v] = view.to_basis(f.shape[1])
+            self._coordinates[v] = view.to_coordinates(y[~X.observed[:, v]])
 
     def _group_of(self, present: Array) -> int:
         """The group of samples that a view is about; those that have it are all in one."""
@@ -282,28 +281,29 @@ class MKC(Iterative, SubspaceCompleter):
                 "compared only where they are observed, which says nothing of the row of a sample in a "
                 "view it lacks; use between='all', variant='ht', or fit_transform on old and new together"
             )
-        y, square = self._model.fold(self._point, self._S, self._rows_of(X))
-        _, places = _nothing(X)
-        for k, (v, own) in enumerate(zip(self._views, self._kernel_coordinates.values(), strict=True)):
-            lost, absent = self._find_unlinked(X, v), ~X.observed[:, v]
-            y[k][lost] = own.middles(int(lost.sum()), y[k].shape[1])
-            square[lost, k] = np.einsum("ij,ij->i", y[k][lost], y[k][lost])
-            places[v] = own.to_coordinates(y[k][absent], square[absent, k])
-        return places
+        y, square = self._model.locate_new(self._point, self._S, self._new_rows(X))
+        _, coordinates = _zero_coordinates(X)
+        for k, (v, view) in enumerate(zip(self._views, self._kernel_coordinates.values(), strict=True)):
+            unlinked, absent = self._find_unlinked(X, v), ~X.observed[:, v]
+            y[k][unlinked] = view.mean_coordinates(int(unlinked.sum()), y[k].shape[1])
+            square[unlinked, k] = np.einsum("ij,ij->i", y[k][unlinked], y[k][unlinked])
+            coordinates[v] = view.to_coordinates(y[k][absent], square[absent, k])
+        return coordinates
 
-    def _rows_of(self, X: KernelViews) -> Rows:
+    def _new_rows(self, X: KernelViews) -> NewRows:
         """New samples as the model wants them: the views that were fitted, in coordinates."""
         observed = X.observed[:, self._views]
-        about, C, square = [], [], np.zeros(observed.shape)
+        centered, C, square = [], [], np.zeros(observed.shape)
         parts = zip(self._kernel_coordinates.items(), observed.T, strict=True)
-        for k, ((name, own), present) in enumerate(parts):
+        for k, ((name, view), present) in enumerate(parts):
             rows = np.asarray(X.block(name), dtype=np.float64)
-            about.append(np.zeros((len(X), len(own.C))))
-            C.append(np.zeros((len(X), own.rank)))
-            order = self._own_order(self._observed[:, self._views[k]])
-            about[k][present], C[k][present] = own.about(rows)[:, order], own.locate(rows)
-            square[present, k] = np.nan_to_num(own.square(rows, X.diagonal(name)), nan=1.0)  # if unknown
-        return Rows(observed, about, C, square)
+            centered.append(np.zeros((len(X), len(view.C))))
+            C.append(np.zeros((len(X), view.rank)))
+            order = self._order_within(self._observed[:, self._views[k]])
+            centered[k][present], C[k][present] = view.center_rows(rows)[:, order], view.locate(rows)
+            norms = view.squared_norms(rows, X.diagonal(name))
+            square[present, k] = np.nan_to_num(norms, nan=1.0)  # if unknown
+        return NewRows(observed, centered, C, square)
 
     def _find_unlinked(self, X: KernelViews, v: int) -> Array:
         """New samples of which nothing can be said in a view: none of their views is linked with it."""
@@ -315,24 +315,23 @@ class MKC(Iterative, SubspaceCompleter):
 # ------------------------------------------------------------------------------------- small pieces
 
 
-def _nothing(X: KernelViews) -> tuple[list[Basis], list[Coordinates]]:
-    """Frames and places where every absent sample is zero: those of views that nobody has."""
-    sizes = [np.zeros((int(n), 0)) for n in X.observed.sum(axis=0)]
-    frames = [Basis(nothing, nothing, np.zeros((0, 0))) for nothing in sizes]
-    places = [Coordinates(np.zeros((int(n), 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
-    return frames, places
+def _zero_coordinates(X: KernelViews) -> tuple[list[Basis], list[Coordinates]]:
+    """Bases without axes, where every absent sample is zero: those of views that nobody has."""
+    no_axes = [np.zeros((int(n), 0)) for n in X.observed.sum(axis=0)]
+    bases = [Basis(C, C, np.zeros((0, 0))) for C in no_axes]
+    return bases, [Coordinates(np.zeros((int(n), 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
 
 
 def _check_views(X: KernelViews) -> None:
     """Raise unless two views are had by somebody, or nothing can be learned from the others."""
-    filled = [v for v in range(X.n_views) if X.observed[:, v].any()]
-    if len(filled) < 2:
-        had = f"only view {X.names[filled[0]]!r} is" if filled else "no view is"
+    present = [v for v in range(X.n_views) if X.observed[:, v].any()]
+    if len(present) < 2:
+        had = f"only view {X.names[present[0]]!r} is" if present else "no view is"
         raise ValueError(
             f"MKC completes a view from the others, but {had} observed for any sample; "
             "two are wanted, or a completer such as MeanFill"
         )
-    for v in filled:
+    for v in present:
         if not X.diagonal(X.names[v]).any():
             raise ValueError(
                 f"view {X.names[v]!r}: the kernel is zero for every sample; leave the view out"

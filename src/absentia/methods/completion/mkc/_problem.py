@@ -1,4 +1,4 @@
-"""What the variants of multi-view kernel completion share: the data, and the weights of the views."""
+"""What the variants of multi-view kernel completion share: coordinates, view weights, descent."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,26 +8,10 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import (
-    Array,
-    Descent,
-    Point,
-    Sloped,
-    Stop,
-    alike,
-    by_pattern,
-    cholesky,
-    cholesky_solve,
-    dot,
-    iterate,
-    kept,
-    plus,
-    quasi_newton,
-    symmetrize,
-)
+from absentia.core import Array, Descent, Point, Sloped, alike, dot, kept, plus, quasi_newton, symmetrize
 from absentia.methods.completion._subspace import Basis, Coordinates
 
-# ----------------------------------------- A kernel as coordinates: what ``_estimator`` works with inside
+# ------------------------------------------------------------------------- a kernel as coordinates
 #
 # The samples that have a view are vectors phi_i with ``K = Phi Phi'``.  A view's coordinates have their
 # origin mu at the samples' mean (or at zero) and their axes along the principal directions e_j of
@@ -45,7 +29,7 @@ from absentia.methods.completion._subspace import Basis, Coordinates
 
 #: Principal directions with less than this share of the largest variance are rounding; those with up to ten
 #: times as much fade, so that none comes or goes at once.
-RANK_TOL = 1e-10
+_RANK_TOL = 1e-10
 
 
 @kept
@@ -63,15 +47,15 @@ class KernelCoordinates:
 
     @classmethod
     def of(cls, K: Array, center: bool) -> Self:
-        nothing, K = center and alike(K), symmetrize(np.asarray(K, dtype=np.float64))
+        no_spread, K = center and alike(K), symmetrize(np.asarray(K, dtype=np.float64))
         means = K.mean(axis=1) if center else np.zeros(len(K))
         grand = float(means.mean()) if center else 0.0
-        about = K - means - means[:, None] + grand
-        w, U = np.linalg.eigh(about)
-        lowest = max(RANK_TOL * w[-1], 1e-14 * len(K) * K.diagonal().max())
-        real = (w > lowest) & (not nothing)
+        centered = K - means - means[:, None] + grand
+        w, U = np.linalg.eigh(centered)
+        lowest = max(_RANK_TOL * w[-1], 1e-14 * len(K) * K.diagonal().max())
+        real = (w > lowest) & (not no_spread)
         w, U = w[real], U[:, real] * np.clip((w[real] / lowest - 1) / 9, 0.0, 1.0) ** 2
-        scale = float(about.diagonal().mean()) if len(w) else 0.0  # all samples alike: nothing to scale
+        scale = float(centered.diagonal().mean()) if len(w) else 0.0  # all samples alike: nothing to scale
         axes = U / np.sqrt(w * scale)
         return cls(U * np.sqrt(w / scale), axes, means, grand, (means @ axes) * scale, scale, center)
 
@@ -83,8 +67,8 @@ class KernelCoordinates:
     def rank(self) -> int:
         return self.C.shape[1]
 
-    def middles(self, n: int, width: int) -> Array:
-        """Coordinates of the mean of the observed samples, `n` times, with as many axes as wanted."""
+    def mean_coordinates(self, n: int, width: int) -> Array:
+        """Coordinates of the mean of the observed samples, `n` times, along `width` axes."""
         rows = np.zeros((n, width))
         rows[:, : self.rank] = self.C.mean(axis=0)
         return rows
@@ -101,30 +85,32 @@ class KernelCoordinates:
 
     def to_coordinates(self, y: Array, square: Array | None = None) -> Coordinates:
         """Samples of these coordinates; of squared length `square` if that is more than theirs."""
-        own = np.zeros(len(y)) if square is None else square - np.einsum("ij,ij->i", y, y)
-        return Coordinates(np.column_stack([np.ones(len(y)), y]), self.scale * np.maximum(own, 0.0))
+        remainder = np.zeros(len(y)) if square is None else square - np.einsum("ij,ij->i", y, y)
+        return Coordinates(np.column_stack([np.ones(len(y)), y]), self.scale * np.maximum(remainder, 0.0))
 
     # ------------------------------------------------------------------- from kernels to coordinates
 
-    def about(self, k: Array) -> Array:
-        """Rows of kernel values of new samples with the observed ones, about the origin, unit scale."""
-        return np.asarray((k - self._mean_of(k)[:, None] - self.means + self.grand) / (self.scale or 1.0))
+    def center_rows(self, k: Array) -> Array:
+        """Kernel rows `k` of new samples with the observed ones, about the origin, unit scale."""
+        return np.asarray(
+            (k - self._mean_values(k)[:, None] - self.means + self.grand) / (self.scale or 1.0)
+        )
 
-    def _mean_of(self, k: Array) -> Array:
+    def _mean_values(self, k: Array) -> Array:
         """``<mu, phi_t>`` of new samples from their rows `k`."""
         return k.mean(axis=1) if self.center else np.zeros(len(k))
 
     def locate(self, k: Array) -> Array:
         """Coordinates of new samples from their rows `k` of kernel values."""
-        return np.asarray((self.about(k) * self.scale) @ self.axes)
+        return np.asarray((self.center_rows(k) * self.scale) @ self.axes)
 
-    def square(self, k: Array, own: Array) -> Array:
-        """Squared length, in coordinates, of new samples with rows `k` and own values `own`."""
-        return np.asarray((own - 2 * self._mean_of(k) + self.grand) / (self.scale or 1.0))
+    def squared_norms(self, k: Array, diagonal: Array) -> Array:
+        """Squared length, in coordinates, of new samples with rows `k` and ``k(t, t)`` in `diagonal`."""
+        return np.asarray((diagonal - 2 * self._mean_values(k) + self.grand) / (self.scale or 1.0))
 
 
 #: How much uneven weights of views cost, in units of the views' mean square.
-EVEN = 1e-9
+_EVENNESS = 1e-9
 
 
 @kept
@@ -137,7 +123,7 @@ class MKCProblem:
     c1: float = 1.0
     c2: float = 1.0
     c3: float = 1e-3
-    everywhere: bool = True  # views are compared on all samples, not on those they see only
+    on_all_samples: bool = True  # views are compared on all samples, not on those they see only
 
     @property
     def size(self) -> int:
@@ -148,7 +134,7 @@ class MKCProblem:
         return len(self.C)
 
     @cached_property
-    def seen(self) -> list[Array]:
+    def visible(self) -> list[Array]:
         return [np.flatnonzero(present) for present in self.observed.T]
 
     @cached_property
@@ -167,7 +153,7 @@ class MKCProblem:
     @cached_property
     def shared_samples(self) -> list[Array]:
         """The samples on which each view's kernel is compared with the others'."""
-        return [np.arange(self.size)] * self.n_views if self.everywhere else self.seen
+        return [np.arange(self.size)] * self.n_views if self.on_all_samples else self.visible
 
     @cached_property
     def between_shares(self) -> Array:
@@ -187,8 +173,8 @@ class Local(Sloped):
     F: list[Array]
 
 
-def lazily(make: Callable[[], Callable[[Point], Point]]) -> Callable[[Point], Point]:
-    """What `make` makes, once it is called: preconditioners cost factorisations, and few are needed."""
+def make_lazy(make: Callable[[], Callable[[Point], Point]]) -> Callable[[Point], Point]:
+    """The preconditioner of `make`, made when first called: it costs factorisations, and few are needed."""
     made = cache(make)
     return lambda direction: made()(direction)
 
@@ -196,7 +182,7 @@ def lazily(make: Callable[[], Callable[[Point], Point]]) -> Callable[[Point], Po
 # ------------------------------------------------------------------------------------- view weights
 
 
-def agreement(S: Array) -> Array:
+def disagreement_matrix(S: Array) -> Array:
     """``M`` with ``sum_v |a_v - sum_u S_vu a_u|^2 = a' M a``."""
     left = np.eye(len(S)) - S
     return np.asarray(left.T @ left)
@@ -216,33 +202,33 @@ def simplex_minimum(H: Array) -> Array:
     return np.asarray(x / x.sum())
 
 
-def best_row(gram: Array, v: int) -> Array:
+def _fit_row(gram: Array, v: int) -> Array:
     """Weights of the other views that bring their mean nearest to view `v`; `gram` holds inner products."""
     others = np.delete(np.arange(len(gram)), v)
     # |X_v - sum s_u X_u|^2 = |sum s_u (X_u - X_v)|^2, as the weights add up to one
     H = gram[np.ix_(others, others)] - gram[others, v] - gram[others, v][:, None] + gram[v, v]
     # of weights that are as good, the most even: where views are alike rounding has no say
-    H[np.diag_indices_from(H)] += EVEN * float(np.trace(gram)) / len(gram)
+    H[np.diag_indices_from(H)] += _EVENNESS * float(np.trace(gram)) / len(gram)
     row = np.zeros(len(gram))
     row[others] = simplex_minimum(H)
     return row
 
 
-def best_weights(X: Array, where: Sequence[Array] | None = None) -> Array:
+def fit_view_weights(X: Array, where: Sequence[Array] | None = None) -> Array:
     """View weights S that make ``sum_v |X_v - sum_u S_vu X_u|^2`` least, on rows and columns `where`."""
     V = len(X)
     if where is None:
         flat = X.reshape(V, -1)
         gram = flat @ flat.T
-        return np.stack([best_row(gram, v) for v in range(V)])
+        return np.stack([_fit_row(gram, v) for v in range(V)])
     S = np.zeros((V, V))
     for v, samples in enumerate(where):
         flat = X[:, samples[:, None], samples].reshape(V, -1)
-        S[v] = best_row(flat @ flat.T, v)
+        S[v] = _fit_row(flat @ flat.T, v)
     return S
 
 
-# ----------------------------------- Descent that never rises, with the view weights always at their best
+# ------------------------------------------------- descent, with the view weights always at their best
 #
 # With S the best weights at a point, the objective is a function of the point alone, and its gradient is
 # the partial one (S is where the partial derivative in S vanishes on the simplex): quasi-Newton steps lower
@@ -250,9 +236,22 @@ def best_weights(X: Array, where: Sequence[Array] | None = None) -> Array:
 # revives one.
 
 
-MEMORY = 8
+_MEMORY = 8
 #: A proximal step follows every so many steps.
-SHRINK_EVERY = 5
+_PROXIMAL_EVERY = 5
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """New samples: which views they have, and there their kernel rows and coordinates (zero elsewhere)."""
+
+    observed: Array  # new samples x views
+    centered: Sequence[Array]  # kernel values with the samples of each view, about its origin, unit scale
+    C: Sequence[Array]  # coordinates
+    square: Array  # new samples x views: squared lengths
+
+    def __len__(self) -> int:
+        return len(self.observed)
 
 
 class Variant(Protocol):
@@ -262,14 +261,14 @@ class Variant(Protocol):
 
     def start(self) -> Point: ...
     def evaluate(self, point: Point) -> Local: ...
-    def shrunk(self, at: Local, eta: float) -> Point | None: ...
+    def proximal_step(self, at: Local, eta: float) -> Point | None: ...
     def coordinates(self, point: Point) -> list[Array]: ...
-    def basis(self, point: Point) -> Array: ...
-    def fold(self, point: Point, S: Array, rows: "Rows") -> tuple[list[Array], Array]: ...
+    def used_samples(self, point: Point) -> Array: ...
+    def locate_new(self, point: Point, S: Array, rows: NewRows) -> tuple[list[Array], Array]: ...
 
 
 @dataclass(frozen=True)
-class Turn:
+class MKCState:
     """Where the descent stands, how many steps it took, and the length of the last proximal one."""
 
     descent: Descent[Local]
@@ -281,166 +280,29 @@ class Turn:
         return self.descent.at
 
 
-def alternate(variant: Variant) -> Callable[[Turn], Turn]:
+def make_step(variant: Variant) -> Callable[[MKCState], MKCState]:
     """One step of the descent, and now and then a proximal one."""
-    step = quasi_newton(variant.evaluate, MEMORY)
+    newton_step = quasi_newton(variant.evaluate, _MEMORY)
 
-    def turn(state: Turn) -> Turn:
-        state = replace(state, descent=step(state.descent), steps=state.steps + 1)
-        return _shrink(variant, state) if state.steps % SHRINK_EVERY == 0 else state
+    def step(state: MKCState) -> MKCState:
+        state = replace(state, descent=newton_step(state.descent), steps=state.steps + 1)
+        return _shrink_columns(variant, state) if state.steps % _PROXIMAL_EVERY == 0 else state
 
-    return turn
+    return step
 
 
-def _shrink(variant: Variant, state: Turn) -> Turn:
+def _shrink_columns(variant: Variant, state: MKCState) -> MKCState:
     """A proximal step, halved until the objective falls enough; a changed set of columns clears memory."""
     at, eta = state.at, state.eta
     for _ in range(30):
-        point = variant.shrunk(at, eta)
+        point = variant.proximal_step(at, eta)
         if point is None:
             return state
         trial = variant.evaluate(point)
-        moved = plus(point, -1.0, at.point)
-        if trial.value <= at.value - 0.25 / eta * dot(moved, moved):
-            same = np.array_equal(variant.basis(trial.point), variant.basis(at.point))
+        change = plus(point, -1.0, at.point)
+        if trial.value <= at.value - 0.25 / eta * dot(change, change):
+            same = np.array_equal(variant.used_samples(trial.point), variant.used_samples(at.point))
             pairs = state.descent.pairs if same else ()
             return replace(state, descent=replace(state.descent, at=trial, pairs=pairs), eta=2 * eta)
         eta /= 2
     return replace(state, eta=1.0)
-
-
-# -------------------- New samples in a fitted multi-view kernel completion, everything learned held fixed
-#
-# The objective is that of the fit with one more row, of which only what depends on the new row counts.  The
-# new sample's kernel value with itself, one entry among hundreds, is left out of ht and app and held fixed
-# in sdp; so every problem here is convex, and each new sample is on its own.
-
-
-#: Rounds of :func:`free_rows`; a fixed number, so that a sample does not depend on its companions.
-ROUNDS = 30
-
-
-@dataclass(frozen=True)
-class Rows:
-    """New samples: which views they have, and there their kernel rows and coordinates (zero elsewhere)."""
-
-    observed: Array  # new samples x views
-    about: Sequence[Array]  # kernel values with the samples of each view, about its origin, unit scale
-    C: Sequence[Array]  # coordinates
-    square: Array  # new samples x views: squared lengths
-
-    def __len__(self) -> int:
-        return len(self.observed)
-
-
-# ----------------------------------------------------------------------------------------- ht and app
-
-
-def coefficient_curvature(problem: MKCProblem, M: Array) -> Array:
-    """Second derivatives of ht's between-view loss in a sample's coefficients, all views in a row."""
-    ends = np.cumsum([0, *(len(seen) for seen in problem.seen)])
-    H = np.zeros((ends[-1], ends[-1]))
-    for v, one in enumerate(problem.seen):
-        for u, other in enumerate(problem.seen):
-            _, i, j = np.intersect1d(one, other, return_indices=True)
-            H[ends[v] + i, ends[u] + j] = 2 * problem.c2 / (problem.n_views * problem.size) * M[v, u]
-    return H
-
-
-def kernel_curvature(problem: MKCProblem, M: Array, T: Sequence[Array]) -> Array:
-    """The same for app: a sample's kernel row is ``b T'``, and every entry counts on both sides."""
-    share = 4 * problem.c2 / (problem.n_views * problem.size**2)
-    return np.block(
-        [[share * M[v, u] * one.T @ other for u, other in enumerate(T)] for v, one in enumerate(T)]
-    )
-
-
-def combine_rows(
-    problem: MKCProblem, T: Sequence[Array], between: Array, W: Array, rows: Rows
-) -> list[Array]:
-    """Coefficients of new samples, by view, where the quadratic objective in them is least.
-
-    With a_t the kernel row about the origin and ``T = F_seen C'``, so that coefficients b give the row
-    ``b T'``, the within-view loss of a new row is ``2 c1 / (V n^2) |a_t - b T'|^2`` in each view the sample
-    has (a row counts as a column too).  `between` is the curvature of the between-view loss and `W` that of
-    the bound of the penalty.  One linear system for all samples that have the same views.
-    """
-    ends = np.cumsum([0, *(len(seen) for seen in problem.seen)])
-    H = between.copy()
-    H[np.diag_indices_from(H)] += np.concatenate([w[seen] for w, seen in zip(W, problem.seen, strict=True)])
-    H[np.diag_indices_from(H)] += 1e-9 * between.diagonal().mean()  # for c3 = 0
-    within = [4 * share * t.T @ t for share, t in zip(problem.shares, T, strict=True)]
-    right = np.hstack(
-        [4 * share * a @ t for share, a, t in zip(problem.shares, rows.about, T, strict=True)]
-    )
-    b = np.zeros_like(right)
-    for pattern, mine in by_pattern(rows.observed):
-        total = H.copy()
-        for v in np.flatnonzero(pattern):
-            total[ends[v] : ends[v + 1], ends[v] : ends[v + 1]] += within[v]
-        b[mine] = cholesky_solve(cholesky(total, "curvature of new rows"), right[mine].T).T
-    return np.split(b, ends[1:-1], axis=1)
-
-
-# ----------------------------------------------------------------------------------------------- sdp
-
-
-def free_rows(M: Array, F: Sequence[Array], rows: "Rows") -> tuple[list[Array], Array]:
-    """Coordinates and squared lengths of new samples in all views, when kernels are free.
-
-    A new sample's own values agree with one another first.  Then, view by view and round after round, its
-    kernel row ``F_v f`` in each view it lacks is brought where the between-view loss is least, f being no
-    longer than the own value allows: every round lowers a convex function, and what comes out is positive
-    semidefinite.
-    """
-    square = agreed_squares(M, rows)
-    f = [np.pad(C, ((0, 0), (0, one.shape[1] - C.shape[1]))) for C, one in zip(rows.C, F, strict=True)]
-    spectra = [np.linalg.eigh(one.T @ one) for one in F]
-
-    def sweep(f: list[Array]) -> list[Array]:
-        f = list(f)
-        for v, present in enumerate(rows.observed.T):
-            lacking = np.flatnonzero(~present)
-            others = [u for u in range(len(F)) if u != v and M[v, u] != 0]
-            target = -sum((M[v, u] / M[v, v]) * (f[u][lacking] @ F[u].T) for u in others)
-            if len(lacking):
-                new = f[v].copy()
-                new[lacking] = within_ball(spectra[v], target @ F[v], square[lacking, v])
-                f[v] = new
-        return f
-
-    def loss(f: list[Array]) -> float:
-        k = np.stack([row @ one.T for row, one in zip(f, F, strict=True)])
-        return float(np.vdot(k, np.tensordot(M, k, 1)))
-
-    return iterate(sweep, loss, f, stop=Stop(0), max_iter=ROUNDS).state, square
-
-
-def agreed_squares(M: Array, rows: Rows) -> Array:
-    """Squared lengths in all views: known ones as they are, the others where they agree best.
-
-    Departures from the mean, one, are what is to agree; where nothing ties them down they are nought.
-    """
-    square = np.where(rows.observed, rows.square, 1.0)
-    for t, present in enumerate(rows.observed):
-        lacking = np.flatnonzero(~present)
-        H = M[np.ix_(lacking, lacking)] + 1e-6 * np.eye(len(lacking))
-        square[t, lacking] -= np.linalg.solve(H, M[np.ix_(lacking, present)] @ (square[t, present] - 1.0))
-    return np.maximum(square, 0.0)
-
-
-def within_ball(spectrum: tuple[Array, Array], g: Array, most: Array) -> Array:
-    """Rows f that make ``f F'F f' - 2 f g'`` least with ``|f|^2 <= most``; `spectrum` is that of F'F.
-
-    ``f = g (F'F + rho)^-1`` with the least rho >= 0 that makes it short enough, found by bisection.
-    """
-    values, Q = np.maximum(spectrum[0], 0.0), spectrum[1]
-    g = g @ Q
-    low = np.full(len(g), 1e-12 * max(float(values[-1]), 1e-300))
-    length = np.linalg.norm(g, axis=1)
-    high = np.maximum(length / np.sqrt(np.maximum(most, 1e-300)), low)  # long enough: |f| <= |g| / rho
-    for _ in range(60):
-        rho = np.sqrt(low * high)
-        short = np.sum((g / (values + rho[:, None])) ** 2, axis=1) <= most
-        low, high = np.where(short, low, rho), np.where(short, rho, high)
-    return np.asarray((g / (values + high[:, None])) @ Q.T)

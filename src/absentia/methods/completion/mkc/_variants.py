@@ -1,4 +1,6 @@
-"""The variants ht and app: a sample is a combination of the samples that have the view.
+"""The variants ht, app and sdp: their objectives, and where they put new samples.
+
+In ht and app a sample is a combination of the samples that have the view.
 
 ``B`` (views x samples x samples) holds the coefficients; columns of samples that lack the view are zero.
 Coordinates are ``F_v = B_v C_v`` and the kernel ``F_v F_v'``.  Where a column b_0 of B_v is not zero, the
@@ -6,37 +8,33 @@ penalty ``lam |b|`` has gradient ``w b_0`` there with ``w = lam / |b_0|``, and i
 a constant, with equality at b_0.  The closed form, the preconditioner and new samples use that bound.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from absentia.core import Array, Point, by_pattern, cholesky, cholesky_solve, kept
+from absentia.core import Array, Point, Stop, by_pattern, cholesky, cholesky_solve, iterate, kept
 from absentia.methods.completion.mkc._problem import (
     Local,
     MKCProblem,
-    Rows,
-    agreement,
-    best_weights,
-    coefficient_curvature,
-    combine_rows,
-    free_rows,
-    kernel_curvature,
-    lazily,
+    NewRows,
+    disagreement_matrix,
+    fit_view_weights,
+    make_lazy,
 )
 
 #: Ridge of the first combinations, in units of the mean squared length of the coordinates.
-START = 0.1
+_START_RIDGE = 0.1
 #: Floor under column norms where they divide.
-TINY = 1e-12
+_TINY = 1e-12
 
 
-def column_norms(B: Array) -> Array:
+def _column_norms(B: Array) -> Array:
     return np.sqrt(np.einsum("vtc,vtc->vc", B, B))
 
 
-def penalty_weights(problem: MKCProblem, norms: Array) -> Array:
+def _penalty_weights(problem: MKCProblem, norms: Array) -> Array:
     """``w = lam / |b|`` of every column, lam = c3 / V."""
-    return np.asarray(problem.c3 / problem.n_views / np.maximum(norms, TINY))
+    return np.asarray(problem.c3 / problem.n_views / np.maximum(norms, _TINY))
 
 
 def fit_missing_rows(problem: MKCProblem, B: Array, S: Array) -> Array:
@@ -46,23 +44,23 @@ def fit_missing_rows(problem: MKCProblem, B: Array, S: Array) -> Array:
     views, and each column c, it is one small linear system in the views that lack t and have c.
     """
     share = 2 * problem.c2 / (problem.n_views * problem.size)
-    M, W = share * agreement(S), penalty_weights(problem, column_norms(B))
+    M, W = share * disagreement_matrix(S), _penalty_weights(problem, _column_norms(B))
     B = B.copy()
     for pattern, t in by_pattern(problem.observed):
         lacking, having = np.flatnonzero(~pattern), np.flatnonzero(pattern)
         if not len(lacking):
             continue
-        there = problem.observed[:, lacking]
-        H = M[np.ix_(lacking, lacking)] * (there[:, :, None] & there[:, None, :])
+        present = problem.observed[:, lacking]
+        H = M[np.ix_(lacking, lacking)] * (present[:, :, None] & present[:, None, :])
         i = np.arange(len(lacking))
-        H[:, i, i] = np.where(there, H[:, i, i] + W[lacking].T, 1.0)
+        H[:, i, i] = np.where(present, H[:, i, i] + W[lacking].T, 1.0)
         right = -np.einsum("vu,utc->cvt", M[np.ix_(lacking, having)], B[np.ix_(having, t)])
-        B[np.ix_(lacking, t)] = np.linalg.solve(H, right * there[:, :, None]).transpose(1, 2, 0)
+        B[np.ix_(lacking, t)] = np.linalg.solve(H, right * present[:, :, None]).transpose(1, 2, 0)
     return B
 
 
-class Combining:
-    """What ht and app share."""
+class _Combination:
+    """What ht and app share: samples are combinations of those that have the view."""
 
     def __init__(self, problem: MKCProblem) -> None:
         self.problem = problem
@@ -71,35 +69,35 @@ class Combining:
         """Ridge regression of each sample on all that have the view; the others' rows agreed upon."""
         problem = self.problem
         B = np.zeros((problem.n_views, problem.size, problem.size))
-        for v, (C, seen) in enumerate(zip(problem.C, problem.seen, strict=True)):
-            B[v][np.ix_(seen, seen)] = (C / (np.sum(C * C, axis=0) + START)) @ C.T
+        for v, (C, visible) in enumerate(zip(problem.C, problem.visible, strict=True)):
+            B[v][np.ix_(visible, visible)] = (C / (np.sum(C * C, axis=0) + _START_RIDGE)) @ C.T
         return (fit_missing_rows(problem, B, problem.uniform()),)
 
     def coordinates(self, point: Point) -> list[Array]:
         """Coordinates of all samples in every view."""
-        parts = zip(point[0], self.problem.C, self.problem.seen, strict=True)
-        return [B[:, seen] @ C for B, C, seen in parts]
+        parts = zip(point[0], self.problem.C, self.problem.visible, strict=True)
+        return [B[:, visible] @ C for B, C, visible in parts]
 
-    def basis(self, point: Point) -> Array:
+    def used_samples(self, point: Point) -> Array:
         """Which samples (columns) are used in each view (rows)."""
-        return np.asarray(column_norms(point[0]) > 0)
+        return np.asarray(_column_norms(point[0]) > 0)
 
-    def shrunk(self, at: Local, eta: float) -> Point:
+    def proximal_step(self, at: Local, eta: float) -> Point:
         """A proximal step of length `eta`: along the smooth gradient, then columns shrink or vanish."""
         (B,), (G,) = at.point, at.gradient
-        norms = column_norms(B)
-        smooth = G - np.where(norms > 0, penalty_weights(self.problem, norms), 0.0)[:, None, :] * B
-        moved = B - eta * smooth
-        norms = column_norms(moved)
+        norms = _column_norms(B)
+        smooth = G - np.where(norms > 0, _penalty_weights(self.problem, norms), 0.0)[:, None, :] * B
+        B = B - eta * smooth
+        norms = _column_norms(B)
         lam = eta * self.problem.c3 / self.problem.n_views
-        return (moved * np.maximum(1 - lam / np.maximum(norms, TINY), 0.0)[:, None, :],)
+        return (B * np.maximum(1 - lam / np.maximum(norms, _TINY), 0.0)[:, None, :],)
 
-    def fold(self, point: Point, S: Array, rows: Rows) -> tuple[list[Array], Array]:
+    def locate_new(self, point: Point, S: Array, rows: NewRows) -> tuple[list[Array], Array]:
         """Coordinates and squared lengths of new samples in every view."""
         problem, F = self.problem, self.coordinates(point)
-        W = penalty_weights(problem, column_norms(point[0]))
-        T = [f[seen] @ C.T for f, seen, C in zip(F, problem.seen, problem.C, strict=True)]
-        b = combine_rows(problem, T, self._between_curvature(agreement(S), F), W, rows)
+        W = _penalty_weights(problem, _column_norms(point[0]))
+        T = [f[visible] @ C.T for f, visible, C in zip(F, problem.visible, problem.C, strict=True)]
+        b = _solve_rows(problem, T, self._between_curvature(disagreement_matrix(S), F), W, rows)
         y = [part @ C for part, C in zip(b, problem.C, strict=True)]
         return y, np.stack([np.einsum("ij,ij->i", part, part) for part in y], axis=1)
 
@@ -107,107 +105,107 @@ class Combining:
         raise NotImplementedError
 
     def _with_penalty(self, B: Array, value: float, G: Array) -> tuple[float, Array]:
-        norms = column_norms(B)
-        weights = np.where(norms > 0, penalty_weights(self.problem, norms), 0.0)
+        norms = _column_norms(B)
+        weights = np.where(norms > 0, _penalty_weights(self.problem, norms), 0.0)
         penalty = self.problem.c3 / self.problem.n_views * float(norms.sum())
         return value + penalty, G + weights[:, None, :] * B
 
 
 @kept
-class Heterogeneous(Combining):
+class Heterogeneous(_Combination):
     """ht: views agree in the *coefficients* of a sample."""
 
     def evaluate(self, point: Point) -> Local:
         problem, (B,) = self.problem, point
         share = problem.c2 / (problem.n_views * problem.size)
-        S = best_weights(B)
+        S = fit_view_weights(B)
         R = B - np.tensordot(S, B, 1)
         value = share * float(np.vdot(R, R))
         G = 2 * share * (R - np.tensordot(S.T, R, 1)) * problem.observed.T[:, None, :]
         features = []
-        for v, (C, K, seen) in enumerate(zip(problem.C, problem.K, problem.seen, strict=True)):
-            block = np.ix_(seen, seen)
+        for v, (C, K, visible) in enumerate(zip(problem.C, problem.K, problem.visible, strict=True)):
+            block = np.ix_(visible, visible)
             F = B[v][block] @ C
             E = F @ F.T - K
             value += problem.shares[v] * float(np.vdot(E, E))
             G[v][block] += 4 * problem.shares[v] * (E @ F) @ C.T
             features.append(F)
         value, G = self._with_penalty(B, value, G)
-        return Local(point, value, (G,), lazily(lambda: self.divider(B, features)), S, features)
+        return Local(point, value, (G,), make_lazy(lambda: self.preconditioner(B, features)), S, features)
 
-    def divider(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
+    def preconditioner(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
         """Divide by the curvature: of the within-view loss in the observed rows, the rest diagonal."""
         problem = self.problem
-        W = penalty_weights(problem, column_norms(B))
+        W = _penalty_weights(problem, _column_norms(B))
         W += 3 * problem.c2 / (problem.n_views * problem.size)  # M_vv is between 1 and 2
         factors = [
-            _curvature(4 * problem.shares[v], F @ C.T, W[v, seen])
-            for v, (F, C, seen) in enumerate(zip(features, problem.C, problem.seen, strict=True))
+            _factorise_curvature(4 * problem.shares[v], F @ C.T, W[v, visible])
+            for v, (F, C, visible) in enumerate(zip(features, problem.C, problem.visible, strict=True))
         ]
-        alive = column_norms(B) > 0
+        alive = _column_norms(B) > 0
 
-        def divide(direction: Point) -> Point:
+        def precondition(direction: Point) -> Point:
             (D,) = direction
             result = D / W[:, None, :]
-            for v, (L, seen) in enumerate(zip(factors, problem.seen, strict=True)):
-                block = np.ix_(seen, seen)
+            for v, (L, visible) in enumerate(zip(factors, problem.visible, strict=True)):
+                block = np.ix_(visible, visible)
                 result[v][block] = cholesky_solve(L, D[v][block].T).T
             return (result * alive[:, None, :],)
 
-        return divide
+        return precondition
 
     def _between_curvature(self, M: Array, F: list[Array]) -> Array:
-        return coefficient_curvature(self.problem, M)
+        return _coefficient_curvature(self.problem, M)
 
 
 @kept
-class Approximate(Combining):
+class Approximate(_Combination):
     """app: views agree in the *kernels* that the coefficients give."""
 
     def evaluate(self, point: Point) -> Local:
         problem, (B,) = self.problem, point
         F = self.coordinates(point)
         kernels = np.stack([f @ f.T for f in F])
-        S, value, slopes = between_kernels(problem, kernels)
+        S, value, slopes = _between_loss(problem, kernels)
         G = np.zeros_like(B)
-        for v, (C, K, seen) in enumerate(zip(problem.C, problem.K, problem.seen, strict=True)):
-            block = np.ix_(seen, seen)
+        for v, (C, K, visible) in enumerate(zip(problem.C, problem.K, problem.visible, strict=True)):
+            block = np.ix_(visible, visible)
             E = kernels[v][block] - K
             value += problem.shares[v] * float(np.vdot(E, E))
             slopes[v][block] += 2 * problem.shares[v] * E
-            G[v][:, seen] = 2 * (slopes[v] @ F[v]) @ C.T
+            G[v][:, visible] = 2 * (slopes[v] @ F[v]) @ C.T
         value, G = self._with_penalty(B, value, G)
-        return Local(point, value, (G,), lazily(lambda: self.divider(B, F)), S, F)
+        return Local(point, value, (G,), make_lazy(lambda: self.preconditioner(B, F)), S, F)
 
-    def divider(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
+    def preconditioner(self, B: Array, features: list[Array]) -> Callable[[Point], Point]:
         """Divide by the curvature of both losses, taken as if each kernel entry had one factor to move."""
         problem = self.problem
-        norms = column_norms(B)
-        W = penalty_weights(problem, norms)
+        norms = _column_norms(B)
+        W = _penalty_weights(problem, norms)
         curvature = 8 * (problem.shares + 1.5 * problem.between_shares)  # M_vv is between 1 and 2
         factors = [
-            _curvature(curvature[v], F @ C.T, W[v, seen])
-            for v, (F, C, seen) in enumerate(zip(features, problem.C, problem.seen, strict=True))
+            _factorise_curvature(curvature[v], F @ C.T, W[v, visible])
+            for v, (F, C, visible) in enumerate(zip(features, problem.C, problem.visible, strict=True))
         ]
 
-        def divide(direction: Point) -> Point:
+        def precondition(direction: Point) -> Point:
             (D,) = direction
             result = np.zeros_like(D)
-            for v, (L, seen) in enumerate(zip(factors, problem.seen, strict=True)):
-                result[v][:, seen] = cholesky_solve(L, D[v][:, seen].T).T
+            for v, (L, visible) in enumerate(zip(factors, problem.visible, strict=True)):
+                result[v][:, visible] = cholesky_solve(L, D[v][:, visible].T).T
             return (result * (norms > 0)[:, None, :],)
 
-        return divide
+        return precondition
 
     def _between_curvature(self, M: Array, F: list[Array]) -> Array:
-        return kernel_curvature(self.problem, M, [f @ C.T for f, C in zip(F, self.problem.C, strict=True)])
+        return _kernel_curvature(self.problem, M, [f @ C.T for f, C in zip(F, self.problem.C, strict=True)])
 
 
-def between_kernels(problem: MKCProblem, kernels: Array) -> tuple[Array, float, Array]:
+def _between_loss(problem: MKCProblem, kernels: Array) -> tuple[Array, float, Array]:
     """Best view weights, the between-view loss of `kernels`, and its gradient in them."""
-    S = best_weights(kernels, None if problem.everywhere else problem.shared_samples)
+    S = fit_view_weights(kernels, None if problem.on_all_samples else problem.shared_samples)
     R = kernels - np.tensordot(S, kernels, 1)
-    if not problem.everywhere:
+    if not problem.on_all_samples:
         R *= np.einsum("iv,jv->vij", problem.observed, problem.observed)
     R *= np.sqrt(problem.between_shares)[:, None, None]
     value = float(np.vdot(R, R))
@@ -215,14 +213,14 @@ def between_kernels(problem: MKCProblem, kernels: Array) -> tuple[Array, float, 
     return S, value, 2 * (R - np.tensordot(S.T, R, 1))
 
 
-def _curvature(factor: float, M: Array, diagonal: Array) -> Array:
+def _factorise_curvature(factor: float, M: Array, diagonal: Array) -> Array:
     """Cholesky factor of ``factor M'M + diag``, safe where both vanish."""
     H = factor * M.T @ M
-    H[np.diag_indices_from(H)] += diagonal + 1e-9 * max(float(np.trace(H)) / max(len(H), 1), TINY)
+    H[np.diag_indices_from(H)] += diagonal + 1e-9 * max(float(np.trace(H)) / max(len(H), 1), _TINY)
     return cholesky(H, "curvature")
 
 
-# ------------------- The variant sdp: the completed kernels are free, but for being positive semidefinite
+# ----------------------------------------------------------------- sdp: the completed kernels are free
 #
 # With C the coordinates of the observed samples of a view, every positive semidefinite kernel that keeps
 # the observed block is the Gram matrix of ``[[C, 0], [Y, Z]]`` for some Y and Z.  So the rows ``[Y, Z]`` of
@@ -237,38 +235,38 @@ class Free:
         self.problem = problem
 
     def start(self) -> Point:
-        """Missing samples are the mean sample, each with a direction of its own up to unit length."""
+        """Missing samples are the mean sample, each with an orthogonal direction up to unit length."""
         rows = []
         for C, hidden in zip(self.problem.C, self.problem.hidden, strict=True):
-            middle = C.mean(axis=0)
-            apart = np.sqrt(max(1.0 - float(middle @ middle), 0.1))
-            rows.append(np.hstack([np.tile(middle, (len(hidden), 1)), apart * np.eye(len(hidden))]))
+            mean = C.mean(axis=0)
+            remainder = np.sqrt(max(1.0 - float(mean @ mean), 0.1))
+            rows.append(np.hstack([np.tile(mean, (len(hidden), 1)), remainder * np.eye(len(hidden))]))
         return tuple(rows)
 
     def coordinates(self, point: Point) -> list[Array]:
         """Coordinates of all samples in every view."""
         result = []
-        for rows, C, seen, hidden in zip(
-            point, self.problem.C, self.problem.seen, self.problem.hidden, strict=True
+        for rows, C, visible, hidden in zip(
+            point, self.problem.C, self.problem.visible, self.problem.hidden, strict=True
         ):
             F = np.zeros((self.problem.size, rows.shape[1]))
-            F[seen, : C.shape[1]], F[hidden] = C, rows
+            F[visible, : C.shape[1]], F[hidden] = C, rows
             result.append(F)
         return result
 
-    def basis(self, point: Point) -> Array:
+    def used_samples(self, point: Point) -> Array:
         """Which samples (columns) are used in each view (rows): all that have it."""
         return np.asarray(self.problem.observed.T)
 
     def evaluate(self, point: Point) -> Local:
         F = self.coordinates(point)
-        S, value, slopes = between_kernels(self.problem, np.stack([f @ f.T for f in F]))
+        S, value, slopes = _between_loss(self.problem, np.stack([f @ f.T for f in F]))
         gradient = tuple(
             2 * slope[hidden] @ f for slope, hidden, f in zip(slopes, self.problem.hidden, F, strict=True)
         )
-        return Local(point, value, gradient, lazily(lambda: self.divider(F)), S, F)
+        return Local(point, value, gradient, make_lazy(lambda: self.preconditioner(F)), S, F)
 
-    def divider(self, coordinates: list[Array]) -> Callable[[Point], Point]:
+    def preconditioner(self, coordinates: list[Array]) -> Callable[[Point], Point]:
         """Divide each axis by its curvature, about the summed squares of all samples along it.
 
         Along axes of observed samples those of missing ones are averaged: where axes are alike their
@@ -285,14 +283,134 @@ class Free:
             along[:rank] = np.sum(C * C, axis=0) + np.sum(F[hidden, :rank] ** 2) / len(C)
             curvatures.append(share * (along + mean))
 
-        def divide(direction: Point) -> Point:
+        def precondition(direction: Point) -> Point:
             return tuple(d / c for d, c in zip(direction, curvatures, strict=True))
 
-        return divide
+        return precondition
 
-    def shrunk(self, at: Local, eta: float) -> None:
+    def proximal_step(self, at: Local, eta: float) -> None:
         """There is no penalty to shrink."""
 
-    def fold(self, point: Point, S: Array, rows: Rows) -> tuple[list[Array], Array]:
+    def locate_new(self, point: Point, S: Array, rows: NewRows) -> tuple[list[Array], Array]:
         """Coordinates and squared lengths of new samples in every view."""
-        return free_rows(agreement(S), self.coordinates(point), rows)
+        return solve_free_rows(disagreement_matrix(S), self.coordinates(point), rows)
+
+
+# --------------------------------------------------------- new samples, everything learned held fixed
+#
+# The objective is that of the fit with one more row, of which only what depends on the new row counts.  The
+# new sample's kernel value with itself, one entry among hundreds, is left out of ht and app and held fixed
+# in sdp; so every problem here is convex, and each new sample is on its own.
+
+
+#: Rounds of :func:`solve_free_rows`; a fixed number, so that a sample does not depend on its companions.
+_FREE_ROUNDS = 30
+
+
+def _coefficient_curvature(problem: MKCProblem, M: Array) -> Array:
+    """Second derivatives of ht's between-view loss in a sample's coefficients, all views in a row."""
+    ends = np.cumsum([0, *(len(visible) for visible in problem.visible)])
+    H = np.zeros((ends[-1], ends[-1]))
+    for v, samples in enumerate(problem.visible):
+        for u, others in enumerate(problem.visible):
+            _, i, j = np.intersect1d(samples, others, return_indices=True)
+            H[ends[v] + i, ends[u] + j] = 2 * problem.c2 / (problem.n_views * problem.size) * M[v, u]
+    return H
+
+
+def _kernel_curvature(problem: MKCProblem, M: Array, T: Sequence[Array]) -> Array:
+    """The same for app: a sample's kernel row is ``b T'``, and every entry counts on both sides."""
+    share = 4 * problem.c2 / (problem.n_views * problem.size**2)
+    return np.block([[share * M[v, u] * T_v.T @ T_u for u, T_u in enumerate(T)] for v, T_v in enumerate(T)])
+
+
+def _solve_rows(
+    problem: MKCProblem, T: Sequence[Array], between: Array, W: Array, rows: NewRows
+) -> list[Array]:
+    """Coefficients of new samples, by view, where the quadratic objective in them is least.
+
+    With a_t the kernel row about the origin and ``T = F_seen C'``, so that coefficients b give the row
+    ``b T'``, the within-view loss of a new row is ``2 c1 / (V n^2) |a_t - b T'|^2`` in each view the sample
+    has (a row counts as a column too).  `between` is the curvature of the between-view loss and `W` that of
+    the bound of the penalty.  One linear system for all samples that have the same views.
+    """
+    ends = np.cumsum([0, *(len(visible) for visible in problem.visible)])
+    H = between.copy()
+    H[np.diag_indices_from(H)] += np.concatenate(
+        [w[visible] for w, visible in zip(W, problem.visible, strict=True)]
+    )
+    H[np.diag_indices_from(H)] += 1e-9 * between.diagonal().mean()  # for c3 = 0
+    within = [4 * share * t.T @ t for share, t in zip(problem.shares, T, strict=True)]
+    right = np.hstack(
+        [4 * share * a @ t for share, a, t in zip(problem.shares, rows.centered, T, strict=True)]
+    )
+    b = np.zeros_like(right)
+    for pattern, samples in by_pattern(rows.observed):
+        total = H.copy()
+        for v in np.flatnonzero(pattern):
+            total[ends[v] : ends[v + 1], ends[v] : ends[v + 1]] += within[v]
+        b[samples] = cholesky_solve(cholesky(total, "curvature of new rows"), right[samples].T).T
+    return np.split(b, ends[1:-1], axis=1)
+
+
+def solve_free_rows(M: Array, F: Sequence[Array], rows: NewRows) -> tuple[list[Array], Array]:
+    """Coordinates and squared lengths of new samples in all views, when kernels are free.
+
+    First a new sample's squared lengths are made to agree.  Then, view by view and round after round, its
+    kernel row ``F_v f`` in each view it lacks is brought where the between-view loss is least, f being no
+    longer than that allows: every round lowers a convex function, and what comes out is positive
+    semidefinite.
+    """
+    square = agree_squared_norms(M, rows)
+    f = [np.pad(C, ((0, 0), (0, F_v.shape[1] - C.shape[1]))) for C, F_v in zip(rows.C, F, strict=True)]
+    spectra = [np.linalg.eigh(F_v.T @ F_v) for F_v in F]
+
+    def sweep(f: list[Array]) -> list[Array]:
+        f = list(f)
+        for v, present in enumerate(rows.observed.T):
+            lacking = np.flatnonzero(~present)
+            others = [u for u in range(len(F)) if u != v and M[v, u] != 0]
+            target = -sum((M[v, u] / M[v, v]) * (f[u][lacking] @ F[u].T) for u in others)
+            if len(lacking):
+                new = f[v].copy()
+                new[lacking] = minimize_in_ball(spectra[v], target @ F[v], square[lacking, v])
+                f[v] = new
+        return f
+
+    def loss(f: list[Array]) -> float:
+        k = np.stack([f_v @ F_v.T for f_v, F_v in zip(f, F, strict=True)])
+        return float(np.vdot(k, np.tensordot(M, k, 1)))
+
+    return iterate(sweep, loss, f, stop=Stop(0), max_iter=_FREE_ROUNDS).state, square
+
+
+def agree_squared_norms(M: Array, rows: NewRows) -> Array:
+    """Squared lengths in all views: known ones as they are, the others where they agree best.
+
+    Departures from the mean, one, are what is to agree; where nothing ties them down they are zero.
+    """
+    square = np.where(rows.observed, rows.square, 1.0)
+    for t, present in enumerate(rows.observed):
+        lacking = np.flatnonzero(~present)
+        H = M[np.ix_(lacking, lacking)] + 1e-6 * np.eye(len(lacking))
+        square[t, lacking] -= np.linalg.solve(H, M[np.ix_(lacking, present)] @ (square[t, present] - 1.0))
+    return np.maximum(square, 0.0)
+
+
+def minimize_in_ball(spectrum: tuple[Array, Array], g: Array, max_square: Array) -> Array:
+    """Rows f with ``|f|^2 <= max_square`` that make ``f F'F f' - 2 f g'`` least, by the spectrum of F'F.
+
+    ``f = g (F'F + rho)^-1`` with the least rho >= 0 that makes it short enough, found by bisection.
+    """
+    values, Q = np.maximum(spectrum[0], 0.0), spectrum[1]
+    g = g @ Q
+    low = np.full(len(g), 1e-12 * max(float(values[-1]), 1e-300))
+    length = np.linalg.norm(g, axis=1)
+    high = np.maximum(
+        length / np.sqrt(np.maximum(max_square, 1e-300)), low
+    )  # long enough: |f| <= |g| / rho
+    for _ in range(60):
+        rho = np.sqrt(low * high)
+        short = np.sum((g / (values + rho[:, None])) ** 2, axis=1) <= max_square
+        low, high = np.where(short, low, rho), np.where(short, rho, high)
+    return np.asarray((g / (values + high[:, None])) @ Q.T)

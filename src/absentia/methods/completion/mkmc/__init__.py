@@ -1,4 +1,3 @@
 """Mutual kernel matrix completion."""
 
 from absentia.methods.completion.mkmc._estimator import MKMC
-from absentia.methods.completion.mkmc._mixture import MixtureMKMC

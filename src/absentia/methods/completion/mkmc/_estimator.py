@@ -30,16 +30,16 @@ Notation
 paper      here                                 is
 =========  ===================================  ==================================
 l, K       ``problem.size``, ``n_views``        number of samples, of views
-Q^(k)_vv   ``Visible.Q``, ``Seen.Q``            observed kernel, unit mean diagonal
-M          ``State.model``, ``model_``          model kernel, an operator
+Q^(k)_vv   ``Visible.Q``, ``ViewKernel.Q``      observed kernel, unit mean diagonal
+M          ``model_``                           model kernel, an operator
 W, psi     ``LowRankPlusDiagonal.W``, ``.d``    loadings, noise variances
 S          ``S``                                mean of the completed kernels
 =========  ===================================  ==================================
 
 Algorithms
 ----------
-``"paper"`` is in ``_paper``; ``"fast"``, which lowers the same objective, in
-``_fast`` (PCA and factor analysis) and ``_full``.
+``"paper"`` is in ``_paper``; ``"fast"``, which lowers the same objective, in ``_low_rank`` (PCA and factor
+analysis) and ``_full``; ``_solver`` says which from which start.
 
 Departures from the papers
 --------------------------
@@ -50,7 +50,7 @@ Departures from the papers
   ever) and come back uncorrelated, with the view's mean variance.
 * Between groups of samples that no view ever sees together the model is set to zero; the data say
   nothing about it.
-* A floor under the noise variances (see ``_covariance.NOISE_FLOOR``).
+* A floor under the noise variances (see ``_paper.NOISE_FLOOR``).
 * Of singular kernels there is no likelihood without the prior, and of equal eigenvalues no leading ones.
   On kernels of fewer features than samples the prior decides in many directions, and so weakly that where
   the objective seems to stand still the model does not: noise of 1e-14 moved completed kernels by 1e-2.
@@ -73,24 +73,28 @@ from absentia.core import (
     LowRankPlusDiagonal,
     NonNegative,
     Operator,
+    PDOperator,
     PositiveInt,
     RandomState,
     Status,
+    cholesky,
     estimator,
     generator,
     inverse,
+    symmetrize,
     warn,
 )
 from absentia.data import AbsenceWarning, KernelViews, ordering
 from absentia.methods.completion._subspace import Coordinates
-from absentia.methods.completion.mkmc import _foldin, _full, _views
-from absentia.methods.completion.mkmc._foldin import draw
-from absentia.methods.completion.mkmc._selection import CHECKED, Choosing
-from absentia.methods.completion.mkmc._views import in_memory
+from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new, view_moments
+from absentia.methods.completion.mkmc._full import complete_kernels, complete_rows
+from absentia.methods.completion.mkmc._paper import add_blocks
+from absentia.methods.completion.mkmc._selection import MAX_HOLDOUT, ModelSelection
+from absentia.methods.completion.mkmc._view_kernels import KernelForm, in_memory
 
 
 @estimator
-class MKMC(Choosing):
+class MKMC(ModelSelection):
     """Mutual kernel matrix completion: one model kernel behind all views fills what is missing.
 
     Every completed kernel keeps its observed block to the last bit and is positive definite (if the
@@ -149,7 +153,7 @@ class MKMC(Choosing):
     random_state : int, Generator, RandomState or None
         Of the start beyond 500 samples, of what ``"heldout"`` hides, and of the cells of the check.
         None: the fixed seed 0.  What is drawn goes with the data, not with the order of samples or
-        views (``_order``).
+        views.
     callback, verbose : callable or None, bool
         Gets a :class:`absentia.core.Progress` each iteration, True stops; lines on stderr now and then.
 
@@ -205,75 +209,64 @@ class MKMC(Choosing):
 
     _remedy = " (look for kernels that are nearly singular, or raise the prior)"
 
-    _along_bases = False  # new samples are placed by the model, those that have a view too
+    _linear_rows = False  # coordinates of new samples come from the model, of those that have a view too
 
-    # ------------------------------------------------------------------------------------- fitting
-
-    def _learn(self, X: KernelViews) -> None:
+    def _fit_model(self, X: KernelViews) -> None:
         self.groups_ = X.components()
         if not (self.groups_ >= 0).any():
             raise ValueError("no sample has any view; there is nothing to learn from")
-        seen = np.flatnonzero(self.groups_ >= 0)
-        self._train, self._numbers = X, inverse(ordering(X).among(seen))
-        self._choose_form(X, seen)
-        _warn_of_gaps(self.groups_, "what the views' means say" if self.center_ else "zero")
-        views = [view for view in self._seen(X, seen) if len(view.v)]
-        solved_rounds = self._solver().solve(views, len(seen), self.n_components_)
-        self._record(solved_rounds.solution)
-        model, self.n_evaluations_ = solved_rounds.model, solved_rounds.n_evaluations
+        samples = np.flatnonzero(self.groups_ >= 0)
+        self._train, self._positions = X, inverse(ordering(X).among(samples))
+        form, self.n_components_ = self._select_form(samples)
+        self.center_, self.view_scales_ = form.center, form.scales
+        _warn_of_groups(self.groups_, "what the views' means say" if form.center else "zero")
+        views = [view for view in form.view_kernels(X, samples) if len(view.v)]
+        model, solution, self.n_evaluations_ = self._solver().solve(views, len(samples), self.n_components_)
+        self._record(solution)
         if self.groups_.max() > 0:
-            model = model.decouple(self.groups_[seen])
-        counted = self.covariance != "full" and self.n_components not in ("auto", "heldout")
-        if counted and in_memory(X) and len(seen) <= CHECKED and self.status_ != Status.STOPPED.value:
-            self._warn_of_excess(X)
-        self.model_ = model.pad(seen, len(X))
+            model = model.decouple(self.groups_[samples])
+        if self._is_checked(len(samples)) and self.n_components_ is not None:
+            self._warn_of_excess(form, self.n_components_)
+        self.model_ = model.pad(samples, len(X))
         if isinstance(self.model_, LowRankPlusDiagonal):
-            self._latents = self._latents_of(X, self.model_)
-            self._bases, self._coordinates = self._locate_absent(X, self.model_, self._latents)
+            self._moments = view_moments(X, form, self.model_)
+            self._bases, self._coordinates = locate_absent(X, form, self.model_, self._moments)
 
-    # ------------------------------------------------------------------------- completed kernels
+    def _is_checked(self, size: int) -> bool:
+        """Whether it is checked that the components are not too many: where hiding did not choose them."""
+        chosen = self.n_components in ("auto", "heldout") or self.status_ == Status.STOPPED.value
+        return not chosen and in_memory(self._train) and size <= MAX_HOLDOUT
+
+    @property
+    def _form(self) -> KernelForm:
+        return KernelForm(self.center_, self.view_scales_, self.dtype)
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
-        """Fold each new sample into the latent space, then treat it as any other sample."""
-        model, scales = self.model_, self.view_scales_
-        assert isinstance(model, LowRankPlusDiagonal)
-        F = model.W / model.d[:, None]
-        rows, levels = [], []
-        for v, (name, scale) in enumerate(zip(X.names, scales, strict=True)):
-            present, old, K = X.observed[:, v], self._observed[:, v], X.operator(name)
-            A, own, level = np.zeros((len(X), F.shape[1])), np.zeros(len(X)), None
-            if self._bases[v].G.shape[1] > F.shape[1]:  # the mean sample is its first axis
-                A[present], own[present], level = _views.rows_about_mean(
-                    K, X.diagonal(name), F[old], self._bases[v]
-                )
-            else:
-                A[present], own[present] = K @ F[old], X.diagonal(name)
-            rows.append(_foldin.Row(A / scale, own / scale, present))
-            levels.append(level)
-        noise = float(model.d[self.groups_ >= 0].mean()) if self.covariance == "pca" else None
-        prior = _foldin.Latent.of_prior(F, model)
-        w, d, G = _foldin.fold_in(self._latents, rows, prior, float(self.prior), noise)
-        coordinates = []
-        for v, (scale, present, level) in enumerate(zip(scales, X.observed.T, levels, strict=True)):
-            position = Coordinates(w[~present], scale * d[~present], scale * G[v][present])
-            coordinates.append(
-                position if level is None else _views.from_mean(position, self._bases[v], level)
-            )
-        return coordinates
+        assert isinstance(self.model_, LowRankPlusDiagonal)
+        noise = float(self.model_.d[self.groups_ >= 0].mean()) if self.covariance == "pca" else None
+        return locate_new(
+            X,
+            self.view_scales_,
+            self.model_,
+            self._moments,
+            self._bases,
+            prior=float(self.prior),
+            noise=noise,
+        )
 
     # ------------------------------------------- an unrestricted model: its residual has no low rank
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         if isinstance(self.model_, LowRankPlusDiagonal):
             return super()._fill(X)
-        return _full.filled(X, self._seen(X, np.arange(len(X))), self.view_scales_, self.model_)
+        return complete_kernels(X, self._form.view_kernels(X), self.view_scales_, self.model_)
 
     def _fill_rows(self, X: KernelViews) -> tuple[Mapping[str, Array | Operator], Mapping[str, Array]]:
         if isinstance(self.model_, LowRankPlusDiagonal):
             return super()._fill_rows(X)
-        trained, views = self._fill(self._train), self._seen(self._train, np.arange(len(self._train)))
-        Q = [np.asarray(trained[name]) / s for name, s in zip(X.names, self.view_scales_, strict=True)]
-        return _full.filled_rows(X, views, self.view_scales_, self.model_, Q, float(self.prior))
+        completed, views = self._fill(self._train), self._form.view_kernels(self._train)
+        Q = [np.asarray(completed[name]) / s for name, s in zip(X.names, self.view_scales_, strict=True)]
+        return complete_rows(X, views, self.view_scales_, self.model_, Q, float(self.prior))
 
     # -------------------------------------------------------------------------------- uncertainty
 
@@ -310,21 +303,21 @@ class MKMC(Choosing):
             Of the draws.  None: the fixed seed 0.
         """
         X, rng = self._train, generator(random_state)
-        about = _views.have_spread(X) if self.center_ else [False] * X.n_views
+        views = list(
+            zip(X.names, X.observed.T, self.view_scales_, self._form.centered_views(X), strict=True)
+        )
         for _ in range(n):
             yield X.completed(
                 {
-                    name: draw(
-                        self.model_, X.block(name), present, scale, n_features, rng, about_mean=moved
+                    name: _draw_kernel(
+                        self.model_, X.block(name), present, scale, n_features, rng, center=center
                     )
-                    for name, present, scale, moved in zip(
-                        X.names, X.observed.T, self.view_scales_, about, strict=True
-                    )
+                    for name, present, scale, center in views
                 }
             )
 
 
-def _warn_of_gaps(groups: Array, level: str) -> None:
+def _warn_of_groups(groups: Array, level: str) -> None:
     if groups.max() > 0:
         sizes = np.bincount(groups[groups >= 0])
         shown = ", ".join(str(s) for s in sizes[:5]) + (", ..." if len(sizes) > 5 else "")
@@ -333,3 +326,30 @@ def _warn_of_gaps(groups: Array, level: str) -> None:
             f"nothing is known of kernel values between them, and they are set to {level}",
             AbsenceWarning,
         )
+
+
+def _draw_kernel(
+    model: PDOperator,
+    Q: Array,
+    present: Array,
+    scale: float,
+    n_features: int | None,
+    rng: np.random.Generator,
+    *,
+    center: bool,
+) -> Array:
+    """A completed kernel: absent samples' features are drawn given the visible ones."""
+    v, h = np.flatnonzero(present), np.flatnonzero(~present)
+    m = max(n_features or 0, len(v), 1)
+    values, vectors = np.linalg.eigh(symmetrize(np.asarray(Q, dtype=np.float64)))
+    features = np.zeros((len(v), m))
+    features[:, : len(v)] = vectors * np.sqrt(np.maximum(values, 0.0))
+    mean = features.mean(axis=0) if center and len(v) else np.zeros(m)
+    M_vh = model.block(v, h)
+    A = model.principal(v).solve(M_vh)
+    spread = symmetrize(model.block(h, h) - M_vh.T @ A)
+    L = cholesky(spread, "conditional covariance") if len(h) else spread
+    filled = mean + A.T @ (features - mean) + L @ rng.standard_normal((len(h), m)) * np.sqrt(scale / m)
+    K = np.zeros((len(present), len(present)))
+    add_blocks(K, v, h, Q, features @ filled.T, symmetrize(filled @ filled.T))
+    return K

@@ -12,7 +12,7 @@ papers' step is ``M <- S``, and the gradient
     dL/dM = (K + eps)/2 M^-1 (M - S) M^-1,
 
 so that an EM step is the gradient between two products with M.  That is the preconditioner of
-``_loop.quasi_newton``, which moves M itself; a step out of the positive definite matrices
+``core.quasi_newton``, which moves M itself; a step out of the positive definite matrices
 cannot be evaluated and is shortened.  Where kernels have fewer features than samples, only the prior holds
 the model in many directions, and the objective is all but flat along them.  So the descent does not end
 where the objective stands still but goes on until the model does (``core.settle``); the order of samples
@@ -35,16 +35,19 @@ from absentia.core import (
     Sloped,
     Solution,
     Stop,
+    by_pattern,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
+    cholesky_solve,
     descend,
     settle,
     symmetrize,
 )
 from absentia.data import KernelViews
-from absentia.methods.completion.mkmc import _foldin, _paper
-from absentia.methods.completion.mkmc._fast import PATIENCE, Seen, VisibleProblem
+from absentia.methods.completion.mkmc import _paper
+from absentia.methods.completion.mkmc._low_rank import PATIENCE, VisibleProblem
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel, sum_kernels
 
 
 def as_operator(problem: VisibleProblem, point: Point) -> Dense:
@@ -56,9 +59,7 @@ def as_operator(problem: VisibleProblem, point: Point) -> Dense:
 
 def start(problem: VisibleProblem) -> Point:
     """Zero-imputed mean kernel, brought to unit weight for every sample, and the prior."""
-    S = np.zeros((problem.size, problem.size), problem.dtype)
-    for view in problem.views:
-        S[np.ix_(view.v, view.v)] += view.Q.to_dense()
+    S = sum_kernels(problem.views, problem.size, problem.dtype)
     root = np.sqrt(np.maximum(problem.weight - problem.eps, 1.0))
     return (_with_prior(problem, S * problem.n_views / np.outer(root, root)).astype(problem.dtype),)
 
@@ -70,7 +71,7 @@ def _with_prior(problem: VisibleProblem, total: Array) -> Array:
     return total / (problem.n_views + problem.eps)
 
 
-def impute(view: Seen, P: Array, h: Array) -> tuple[Array, Array, float]:
+def impute(view: ViewKernel, P: Array, h: Array) -> tuple[Array, Array, float]:
     """Sums of the missing blocks over the views merged in `view`, and their part of the objective."""
     Q = view.Q.to_dense()
     P_vv = P[np.ix_(view.v, view.v)]
@@ -94,10 +95,7 @@ def evaluate(problem: VisibleProblem, point: Point) -> Sloped:
     for view in problem.views:
         h = np.setdiff1d(np.arange(problem.size), view.v, assume_unique=True)
         Q_vh, Q_hh, part = impute(view, P, h)
-        S[np.ix_(view.v, view.v)] += view.Q.to_dense()
-        S[np.ix_(view.v, h)] += Q_vh
-        S[np.ix_(h, view.v)] += Q_vh.T
-        S[np.ix_(h, h)] += Q_hh
+        _paper.add_blocks(S, view.v, h, view.Q.to_dense(), Q_vh, Q_hh)
         value += part
     weight = (problem.n_views + problem.eps) / 2
     gradient = weight * symmetrize(P @ (M - _with_prior(problem, S)) @ P)
@@ -117,37 +115,39 @@ def solve_full(
         return evaluate(problem, point)
 
     stop = Stop(tol, patience=PATIENCE)
-    found = descend(run, Descent(run(start(problem))), stop=stop, max_iter=max_iter, callback=callback)
-    return settle(run, found, callback)
+    descent = descend(run, Descent(run(start(problem))), stop=stop, max_iter=max_iter, callback=callback)
+    return settle(run, descent, callback)
 
 
 # ------------------------------------------------------------------------- completed kernels, new samples
 
 
-def filled(
-    X: KernelViews, views: Sequence[Seen], scales: Array, model: PDOperator
+def complete_kernels(
+    X: KernelViews, views: Sequence[ViewKernel], scales: Array, model: PDOperator
 ) -> dict[str, Array | Operator]:
     """The training kernels `X`, completed under a model whose residual has no low rank: as arrays."""
     kernels: dict[str, Array | Operator] = {}
     for name, scale, view in zip(X.names, scales, views, strict=True):
         h = np.setdiff1d(np.arange(len(X)), view.v)
-        known = _paper.Visible(Dense(view.Q.to_dense()), view.v, h)
-        Q_vh, Q_hh = _paper.impute(known, model, model.principal(view.v))
-        K = np.empty(X.shape)
-        K[np.ix_(view.v, view.v)] = X.block(name)
-        K[np.ix_(view.v, h)] = scale * Q_vh
-        K[np.ix_(h, view.v)] = scale * Q_vh.T
-        K[np.ix_(h, h)] = scale * Q_hh
+        visible = _paper.Visible(Dense(view.Q.to_dense()), view.v, h)
+        Q_vh, Q_hh = _paper.impute(visible, model, model.principal(view.v))
+        K = np.zeros(X.shape)
+        _paper.add_blocks(K, view.v, h, X.block(name), scale * Q_vh, scale * Q_hh)
         kernels[name] = K
     return kernels
 
 
-def filled_rows(
-    X: KernelViews, views: Sequence[Seen], scales: Array, model: PDOperator, Q: Sequence[Array], eps: float
+def complete_rows(
+    X: KernelViews,
+    views: Sequence[ViewKernel],
+    scales: Array,
+    model: PDOperator,
+    Q: Sequence[Array],
+    eps: float,
 ) -> tuple[dict[str, Array | Operator], dict[str, Array]]:
     """Rows of new samples, each a combination of the training samples, whose completed kernels are `Q`."""
-    q, own = _visible_rows(X, views, scales, model)
-    rows, values = _foldin.combine(Q, q, own, X.observed, model, eps)
+    q, diagonal = _visible_rows(X, views, scales, model)
+    rows, values = _combine_rows(Q, q, diagonal, X.observed, model, eps)
     blocks: dict[str, Array | Operator] = {}
     diagonals: dict[str, Array] = {}
     for k, (name, scale) in enumerate(zip(X.names, scales, strict=True)):
@@ -158,17 +158,49 @@ def filled_rows(
     return blocks, diagonals
 
 
+def _combine_rows(
+    Q: Sequence[Array], q: Sequence[Array], diagonal: Array, observed: Array, model: PDOperator, eps: float
+) -> tuple[list[Array], list[Array]]:
+    """Rows and diagonals of new samples under an unrestricted model at its optimum.
+
+    There ``(K + eps) m_t`` is the sum of the sample's completed rows, and a hidden row is
+    ``Q_k M^-1 m_t``.  So the sample is a combination ``a = M^-1 m_t`` of the training samples with
+    ``(sum_visible Q_j + eps I) a = sum_visible q_t``, and a hidden row is ``Q_k a``; its value with itself,
+    ``m_tt - a' M a + a' Q_k a``, follows from the mean m_tt in the same way.
+
+    Parameters
+    ----------
+    Q : completed training kernels;  q : the new samples' completed rows in views they have
+    diagonal : (samples, views) their kernel values with themselves there;  observed : which views they have
+    """
+    a = np.zeros_like(q[0])
+    for pattern, rows in by_pattern(observed):
+        visible = np.flatnonzero(pattern)
+        if len(visible):
+            total = np.sum([Q[j] for j in visible.tolist()], axis=0)
+            total[np.diag_indices_from(total)] += eps
+            right = np.sum([q[j][rows] for j in visible.tolist()], axis=0)
+            a[rows] = cholesky_solve(cholesky(symmetrize(total)), right.T).T
+    explained = np.einsum("ij,ji->i", a, model @ a.T)
+    predicted = np.stack([np.einsum("ij,ij->i", a @ Q_k, a) for Q_k in Q], axis=1)
+    spread = np.where(observed, 0.0, predicted - explained[:, None]).sum(axis=1)
+    m_tt = (diagonal.sum(axis=1) + spread + eps) / (observed.sum(axis=1) + eps)
+    values = np.where(observed, diagonal, (m_tt - explained)[:, None] + predicted)
+    rows_of_views = [np.where(observed[:, k][:, None], q[k], a @ Q[k]) for k in range(len(Q))]
+    return rows_of_views, list(values.T)
+
+
 def _visible_rows(
-    X: KernelViews, views: Sequence[Seen], scales: Array, model: PDOperator
+    X: KernelViews, views: Sequence[ViewKernel], scales: Array, model: PDOperator
 ) -> tuple[list[Array], Array]:
-    """Rows of the views a new sample has, completed over all training samples (unit mean diagonal)."""
-    rows, own = [], np.zeros((len(X), X.n_views))
+    """Rows of the views a new sample has, over all training samples, and its values with itself."""
+    rows, diagonal = [], np.zeros((len(X), X.n_views))
     for k, (name, scale, view) in enumerate(zip(X.names, scales, views, strict=True)):
         h, present = np.setdiff1d(np.arange(X.shape[1]), view.v), X.observed[:, k]
-        full, known = np.zeros(X.shape), X.block(name) / scale
+        full, block = np.zeros(X.shape), X.block(name) / scale
         A = model.principal(view.v).solve(model.block(view.v, h))
-        full[np.ix_(present, view.v)] = known
-        full[np.ix_(present, h)] = known @ A
+        full[np.ix_(present, view.v)] = block
+        full[np.ix_(present, h)] = block @ A
         rows.append(full)
-        own[present, k] = X.diagonal(name) / scale
-    return rows, own
+        diagonal[present, k] = X.diagonal(name) / scale
+    return rows, diagonal

@@ -6,7 +6,7 @@ One iteration costs O(K l^3).  Model, objective and notation are those of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.linalg
@@ -24,8 +24,9 @@ from absentia.core import (
     leading_eigenpairs,
     symmetrize,
 )
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel
 
-# ----------------------------------------- The three covariance models of mutual kernel matrix completion
+# -------------------------------------------------------------------------- three covariance models
 #
 # What differs between them is small: where to start from a mean kernel ``S``, and the M-step that
 # improves a model ``M`` towards ``S`` by lowering ``logdet M + trace(M^-1 S)``.
@@ -51,17 +52,12 @@ NOISE_FLOOR_SINGLE, LOADING_CEILING_SINGLE = 1e-3, 100.0
 class Covariance(Protocol):
     """A family of models: its member nearest to a mean kernel, and one step towards a better one."""
 
-    @property
-    def n_components(self) -> int | None: ...
-
     def start(self, S: Operator) -> PDOperator: ...
     def m_step(self, S: Operator, M: PDOperator) -> PDOperator: ...
 
 
 class Full:
     """No restriction: FC-MKMC of Rivero, Lemence & Kato (2017)."""
-
-    n_components = None
 
     def start(self, S: Operator) -> Dense:
         return Dense(S.to_dense())
@@ -83,18 +79,12 @@ class PCA:
         return ppca(S, self.n_components)
 
 
-class FactorAnalysis:
+class FactorAnalysis(PCA):
     """Factor analysis: FA-MKMC of Rivero & Kato (2018), eqs. (18) and (19).
 
     The paper does not say where W and psi start; here at the probabilistic principal components of
     the first mean kernel.
     """
-
-    def __init__(self, n_components: int) -> None:
-        self.n_components = n_components
-
-    def start(self, S: Operator) -> LowRankPlusDiagonal:
-        return ppca(S, self.n_components)
 
     def m_step(self, S: Operator, M: PDOperator) -> LowRankPlusDiagonal:
         assert isinstance(M, LowRankPlusDiagonal)
@@ -134,6 +124,13 @@ class ImputationProblem:
     eps: float
     dtype: np.dtype[Any]
 
+    @classmethod
+    def of(cls, views: Sequence[ViewKernel], size: int, eps: float, dtype: np.dtype[Any]) -> Self:
+        """Every kernel an array, hidden samples listed."""
+        everyone = np.arange(size)
+        visible = [Visible(Dense(x.Q.to_dense()), x.v, np.setdiff1d(everyone, x.v)) for x in views]
+        return cls(visible, size, eps, dtype)
+
 
 class ImputationState:
     """The model that imputes, its visible parts (factorised at most once), and the family member.
@@ -164,11 +161,16 @@ def mean_kernel(problem: ImputationProblem, state: ImputationState) -> Array:
     S = np.zeros((problem.size, problem.size), problem.dtype)
     for view, M_vv in zip(problem.views, state.visible, strict=True):
         Q_vh, Q_hh = impute(view, state.model, M_vv)
-        S[np.ix_(view.v, view.v)] += view.Q.A
-        S[np.ix_(view.v, view.h)] += Q_vh
-        S[np.ix_(view.h, view.v)] += Q_vh.T
-        S[np.ix_(view.h, view.h)] += Q_hh
+        add_blocks(S, view.v, view.h, view.Q.A, Q_vh, Q_hh)
     return S / len(problem.views)
+
+
+def add_blocks(S: Array, v: Array, h: Array, Q_vv: Array, Q_vh: Array, Q_hh: Array) -> None:
+    """Add the four blocks of a completed kernel to `S`."""
+    S[np.ix_(v, v)] += Q_vv
+    S[np.ix_(v, h)] += Q_vh
+    S[np.ix_(h, v)] += Q_vh.T
+    S[np.ix_(h, h)] += Q_hh
 
 
 def zero_imputed_mean(problem: ImputationProblem) -> Array:

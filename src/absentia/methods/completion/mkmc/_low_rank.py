@@ -1,4 +1,4 @@
-"""Mutual kernel matrix completion without ever imputing: descent on what is visible.
+"""Low-rank mutual kernel matrix completion without ever imputing: descent on what is visible.
 
 Same objective as ``_estimator``, for the low-rank models ``M = W W' + D``.  The papers
 complete every kernel in every iteration, at O(l^3); here the latent factors are the only missing data
@@ -14,26 +14,26 @@ G being the cross moment of samples and factors, E the second moment of the fact
     logdet M_vv = logdet C + sum log d,   trace(M_vv^-1 Q) = sum(diag Q / d) - trace(C^-1 F' Q F).
 
 An EM step would regress each sample on the factors, over the views that see it: ``W_i = num_i A^-1``
-with ``num_i`` and ``A`` the sums of G's rows and of E over those views (``_patterns``).  The prior
+with ``num_i`` and ``A`` the sums of G's rows and of E over those views (:class:`Visibility`).  The prior
 enters as a pseudo-view Q = I seen by all.  The same sums give the gradient,
 
     dL/dW_i = (W_i A - num_i) / d_i,   dL/dlog d_i = 1/2 [c_i - (tr_i - 2 W_i num_i' + W_i A W_i') / d_i],
 
 (c_i views see sample i, and tr_i is the sum of its kernel values there), so that an EM step is the
-gradient times ``d_i A^-1``.  That is the preconditioner of ``_loop.quasi_newton``, which
+gradient times ``d_i A^-1``.  That is the preconditioner of ``core.quasi_newton``, which
 needs about half as many evaluations as squared extrapolation (SQUAREM) of parameter-expanded EM; see
 ``benchmarks/mkmc_acceleration.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 
 from absentia.core import (
     Array,
@@ -42,47 +42,138 @@ from absentia.core import (
     Descent,
     Gram,
     LowRankPlusDiagonal,
-    Operator,
     Point,
     Sloped,
     Solution,
     Stop,
+    by_pattern,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
     descend,
     inverse,
-    leading_eigenpairs,
     project,
     thin_gram,
 )
 from absentia.methods.completion.mkmc._paper import LOADING_CEILING_SINGLE, NOISE_FLOOR, NOISE_FLOOR_SINGLE
-from absentia.methods.completion.mkmc._patterns import Patterns
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel
 
 #: So many accelerated steps in a row must change the objective by less than tol.
 PATIENCE = 3
-
-#: Up to so many samples the start is exact; beyond, from a random subspace.
-EXACT = 500
-#: The subspace iteration ends when a pass adds less than this share to what it captures.
-SETTLED = 3e-4
-
 #: In single precision the preconditioner sees every sample in all views together with this weight.
 #: Without it the steps of samples that few views see are too long where those say little of a factor.
 DAMPING_SINGLE = 0.01
+#: A pattern of visibility is common if so many samples have it: a call for each pattern is then cheaper
+#: than a matrix for each sample.
+MIN_COMMON = 4
+#: Of rare samples, and of common patterns, so many numbers of their matrices are in memory at once.
+BLOCK = 1 << 17
+
+
+# ------------------------------------------------------------ sums over the views that see a sample
+#
+# Each sample i has the matrix ``A_i = extra + sum of E_k over the views k that see it``, one for each
+# pattern of visibility.  A few views make a few patterns of many samples each: one product and one inverse
+# a pattern.  Of many views nearly every sample has a pattern of its own.  Samples of such rare patterns are
+# taken in chunks: their matrices are one product of who sees them (samples x views) with the E_k, and
+# LAPACK goes through the chunk.  Per sample that is O(V q^2 + q^3), linear in the number V of views.  No
+# more than a chunk is ever in memory, and the inverses of common patterns, each for MIN_COMMON samples.
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Observed kernel (unit mean diagonal) of a view and the positions of the samples it sees.
+class Visibility:
+    """Which views see which samples; those of a common pattern are a slice of `order`."""
 
-    Views that see the same samples are merged: `Q` is then the sum of their kernels, and `weight` their
-    number.
-    """
+    order: Array
+    common: Array  # patterns x views
+    rows: Sequence[slice]  # of the samples of each common pattern
+    rare: Array  # remaining samples x views
 
-    Q: Operator
-    v: Array
-    weight: int = 1
+    @classmethod
+    def of(cls, sees: Array) -> Self:
+        """Of who is seen by which view, samples x views."""
+        groups = list(by_pattern(sees))
+        common = [(pattern, samples) for pattern, samples in groups if len(samples) >= MIN_COMMON]
+        rare = [samples for _, samples in groups if len(samples) < MIN_COMMON]
+        rest = np.sort(np.concatenate(rare)) if rare else np.zeros(0, dtype=np.intp)
+        bounds = np.cumsum([0, *(len(samples) for _, samples in common)])
+        return cls(
+            np.concatenate([*(samples for _, samples in common), rest]),
+            np.array([pattern for pattern, _ in common], dtype=bool).reshape(-1, sees.shape[1]),
+            [slice(a, b) for a, b in pairwise(bounds.tolist())],
+            sees[rest],
+        )
+
+    def grams(self, W: Array, F: Array) -> tuple[Array, Array]:
+        """``W' F`` over the samples that each view sees, views x q x q, and over all samples."""
+        q = W.shape[1]
+        by_views, total = np.zeros((self.rare.shape[1], q * q)), np.zeros(q * q)
+        for chunk in self._common_chunks(q):
+            parts = np.stack([thin_gram(W[rows], F[rows]) for rows in self.rows[chunk]]).reshape(-1, q * q)
+            by_views += self.common[chunk].T.astype(np.float64) @ parts
+            total += parts.sum(axis=0)
+        for rows, sees in self._rare_chunks(q):
+            parts = (W[rows].astype(np.float64)[:, :, None] * F[rows][:, None, :]).reshape(-1, q * q)
+            by_views += sees.T @ parts
+            total += parts.sum(axis=0)
+        return by_views.reshape(-1, q, q), total.reshape(q, q)
+
+    def products(self, E: Array, extra: Array, W: Array) -> Iterator[tuple[slice, Array]]:
+        """``W_i A_i``, some samples at a time."""
+        for chunk, A in self._common_sums(E, extra):
+            for rows, A_pattern in zip(self.rows[chunk], A.astype(W.dtype, copy=False), strict=True):
+                yield rows, W[rows] @ A_pattern
+        for rows, sees in self._rare_chunks(W.shape[1]):
+            A = _sums(sees, E, extra)
+            yield rows, (W[rows].astype(np.float64)[:, None, :] @ A)[:, 0].astype(W.dtype, copy=False)
+
+    def solver(self, E: Array, extra: Array) -> Callable[[Array], Array]:
+        """The function that makes ``V_i A_i^-1`` of V, for all samples."""
+        inverses = [np.linalg.inv(A) for _, A in self._common_sums(E, extra)]
+
+        def solve(V: Array) -> Array:
+            result = np.empty_like(V)
+            common = (A_inverse for chunk in inverses for A_inverse in chunk)
+            for rows, A_inverse in zip(self.rows, common, strict=True):
+                np.matmul(V[rows], A_inverse.astype(V.dtype, copy=False), out=result[rows])
+            for rows, sees in self._rare_chunks(V.shape[1]):
+                right = V[rows].astype(np.float64)[:, :, None]
+                result[rows] = np.linalg.solve(_sums(sees, E, extra), right)[:, :, 0]
+            return result
+
+        return solve
+
+    def _common_sums(self, E: Array, extra: Array) -> Iterator[tuple[slice, Array]]:
+        """Common patterns and their matrices ``A``, a chunk at a time."""
+        for chunk in self._common_chunks(len(extra)):
+            yield chunk, _sums(self.common[chunk].astype(np.float64), E, extra)
+
+    def _common_chunks(self, q: int) -> Iterator[slice]:
+        return (slice(a, a + _chunk_size(q)) for a in range(0, len(self.common), _chunk_size(q)))
+
+    def _rare_chunks(self, q: int) -> Iterator[tuple[slice, Array]]:
+        """Rare samples, a chunk at a time: where they are, and which views see them (samples x views)."""
+        size, step = len(self.order), _chunk_size(q)
+        for a in range(size - len(self.rare), size, step):
+            rows = slice(a, min(a + step, size))
+            first = a - size + len(self.rare)
+            yield rows, self.rare[first : first + step].astype(np.float64)
+
+
+def _chunk_size(q: int) -> int:
+    """How many q x q matrices are in memory at once."""
+    return max(BLOCK // (q * q), 32)
+
+
+def _sums(sees: Array, E: Array, extra: Array) -> Array:
+    """``extra + sum of E_k`` over the views of each row of `sees`."""
+    q = len(extra)
+    sums = sees @ E.reshape(len(E), q * q)
+    sums += extra.reshape(-1)
+    return np.asarray(sums.reshape(-1, q, q))
+
+
+# ------------------------------------------------------------------------------ the problem
 
 
 @dataclass(frozen=True)
@@ -92,30 +183,30 @@ class VisibleProblem:
     Everything within is in that order, `order` leads back.
     """
 
-    views: Sequence[Seen]
-    patterns: Patterns  # of visibility
+    views: Sequence[ViewKernel]
+    visibility: Visibility
     eps: float
     dtype: np.dtype[Any]
     total_diagonal: Array  # sum of the diagonals over the views that see a sample, and eps
     weight: Array  # number of views that see a sample, and eps
 
     @classmethod
-    def of(cls, views: Sequence[Seen], size: int, eps: float, dtype: Any) -> VisibleProblem:
+    def of(cls, views: Sequence[ViewKernel], size: int, eps: float, dtype: Any) -> VisibleProblem:
         sees = np.zeros((size, len(views)), dtype=bool)
         for k, view in enumerate(views):
             sees[view.v, k] = True
-        patterns = Patterns.of(sees)
-        position = inverse(patterns.order)
-        views = [Seen(view.Q, position[view.v], view.weight) for view in views]
+        visibility = Visibility.of(sees)
+        position = inverse(visibility.order)
+        views = [ViewKernel(view.Q, position[view.v], view.weight) for view in views]
         total_diagonal, weight = np.full(size, eps), np.full(size, eps)
         for view in views:
             total_diagonal[view.v] += view.Q.diagonal()
             weight[view.v] += view.weight
-        return cls(views, patterns, eps, np.dtype(dtype), total_diagonal, weight)
+        return cls(views, visibility, eps, np.dtype(dtype), total_diagonal, weight)
 
     @property
     def order(self) -> Array:
-        return self.patterns.order
+        return self.visibility.order
 
     @property
     def size(self) -> int:
@@ -127,12 +218,12 @@ class VisibleProblem:
 
     @property
     def floor(self) -> float:
-        """Under the noise variances."""
+        """The lowest noise variance."""
         return NOISE_FLOOR_SINGLE if self.dtype == np.float32 else NOISE_FLOOR
 
     @cached_property
     def roof(self) -> float:
-        """Over the noise variances: ten times the largest a sample can need.
+        """The highest noise variance: ten times the largest a sample can need.
 
         Where the gradient vanishes a noise variance is ``(tr_i - num_i A^-1 num_i') / c_i``, so at most
         ``tr_i / c_i``.  Steps far beyond would not find back.
@@ -141,43 +232,42 @@ class VisibleProblem:
 
     @property
     def ceiling(self) -> float:
-        """Over the norms of the loadings' rows."""
+        """The longest row of loadings."""
         return LOADING_CEILING_SINGLE if self.dtype == np.float32 else np.inf
 
     @property
     def in_memory(self) -> bool:
         """Whether all kernels are arrays or factors, and not chunks elsewhere."""
-        return all(isinstance(getattr(x.Q, "operator", x.Q), Dense | Gram) for x in self.views)
+        return all(isinstance(view.unscaled, Dense | Gram) for view in self.views)
+
+    @property
+    def by_factors(self) -> bool:
+        """Whether some kernel is given by factors, of which no second copy is made."""
+        return any(hasattr(view.unscaled, "left") for view in self.views)
 
     def in_single_precision(self) -> VisibleProblem:
         """The same problem with float32 products, which cost half."""
-        views = [Seen(view.Q.astype(np.float32), view.v, view.weight) for view in self.views]
+        views = [ViewKernel(view.Q.astype(np.float32), view.v, view.weight) for view in self.views]
         return replace(self, views=views, dtype=np.dtype(np.float32))
 
 
-class Noise(Protocol):
-    """How the noise is shared: what is known of each sample, added up into what one variance sees."""
-
-    def gather(self, per_sample: Array) -> Array: ...
+#: How noise variances are shared: adds up what is known of each sample into what each variance sees.
+Noise = Callable[[Array], Array]
 
 
-class EqualNoise:
+def equal_noise(per_sample: Array) -> Array:
     """PCA: one variance for all samples."""
-
-    def gather(self, per_sample: Array) -> Array:
-        return np.array([per_sample.sum()])
+    return np.array([per_sample.sum()])
 
 
-class OwnNoise:
+def own_noise(per_sample: Array) -> Array:
     """Factor analysis: a variance for each sample."""
-
-    def gather(self, per_sample: Array) -> Array:
-        return per_sample
+    return per_sample
 
 
 @dataclass(frozen=True)
 class Moments:
-    """What the E-step leaves of one view."""
+    """What one view says of the factors: the E-step."""
 
     C_inverse: Array
     E: Array
@@ -185,7 +275,7 @@ class Moments:
     value: float  # logdet C - trace(C^-1 F' Q F); the terms in D are added for all views at once
 
 
-def moments(C: Array, inner: Array, weight: int = 1) -> Moments:
+def factor_moments(C: Array, inner: Array, weight: int = 1) -> Moments:
     """Moments of the factors given a view, from ``C = I + W' F`` and ``inner = F' Q F``."""
     L = cholesky(C, "inner matrix I + W' D^-1 W")
     C_inverse = cholesky_inverse(L)
@@ -201,22 +291,22 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Sloped:
     q, eps = W.shape[1], problem.eps
     F = W / d[:, None].astype(W.dtype)
     I = np.eye(q)  # noqa: E741
-    grams, total = problem.patterns.grams(W, F)
+    grams, total = problem.visibility.grams(W, F)
     num, E, value = np.zeros_like(W), np.empty_like(grams), 0.0
     for k, view in enumerate(problem.views):
-        seen = project(view.Q, F, view.v)
-        found = moments(I + grams[k], seen.inner, view.weight)
-        seen.add(num, view.v, found.C_inverse)  # G = Q F C^-1
-        E[k] = found.E
-        value += found.value
-    prior = moments(I + total, thin_gram(F, F))
+        projection = project(view.Q, F, view.v)
+        moments = factor_moments(I + grams[k], projection.inner, view.weight)
+        projection.add(num, view.v, moments.C_inverse)  # G = Q F C^-1
+        E[k] = moments.E
+        value += moments.value
+    prior = factor_moments(I + total, thin_gram(F, F))
     value += eps * prior.value
     value += float((problem.weight * log_d).sum() + (problem.total_diagonal / d).sum())
     extra = eps * prior.E
     gradient = _gradient(problem, noise, W, d, F, num, (E, extra), eps * prior.C_inverse)
     if problem.dtype == np.float32:
         extra = extra + DAMPING_SINGLE * E.sum(axis=0)
-    precondition = partial(_em_step, problem, noise, d, problem.patterns.solver(E, extra))
+    precondition = partial(_em_step, problem, noise, d, problem.visibility.solver(E, extra))
     return Sloped((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
 
 
@@ -257,13 +347,13 @@ def _gradient(
 ) -> Point:
     """Derivatives by W, ``D^-1 (W A - num)``, and by log d; the first overwrites `num`."""
     residual = problem.total_diagonal.copy()
-    for rows, WA in problem.patterns.products(*A, W):
+    for rows, WA in problem.visibility.products(*A, W):
         N = num[rows]
         N += F[rows] @ prior.astype(W.dtype)
         WA -= N
         residual[rows] += np.einsum("ij,ij->i", W[rows], WA - N)
         np.divide(WA, d[rows, None].astype(W.dtype), out=N)
-    return num, noise.gather((problem.weight - residual / d) / 2)
+    return num, noise((problem.weight - residual / d) / 2)
 
 
 def _em_step(
@@ -272,119 +362,10 @@ def _em_step(
     """What the M-step makes of a gradient: ``D V A^-1``, the regression of samples on factors."""
     result = solve(v[0])
     result *= d[:, None].astype(result.dtype)
-    return result, v[1] / noise.gather(problem.weight / 2)
+    return result, v[1] / noise(problem.weight / 2)
 
 
-class Leading(NamedTuple):
-    """Leading eigenpairs of the mean kernel, lowest first, and how many views each sample counts for."""
-
-    values: Array
-    vectors: Array
-    counts: Array
-
-
-def leading(
-    problem: VisibleProblem,
-    q: int,
-    rng: np.random.Generator,
-    *,
-    passes: int = 12,
-    rescale: bool = True,
-    numbers: Array | None = None,
-) -> Leading:
-    """The `q` leading eigenpairs of the mean kernel.
-
-    The mean is over the views that see both samples as far as a product can tell:
-    ``D^-1/2 (sum_k Q_k / K) D^-1/2`` with D the share of views that see a sample.  Without `rescale` it
-    is the zero-imputed mean, the papers' first model.  The components are exact up to :data:`EXACT`
-    samples.  Beyond they come from randomised subspace iteration, whose first vectors are drawn in the
-    order of the samples' `numbers` (by default as they come).
-    """
-    count = (
-        np.maximum(problem.weight - problem.eps, 1.0) if rescale else np.full(problem.size, problem.n_views)
-    )
-    root = np.sqrt(count / problem.n_views).astype(problem.dtype)[:, None]
-    if problem.size <= EXACT and problem.in_memory:
-        return Leading(*_leading(problem, root, q), count)
-    block = min(q + 10, problem.size)
-    X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
-    X = X if numbers is None else X[numbers[problem.order]]
-    return Leading(*_leading_by_iteration(problem, root, q, X, passes), count)
-
-
-def from_leading(problem: VisibleProblem, noise: Noise, found: Leading, q: int) -> Point:
-    """Probabilistic principal components of the mean kernel, of `q` of its leading eigenpairs."""
-    values, vectors = found.values[-q:], found.vectors[:, -q:]
-    trace = float(((problem.total_diagonal - problem.eps) / found.counts).sum())
-    sigma2 = max((trace - float(values.sum())) / max(problem.size - q, 1), 1e-3 * trace / problem.size)
-    scale = np.sqrt(np.maximum(values - sigma2, 1e-3 * sigma2))
-    W = (vectors * scale).astype(problem.dtype)
-    ones = np.ones(problem.size)
-    return W, np.log(np.maximum(noise.gather(sigma2 * ones) / noise.gather(ones), problem.floor))
-
-
-def start(problem: VisibleProblem, noise: Noise, q: int, rng: np.random.Generator, **options: Any) -> Point:
-    """The first point of a descent; `options` are those of :func:`leading`."""
-    return from_leading(problem, noise, leading(problem, q, rng, **options), q)
-
-
-def _leading(problem: VisibleProblem, root: Array, q: int) -> tuple[Array, Array]:
-    """The `q` leading eigenpairs of the mean kernel between divisions by `root`, exactly."""
-    S = np.zeros((problem.size, problem.size))
-    for view in problem.views:
-        S[np.ix_(view.v, view.v)] += view.Q.to_dense()
-    S /= problem.n_views * (root @ root.T).astype(np.float64)
-    return leading_eigenpairs((S + S.T) / 2, q)
-
-
-def _leading_by_iteration(
-    problem: VisibleProblem, root: Array, q: int, X: Array, passes: int
-) -> tuple[Array, Array]:
-    """The same by subspace iteration from the columns of `X`, as far as a few passes lead."""
-    captured = 0.0
-    for _ in range(passes):
-        basis = orthonormal(X)
-        X = _mean_product(problem, basis / root) / root
-        values, vectors = scipy.linalg.eigh(thin_gram(basis, X))
-        previous, captured = captured, float(values[-q:].sum())
-        if captured - previous < SETTLED * captured:
-            break
-    return values[-q:], basis @ vectors[:, -q:].astype(problem.dtype)
-
-
-def add_factors(first: Point, point: Point | None) -> Point:
-    """A start from a solution of lower rank: its factors, and new ones from the start `first`."""
-    fresh, q = first[0], first[0].shape[1]
-    if point is None or point[0].shape[1] >= q:
-        return first
-    W, log_d = point
-    basis = orthonormal(W)
-    fresh = fresh - basis @ (basis.T @ fresh)
-    U, _, _ = scipy.linalg.svd(thin_gram(fresh, fresh))
-    extra = fresh @ U[:, : q - W.shape[1]].astype(fresh.dtype)
-    return np.hstack([W, extra]), log_d
-
-
-def _mean_product(problem: VisibleProblem, X: Array) -> Array:
-    result = np.zeros_like(X)
-    for view in problem.views:
-        project(view.Q, X, view.v).add(result, view.v, np.eye(X.shape[1]))
-    return result / problem.n_views
-
-
-def orthonormal(X: Array) -> Array:
-    """Orthonormal basis of the columns of `X`, by Cholesky, twice: linear in rows, no copies of Q."""
-    for _ in range(2):
-        gram = thin_gram(X, X)
-        # what a product of that precision leaves of a direction that is not there
-        gram[np.diag_indices_from(gram)] += max(1e-12, 10 * np.finfo(X.dtype).eps) * np.trace(gram)
-        X = X @ scipy.linalg.solve_triangular(cholesky(gram), np.eye(len(gram)), lower=True).T.astype(
-            X.dtype
-        )
-    return X
-
-
-def solve_fast(
+def solve_low_rank(
     problem: VisibleProblem,
     noise: Noise,
     first: Point,
@@ -422,5 +403,5 @@ def as_operator(problem: VisibleProblem, point: Point) -> LowRankPlusDiagonal:
 
 def as_point(problem: VisibleProblem, noise: Noise, model: LowRankPlusDiagonal) -> Point:
     """The point of a model kernel; the inverse of :func:`as_operator`."""
-    d = noise.gather(model.d[problem.order]) / noise.gather(np.ones(problem.size))
+    d = noise(model.d[problem.order]) / noise(np.ones(problem.size))
     return np.asarray(model.W[problem.order], dtype=problem.dtype), np.log(d)

@@ -1,4 +1,4 @@
-"""Choosing by hiding: what is hidden, what is measured, what is chosen."""
+"""Selection by hiding: what is hidden, what is measured, what is chosen."""
 
 import warnings
 
@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from absentia import CVKT, MKC, MKMC, EMFill, KernelViews, KNNFill, MeanFill, SVTFill
 from absentia.methods.completion import _holdout
-from absentia.methods.completion._holdout import Holdout, hidden_rows, relative_error
+from absentia.methods.completion._holdout import Holdout, mask_one_view_each, relative_error
 from conftest import random_kernels, random_problem
 
 
@@ -86,7 +86,7 @@ def test_the_errors_are_those_of_fits_without_the_hidden_cells(fill, name):
         assert relative_error(kv, done, part.observed) == pytest.approx(curve[value], rel=0.05)
 
 
-def test_the_error_is_that_of_the_hidden_rows():
+def test_the_error_is_that_of_the_mask_one_view_each():
     kv = random_problem(60, 3, 0.2)
     trial = Holdout.of(kv)
     keep = trial.part.observed
@@ -109,10 +109,10 @@ def test_a_score_of_new_rows_is_that_of_hidden_views(rng):
     kv = random_problem(60, 4, 0.2)
     train, new = np.arange(40), np.arange(40, 60)
     rows = kv[np.ix_(new, train)]
-    keep = hidden_rows(rows)
+    keep = mask_one_view_each(rows)
     assert ((rows.observed & ~keep).sum(axis=1) == (rows.observed.sum(axis=1) > 1)).all()
     shuffled = rng.permutation(20)
-    np.testing.assert_array_equal(hidden_rows(rows[shuffled]), keep[shuffled])
+    np.testing.assert_array_equal(mask_one_view_each(rows[shuffled]), keep[shuffled])
     cvkt, mean = CVKT().fit(kv[np.ix_(train, train)]), MeanFill().fit(kv[np.ix_(train, train)])
     assert cvkt.score(rows) == -relative_error(rows, cvkt.transform(rows.hide(keep)), keep)
     assert mean.score(rows) < cvkt.score(rows) < 0
@@ -136,21 +136,21 @@ def test_searches_of_scikit_learn_find_a_parameter_by_score():
 
 def test_of_many_samples_the_same_are_drawn_in_any_order(rng):
     kv = random_problem(40, 3, 0.3)
-    trial = Holdout.of(kv, 0, most=25)
+    trial = Holdout.of(kv, 0, max_samples=25)
     assert len(trial.whole) == len(trial.part) == 25
     assert trial.n_hidden
     order = rng.permutation(40)
-    again = Holdout.of(kv[np.ix_(order, order)], 0, most=25)
+    again = Holdout.of(kv[np.ix_(order, order)], 0, max_samples=25)
     assert set(again.whole.ids) == set(trial.whole.ids)
     position = [again.whole.ids.tolist().index(i) for i in trial.whole.ids]
     np.testing.assert_array_equal(again.part.observed[position], trial.part.observed)
-    assert len(Holdout.of(kv, 0, most=40).whole) == 40
+    assert len(Holdout.of(kv, 0, max_samples=40).whole) == 40
 
 
 @pytest.mark.parametrize(
     "filler", [MeanFill("blocks"), CVKT(rounds=1), CVKT(rounds=1, keep_observed=False)]
 )
-def test_errors_are_the_same_at_once_in_parts_and_by_factors(rng, monkeypatch, filler):
+def test_errors_are_the_same_at_once_in_parts_and_compare_factors(rng, monkeypatch, filler):
     Phi = rng.standard_normal((60, 4))
     ids = np.arange(60)
     kv = KernelViews.from_factors(
@@ -159,12 +159,12 @@ def test_errors_are_the_same_at_once_in_parts_and_by_factors(rng, monkeypatch, f
     trial = Holdout.of(kv, 0)
     done = filler.fit_transform(trial.part)
     at_once = trial.errors(done)
-    monkeypatch.setattr(_holdout, "AT_ONCE", 100)
+    monkeypatch.setattr(_holdout, "_MAX_VALUES", 100)
     found = []
-    plain = _holdout._by_factors
-    monkeypatch.setattr(_holdout, "_by_factors", lambda *a: found.append(plain(*a)) or found[-1])
+    plain = _holdout._compare_factors
+    monkeypatch.setattr(_holdout, "_compare_factors", lambda *a: found.append(plain(*a)) or found[-1])
     assert trial.errors(done) == pytest.approx(at_once, rel=1e-10)
     keeps = getattr(filler, "keep_observed", None) is not False
     assert any(one is not None for one in found) == keeps
-    monkeypatch.setattr(_holdout, "_by_factors", lambda *a: None)
+    monkeypatch.setattr(_holdout, "_compare_factors", lambda *a: None)
     assert trial.errors(done) == pytest.approx(at_once, rel=1e-10)

@@ -1,4 +1,6 @@
-"""The fast algorithms: same objective as the papers', reached without imputing."""
+"""Low-rank models: same objective as the papers', reached without imputing."""
+
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -7,12 +9,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from absentia import MKMC, CombineKernels, KernelViews, ViewKernels, datasets, missingness
-from absentia.core._completed import Completed
-from absentia.core._operators import Gram
-from absentia.methods.completion.mkmc import _fast as mkmc_fast
+from absentia.core import Completed, Gram
+from absentia.methods.completion.mkmc import _low_rank
+from absentia.methods.completion.mkmc._low_rank import Visibility
 from conftest import random_problem
-from mkmc_problems import MODELS, NOISE, placed, problem_of, random_point
+from mkmc_problems import MODELS, NOISE, low_rank_start, placed, problem_of, random_point
 from reference import mkmc as slow
+from reference import visibility as slow_visibility
 from reference import visible_em
 
 # where so many components are too many is a matter of tests of their own
@@ -26,7 +29,7 @@ def test_an_evaluation_is_the_slow_objective_and_its_preconditioned_gradient_the
     point = random_point(25, 4, model)
     W, d = point[0], np.broadcast_to(np.exp(point[1]), 25)
     problem = problem_of(kv, eps)
-    found = mkmc_fast.evaluate(problem, NOISE[model], placed(problem, point))
+    found = _low_rank.evaluate(problem, NOISE[model], placed(problem, point))
     K = np.nan_to_num(kv.to_dense())
     wanted = slow.penalised_objective(K, kv.observed, W @ W.T + np.diag(d), eps)
     assert found.value == pytest.approx(wanted, rel=1e-11)
@@ -40,7 +43,7 @@ def test_the_gradient_is_the_slope_of_the_slow_objective(model):
     kv = random_problem(25, 3, 0.4, seed=1)
     K, problem = np.nan_to_num(kv.to_dense()), problem_of(kv, 0.1)
     point = random_point(25, 4, model)
-    gradient = mkmc_fast.evaluate(problem, NOISE[model], placed(problem, point)).gradient
+    gradient = _low_rank.evaluate(problem, NOISE[model], placed(problem, point)).gradient
     rng = np.random.default_rng(1)
 
     def objective(W, log_d):
@@ -80,7 +83,7 @@ def test_single_precision_keeps_loadings_and_noise_where_it_can_tell(model):
     W, log_d = random_point(25, 4, model)
     W[3] *= 1e4
     log_d[:1] = -20.0
-    found = mkmc_fast.evaluate(problem, NOISE[model], (W.astype(np.float32), log_d))
+    found = _low_rank.evaluate(problem, NOISE[model], (W.astype(np.float32), log_d))
     assert np.linalg.norm(found.point[0], axis=1).max() == pytest.approx(problem.ceiling, rel=1e-5)
     assert np.exp(found.point[1]).min() == pytest.approx(problem.floor)
     # neither may the next step lead further out
@@ -96,7 +99,7 @@ def test_the_gradient_vanishes_where_it_stops():
         mkmc = MKMC(model, n_components=2, tol=1e-13, max_iter=5000).fit(kv)
         d = mkmc.model_.d[:1] if model == "pca" else mkmc.model_.d
         solution = placed(problem, (np.array(mkmc.model_.W), np.log(d)))
-        first = mkmc_fast.start(problem, NOISE[model], 2, np.random.default_rng(0))
+        first = low_rank_start(problem, NOISE[model], 2, np.random.default_rng(0))
         slopes = [slope(problem, NOISE[model], point) for point in (solution, first)]
         assert slopes[0] < 2e-3 * slopes[1]
 
@@ -108,7 +111,7 @@ def slope(problem, noise, point, h=1e-5):
     for _ in range(10):
         direction = [rng.normal(size=x.shape) for x in point]
         ahead, behind = (
-            mkmc_fast.evaluate(
+            _low_rank.evaluate(
                 problem, noise, tuple(x + s * h * u for x, u in zip(point, direction, strict=True))
             ).value
             for s in (1, -1)
@@ -203,3 +206,80 @@ def test_factor_analysis_of_kernels_of_few_features_is_not_misled_by_cancellatio
     K = np.nan_to_num(kv.to_dense()) / mkmc.view_scales_[:, None, None]
     wanted = slow.penalised_objective(K, kv.observed, mkmc.model_.to_dense(), 1e-3)
     assert mkmc.objective_[-1] == pytest.approx(wanted, rel=1e-7)
+
+
+def visibility(n, n_views, seed=0):
+    """Some patterns that many samples have, and some that few have."""
+    rng = np.random.default_rng(seed)
+    sees = rng.random((n, n_views)) < 0.7
+    sees[rng.random(n) < 0.5] = True
+    return sees
+
+
+def matrices(n, n_views, q, seed=1):
+    rng = np.random.default_rng(seed)
+    roots = rng.normal(size=(n_views, q, 2 * q))
+    return roots @ roots.transpose(0, 2, 1), 0.1 * np.eye(q), rng.normal(size=(2, n, q))
+
+
+# none rare, both kinds, none common
+@pytest.mark.parametrize("n_views", [1, 3, 7])
+@pytest.mark.parametrize("common", [1, 4, 1000])
+@pytest.mark.parametrize("block", [1, 1 << 17])
+def test_sums_are_those_of_one_sample_after_the_other(monkeypatch, n_views, common, block):
+    monkeypatch.setattr(_low_rank, "MIN_COMMON", common)
+    monkeypatch.setattr(_low_rank, "BLOCK", block)
+    sees = visibility(90, n_views)
+    E, extra, (W, F) = matrices(90, n_views, 4)
+    visible = Visibility.of(sees)
+    assert sorted(visible.order) == list(range(90))
+    sees = sees[visible.order]  # W and F are in the patterns' own order
+    for found, wanted in zip(visible.grams(W, F), slow_visibility.grams(sees, W, F), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
+    parts = list(visible.products(E, extra, W))
+    assert [i for rows, _ in parts for i in range(90)[rows]] == list(range(90))
+    WA = np.concatenate([part for _, part in parts])
+    np.testing.assert_allclose(WA, slow_visibility.products(sees, E, extra, W), rtol=1e-11, atol=1e-11)
+    solved = visible.solver(E, extra)(F)
+    np.testing.assert_allclose(solved, slow_visibility.solutions(sees, E, extra, F), rtol=1e-9, atol=1e-11)
+
+
+def test_common_patterns_come_first_and_rare_samples_keep_their_order():
+    sees = visibility(90, 7)
+    visible = Visibility.of(sees)
+    n_common = visible.rows[-1].stop
+    assert 0 < n_common < 90
+    for rows, pattern in zip(visible.rows, visible.common, strict=True):
+        assert rows.stop - rows.start >= _low_rank.MIN_COMMON
+        assert (sees[visible.order[rows]] == pattern).all()
+    assert (np.diff(visible.order[n_common:]) > 0).all()
+    np.testing.assert_array_equal(visible.rare, sees[visible.order[n_common:]])
+
+
+def test_single_precision_stays_single_outside_the_sums():
+    sees = visibility(90, 7)
+    E, extra, (W, _) = matrices(90, 7, 4)
+    visible = Visibility.of(sees)
+    single = W.astype(np.float32)
+    assert {part.dtype for _, part in visible.products(E, extra, single)} == {np.dtype(np.float32)}
+    solved = visible.solver(E, extra)(single)
+    assert solved.dtype == np.float32
+    wanted = slow_visibility.solutions(sees[visible.order], E, extra, single.astype(np.float64))
+    np.testing.assert_allclose(solved, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_of_rare_patterns_no_more_than_a_block_of_matrices_is_kept():
+    """Every sample has a pattern of its own: 4000 matrices of 20 x 20 would be 12.8 MB."""
+    n, n_views, q = 4000, 30, 20
+    sees = np.random.default_rng(0).random((n, n_views)) < 0.7
+    E, extra, (W, F) = matrices(n, n_views, q)
+    visible = Visibility.of(sees)
+    assert not visible.rows
+    tracemalloc.start()
+    visible.grams(W, F)
+    for _ in visible.products(E, extra, W):
+        pass
+    visible.solver(E, extra)(W)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * 8 * _low_rank.BLOCK + 3 * W.nbytes < 8 * n * q * q

@@ -1,4 +1,4 @@
-"""Whole kernels or factors, by how many samples there are and how much memory."""
+"""Whole kernels or factors: which of them, why, and how to choose otherwise."""
 
 import warnings
 
@@ -8,8 +8,8 @@ from sklearn.pipeline import Pipeline
 
 from absentia import AverageKernelSVC, LateFusion, ViewKernels, Views
 from absentia.core import Dense, Gram
-from absentia.kernels import _sizing
-from absentia.kernels._sizing import decided
+from absentia.kernels import _factors
+from absentia.kernels._factors import decide_approx
 
 
 def observed(n, views=3):
@@ -19,16 +19,16 @@ def observed(n, views=3):
 def test_few_samples_have_whole_kernels_without_a_word():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert decided("auto", observed(_sizing.WHOLE), 200) is None
-        assert decided(None, observed(100), 200) is None
-        assert decided("rff", observed(10**5), 50) == "rff"
+        assert decide_approx("auto", observed(_factors.MAX_WHOLE), 200) is None
+        assert decide_approx(None, observed(100), 200) is None
+        assert decide_approx("rff", observed(10**5), 50) == "rff"
 
 
 def test_many_samples_have_factors_and_the_user_hears_why_and_how_else():
     with pytest.warns(
         UserWarning, match=r"5001 samples: whole kernels of 3 view.* 200 Nystrom factors.*approx=None"
     ):
-        assert decided("auto", observed(_sizing.WHOLE + 1), 200) == "nystrom"
+        assert decide_approx("auto", observed(_factors.MAX_WHOLE + 1), 200) == "nystrom"
 
 
 def test_little_memory_has_factors_too_and_what_does_not_fit_is_refused(monkeypatch):
@@ -36,19 +36,19 @@ def test_little_memory_has_factors_too_and_what_does_not_fit_is_refused(monkeypa
     with pytest.warns(
         UserWarning, match=r"2000 samples: whole kernels of 3 view.* would take about 288 MB,"
     ):
-        assert decided("auto", observed(2000), 50) == "nystrom"
+        assert decide_approx("auto", observed(2000), 50) == "nystrom"
     with pytest.raises(
         ValueError, match=r"288 MB with what is made of them, and 105 MB are free.*ABSENTIA_MEMORY"
     ):
-        decided(None, observed(2000), 50)
+        decide_approx(None, observed(2000), 50)
     with pytest.raises(ValueError, match=r"5000 factors of 2000 samples.*use fewer"):
-        decided("nystrom", observed(2000), 5000)
+        decide_approx("nystrom", observed(2000), 5000)
     monkeypatch.setenv("ABSENTIA_MEMORY", "1G")
-    assert decided(None, observed(2000), 50) is None
+    assert decide_approx(None, observed(2000), 50) is None
 
 
 def test_views_become_factors_beyond_the_limit_and_predictions_follow(monkeypatch, rng):
-    monkeypatch.setattr(_sizing, "WHOLE", 50)
+    monkeypatch.setattr(_factors, "MAX_WHOLE", 50)
     X = rng.standard_normal((120, 4))
     views, y = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]}), X[:, 0] > 0
     makes = ViewKernels(n_landmarks=20, per_view={"b": {"approx": None}})
@@ -74,7 +74,7 @@ def test_factors_do_without_the_features_of_training_samples(rng):
 
 
 def test_what_is_decided_for_all_samples_holds_for_parts_of_them(monkeypatch, rng):
-    monkeypatch.setattr(_sizing, "WHOLE", 50)
+    monkeypatch.setattr(_factors, "MAX_WHOLE", 50)
     views = Views.from_dict({"a": rng.standard_normal((60, 2)), "b": rng.standard_normal((60, 2))})
     with pytest.warns(UserWarning, match="60 samples"):
         settled = ViewKernels(n_landmarks=9).settled(views)

@@ -19,7 +19,7 @@ from absentia.kernels import ViewKernels
 from absentia.methods.catalogue import find
 
 #: With more samples than this, transfer between views goes through so many landmarks of each.
-MANY, LANDMARKS = 2000, 500
+_MAX_EXACT, _N_LANDMARKS = 2000, 500
 
 
 @estimator
@@ -79,9 +79,9 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     def fit(self, X: Views | KernelViews, y: Any = None) -> Self:
         """Learn kernels, completion and components from incomplete training samples."""
         self._check_parameters()
-        self.kernels_ = self._kernel_maker() if isinstance(X, Views) else None
+        self.kernels_ = self._make_kernels() if isinstance(X, Views) else None
         kernels = check_kernels(X if self.kernels_ is None else self.kernels_.fit_transform(X))
-        self.completer_ = self._chosen(kernels)
+        self.completer_ = self._make_completer(kernels)
         self._components: Components
         self._components, self.weights_ = fused_components(
             self.completer_.fit_transform(kernels), int(self.n_components)
@@ -103,13 +103,13 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         get the coordinates of training to the last digits.
         """
         check_is_fitted(self, "embedding_")
-        rows = self.completer_.transform(self._rows(X))
+        rows = self.completer_.transform(self._kernel_rows(X))
         along = np.zeros((len(rows), int(self.n_components)))
         for weight, name in zip(self.weights_.tolist(), rows.names, strict=True):
             along += weight * (rows.operator(name) @ self._components.vectors)
         return self._with_ids(self._components.project(along), rows.ids)
 
-    def _rows(self, X: Views | KernelViews) -> KernelViews:
+    def _kernel_rows(self, X: Views | KernelViews) -> KernelViews:
         """Kernels of the samples of `X` with those of training."""
         if isinstance(X, KernelViews) and self.kernels_ is None:
             return X
@@ -118,14 +118,14 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         wanted = "KernelViews" if self.kernels_ is None else "Views"
         raise TypeError(f"{wanted} are wanted, as in training, not {type(X).__name__}")
 
-    def _kernel_maker(self) -> ViewKernels:
+    def _make_kernels(self) -> ViewKernels:
         if isinstance(self.kernel, ViewKernels):
             return clone(self.kernel)
         if self._pairwise:
             raise TypeError("KernelViews are wanted with kernel='precomputed', not Views")
         return ViewKernels(self.kernel)
 
-    def _chosen(self, kernels: Presence) -> Any:
+    def _make_completer(self, kernels: Presence) -> Any:
         """An unfitted completer."""
         if not isinstance(self.completer, str):
             return clone(self.completer)
@@ -134,7 +134,7 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         if (kernels.observed.sum(axis=1) < 2).all():
             return find("mean", "completer").make()
         return find("cvkt", "completer").make(
-            rounds=3, n_landmarks=LANDMARKS if len(kernels) > MANY else None
+            rounds=3, n_landmarks=_N_LANDMARKS if len(kernels) > _MAX_EXACT else None
         )
 
 

@@ -1,5 +1,6 @@
-"""How many components: counting rules, hiding, and the warning of too many."""
+"""Which form and how many components a model gets: counting rules, hiding, the warning of too many."""
 
+import re
 import warnings
 
 import numpy as np
@@ -15,7 +16,8 @@ from absentia import (
     metrics,
     missingness,
 )
-from absentia.methods.completion.mkmc import _selection as rank
+from absentia.methods.completion import Holdout
+from absentia.methods.completion.mkmc import _selection
 from conftest import random_kernels, random_problem
 
 # where so many components are too many is a matter of tests of their own
@@ -29,7 +31,7 @@ def test_counting_by_inertia_equals_counting_eigenvalues():
         S = (A + A.T) / 2
         values = np.linalg.eigvalsh(S)
         for threshold in (-1.0, 0.0, 0.3, 2.0):
-            assert rank.count_above(S, threshold) == (values > threshold).sum()
+            assert _selection.count_above(S, threshold) == (values > threshold).sum()
 
 
 def test_heldout_finds_the_rank_of_data_that_have_one():
@@ -62,17 +64,13 @@ def test_a_rank_that_fits_what_views_do_not_share_is_warned_of():
     assert MKMC("pca", n_components="heldout", tol=1e-4).fit(kv).n_components_ <= 5
 
 
-# where so many components are too many is a matter of tests of their own
-pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
-
-
 def test_counting_rules_by_hand():
     S = np.diag([4.0, 2.0, 0.9, 0.05, 0.05])
-    assert rank.count_components(S, "gk") == 2  # mean 1.4
-    assert rank.count_components(S / 2, "gk") == 2
-    assert rank.count_components(S, "kaiser") == 2
-    assert rank.count_components(S * 2, "kaiser") == 3
-    assert rank.count_components(np.eye(3), "gk") == 1  # at least one
+    assert _selection.count_components(S, "gk") == 2  # mean 1.4
+    assert _selection.count_components(S / 2, "gk") == 2
+    assert _selection.count_components(S, "kaiser") == 2
+    assert _selection.count_components(S * 2, "kaiser") == 3
+    assert _selection.count_components(np.eye(3), "gk") == 1  # at least one
 
 
 def test_components_are_counted_on_the_zero_filled_mean_whatever_the_scale():
@@ -101,7 +99,7 @@ def test_eigenvalues_that_are_all_alike_are_not_counted_by_rounding():
     noise = 1e-14 * np.random.default_rng(0).standard_normal((30, 30))
     for sign in (1, -1):
         S = np.eye(30) + sign * (noise + noise.T)
-        assert rank.count_components(S, "gk") == rank.count_components(S, "kaiser") == 1
+        assert _selection.count_components(S, "gk") == _selection.count_components(S, "kaiser") == 1
 
 
 @pytest.mark.parametrize("model", ["pca", "fa"])
@@ -158,3 +156,104 @@ def test_kaiser_is_offered_and_full_has_no_components():
     kv = random_problem()
     assert MKMC("fa", n_components="kaiser", max_iter=1, tol=0).fit(kv).n_components_ >= 1
     assert MKMC("full", max_iter=1, tol=0).fit(kv).n_components_ is None
+
+
+def test_what_only_one_view_has_is_not_counted():
+    data = datasets.make_multiview(
+        80, 4, n_shared=1, n_private=8, private_scale=2.0, noise=0.5, random_state=0
+    )
+    keep = missingness.mcar(data.kernels, 0.4, random_state=0)
+    kv = data.kernels.hide(keep)
+    mkmc = MKMC().fit(kv)
+    counted = MKMC(n_components="gk", max_iter=1, tol=0)
+    with pytest.warns(UserWarning, match="reached max_iter|hidden for a check"):
+        assert mkmc.n_components_ < counted.fit(kv).n_components_
+    mean = metrics.are(data.kernels, MeanFill().fit_transform(kv), keep)
+    assert metrics.are(data.kernels, mkmc.transform(kv), keep) < 1.02 * mean
+
+
+def test_the_form_with_the_least_error_on_hidden_samples_is_taken():
+    kv = random_problem(40, 4, 0.3)
+    auto = MKMC(tol=1e-4).fit(kv)
+    assert auto.n_components_ == min(auto.heldout_curve_, key=auto.heldout_curve_.get)
+    trial = Holdout.of(kv)
+    other = MKMC(n_components=auto.n_components_, center=not auto.center_, tol=1e-4)
+    # short runs chose, so that the form that was left may be a little better in the end
+    assert min(auto.heldout_curve_.values()) <= 1.05 * trial.error(other.fit_transform(trial.part))
+    given = MKMC(n_components=auto.n_components_, center=auto.center_, tol=1e-4)
+    np.testing.assert_allclose(
+        given.fit_transform(kv).to_dense(), auto.transform(kv).to_dense(), rtol=1e-6, atol=1e-8
+    )
+
+
+def test_given_numbers_and_the_papers_algorithm_keep_the_papers_form():
+    kv = random_problem(40, 3, 0.3)
+    for options in ({"n_components": 3}, {"n_components": "gk"}, {"algorithm": "paper"}):
+        mkmc = MKMC(max_iter=2, tol=0, **options).fit(kv)
+        assert not mkmc.center_
+        assert not hasattr(mkmc, "heldout_curve_")
+
+
+def test_where_nothing_can_be_hidden_the_mean_is_what_is_left():
+    keep = np.zeros((12, 2), dtype=bool)
+    keep[np.arange(12), np.arange(12) % 2] = True
+    kv = KernelViews.from_dense(np.stack([np.eye(12) + 1] * 2), observed=keep)
+    with pytest.warns(UserWarning, match="2 groups .* set to what the views' means say"):
+        mkmc = MKMC().fit(kv)
+    assert mkmc.center_
+
+
+def test_an_unrestricted_model_is_not_centred():
+    with pytest.raises(ValueError, match=r"center=True with covariance='full'"):
+        MKMC("full", center=True).fit(random_problem())
+    assert not MKMC("full", max_iter=2, tol=0).fit(random_problem()).center_
+
+
+def test_the_second_form_is_tried_around_the_rank_of_the_first(monkeypatch):
+    curves, chosen = [], Holdout.curve
+
+    def curve(self, path, *options):
+        curves.append((list(path), found := chosen(self, path, *options)))
+        return found
+
+    monkeypatch.setattr(Holdout, "curve", curve)
+    MKMC(tol=1e-3).fit(random_problem(60, 4, 0.3))
+    (path, found), (second, _) = curves
+    best = min(found, key=found.get)
+    assert 2 <= len(second) < len(path)
+    assert best in second
+    assert all(best <= 2 * q <= 4 * best for q in second)
+
+
+@pytest.mark.parametrize("near", [None, 4, 40])
+def test_ranks_around_a_large_one_take_in_the_number_that_is_counted(near, monkeypatch):
+    monkeypatch.setattr(_selection.ModelSelection, "_count_components", lambda *_: 50)
+    wanted = {None: [2, 4, 8, 16, 32, 50, 64, 100], 4: [2, 4, 8], 40: [32, 40, 50, 64]}
+    assert MKMC()._short_path([], 300, near) == wanted[near]
+
+
+def excess(kernels, **options):
+    """How large a relative error the check warns of; None without a warning."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        MKMC(max_iter=3, tol=0, **options).fit(kernels)
+    told = [
+        re.search(r"(\d+) observed cells, hidden .*error ([\d.e+-]+)", str(one.message)) for one in found
+    ]
+    return next(((int(m[1]), float(m[2])) for m in told if m), None)
+
+
+def test_the_check_for_too_many_components_goes_by_some_of_many_samples(monkeypatch):
+    data = datasets.make_multiview(
+        90, 3, n_shared=1, n_private=8, private_scale=2.0, noise=0.5, random_state=0
+    )
+    kernels = data.kernels.hide(missingness.mcar(data.kernels, 0.2, random_state=0))
+    whole = excess(kernels, n_components=6)
+    monkeypatch.setattr(_selection, "CHECK_SAMPLES", 45)
+    monkeypatch.setattr(_selection, "CHECK_SAMPLES_PER_COMPONENT", 1)
+    part = excess(kernels, n_components=6)
+    assert 0.4 * whole[0] < part[0] < 0.6 * whole[0]
+    order = np.random.default_rng(0).permutation(90)
+    assert excess(kernels[np.ix_(order, order)], n_components=6) == part
+    monkeypatch.setattr(_selection, "CHECK_SAMPLES_PER_COMPONENT", 15)
+    assert excess(kernels, n_components=6) == whole

@@ -1,11 +1,52 @@
-"""Completing about the mean of each view, and putting the mean back."""
+"""Views of the same samples are merged; kernels are completed about their mean, which is put back."""
 
 import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews, MeanFill, datasets, metrics, missingness
-from absentia.methods.completion.mkmc import _views
+from absentia.core import Dense
+from absentia.methods.completion.mkmc import _full as mkmc_full
+from absentia.methods.completion.mkmc import _low_rank
+from absentia.methods.completion.mkmc._view_kernels import (
+    ViewKernel,
+    center_kernels,
+    merge_views,
+    views_with_spread,
+)
 from conftest import random_kernels, random_problem
+from mkmc_problems import MODELS, NOISE, em_step, placed, random_point
+
+# where so many components are too many is a matter of tests of their own
+pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_views_that_see_the_same_samples_can_be_merged(model):
+    K = random_kernels(30, 4)
+    keep = np.ones((30, 4), bool)
+    keep[:8, :2] = False
+    keep[20:, 2] = False
+    kv = KernelViews.from_dense(K, observed=keep)
+    apart = [
+        ViewKernel(Dense(kv.block(n)), np.flatnonzero(o))
+        for n, o in zip(kv.names, kv.observed.T, strict=True)
+    ]
+    together = merge_views(apart)
+    assert sorted(view.weight for view in together) == [1, 1, 2]
+    both = [_low_rank.VisibleProblem.of(views, 30, 1e-3, "float64") for views in (apart, together)]
+    if model == "full":
+        point = (np.eye(30) + 0.1,)
+        found = [mkmc_full.evaluate(p, point) for p in both]
+        ends = [mkmc_full.as_operator(p, em_step(f)).to_dense() for p, f in zip(both, found, strict=True)]
+    else:
+        point = random_point(30, 3, model)
+        found = [_low_rank.evaluate(p, NOISE[model], placed(p, point)) for p in both]
+        ends = [np.empty((30, 3)), np.empty((30, 3))]
+        for end, p, f in zip(ends, both, found, strict=True):
+            end[p.order] = f.gradient[0]
+    assert found[1].value == pytest.approx(found[0].value, rel=1e-12)
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-9, atol=1e-10)
+
 
 OPTIONS = {"n_components": 4, "tol": 1e-8}
 
@@ -48,10 +89,10 @@ def test_a_centred_kernel_is_that_of_the_differences_from_the_mean():
     dense = KernelViews.from_dense((Phi @ Phi.T)[None])
     factors = KernelViews.from_factors({"view0": (np.arange(12), Phi)})
     for kv in (dense, factors):
-        np.testing.assert_allclose(_views.about_means(kv).block("view0"), wanted, atol=1e-10)
+        np.testing.assert_allclose(center_kernels(kv).block("view0"), wanted, atol=1e-10)
     flat = KernelViews.from_factors({"view0": (np.arange(4), np.ones((4, 2)))})
-    assert _views.have_spread(flat) == [False]
-    np.testing.assert_array_equal(_views.about_means(flat).block("view0"), 2.0)
+    assert views_with_spread(flat) == [False]
+    np.testing.assert_array_equal(center_kernels(flat).block("view0"), 2.0)
 
 
 def test_draws_about_the_mean_average_to_the_completed_kernel():

@@ -5,10 +5,10 @@ import pytest
 
 from absentia import MKMC, ViewKernels, metrics, missingness
 from absentia.core.optimize import ROUNDING
-from absentia.methods.completion.mkmc import _fast, _solving
-from absentia.methods.completion.mkmc._solving import Solver
+from absentia.methods.completion.mkmc import _low_rank, _solver
+from absentia.methods.completion.mkmc._solver import Solver
 from conftest import random_problem
-from mkmc_problems import MODELS, NOISE, problem_of
+from mkmc_problems import MODELS, NOISE, low_rank_start, problem_of
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
@@ -60,13 +60,13 @@ def solver_of(model, size):
 @pytest.mark.parametrize("model", ["pca", "fa"])
 def test_short_runs_at_growing_ranks_are_runs_from_starts_of_their_own(model, monkeypatch):
     """One set of leading vectors serves several ranks; slowly, one is found for each."""
-    monkeypatch.setattr(_solving, "REACH", 3)  # ranks 1 to 3 at once, 5 anew
+    monkeypatch.setattr(_solver, "MIN_LEADING", 3)  # ranks 1 to 3 at once, 5 anew
     problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of(model, 40)
     runs, point = solver.short_runs(problem, 8, tol=1e-4, max_iter=10), None
     for q in (1, 2, 3, 5):
-        first = _fast.start(problem, NOISE[model], q, np.random.default_rng(0))
-        first = _fast.add_factors(first, point)
-        point = _fast.solve_fast(problem, NOISE[model], first, tol=1e-4, max_iter=10).state.at.point
+        first = low_rank_start(problem, NOISE[model], q, np.random.default_rng(0))
+        first = _solver.add_factors(first, point)
+        point = _low_rank.solve_low_rank(problem, NOISE[model], first, tol=1e-4, max_iter=10).state.at.point
         found = runs(q)
         assert found[0].shape == (40, q)
         np.testing.assert_allclose(found[0] @ found[0].T, point[0] @ point[0].T, rtol=1e-6, atol=1e-8)
@@ -77,7 +77,7 @@ def test_short_runs_of_large_problems_are_in_single_precision(monkeypatch):
     problem, solver = problem_of(random_problem(40, 4, 0.3)), solver_of("pca", 40)
     options = {"tol": 1e-4, "max_iter": 10}
     assert solver.short_runs(problem, 3, **options).problem.dtype == np.float64
-    monkeypatch.setattr(_solving, "LARGE", 40)
+    monkeypatch.setattr(_solver, "LARGE", 40)
     single = solver.short_runs(problem, 3, **options)
     assert single.problem.dtype == np.float32
     assert single(3)[0].dtype == np.float32

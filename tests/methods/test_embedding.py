@@ -21,7 +21,7 @@ from absentia import (
     datasets,
     models,
 )
-from absentia.methods.representation import _embedding as module
+from absentia.methods import _embedding as module
 from reference import kernel_pca
 
 
@@ -106,8 +106,8 @@ def test_what_completes_is_chosen_by_what_is_linked(digits):
 
 
 def test_with_many_samples_landmarks_carry_what_is_transferred(digits, monkeypatch):
-    monkeypatch.setattr(module, "MANY", 100)
-    monkeypatch.setattr(module, "LANDMARKS", 20)
+    monkeypatch.setattr(module, "_MAX_EXACT", 100)
+    monkeypatch.setattr(module, "_N_LANDMARKS", 20)
     embedding = ViewEmbedding(2, kernel=ViewKernels(approx="nystrom", n_landmarks=15)).fit(digits[0])
     assert embedding.completer_.n_landmarks == 20
     assert embedding.transform(digits[0][:3]).shape == (3, 2)

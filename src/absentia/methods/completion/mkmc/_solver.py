@@ -1,0 +1,286 @@
+"""Which algorithm from which start: from the kernels of views to a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from absentia.core import (
+    Array,
+    Callback,
+    Descent,
+    LowRankPlusDiagonal,
+    NotPositiveDefiniteError,
+    PDOperator,
+    Point,
+    RandomState,
+    Sloped,
+    Solution,
+    Status,
+    cholesky,
+    generator,
+    leading_eigenpairs,
+    least,
+    project,
+    settle,
+    thin_gram,
+)
+from absentia.methods.completion.mkmc import _full, _low_rank, _paper
+from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem, solve_low_rank
+from absentia.methods.completion.mkmc._paper import ImputationProblem
+from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views, sum_kernels
+
+#: Up to so many samples the best of three starts is taken, as the objective has several minima, and
+#: eigenvectors of the start are exact; beyond, they are found from a random subspace.
+SMALL, EXACT = 500, 500
+#: One of the three starts is where the papers' algorithm is after so many iterations.
+HEAD_START = 5
+#: From so many samples on, the first part of a fit is run in single precision, which costs half.
+LARGE = 2000
+#: For short runs at several ranks at least so many leading vectors are found at once.
+MIN_LEADING = 16
+#: The subspace iteration ends when a pass adds less than this share to what it captures.
+SUBSPACE_TOL = 3e-4
+
+
+class SolverResult(NamedTuple):
+    """A fitted model, how the run went, and how many E-steps it took."""
+
+    model: PDOperator
+    solution: Solution[Any]
+    n_evaluations: int
+
+
+@dataclass(frozen=True)
+class Solver:
+    """Options of a fit; `positions` are the samples' positions in the order that draws are made in."""
+
+    covariance: str
+    algorithm: str
+    prior: float
+    dtype: str
+    tol: float
+    max_iter: int
+    random_state: RandomState
+    positions: Array
+    callback: Callback | None
+
+    def solve(self, views: Sequence[ViewKernel], size: int, q: int | None) -> SolverResult:
+        """The model of rank `q` (None: unrestricted) behind these views of `size` samples."""
+        try:
+            return self._solve(views, size, q)
+        except NotPositiveDefiniteError as error:
+            raise ValueError(
+                f"the model became singular with prior={self.prior:g}; raise the prior "
+                "(1e-3 is the usual value), or look for kernels that are nearly singular"
+            ) from error
+
+    def _solve(self, views: Sequence[ViewKernel], size: int, q: int | None) -> SolverResult:
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
+        if self.algorithm == "paper":
+            imputation = ImputationProblem.of(views, size, self.prior, np.dtype(self.dtype))
+            slow = _paper.solve_paper(imputation, self._family(q), **options)
+            return SolverResult(slow.state.model, slow, slow.n_iter)
+        problem = VisibleProblem.of(merge_views(views), size, self.prior, self.dtype)
+        model: PDOperator
+        if q is None:
+            run = _full.solve_full(problem, **options)
+            model = _full.as_operator(problem, run.state.at.point)
+        else:
+            run = self._solve_low_rank(problem, views, q, options)
+            model = _low_rank.as_operator(problem, run.state.at.point)
+        return SolverResult(model, run, run.state.n_evaluations)
+
+    def _solve_low_rank(
+        self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int, options: dict[str, Any]
+    ) -> Solution[Descent[Sloped]]:
+        """Descend from the start; small problems from several, large ones at first in single precision."""
+        if problem.size <= SMALL:
+            return self._best_of_starts(problem, self._starts(problem, views, q), options)
+        small = problem.size < LARGE or problem.dtype == np.float32
+        if small or not self.tol or problem.by_factors:
+            return solve_low_rank(problem, self.noise, self._start(problem, q), **options)
+        rough_problem = problem.in_single_precision()
+        rough_options = {**options, "tol": max(options["tol"], 3e-6)}
+        first = self._start(rough_problem, q)
+        rough = solve_low_rank(rough_problem, self.noise, first, **rough_options).state
+        return solve_low_rank(problem, self.noise, rough.at.point, **options, before=rough)
+
+    def _start(self, problem: VisibleProblem, q: int, rescale: bool = True) -> Point:
+        leading = self.leading_pairs(problem, q, rescale=rescale)
+        return start_from_leading(problem, self.noise, leading, q)
+
+    def _starts(self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int) -> Iterator[Point]:
+        yield self._start(problem, q)
+        yield self._start(problem, q, rescale=False)
+        imputation = ImputationProblem.of(views, problem.size, problem.eps, problem.dtype)
+        with suppress(NotPositiveDefiniteError):  # nearly singular kernels without a prior
+            model = _paper.solve_paper(imputation, self._family(q), tol=0, max_iter=HEAD_START).state.model
+            assert isinstance(model, LowRankPlusDiagonal)
+            yield _low_rank.as_point(problem, self.noise, model)
+
+    def _best_of_starts(
+        self, problem: VisibleProblem, starts: Iterator[Point], options: dict[str, Any]
+    ) -> Solution[Descent[Sloped]]:
+        runs = []
+        for first in starts:
+            runs.append(solve_low_rank(problem, self.noise, first, **options))
+            if runs[-1].status is Status.STOPPED:
+                break
+        objectives = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
+        best = runs[least(objectives)]
+        if self.covariance == "pca":  # equal noise leaves nothing flat enough to matter
+            return best
+        noise = self.noise
+        return settle(lambda point: _low_rank.evaluate(problem, noise, point), best, options["callback"])
+
+    def short_runs(self, problem: VisibleProblem, max_rank: int, *, tol: float, max_iter: int) -> ShortRuns:
+        """Quick runs at ranks up to `max_rank`; of large problems in single precision."""
+        if problem.size >= LARGE and problem.dtype != np.float32 and not problem.by_factors:
+            problem = problem.in_single_precision()
+        return ShortRuns(self, problem, max_rank, {"tol": tol, "max_iter": max_iter})
+
+    def leading_pairs(self, problem: VisibleProblem, q: int, *, rescale: bool = True) -> LeadingPairs:
+        """The `q` leading eigenpairs of the mean kernel; see :func:`leading_pairs`."""
+        rng = generator(self.random_state)
+        return leading_pairs(problem, q, rng, rescale=rescale, positions=self.positions)
+
+    def _family(self, q: int | None) -> _paper.Covariance:
+        if q is None:
+            return _paper.Full()
+        return _paper.PCA(q) if self.covariance == "pca" else _paper.FactorAnalysis(q)
+
+    @property
+    def noise(self) -> Noise:
+        return _low_rank.equal_noise if self.covariance == "pca" else _low_rank.own_noise
+
+
+@dataclass
+class ShortRuns:
+    """Quick runs at growing ranks, each from the solution before; leading vectors serve several ranks."""
+
+    solver: Solver
+    problem: VisibleProblem
+    max_rank: int
+    options: dict[str, Any]
+    point: Point | None = None
+    leading: LeadingPairs | None = None
+
+    def __call__(self, q: int) -> Point:
+        """Where a run of rank `q` ends."""
+        noise = self.solver.noise
+        if self.leading is None or q > len(self.leading.values):
+            n_leading = max(q, min(max(2 * q, MIN_LEADING), self.max_rank))
+            self.leading = self.solver.leading_pairs(self.problem, n_leading)
+        first = add_factors(start_from_leading(self.problem, noise, self.leading, q), self.point)
+        self.point = solve_low_rank(self.problem, noise, first, **self.options).state.at.point
+        return self.point
+
+
+# ----------------------------------------------------------------------- starts of low-rank models
+
+
+class LeadingPairs(NamedTuple):
+    """Leading eigenpairs of the mean kernel, lowest first, and how many views each sample counts for."""
+
+    values: Array
+    vectors: Array
+    counts: Array
+
+
+def leading_pairs(
+    problem: VisibleProblem,
+    q: int,
+    rng: np.random.Generator,
+    *,
+    passes: int = 12,
+    rescale: bool = True,
+    positions: Array | None = None,
+) -> LeadingPairs:
+    """The `q` leading eigenpairs of the mean kernel.
+
+    The mean is over the views that see both samples as far as a product can tell:
+    ``D^-1/2 (sum_k Q_k / K) D^-1/2`` with D the share of views that see a sample.  Without `rescale` it
+    is the zero-imputed mean, the papers' first model.  The components are exact up to :data:`EXACT`
+    samples.  Beyond they come from randomised subspace iteration, whose first vectors are drawn in the
+    order of the samples' `positions` (by default as they come).
+    """
+    counts = np.full(problem.size, problem.n_views)
+    if rescale:
+        counts = np.maximum(problem.weight - problem.eps, 1.0)
+    root = np.sqrt(counts / problem.n_views).astype(problem.dtype)[:, None]
+    if problem.size <= EXACT and problem.in_memory:
+        return LeadingPairs(*_eigenpairs(problem, root, q), counts)
+    block = min(q + 10, problem.size)
+    X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
+    X = X if positions is None else X[positions[problem.order]]
+    return LeadingPairs(*_subspace_iteration(problem, root, q, X, passes), counts)
+
+
+def start_from_leading(problem: VisibleProblem, noise: Noise, leading: LeadingPairs, q: int) -> Point:
+    """Probabilistic principal components of the mean kernel, of `q` of its leading eigenpairs."""
+    values, vectors = leading.values[-q:], leading.vectors[:, -q:]
+    trace = float(((problem.total_diagonal - problem.eps) / leading.counts).sum())
+    sigma2 = max((trace - float(values.sum())) / max(problem.size - q, 1), 1e-3 * trace / problem.size)
+    scale = np.sqrt(np.maximum(values - sigma2, 1e-3 * sigma2))
+    W = (vectors * scale).astype(problem.dtype)
+    ones = np.ones(problem.size)
+    return W, np.log(np.maximum(noise(sigma2 * ones) / noise(ones), problem.floor))
+
+
+def add_factors(first: Point, point: Point | None) -> Point:
+    """A start from a solution of lower rank: its factors, and new ones from the start `first`."""
+    fresh, q = first[0], first[0].shape[1]
+    if point is None or point[0].shape[1] >= q:
+        return first
+    W, log_d = point
+    basis = _orthonormalize(W)
+    fresh = fresh - basis @ (basis.T @ fresh)
+    U, _, _ = scipy.linalg.svd(thin_gram(fresh, fresh))
+    extra = fresh @ U[:, : q - W.shape[1]].astype(fresh.dtype)
+    return np.hstack([W, extra]), log_d
+
+
+def _eigenpairs(problem: VisibleProblem, root: Array, q: int) -> tuple[Array, Array]:
+    """The `q` leading eigenpairs of the mean kernel between divisions by `root`, exactly."""
+    S = sum_kernels(problem.views, problem.size)
+    S /= problem.n_views * (root @ root.T).astype(np.float64)
+    return leading_eigenpairs((S + S.T) / 2, q)
+
+
+def _subspace_iteration(
+    problem: VisibleProblem, root: Array, q: int, X: Array, passes: int
+) -> tuple[Array, Array]:
+    """The same by subspace iteration from the columns of `X`, as far as a few passes lead."""
+    captured = 0.0
+    for _ in range(passes):
+        basis = _orthonormalize(X)
+        X = _mean_kernel_product(problem, basis / root) / root
+        values, vectors = scipy.linalg.eigh(thin_gram(basis, X))
+        previous, captured = captured, float(values[-q:].sum())
+        if captured - previous < SUBSPACE_TOL * captured:
+            break
+    return values[-q:], basis @ vectors[:, -q:].astype(problem.dtype)
+
+
+def _mean_kernel_product(problem: VisibleProblem, X: Array) -> Array:
+    product = np.zeros_like(X)
+    for view in problem.views:
+        project(view.Q, X, view.v).add(product, view.v, np.eye(X.shape[1]))
+    return product / problem.n_views
+
+
+def _orthonormalize(X: Array) -> Array:
+    """Orthonormal basis of the columns of `X`, by Cholesky, twice: linear in rows, no copies of Q."""
+    for _ in range(2):
+        gram = thin_gram(X, X)
+        # what a product of that precision leaves of a direction that is not there
+        gram[np.diag_indices_from(gram)] += max(1e-12, 10 * np.finfo(X.dtype).eps) * np.trace(gram)
+        root = scipy.linalg.solve_triangular(cholesky(gram), np.eye(len(gram)), lower=True).T
+        X = X @ root.astype(X.dtype)
+    return X

@@ -1,0 +1,184 @@
+"""Kernels as mutual kernel matrix completion takes them: scaled, merged, about the mean of each view."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from absentia.core import Array, Dense, Gram, Operator, Scaled, alike, centred, rounding, symmetrize
+from absentia.data import KernelViews
+from absentia.methods.completion._subspace import Basis, Coordinates
+
+
+@dataclass(frozen=True)
+class ViewKernel:
+    """Observed kernel `Q` (unit mean diagonal) of a view, and the positions `v` of samples that have it.
+
+    Views of the same samples are merged: `Q` is then the sum of their kernels, and `weight` their number.
+    """
+
+    Q: Operator
+    v: Array
+    weight: int = 1
+
+    @property
+    def unscaled(self) -> Operator:
+        """The kernel as it came."""
+        return self.Q.operator if isinstance(self.Q, Scaled) else self.Q
+
+
+@dataclass(frozen=True)
+class KernelForm:
+    """How kernels enter the model: about their means or not, divided by scales, in which precision."""
+
+    center: bool
+    scales: Array  # by view
+    dtype: str
+
+    @classmethod
+    def of(cls, X: KernelViews, *, center: bool, rescale: bool, dtype: str) -> Self:
+        """Scales are mean diagonals; one for a view nobody has, and for all without `rescale`."""
+        X = center_kernels(X) if center else X
+        scales = np.ones(X.n_views)
+        for v, name in enumerate(X.names):
+            diagonal = X.diagonal(name)
+            if len(diagonal):
+                scale = diagonal.mean(dtype=np.float64)
+                if not scale > 0:
+                    raise ValueError(
+                        f"view {name!r}: the kernel is zero for every sample; leave the view out"
+                    )
+                scales[v] = scale if rescale else 1.0
+        return cls(center, scales, dtype)
+
+    def view_kernels(self, X: KernelViews, samples: Array | None = None) -> list[ViewKernel]:
+        """Each view's kernel, with its samples' positions among `samples` (by default all)."""
+        observed = X.observed if samples is None else X.observed[samples]
+        X = center_kernels(X) if self.center else X
+        return [
+            ViewKernel(
+                _scale_kernel(X.operator(name), scale, np.dtype(self.dtype)), np.flatnonzero(present)
+            )
+            for name, scale, present in zip(X.names, self.scales, observed.T, strict=True)
+        ]
+
+    def centered_views(self, X: KernelViews) -> list[bool]:
+        """Which views are taken about their mean."""
+        return views_with_spread(X) if self.center else [False] * X.n_views
+
+
+def _scale_kernel(operator: Operator, scale: float, dtype: np.dtype[Any]) -> Operator:
+    """The kernel divided by `scale`, which comes before single precision: that holds fewer magnitudes."""
+    if isinstance(operator, Dense) and operator.dtype != dtype:
+        return Dense((operator.A / scale).astype(dtype))
+    operator = operator.astype(dtype)
+    return operator if scale == 1.0 else Scaled(operator, 1.0 / scale)
+
+
+def merge_views(views: Sequence[ViewKernel]) -> list[ViewKernel]:
+    """Views of the same samples become one: their kernels only ever appear as a sum."""
+    groups: dict[bytes, list[ViewKernel]] = {}
+    for view in views:
+        groups.setdefault(view.v.tobytes(), []).append(view)
+    merged = []
+    for group in groups.values():
+        if len(group) > 1 and all(isinstance(view.unscaled, Dense) for view in group):
+            total = np.asarray(sum(view.Q.to_dense() for view in group))
+            merged.append(ViewKernel(Dense(total), group[0].v, sum(view.weight for view in group)))
+        else:
+            merged += group
+    return merged
+
+
+def sum_kernels(views: Sequence[ViewKernel], size: int, dtype: Any = np.float64) -> Array:
+    """Sum of all kernels over `size` samples, zero where a sample is absent."""
+    total = np.zeros((size, size), dtype)
+    for view in views:
+        total[np.ix_(view.v, view.v)] += view.Q.to_dense()
+    return total
+
+
+def in_memory(X: KernelViews) -> bool:
+    """Whether all kernels are arrays or factors, and not chunks elsewhere."""
+    return all(isinstance(X.operator(name), Dense | Gram) for name in X.names)
+
+
+# ---------------------------- Kernels about the mean of each view, completed there, and the mean put back
+#
+# The papers' model has mean zero: what is not known of an absent sample lies at the origin.  Of kernels
+# whose samples all point one way, such as RBF kernels of large width, most is the mean, and the model
+# spends its factors on it.  With mu the mean of the samples that have a view, and c_i = phi_i - mu, the
+# Gaussian of mean mu per view is the papers' model of the kernels ``H K H`` of the c_i.  Completed, an
+# absent sample is
+#
+#     phi_t = mu + sum_j W_tj e_j + rest_t,   e_j = sum_i C_ij c_i (and what is orthogonal to all observed),
+#
+# so that mu is one more axis of the view's basis, along which every absent sample has the coordinate one.
+# The observed block is what it was, and the kernel is that of actual points.
+
+
+def views_with_spread(X: KernelViews) -> list[bool]:
+    """Which views are taken about their mean: not those whose samples are alike, where nothing is left."""
+    return [_has_spread(X.operator(name)) for name in X.names]
+
+
+def _has_spread(K: Operator) -> bool:
+    if isinstance(K, Gram) and K.shape[0]:
+        left = np.asarray(K.left, dtype=np.float64)
+        spread = float(np.square(left - left.mean(axis=0)).sum())
+        return spread > rounding(K.dtype) * float(np.square(left).sum())
+    return K.shape[0] > 0 and not alike(np.asarray(K.to_dense()))
+
+
+def center_kernels(X: KernelViews) -> KernelViews:
+    """Kernels as seen from the mean of the samples that have the view."""
+    kernels = {name: X.operator(name) for name in X.names}
+    for name, spread in zip(X.names, views_with_spread(X), strict=True):
+        if spread:
+            kernels[name] = _center_kernel(kernels[name])
+    return KernelViews.within(X, kernels)
+
+
+def _center_kernel(K: Operator) -> Operator:
+    if isinstance(K, Gram):
+        return Gram(K.left - K.left.mean(axis=0, dtype=np.float64).astype(K.dtype))
+    A = np.asarray(K.to_dense())
+    return Dense(symmetrize(centred(A.astype(np.float64))).astype(A.dtype))
+
+
+def add_mean_axis(basis: Basis, K: Operator) -> Basis:
+    """Axes of the centred kernel as axes of the kernel `K` itself, the mean sample before them."""
+    assert basis.C is not None
+    m = max(K.shape[0], 1)
+    C = np.column_stack([np.full(K.shape[0], 1.0 / m), basis.C - basis.C.sum(axis=0) / m])
+    with_mean = Basis.of(K, C)
+    with_mean.E[1:, 1:] += symmetrize(basis.E - basis.C.T @ basis.G)  # what is orthogonal to all observed
+    return with_mean
+
+
+def add_mean_coordinate(
+    coordinates: Coordinates, basis: Basis | None = None, mean_values: Array | None = None
+) -> Coordinates:
+    """Coordinates along :func:`add_mean_axis`.
+
+    Of new samples, `mean_values` are kernel values with the mean sample of those that have the view.
+    """
+    W = np.column_stack([np.ones(len(coordinates.W)), coordinates.W])
+    if basis is None or mean_values is None or coordinates.G is None:
+        return Coordinates(W, coordinates.s)
+    across = basis.G[:, 1:].mean(axis=0) if len(basis.G) else 0.0  # of the mean sample with the axes
+    return Coordinates(W, coordinates.s, np.column_stack([mean_values, coordinates.G + across]))
+
+
+def center_rows(rows: Operator, diagonal: Array, F: Array, basis: Basis) -> tuple[Array, Array, Array]:
+    """Of new samples that have a view: ``c_t' F``, ``|c_t|^2``, and their values with the mean sample.
+
+    `rows` are their kernel values with the training samples that have it, `diagonal` those with themselves,
+    `basis` is one of :func:`add_mean_axis`.
+    """
+    m = max(rows.shape[1], 1)
+    mean_values = np.asarray(rows @ np.full((rows.shape[1], 1), 1.0 / m))[:, 0]
+    means, grand_mean = basis.G[:, 0], float(basis.E[0, 0])
+    products = np.asarray(rows @ F) - means @ F - np.outer(mean_values - grand_mean, F.sum(axis=0))
+    return products, diagonal - 2 * mean_values + grand_mean, mean_values
