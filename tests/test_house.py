@@ -99,7 +99,7 @@ def test_that_test_can_fail(tmp_path):
 def foreign_imports(source):
     """What the papers' package imports of the rest of absentia that is not public.
 
-    Public are the names of the stub and what modules among them hand on, `testing`, the base of methods (see
+    Public are the names of the stub and what modules among them hand on, `testing`, the chart kit, the base of methods (see
     CONTRIBUTING) and the engine of trials.
     """
     modules = {
@@ -107,7 +107,7 @@ def foreign_imports(source):
         for public, (package, name) in absentia._HOME.items()
         if public and isinstance(getattr(absentia, public), types.ModuleType)
     }
-    beside = ("testing", "methods.base", "experiment.engine")
+    beside = ("testing", "core.svg", "methods.base", "experiment.engine")
     found = []
     for path in sorted(source.rglob("*.py")):
         for there in imports(ast.parse(path.read_text())):
