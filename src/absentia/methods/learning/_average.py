@@ -42,7 +42,15 @@ from absentia.methods.learning._machines import (
     part_norms,
     side_by_side,
 )
-from absentia.methods.learning.engine import GAP, Box, Machine, Stack, relative_gap, rounding, without_dust
+from absentia.methods.learning.engine import (
+    GAP,
+    Box,
+    Machine,
+    Stack,
+    relative_gap,
+    rounding_error,
+    without_dust,
+)
 
 # --------------------------------------------------------------------------------- weights of views
 
@@ -58,7 +66,7 @@ def alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
     constant kernels have the largest weights for what they say; scaled to sum one they would leave no room
     for a margin at any ordinary C.
     """
-    M, a, spread = stack.alignments(y, counted)
+    M, a, spread = stack.centred_products(y, counted)
     # v'Mv - 2a'v with M = U diag(d) U' is |diag(d)^1/2 U'v - diag(d)^-1/2 U'a|^2 up to a constant;
     # kernels are brought to the same length first, which changes no minimiser
     root = inverse_root(np.diagonal(M))
@@ -78,7 +86,7 @@ def margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: floa
     # half of this: the box never binds
     bound = np.zeros(stack.n)
     bound[counted] = 4 / (lam * sum(1 / size for size in sizes))
-    kernel = stack.weighted(np.full(len(stack), 1 - lam), ridge=lam)
+    kernel = stack.weighted_sum(np.full(len(stack), 1 - lam), ridge=lam)
     z = kernel.fit(Box.classification(y, bound), tol=tol).z
     q = without_dust(np.maximum(stack.products(z)[1], 0.0))
     return q / q.sum() if q.sum() > 0 else uniform_weights(len(stack))
@@ -91,10 +99,10 @@ def fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: flo
     """The machine on ``sum_p eta_p K^_p``, with `rows` divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
     scale = inverse_root(training.observed @ eta) if rows else np.ones(training.stack.n)
     stack = training.stack.scaled(scale) if rows else training.stack
-    kernel, box = stack.weighted(eta), Box.classification(y, training.bound)
+    kernel, box = stack.weighted_sum(eta), Box.classification(y, training.bound)
     machine = kernel.fit(box, tol=0.9 * tol)
     norms = part_norms(eta, stack.products(machine.z)[1])
-    hidden = rounding(box, machine, kernel.largest)
+    hidden = rounding_error(box, machine, kernel.largest)
     gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
     return Learned(eta, machine.z * scale, machine.bias, norms, gap, ended(machine, gap, tol))
 

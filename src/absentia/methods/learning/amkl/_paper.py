@@ -31,8 +31,8 @@ from absentia.methods.learning.engine import (
     KernelStack,
     Machine,
     Polytope,
+    cholesky_with_jitter,
     fit_machine,
-    lifted_cholesky,
     without_dust,
 )
 
@@ -91,7 +91,7 @@ def shared_alpha(
     blocks = complete.stack.blocks
 
     def at(eta: Array, start: Array | None) -> Shared:
-        factor = (lifted_cholesky(complete.stack.combined(1 / eta), 1e-9), True)
+        factor = (cholesky_with_jitter(complete.stack.combine(1 / eta), 1e-9), True)
         solved = scipy.linalg.cho_solve(factor, G.T, check_finite=False)
         K = G @ solved
         machine = fit_machine((K + K.T) / 2, box, tol=0.1 * tol, start=start)

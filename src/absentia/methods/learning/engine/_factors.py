@@ -2,6 +2,12 @@
 
 Everything here takes time and memory linear in the samples.  Factors stay where they are, in single or
 double precision, in memory or mapped from a file; sums over samples are in double precision.
+
+From factors a machine is known less exactly than from a kernel, and which of a million coefficients are
+free in the end hardly at all.  But the sum of so many losses is nearly smooth where they have kinks: over a
+step that moves scores by some Delta, the samples N that lie so near theirs bend it as a quadratic of
+curvature ``1 / J_i = (hi_i - lo_i) / 2 Delta`` would, and ``A = (K_NN + J)^-1`` (see ``_stacks``).  That is
+what :class:`FactorSum` has, through matrices as large as there are factors.
 """
 
 from __future__ import annotations
@@ -11,13 +17,18 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import scipy.linalg
 
 from absentia.core import Array, factors_of
 from absentia.data import KernelViews
 from absentia.methods.learning.engine._compiled import compiled
-from absentia.methods.learning.engine._sums import Alignments, FactorSum
+from absentia.methods.learning.engine._linear import fit_linear
+from absentia.methods.learning.engine._stacks import Alignments, Response, transposed_product
+from absentia.methods.learning.engine._svm import Box, Machine
 
 CHUNK = 4096
+NEAR = 0.05  # share of the samples that count as near their kinks
+MOST_NEAR = 20_000  # of them that are looked at
 
 
 class FactorStack:
@@ -97,10 +108,11 @@ class FactorStack:
         """``u_p = Phi_p' z`` of every view."""
         z = z * self.scale
         return [
-            np.asarray(gathered(Phi, own, z)) for Phi, own in zip(self.factors, self.index, strict=True)
+            np.asarray(transposed_product(Phi, own, z))
+            for Phi, own in zip(self.factors, self.index, strict=True)
         ]
 
-    def weighted(self, eta: Array, ridge: float = 0.0) -> FactorSum:
+    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> FactorSum:
         """``sum_p eta_p K_p + ridge I``, for machines to be learned on."""
         return FactorSum(self, eta, ridge)
 
@@ -118,10 +130,10 @@ class FactorStack:
         scores, scaled = np.zeros(self.n), z * self.scale
         for weight, Phi, own in zip(eta, self.factors, self.index, strict=True):
             if weight > 0:
-                _add_scores(scores, Phi, own, weight * gathered(Phi, own, scaled))
+                _add_scores(scores, Phi, own, weight * transposed_product(Phi, own, scaled))
         return scores * self.scale + (self.own @ eta) * z
 
-    def through(self, w: Array) -> Array:
+    def factor_scores(self, w: Array) -> Array:
         """``sum_p Phi_p w_p``, where `w` has one number for every factor of all views."""
         scores, ends = np.zeros(self.n), np.cumsum([0, *(Phi.shape[1] for Phi in self.factors)])
         for Phi, own, (a, b) in zip(self.factors, self.index, pairwise(ends), strict=True):
@@ -154,7 +166,7 @@ class FactorStack:
         """The same with every sample's factors multiplied by `scale`."""
         return FactorStack(self.factors, self.index, self.n, self._own, self.scale * scale)
 
-    def alignments(self, y: Array, counted: Array) -> Alignments:
+    def centred_products(self, y: Array, counted: Array) -> Alignments:
         """Inner products of the centred kernels, over the samples that count."""
         ends = np.cumsum([0, *(Phi.shape[1] for Phi in self.factors)])
         parts, n = [slice(a, b) for a, b in pairwise(ends)], len(counted)
@@ -175,9 +187,58 @@ class FactorStack:
         spread = np.array([float(np.trace(T[p, p])) for p in parts]) + (1 - 1 / n) * own.sum(axis=0)
         return Alignments(M, a, spread)
 
-    def reached(self, views: Array) -> Array:
+    def samples_with(self, views: Array) -> Array:
         """Samples that have one of the `views` (True = this one)."""
         return np.flatnonzero((self.place[:, views] >= 0).any(axis=1))
+
+
+class FactorSum:
+    """The sum by the factors of its kernels, never formed."""
+
+    def __init__(self, stack: FactorStack, eta: Array, ridge: float = 0.0) -> None:
+        self.stack, self.eta, self.ridge = stack, eta, ridge
+        self.largest = float((stack.squares @ eta).max(initial=0.0)) + ridge
+
+    def fit(self, box: Box, *, tol: float, start: Array | None = None) -> Machine:
+        """The machine on it, to a relative gap of `tol`."""
+        return fit_linear(self.stack, self.eta, box, tol=tol, start=start, ridge=self.ridge)
+
+    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> Response:
+        """How V bends; coefficients stay where they are."""
+        m = R.shape[1]
+        near, give = self._near(box, machine)
+        if len(near) < 2:
+            return Response.none(m)
+        Phi, root = self.stack.rows(near), self.stack.roots(self.eta)
+        bent = Phi / give[:, None]
+        # products of A with the columns of R and with 1, by Woodbury's identity
+        sides = np.column_stack([R[near], np.ones(len(near))])
+        inner = np.eye(len(root)) + root[:, None] * (bent.T @ Phi) * root
+        L = scipy.linalg.cholesky(inner, lower=True)
+        Y = scipy.linalg.solve_triangular(L, root[:, None] * (bent.T @ sides), lower=True)
+        plain = (sides / give[:, None]).T @ sides
+        A = plain - Y.T @ Y
+        H = A[:-1, :-1] - np.outer(A[-1, :-1], A[-1, :-1]) / A[-1, -1] if A[-1, -1] > 0 else A[:-1, :-1]
+        values, vectors = np.linalg.eigh((H + H.T) / 2)
+        none = Response.none(m)
+        return none._replace(H=vectors * np.maximum(values, 0.0) @ vectors.T)
+
+    def _near(self, box: Box, machine: Machine) -> tuple[Array, Array]:
+        """Samples near their kinks, some of them if there are very many, and how much each gives."""
+        held = np.flatnonzero((box.hi > box.lo) & (self.stack.squares @ self.eta > 0))
+        rest = box.t[held] - machine.scores[held] - machine.bias
+        distance = np.abs(np.abs(rest) - box.eps)
+        least = 5 * sum(Phi.shape[1] for Phi in self.stack.factors)
+        wanted = min(len(held), max(int(NEAR * len(held)), least))
+        if wanted < 2:
+            return held[:0], distance[:0]
+        reach = float(np.partition(distance, wanted - 1)[wanted - 1])
+        near = held[distance <= reach]
+        some = near[:: -(-len(near) // MOST_NEAR)]
+        floor = 1e-12 * float(np.abs(box.t).max())
+        give = 2 * max(reach, floor) / (box.hi[some] - box.lo[some])
+        give += self.stack.own[some] @ self.eta + self.ridge
+        return some, give * (len(some) / len(near))
 
 
 @compiled(fast=True)
@@ -191,20 +252,6 @@ def _squares(Phi):  # type: ignore[no-untyped-def]
             total += np.float64(row[k]) * row[k]
         squares[i] = total
     return squares
-
-
-@compiled(fast=True)
-def gathered(Phi, index, z):  # type: ignore[no-untyped-def]
-    """``Phi' z``; rows of zero coefficients are not read."""
-    n, d = Phi.shape
-    total = np.zeros(d)
-    for i in range(n):
-        weight = z[index[i]]
-        if weight != 0.0:
-            row = Phi[i]
-            for k in range(d):
-                total[k] += weight * row[k]
-    return total
 
 
 @compiled(fast=True)

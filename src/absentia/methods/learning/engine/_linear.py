@@ -18,25 +18,40 @@ Samples are visited in random order, blocks of neighbours together, which reads 
 not move when last visited, being at a bound, is left alone for some passes: one, two, ... up to
 :data:`REST`.
 
-Where the gap falls so slowly that it would take very many passes (prices of errors that are high for what
-factors can tell apart), Newton's method goes on (``_smoothed``).
+Where the gap falls so slowly that it would take very many passes (large C, factors nearly alike), Newton's
+method goes on (:func:`fit_smoothed`).
 
 What is handed over is judged as the dense machine is: coefficients made feasible, scores computed from them
 anew, primal value with the best bias minus dual value.
+
+Newton's method.  With ``J_i`` added to the kernel's diagonal the losses have no kinks: a sample with the
+residual ``r_i = t_i - f_i`` has the coefficient ``z_i = clip(soft(r_i, eps) / J_i, lo_i, hi_i)``, and the
+primal
+
+    1/2 |v|^2 + sum_i max_z (r_i z - eps |z| - J_i z^2 / 2),      f = G v + b,   G = [sqrt(eta_p) Phi_p]
+
+has a continuous gradient ``(v - G'z, -1'z)`` and, with F the samples inside their bounds, the Hessian
+``I + G_F' J_F^-1 G_F``, which is as large as there are factors; the bias is one more column, and costs
+nothing.  Steps end where the primal is least along their direction.  With ``J_i = 2 Delta / (hi_i - lo_i)``
+kinks are rounded over residuals of width 2 Delta, and Delta is lowered until the machine's own gap, without
+any J, is small: at the least primal that is about ``1/4 sum_F (hi_i - lo_i) Delta``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
+import scipy.optimize
 from numba import carray, types
 from numba.extending import intrinsic
 
 from absentia.core import Array
 from absentia.methods.learning.engine._compiled import compiled
-from absentia.methods.learning.engine._smoothed import Posed, fit_smoothed
-from absentia.methods.learning.engine._svm import Box, Machine
+from absentia.methods.learning.engine._svm import Box, Machine, stretch_machine
 
 if TYPE_CHECKING:
     from absentia.methods.learning.engine._factors import FactorStack
@@ -49,6 +64,59 @@ MOST_PASSES = 3000
 LOOKS = 10  # at the gap, that tell how fast it falls
 PATIENCE = 500  # more passes to come than this are too many: Newton's method is called in
 MOST_FACTORS = 4000  # unless there are more factors than that
+FALL = 4.0  # how much narrower the rounding is from one round to the next
+ROUNDS = 25
+STEPS = 30  # of Newton's method in a round
+CHUNK = 8192
+
+
+class MachineProblem(NamedTuple):
+    """A machine to be found: on the weighted sum of kernels by factors, in a box."""
+
+    stack: FactorStack
+    eta: Array
+    box: Box
+    ridge: float
+
+    @property
+    def root(self) -> Array:
+        """``sqrt(eta)`` of every factor."""
+        return self.stack.roots(self.eta)
+
+    @property
+    def own(self) -> Array:
+        """What the kernel's diagonal has beside factors."""
+        return np.asarray(self.stack.own @ self.eta + self.ridge)
+
+    def evaluate(self, z: Array) -> Machine:
+        """The machine with coefficients `z`, or a multiple of them, its scores computed anew."""
+        scores = self.stack.scores(self.eta, z) + self.ridge * z
+        largest = float((self.stack.squares @ self.eta).max(initial=0.0)) + self.ridge
+        floor = 1e-15 * float(np.abs(self.box.t).max(initial=0.0) + largest * np.abs(z).sum())
+        return stretch_machine(self.box, z, scores, floor, np.inf, 0)
+
+    def rounding(self, reach: float) -> Array:
+        """``J`` that rounds kinks over residuals of width twice `reach`."""
+        width = self.box.hi - self.box.lo
+        return np.where(width > 0, 2 * reach / np.where(width > 0, width, 1.0), 1.0) + self.own
+
+    def reach(self, machine: Machine, gap: float) -> float:
+        """How wide kinks may be rounded for about this `gap`, by where the samples of a machine lie."""
+        box, width = self.box, self.box.hi - self.box.lo
+        distance = np.abs(np.abs(box.t - machine.scores - machine.bias) - box.eps)
+        order = np.argsort(distance)
+        costs = np.cumsum(width[order]) * distance[order] / 4
+        place = min(int(np.searchsorted(costs, gap)), len(costs) - 1)
+        return max(float(distance[order[place]]), 4 * gap / max(float(width.sum()), 1e-300))
+
+    def coefficients(self, rest: Array, J: Array) -> Array:
+        """``z`` of samples with these residuals."""
+        soft = np.sign(rest) * np.maximum(np.abs(rest) - self.box.eps, 0.0)
+        return np.clip(soft / J, self.box.lo, self.box.hi)
+
+    def slope(self, rest: Array, along: Array, J: Array, a: float) -> float:
+        """Of the losses, after a step `a` that changes scores by ``a * along``."""
+        return -float(self.coefficients(rest - a * along, J) @ along)
 
 
 def fit_linear(
@@ -74,9 +142,9 @@ def fit_linear(
     max_passes : int
         Passes over the samples at most.
     """
-    z = box.feasible(start) if start is not None else np.zeros(stack.n)
-    problem = Posed(stack, eta, box, ridge)
-    best = problem.judged(z)
+    z = box.make_feasible(start) if start is not None else np.zeros(stack.n)
+    problem = MachineProblem(stack, eta, box, ridge)
+    best = problem.evaluate(z)
     descent, seen = _Descent(problem, best), [(0, best.gap)]
     width = sum(Phi.shape[1] for Phi in stack.factors)
     # a step of Newton's method costs as much as so many passes
@@ -87,7 +155,7 @@ def fit_linear(
             return fit_smoothed(problem, best, tol)._replace(n_steps=descent.passes)
         passes = min(max(PASSES, int(left / 8)), 8 * PASSES)
         descent.go(min(passes, max_passes - descent.passes))
-        looked = problem.judged(box.feasible(descent.z))
+        looked = problem.evaluate(box.make_feasible(descent.z))
         best = min(best, looked, key=lambda one: one.gap)
         seen.append((descent.passes, best.gap))
     return best._replace(n_steps=descent.passes)
@@ -105,7 +173,7 @@ def _passes_left(seen: list[tuple[int, float]], wanted: float) -> float:
 class _Descent:
     """Coefficients on their way, what they add up to, and who rests."""
 
-    def __init__(self, problem: Posed, start: Machine) -> None:
+    def __init__(self, problem: MachineProblem, start: Machine) -> None:
         stack, eta = problem.stack, problem.eta
         used = np.flatnonzero(eta > 0)
         self.box, self.z, self.bias, self.passes = problem.box, start.z.copy(), start.bias, 0
@@ -145,6 +213,88 @@ class _Descent:
         inside = self.rng.permutation(width)
         order = (width * self.rng.permutation(-(-n // width))[:, None] + inside).ravel()
         return np.asarray(order[order < n])
+
+
+# ------------------------------------------------------------------------------------- Newton's method
+
+
+def fit_smoothed(problem: MachineProblem, start: Machine, tol: float) -> Machine:
+    """The machine to a relative gap of `tol`, from coefficients near it."""
+    box = problem.box
+    v, b, best = _normal(problem, start.z), start.bias, start
+    reach = np.inf
+    for _ in range(ROUNDS):
+        # as wide as the gap that there is, narrower than last time, as wide as the gap wanted allows
+        now, end = (problem.reach(best, gap) for gap in (best.gap, tol * abs(best.primal) / 2))
+        reach = max(min(now, reach / FALL), end) if reach > end else reach / FALL
+        v, b, z = _newton(problem, v, b, problem.rounding(reach))
+        machine = problem.evaluate(box.make_feasible(z))
+        best = min(best, machine, key=lambda one: one.gap)
+        if best.gap <= tol * abs(best.primal):
+            break
+    return best
+
+
+def _newton(problem: MachineProblem, v: Array, b: float, J: Array) -> tuple[Array, float, Array]:
+    """The least smoothed primal from `v` and `b`, and the coefficients there."""
+    box = problem.box
+    scores = _scores(problem, v)
+    z = problem.coefficients(box.t - scores - b, J)
+    for _ in range(STEPS):
+        rest = box.t - scores - b
+        z = problem.coefficients(rest, J)
+        gradient = np.append(v - _normal(problem, z), -z.sum())
+        free = np.flatnonzero((z > box.lo) & (z < box.hi) & ((box.eps == 0) | (z != 0)))
+        # nobody inside their bounds holds the bias: as if they were spread evenly over all residuals
+        held = float((box.hi - box.lo).sum()) / max(float(np.ptp(rest)), 1e-300)
+        step = -_solved(problem, free, J, gradient, 1e-3 * held)
+        dv, db = step[:-1], float(step[-1])
+        along = _scores(problem, dv) + db
+        slope = float(v @ dv) + problem.slope(rest, along, J, 0.0)
+        if not slope < -1e-12 * float(v @ v):
+            break
+        a = _least(partial(_slope, problem, J, rest, along, float(v @ dv), float(dv @ dv)))
+        v, b, scores = v + a * dv, b + a * db, scores + a * (along - db)
+    return v, b, z
+
+
+def _slope(
+    problem: MachineProblem, J: Array, rest: Array, along: Array, first: float, second: float, a: float
+) -> float:
+    """Of the smoothed primal after a step `a`, whose norm has these derivatives."""
+    return first + a * second + problem.slope(rest, along, J, a)
+
+
+def _least(slope: Callable[[float], float]) -> float:
+    """Where a rising `slope`, negative at zero, is zero."""
+    high = 1.0
+    while slope(high) < 0 and high < 1e6:
+        high *= 2
+    return float(scipy.optimize.brentq(slope, 0.0, high, rtol=1e-10)) if slope(high) > 0 else high
+
+
+def _normal(problem: MachineProblem, z: Array) -> Array:
+    """``G' z``."""
+    return problem.root * np.concatenate(problem.stack.normals(z))
+
+
+def _scores(problem: MachineProblem, v: Array) -> Array:
+    """``G v``."""
+    return problem.stack.factor_scores(problem.root * v)
+
+
+def _solved(problem: MachineProblem, free: Array, J: Array, gradient: Array, held: float) -> Array:
+    """The Hessian's inverse times `gradient`; the bias bends the primal by `held` at least."""
+    d, root = len(gradient) - 1, problem.root
+    H = np.zeros((d + 1, d + 1))
+    for a in range(0, len(free), CHUNK):
+        part = free[a : a + CHUNK]
+        rows = np.column_stack([problem.stack.rows(part) * root, np.ones(len(part))])
+        rows /= np.sqrt(J[part])[:, None]
+        H += rows.T @ rows
+    H[-1, -1] += max(held - H[-1, -1], 1e-10 * held)
+    H[np.arange(d), np.arange(d)] += 1.0
+    return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True), gradient))
 
 
 # ------------------------------------------------------------------------------------ compiled loops

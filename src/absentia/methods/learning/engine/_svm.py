@@ -128,7 +128,7 @@ class Box(NamedTuple):
                 return 1.0
         return 1.0
 
-    def feasible(self, z: Array) -> Array:
+    def make_feasible(self, z: Array) -> Array:
         """`z` clipped to the box, then the heavier sign scaled down until the sum is zero."""
         z = np.clip(z, self.lo, self.hi)
         up, down = float(z[z > 0].sum()), float(-z[z < 0].sum())
@@ -169,12 +169,12 @@ def fit_machine(
     max_steps : int, optional
         Pairs moved at most; by default 100 000 and 200 per sample.
     """
-    z = box.feasible(start) if start is not None else np.zeros(len(K))
+    z = box.make_feasible(start) if start is not None else np.zeros(len(K))
     diagonal = np.ascontiguousarray(np.diagonal(K), dtype=np.float64)
     largest = float(diagonal.max(initial=0.0))
     flat = FLAT * largest if largest > 0 else 1.0
     most = 100_000 + 200 * len(K) if max_steps is None else max_steps
-    machine = judged(box, z, product(K, z))
+    machine = evaluate_machine(box, z, kernel_product(K, z))
     aim = _first_aim(box, machine, tol)
     while True:
         left = most - machine.n_steps
@@ -182,7 +182,7 @@ def fit_machine(
         violation, steps = _smo(K, diagonal, flat, box.t, box.lo, box.hi, box.eps, z, scores, aim, left)
         # what rounding leaves of a gradient
         floor = 1e-15 * float(np.abs(box.t).max() + largest * np.abs(z).sum())
-        machine = stretched(box, z, product(K, z), floor, violation, machine.n_steps + steps)
+        machine = stretch_machine(box, z, kernel_product(K, z), floor, violation, machine.n_steps + steps)
         z, wanted = machine.z, tol * abs(machine.primal)
         if machine.gap <= wanted or aim <= floor or machine.n_steps >= most:
             return machine
@@ -197,17 +197,21 @@ def _first_aim(box: Box, machine: Machine, tol: float) -> float:
     return min(2 * tol * abs(machine.primal) / weight, largest) if weight > 0 else largest
 
 
-def stretched(box: Box, z: Array, scores: Array, floor: float, violation: float, steps: int) -> Machine:
+def stretch_machine(
+    box: Box, z: Array, scores: Array, floor: float, violation: float, steps: int
+) -> Machine:
     """The machine at `z`, or at a multiple of it where that has the smaller gap."""
-    machine = judged(box, z, scores, violation, steps)
+    machine = evaluate_machine(box, z, scores, violation, steps)
     factor = box.stretch(z, scores, 8 * floor)
     if factor == 1:
         return machine
-    longer = judged(box, factor * z, factor * scores, violation, steps)
+    longer = evaluate_machine(box, factor * z, factor * scores, violation, steps)
     return min(machine, longer, key=lambda one: one.gap)
 
 
-def judged(box: Box, z: Array, scores: Array, violation: float = np.inf, steps: int = 0) -> Machine:
+def evaluate_machine(
+    box: Box, z: Array, scores: Array, violation: float = np.inf, steps: int = 0
+) -> Machine:
     """The machine with coefficients `z` and ``K z = scores``: its bias and both objectives."""
     bias = box.best_bias(scores)
     norm = float(z @ scores)
@@ -215,7 +219,7 @@ def judged(box: Box, z: Array, scores: Array, violation: float = np.inf, steps: 
     return Machine(z, scores, bias, primal, box.linear(z) - norm / 2, violation, steps)
 
 
-def rounding(box: Box, machine: Machine, largest: float) -> float:
+def rounding_error(box: Box, machine: Machine, largest: float) -> float:
     """How much rounding may hide of the primal value; `largest` is the kernel's largest value.
 
     Scores have errors of a few units in the last place of their terms, and a loss that of its score times
@@ -227,7 +231,7 @@ def rounding(box: Box, machine: Machine, largest: float) -> float:
     return float(np.where(up, box.hi, 0.0) @ error - np.where(down, box.lo, 0.0) @ error)
 
 
-def product(K: Array, z: Array) -> Array:
+def kernel_product(K: Array, z: Array) -> Array:
     """``K z`` in double precision, reading only rows of non-zero coefficients, always in the same order."""
     return np.asarray(_thin_product(K, z, np.flatnonzero(z)))
 

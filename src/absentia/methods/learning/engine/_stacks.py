@@ -1,20 +1,58 @@
-"""Several kernels over the same samples, each kept only over the samples that have the view."""
+"""Several kernels over the same samples, their weighted sum, and how a machine on it answers to weights.
+
+A stack holds each kernel over the samples that have the view.  At given weights it makes a sum, on which
+machines are fitted.  While the same coefficients F stay free, ``z`` and so the gradient of V (``_solver``)
+are smooth in the weights: with ``R = [K_p z]_F``, ``A = K_FF^-1`` and ``B = A - A 1 1' A / (1' A 1)``,
+
+    d^2 V / d eta^2 = R' B R,        dz_F = -B R d eta.
+
+:class:`DenseSum` is just that; stacks of factors are in ``_factors``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import scipy.linalg
 
 from absentia.core import Array
 from absentia.data import KernelViews
 from absentia.methods.learning.engine._compiled import compiled
-from absentia.methods.learning.engine._factors import gathered
-from absentia.methods.learning.engine._sums import Alignments, DenseSum, Sum
+from absentia.methods.learning.engine._svm import Box, Machine, fit_machine
 
 TILE = 64
 CHUNK = 2**22  # numbers held at a time for the inner products of kernels
+
+
+class Response(NamedTuple):
+    """One machine's share of the curvature of V, and how its coefficients `free` follow the weights."""
+
+    H: Array
+    free: Array
+    follow: Array  # B R
+
+    @classmethod
+    def none(cls, m: int) -> Response:
+        return cls(np.zeros((m, m)), np.zeros(0, dtype=np.int64), np.zeros((0, m)))
+
+
+class Alignments(NamedTuple):
+    """Inner products of kernels centred over the samples that count."""
+
+    M: Array  # of the kernels with one another
+    a: Array  # with the labels: y' H K_p H y
+    spread: Array  # with the identity: tr H K_p H
+
+
+class Sum(Protocol):
+    """``sum_p eta_p K_p``, perhaps with something added to its diagonal."""
+
+    largest: float  # its largest value
+
+    def fit(self, box: Box, *, tol: float, start: Array | None = None) -> Machine: ...
+    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> Response: ...
 
 
 class Stack(Protocol):
@@ -23,13 +61,54 @@ class Stack(Protocol):
     n: int
 
     def __len__(self) -> int: ...
-    def weighted(self, eta: Array, ridge: float = 0.0) -> Sum: ...
+    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> Sum: ...
     def products(self, z: Array) -> tuple[Array, Array]: ...
     def restricted(self, samples: Array) -> Stack: ...
     def scaled(self, scale: Array) -> Stack: ...
-    def alignments(self, y: Array, counted: Array) -> Alignments: ...
-    def reached(self, views: Array) -> Array: ...
+    def centred_products(self, y: Array, counted: Array) -> Alignments: ...
+    def samples_with(self, views: Array) -> Array: ...
     def largest(self) -> Array: ...
+
+
+class DenseSum:
+    """The sum as an array."""
+
+    def __init__(self, K: Array) -> None:
+        self.K, self.largest = K, float(np.diagonal(K).max(initial=0.0))
+
+    def fit(self, box: Box, *, tol: float, start: Array | None = None) -> Machine:
+        """The machine on it, to a relative gap of `tol`."""
+        return fit_machine(self.K, box, tol=tol, start=start)
+
+    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> Response:
+        """How the machine, with ``K_p z`` the columns of `R`, answers to other weights."""
+        diagonal, m, free = np.diagonal(self.K), R.shape[1], box.free(machine.z)
+        # others are free only because no kernel holds them
+        free = free[diagonal[free] > 1e-8 * diagonal.max()]
+        if len(free) < 2:
+            return Response.none(m)
+        L = cholesky_with_jitter(self.K[np.ix_(free, free)].astype(np.float64, copy=False), jitter)
+        # with Y = L^-1 R made orthogonal to L^-1 1: H = Y'Y, which rounding cannot make indefinite
+        sides = np.column_stack([R[free], np.ones(len(free))])
+        Y = scipy.linalg.solve_triangular(L, sides, lower=True, check_finite=False)
+        Y, one = Y[:, :-1], Y[:, -1]
+        Y = Y - np.outer(one, one @ Y) / (one @ one)
+        follow = scipy.linalg.solve_triangular(L, Y, lower=True, trans=1, check_finite=False)
+        return Response(Y.T @ Y, free, follow)
+
+
+def cholesky_with_jitter(K: Array, jitter: float) -> Array:
+    """The factor of `K` with `jitter`, or as much more as it takes, of its mean diagonal added to it."""
+    level = float(np.diagonal(K).mean())
+    while True:
+        lifted = K.copy()
+        lifted[np.diag_indices_from(lifted)] += jitter * level
+        try:
+            return np.asarray(
+                scipy.linalg.cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
+            )
+        except np.linalg.LinAlgError:
+            jitter *= 100
 
 
 class KernelStack:
@@ -63,7 +142,7 @@ class KernelStack:
     def __len__(self) -> int:
         return len(self.blocks)
 
-    def combined(self, eta: Array) -> Array:
+    def combine(self, eta: Array) -> Array:
         """``sum_p eta_p K_p``."""
         total = np.zeros((self.n, self.n), dtype=self.dtype)
         for weight, block, index in zip(eta, self.blocks, self.index, strict=True):
@@ -72,9 +151,9 @@ class KernelStack:
         _mirror(total, TILE)
         return total
 
-    def weighted(self, eta: Array, ridge: float = 0.0) -> DenseSum:
+    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> DenseSum:
         """``sum_p eta_p K_p + ridge I``, for machines to be learned on."""
-        K = self.combined(eta)
+        K = self.combine(eta)
         if ridge:
             K = K.astype(np.float64, copy=False)
             K[np.diag_indices_from(K)] += ridge
@@ -85,7 +164,7 @@ class KernelStack:
         R = np.zeros((len(self), self.n))
         for row, block, index in zip(R, self.blocks, self.index, strict=True):
             if len(index):
-                row[index] += gathered(block, index, z)
+                row[index] += transposed_product(block, index, z)
         return R.T, R @ z
 
     def restricted(self, samples: Array) -> KernelStack:
@@ -101,7 +180,7 @@ class KernelStack:
         blocks = [block * scale[own][:, None] * scale[own] for block, own in pairs]
         return KernelStack(blocks, self.index, self.n)
 
-    def alignments(self, y: Array, counted: Array) -> Alignments:
+    def centred_products(self, y: Array, counted: Array) -> Alignments:
         """Inner products of the centred kernels, over the samples that count."""
         m, n = len(self), len(counted)
         one, centred = np.zeros((2, self.n))
@@ -129,7 +208,7 @@ class KernelStack:
         result[np.ix_(own >= 0, self.index[p])] = self.blocks[p][own[own >= 0]]
         return result
 
-    def reached(self, views: Array) -> Array:
+    def samples_with(self, views: Array) -> Array:
         """Samples that have one of the `views` (True = this one)."""
         own = [index for index, wanted in zip(self.index, views, strict=True) if wanted]
         return np.unique(np.concatenate([*own, np.zeros(0, dtype=np.int64)]))
@@ -163,3 +242,17 @@ def _mirror(A, tile):  # type: ignore[no-untyped-def]
             for i in range(a, min(a + tile, n)):
                 for j in range(b, min(b + tile, i)):
                     A[j, i] = A[i, j]
+
+
+@compiled(fast=True)
+def transposed_product(Phi, index, z):  # type: ignore[no-untyped-def]
+    """``Phi' z``; rows of zero coefficients are not read."""
+    n, d = Phi.shape
+    total = np.zeros(d)
+    for i in range(n):
+        weight = z[index[i]]
+        if weight != 0.0:
+            row = Phi[i]
+            for k in range(d):
+                total[k] += weight * row[k]
+    return total

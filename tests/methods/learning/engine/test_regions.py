@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from absentia.methods.learning.engine._polytope import Polytope, maximal_rows
+from absentia.methods.learning.engine._regions import Polytope, maximal_rows
 
 
 def masks(n, m, seed):

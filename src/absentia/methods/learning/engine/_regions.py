@@ -1,13 +1,15 @@
-"""Linear and quadratic programs over the weights ``{c >= 0, P c <= 1}``, few variables and many rows.
+"""Where the weights may be: a polytope ``{c >= 0, P c <= 1}``, or the unit ball of a p-norm.
 
-The polytope stays the same while a machine is trained and only objectives change.  So the simplex method
-keeps its tableau and starts where the last program ended: mostly nothing or a few pivots are left to do.
-The quadratic program is solved by the dual active-set method of Goldfarb & Idnani (Math. Programming 27,
-1983), which begins at the unconstrained minimum and takes in the most violated row, one at a time: rows
-that never matter cost one product.
+Linear and quadratic programs over the polytope have few variables and many rows.  It stays the same while a
+machine is trained and only objectives change.  So the simplex method keeps its tableau and starts where the
+last program ended: mostly nothing or a few pivots are left to do.  The quadratic program is solved by the
+dual active-set method of Goldfarb & Idnani (Math. Programming 27, 1983), which begins at the unconstrained
+minimum and takes in the most violated row, one at a time: rows that never matter cost one product.
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 
@@ -16,6 +18,45 @@ from absentia.methods.learning.engine._compiled import compiled
 
 #: Worth of a weight, beside the largest, that pivots may pass over.
 IDLE = 1e-10
+
+
+class Region(Protocol):
+    """Where the weights may be."""
+
+    def middle(self) -> Array: ...
+    def boundary(self, c: Array) -> Array: ...
+    def highest(self, q: Array) -> tuple[float, Array, Array]: ...
+
+
+class NormBall:
+    """``{eta >= 0, |eta|_p <= 1}`` for p > 1."""
+
+    def __init__(self, m: int, p: float) -> None:
+        self.m, self.p = m, p
+
+    def middle(self) -> Array:
+        return np.full(self.m, self.m ** (-1 / self.p))
+
+    def boundary(self, c: Array) -> Array:
+        """`c` as large as it can be made by a factor."""
+        length = float(np.linalg.norm(c, self.p))
+        return np.asarray(c / length) if length > 0 else c
+
+    def highest(self, q: Array) -> tuple[float, Array, Array]:
+        """The dual norm of q, where it is attained, and no prices."""
+        q = np.maximum(q, 0.0)
+        scale = float(q.max())
+        if scale == 0:
+            return 0.0, self.middle(), q
+        c = (q / scale) ** (1 / (self.p - 1))
+        c /= np.linalg.norm(c, self.p)
+        return float(c @ q), c, q
+
+    def update(self, eta: Array, q: Array) -> Array:
+        """The best weights for given ``|w_p| = eta_p sqrt(q_p)``, as ``|w_p|^(2 / (p + 1))``."""
+        q = np.maximum(q, 0.0)
+        best = (eta**2 * (q / max(float(q.max()), 1e-300))) ** (1 / (self.p + 1))
+        return np.asarray(best / np.linalg.norm(best, self.p)) if best.any() else eta
 
 
 class Polytope:
@@ -69,7 +110,7 @@ class Polytope:
         for _ in range(2):
             c, theta = _maximise(self._tableau, self._rows, self._columns, q / scale, 200 * self.m)
             vertex = self.inside(c)
-            theta = _raised(self.P, theta, q / scale)
+            theta = _raise_prices(self.P, theta, q / scale)
             bound = float(theta.sum())
             if bound - float(vertex @ q) / scale <= 1e-8 * bound:
                 break
@@ -121,7 +162,7 @@ def _maximal(words):  # type: ignore[no-untyped-def]
     return kept[:count]
 
 
-def _raised(P: Array, theta: Array, q: Array) -> Array:
+def _raise_prices(P: Array, theta: Array, q: Array) -> Array:
     """`theta` made larger until ``P' theta >= q``: by a factor, and where that cannot do, by one row.
 
     What a weight is worth may be rounding beside the others (the pivots pass over less than 1e-11), so that
