@@ -1,4 +1,4 @@
-"""The laws of classifiers as somebody else uses them."""
+"""Checks of classifiers, regressors and survival models as somebody else uses them."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from nearest import NearestMean
 
 
 @pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
-def test_a_classifier_of_a_few_lines_obeys_all_laws():
+def test_a_classifier_of_a_few_lines_passes_all_checks():
     check_classifier(NearestMean())
 
 
@@ -22,8 +22,8 @@ def test_a_law_that_is_broken_is_named_or_left_out():
             return super()._score(X) + 0.1 * np.arange(len(X))[:, None]
 
     with pytest.raises(
-        AssertionError, match="Peeking breaks a law, permuting samples permutes the answers"
+        AssertionError, match="Peeking fails a check, permuting samples permutes the answers"
     ):
         check_classifier(Peeking())
-    with pytest.raises(ValueError, match="there is no law 'gravity'"):
+    with pytest.raises(ValueError, match="there is no check 'gravity'"):
         check_classifier(NearestMean(), without=["gravity"])

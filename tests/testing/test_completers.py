@@ -95,7 +95,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_law_that_is_broken_is_named(how):
-    with pytest.raises(AssertionError, match=f"Spoiled breaks a law, {BROKEN[how]}"):
+    with pytest.raises(AssertionError, match=f"Spoiled fails a check, {BROKEN[how]}"):
         check_completer(Spoiled(how=how))
 
 
@@ -103,7 +103,7 @@ def test_laws_that_are_not_meant_can_be_left_out():
     law = BROKEN["order"].replace(" ", "_")
     scale = BROKEN["scale"].replace(" ", "_")
     check_completer(Spoiled(how="order"), without=[law, scale])
-    with pytest.raises(ValueError, match="there is no law 'gravity'"):
+    with pytest.raises(ValueError, match="there is no check 'gravity'"):
         check_completer(ZeroFill(), without=["gravity"])
 
 

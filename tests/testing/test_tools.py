@@ -11,9 +11,9 @@ from absentia.testing._tools import (
     data,
     exact,
     refused,
-    said,
     subset,
     takes_kernels,
+    warned,
     without_ids,
 )
 
@@ -43,7 +43,7 @@ def test_what_is_not_close_not_refused_or_not_said_is_found_out():
         pass
     with pytest.raises(AssertionError, match="is not in 'y'"), refused(ValueError, "x"):
         raise ValueError("y")
-    with said(UserWarning, "hello"):
+    with warned(UserWarning, "hello"):
         warnings.warn("hello there", stacklevel=1)
-    with pytest.raises(AssertionError), said(UserWarning, "hello"):
+    with pytest.raises(AssertionError), warned(UserWarning, "hello"):
         pass

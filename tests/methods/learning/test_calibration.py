@@ -24,7 +24,7 @@ from absentia.methods.learning._calibration import (
     learn_scale,
     score_rows,
 )
-from absentia.methods.learning._labels import check_labels
+from absentia.methods.learning._inputs import check_labels
 from nearest import NearestMean
 
 

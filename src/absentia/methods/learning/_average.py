@@ -39,8 +39,8 @@ from absentia.methods.learning._machines import (
     KernelClassifier,
     Learned,
     Training,
+    map_in_threads,
     part_norms,
-    side_by_side,
 )
 from absentia.methods.learning.engine import (
     GAP,
@@ -55,7 +55,7 @@ from absentia.methods.learning.engine import (
 # --------------------------------------------------------------------------------- weights of views
 
 
-def uniform_weights(m: int) -> Array:
+def _uniform_weights(m: int) -> Array:
     return np.full(m, 1 / m)
 
 
@@ -73,10 +73,10 @@ def alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
     d, U = np.linalg.eigh(M * root[:, None] * root)
     keep = d > 1e-10 * max(d[-1], 0.0)
     if not keep.any():
-        return uniform_weights(len(stack))
+        return _uniform_weights(len(stack))
     B = np.sqrt(d[keep])[:, None] * U[:, keep].T
     v = without_dust(nnls(B, (U[:, keep].T @ (a * root)) / np.sqrt(d[keep]))[0] * root)
-    return v * spread.mean() / float(v @ spread) if v.any() else uniform_weights(len(stack))
+    return v * spread.mean() / float(v @ spread) if v.any() else _uniform_weights(len(stack))
 
 
 def margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: float) -> Array:
@@ -89,7 +89,7 @@ def margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: floa
     kernel = stack.weighted_sum(np.full(len(stack), 1 - lam), ridge=lam)
     z = kernel.fit(Box.classification(y, bound), tol=tol).z
     q = without_dust(np.maximum(stack.products(z)[1], 0.0))
-    return q / q.sum() if q.sum() > 0 else uniform_weights(len(stack))
+    return q / q.sum() if q.sum() > 0 else _uniform_weights(len(stack))
 
 
 # --------------------------------------------------------------------------------------- the machine
@@ -104,10 +104,10 @@ def fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: flo
     norms = part_norms(eta, stack.products(machine.z)[1])
     hidden = rounding_error(box, machine, kernel.largest)
     gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
-    return Learned(eta, machine.z * scale, machine.bias, norms, gap, ended(machine, gap, tol))
+    return Learned(eta, machine.z * scale, machine.bias, norms, gap, _solution(machine, gap, tol))
 
 
-def ended(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
+def _solution(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
     """How the machine's solver ended, in the words of the one iteration loop."""
     status = Status.CONVERGED if gap <= tol else Status.MAX_ITER
     return Solution(machine, np.array([machine.primal]), status, Stop(tol, GAP).sentence(status))
@@ -126,8 +126,8 @@ class AverageKernelSVC(KernelClassifier):
         All equal; those that bring the sum nearest to the labels (centred alignment); or those by how
         far apart each kernel holds the classes (EasyMKL).  With views absent the classes come nearest at
         samples that lack a good view, and ``"margin"`` may well prefer the others; try a larger `lam`.
-    C : float, default 1.0
-        Price of a training error.
+    C : float or "cv", default 1.0
+        Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples.
     normalize : {"rows", None}, default None
         ``"rows"``: divide by the root of the weight of the views that each of two samples has, so that
         samples with few views are as long as others.
@@ -138,11 +138,13 @@ class AverageKernelSVC(KernelClassifier):
     class_weight : dict, "balanced" or None
         Factor on C by class.
     probability : bool, default False
-        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits), by
+        which classes are decided then; without, the largest score decides.
 
     Attributes
     ----------
-    weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
+    C_, weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_,
+    usable_, decision_weights_
         As in :class:`MKLClassifier`; the objective is the machine's.
 
     Examples
@@ -157,7 +159,7 @@ class AverageKernelSVC(KernelClassifier):
 
     weights: Literal["uniform", "alignment", "margin"] = "uniform"
     _: KW_ONLY
-    C: Positive = 1.0
+    C: Positive | Literal["cv"] = 1.0
     normalize: Literal["rows"] | None = None
     lam: Fraction = 0.1
     tol: Positive = 1e-3
@@ -170,10 +172,10 @@ class AverageKernelSVC(KernelClassifier):
         return 1.0 if self.normalize == "rows" else 0.2
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
-        def one(y: Array) -> Learned:
+        def learn(y: Array) -> Learned:
             return fixed_machine(training, y, self._weigh(training, y), self.normalize == "rows", self.tol)
 
-        return side_by_side(one, signs, training.stack)
+        return map_in_threads(learn, signs, training.stack)
 
     def _weigh(self, training: Training, y: Array) -> Array:
         stack, counted = training.stack, np.flatnonzero(training.bound > 0)
@@ -181,7 +183,7 @@ class AverageKernelSVC(KernelClassifier):
             return alignment_weights(stack, y, counted)
         if self.weights == "margin":
             return margin_weights(stack, y, counted, self.lam, self.tol)
-        return uniform_weights(len(stack))
+        return _uniform_weights(len(stack))
 
-    def _lengthened(self, X: KernelViews, scores: Array) -> Array:
+    def _rescale(self, X: KernelViews, scores: Array) -> Array:
         return scores if self.normalize is None else scores * inverse_root(X.observed @ self._weights.T)

@@ -19,8 +19,8 @@ from scipy.special import expit, softmax
 
 from absentia.core import Array, kept
 
-PAIRS = 1 << 20  # of a sample and a tree, that are followed at a time
-LARGEST = float(np.finfo(np.float32).max)  # beyond, values are not told apart where they have four bytes
+_MAX_PAIRS = 1 << 20  # of a sample and a tree, that are followed at a time
+_LARGEST = float(np.finfo(np.float32).max)  # beyond, values are not told apart where they have four bytes
 
 #: What becomes of the sums.
 LINKS: dict[str, Callable[[Array], Array]] = {
@@ -55,10 +55,10 @@ class Trees:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         try:
-            fits = _fits(self)
+            consistent = _is_consistent(self)
         except (AttributeError, TypeError, ValueError, IndexError, KeyError) as error:
             raise ValueError(f"its trees are not complete ({type(error).__name__}: {error})") from error
-        if not fits:
+        if not consistent:
             raise ValueError("its trees have parts that do not go together")
 
     def predict(self, X: Array) -> Array:
@@ -66,8 +66,8 @@ class Trees:
         if X.shape[1] != self.width:
             raise ValueError(f"{X.shape[1]} features came, the trees were learned from {self.width}")
         if self.short:
-            X = shortened(X)
-        size = max(1, PAIRS // max(1, len(self.roots)))
+            X = as_float32(X)
+        size = max(1, _MAX_PAIRS // max(1, len(self.roots)))
         parts = [self._sums(X[i : i + size]) for i in range(0, max(len(X), 1), size)]
         return LINKS[self.link](np.vstack(parts))
 
@@ -96,11 +96,11 @@ class Trees:
             moving = moving[self.left[nodes[moving]] >= 0]
         return nodes.reshape(len(X), len(self.roots))
 
-    def gains(self, gain: Array) -> Array:
+    def feature_gains(self, gain: Array) -> Array:
         """Sums of the nodes' `gain` by feature, as shares of the whole."""
         inner = self.left >= 0
-        found = np.bincount(self.feature[inner], gain[inner], minlength=self.width)
-        return np.asarray(found / max(found.sum(), np.finfo(np.float64).tiny))
+        total = np.bincount(self.feature[inner], gain[inner], minlength=self.width)
+        return np.asarray(total / max(total.sum(), np.finfo(np.float64).tiny))
 
     @classmethod
     def of_forest(cls, forest: Any) -> Trees:
@@ -116,7 +116,7 @@ class Trees:
             for t, threshold in zip(trees, thresholds, strict=True)
         ]
         return cls(
-            **_stacked(pieces),
+            **_stack_nodes(pieces),
             value=values / len(trees),
             output=np.zeros(len(trees), dtype=np.int32),
             start=np.zeros(values.shape[1]),
@@ -129,11 +129,11 @@ class Trees:
         """Of a fitted ``HistGradientBoostingClassifier`` or ``-Regressor``; and every node's gain."""
         rounds = model._predictors
         nodes = [tree.nodes for one in rounds for tree in one]
-        pieces = [_piece(one) for one in nodes]
+        pieces = [_node_columns(one) for one in nodes]
         start = np.array(model._baseline_prediction, dtype=np.float64).ravel()
         links = {1: "sigmoid"} if hasattr(model, "classes_") else {1: "identity"}
         trees = cls(
-            **_stacked(pieces),
+            **_stack_nodes(pieces),
             value=np.concatenate([one["value"] for one in nodes])[:, None],
             output=np.tile(np.arange(len(start), dtype=np.int32), len(rounds)),
             start=start,
@@ -143,18 +143,18 @@ class Trees:
         return trees, np.concatenate([np.maximum(one["gain"], 0.0) for one in nodes])
 
 
-def shortened(X: Array) -> Array:
+def as_float32(X: Array) -> Array:
     """As numbers of four bytes; what is too large for them is the largest there is."""
-    return np.clip(X, -LARGEST, LARGEST).astype(np.float32)
+    return np.clip(X, -_LARGEST, _LARGEST).astype(np.float32)
 
 
-def _piece(nodes: Any) -> tuple[Array, ...]:
+def _node_columns(nodes: Any) -> tuple[Array, ...]:
     leaf = nodes["is_leaf"].astype(bool)
     sides = [np.where(leaf, -1, nodes[side].astype(np.int64)) for side in ("left", "right")]
     return (nodes["feature_idx"], nodes["num_threshold"], *sides, nodes["missing_go_to_left"])
 
 
-def _stacked(pieces: Sequence[tuple[Array, ...]]) -> dict[str, Any]:
+def _stack_nodes(pieces: Sequence[tuple[Array, ...]]) -> dict[str, Any]:
     """The nodes of all trees, children counted from the first node."""
     feature, threshold, left, right, missing = zip(*pieces, strict=True)
     begins = _roots(pieces)
@@ -182,7 +182,7 @@ def _roots(pieces: Sequence[tuple[Array, ...]]) -> Array:
 # ------------------------------------------------------------------------------ what a file may bring
 
 
-def _fits(trees: Trees) -> bool:
+def _is_consistent(trees: Trees) -> bool:
     """Whether every step leads to a later node of the arrays, and every number is one."""
     n, k = trees.value.shape
     nodes = (trees.feature, trees.left, trees.right, trees.missing_left, trees.threshold)
@@ -196,10 +196,10 @@ def _fits(trees: Trees) -> bool:
     declared = type(trees.width) is int and trees.link in LINKS and type(trees.short) is bool
     wide = outputs > 0 and k in (1, outputs) and (trees.link != "sigmoid" or outputs == 1)
     numbers = np.isfinite(trees.value).all() and np.isfinite(trees.start).all()
-    return bool(declared and wide and numbers and _leads_on(trees, n, outputs))
+    return bool(declared and wide and numbers and _paths_end(trees, n, outputs))
 
 
-def _leads_on(trees: Trees, n: int, outputs: int) -> bool:
+def _paths_end(trees: Trees, n: int, outputs: int) -> bool:
     """Children behind their parents, so that nobody walks in a circle; roots, features, outputs there."""
     inner, place = trees.left >= 0, np.arange(n)
     children = [np.where(inner, side, n - 1) for side in (trees.left, trees.right)]

@@ -9,7 +9,7 @@ With ``w_p = sum_i alpha_i phi_p(x_i)`` for every p (Theorem 1), ``G = sum_p dia
     min over eta in Q, alpha, b   Lambda/2 alpha' M(eta) alpha + sum_i C_i xi_i,
                                   y_i ((G alpha)_i + b) >= tau_i (1 - xi_i),
 
-with Q as in ``_estimator`` for eq. 31 (Lambda = 1, tau = 1) and a simplex for eq. 21.
+with Q as in ``_amkl`` for eq. 31 (Lambda = 1, tau = 1) and a simplex for eq. 21.
 For given eta that is a machine with the kernel ``G M^-1 G'`` and ``alpha = M^-1 G' z``; for given alpha
 the best eta minimises ``sum_p v_p / eta_p``, ``v_p = alpha' K_p alpha``.  The problem is jointly convex, so
 doing these in turn converges; linearising in eta gives the gap.
@@ -23,8 +23,7 @@ import scipy.linalg
 
 from absentia.core import Array, Solution, Stop, iterate
 from absentia.methods.learning._machines import Learned
-from absentia.methods.learning._rounds import Round, in_rounds
-from absentia.methods.learning.amkl._shares import closest_tau, penalty, reached
+from absentia.methods.learning._margins import Round, closest_tau, covered_margin, iterate_rounds, penalty
 from absentia.methods.learning.engine import (
     GAP,
     Box,
@@ -38,7 +37,7 @@ from absentia.methods.learning.engine import (
 
 
 @dataclass(frozen=True)
-class Complete:
+class CompleteProblem:
     """Complete kernels, the mask that is to be learned under, labels in {-1, 1}, and C of every sample."""
 
     stack: KernelStack
@@ -53,7 +52,7 @@ class Complete:
 
 
 @dataclass(frozen=True)
-class Shared:
+class _SharedAlpha:
     """Weights, the machine at them and its alpha."""
 
     eta: Array
@@ -63,7 +62,7 @@ class Shared:
     gap: float
 
 
-def best_weights(region: Polytope, v: Array, eta: Array) -> Array:
+def _best_weights(region: Polytope, v: Array, eta: Array) -> Array:
     """Minimise ``sum_p v_p / eta_p`` over the polytope: Newton's method, weights shrinking by thirds."""
     v = np.maximum(v, 1e-12 * v.max())
     for _ in range(100):
@@ -77,20 +76,20 @@ def best_weights(region: Polytope, v: Array, eta: Array) -> Array:
     return eta
 
 
-def shared_alpha(
-    complete: Complete,
+def _learn_shared_alpha(
+    complete: CompleteProblem,
     region: Polytope,
     box: Box,
     *,
     tol: float,
     max_iter: int = 500,
     eta: Array | None = None,
-) -> Solution[Shared]:
+) -> Solution[_SharedAlpha]:
     """Machine and weights in turn until the gap is below `tol`."""
     G = complete.masked_sum()
     blocks = complete.stack.blocks
 
-    def at(eta: Array, start: Array | None) -> Shared:
+    def at(eta: Array, start: Array | None) -> _SharedAlpha:
         factor = (cholesky_with_jitter(complete.stack.combine(1 / eta), 1e-9), True)
         solved = scipy.linalg.cho_solve(factor, G.T, check_finite=False)
         K = G @ solved
@@ -98,10 +97,10 @@ def shared_alpha(
         alpha = solved @ machine.z
         v = np.array([max(float(alpha @ (block @ alpha)), 0.0) for block in blocks])
         slack = region.highest(v / eta**2)[0] - float((v / eta).sum())
-        return Shared(eta, machine, alpha, v, (machine.gap + slack / 2) / machine.primal)
+        return _SharedAlpha(eta, machine, alpha, v, (machine.gap + slack / 2) / machine.primal)
 
     return iterate(
-        lambda state: at(best_weights(region, state.v, state.eta), state.machine.z),
+        lambda state: at(_best_weights(region, state.v, state.eta), state.machine.z),
         lambda state: state.machine.primal,
         at(region.middle() if eta is None else eta, None),
         stop=Stop(tol, GAP, lambda state: state.gap),
@@ -109,28 +108,34 @@ def shared_alpha(
     )
 
 
-def _learned(state: Shared, solution: Solution[Any]) -> Learned:
+def _learned(state: _SharedAlpha, solution: Solution[Any]) -> Learned:
     eta, norms = without_dust(state.eta), without_dust(np.sqrt(state.v))
     return Learned(eta, state.alpha, state.machine.bias, norms, state.gap, solution)
 
 
-def paper_convex(complete: Complete, region: Polytope, *, tol: float) -> Learned:
+def learn_paper_convex(complete: CompleteProblem, region: Polytope, *, tol: float) -> Learned:
     """Eq. 31."""
-    solution = shared_alpha(complete, region, Box.classification(complete.y, complete.bound), tol=tol)
+    solution = _learn_shared_alpha(
+        complete, region, Box.classification(complete.y, complete.bound), tol=tol
+    )
     return _learned(solution.state, solution)
 
 
-def paper_penalized(complete: Complete, lam: float, *, tol: float, max_iter: int) -> Learned:
+def learn_paper_penalized(complete: CompleteProblem, lam: float, *, tol: float, max_iter: int) -> Learned:
     """Eq. 21: alpha and the weights for given tau, then tau by eq. 23, from ``tau = 1``."""
     region = Polytope.simplex(len(complete.stack))
     G, o, counts = complete.masked_sum(), complete.observed.mean(axis=1), complete.bound > 0
 
-    def step(tau: Array, last: tuple[Shared, Array] | None) -> Round[tuple[Shared, Array]]:
+    def step(tau: Array, last: tuple[_SharedAlpha, Array] | None) -> Round[tuple[_SharedAlpha, Array]]:
         Lambda = penalty(complete.observed[counts], tau[counts], lam)
         box = Box.classification(complete.y, complete.bound / (Lambda * tau), tau)
-        shared = shared_alpha(complete, region, box, tol=tol, eta=last[0].eta if last else None).state
+        shared = _learn_shared_alpha(
+            complete, region, box, tol=tol, eta=last[0].eta if last else None
+        ).state
         u = complete.y * (G @ shared.alpha + shared.machine.bias)
-        return Round(closest_tau(o, u, reached(u, tau)), Lambda * shared.machine.primal, (shared, tau))
+        return Round(
+            closest_tau(o, u, covered_margin(u, tau)), Lambda * shared.machine.primal, (shared, tau)
+        )
 
-    (shared, tau), rounds = in_rounds(step, len(o), tol=tol, max_iter=max_iter)
+    (shared, tau), rounds = iterate_rounds(step, len(o), tol=tol, max_iter=max_iter)
     return _learned(shared, rounds)._replace(tau=tau)

@@ -1,14 +1,54 @@
-"""Shares of the margin: the tau of absent multiple kernel learning, and the rounds that find them."""
+"""Margins measured in what each sample has: shares tau of the margin, and the rounds that find them.
+
+A machine for given shares and shares for the machine are found in turn (:func:`iterate_rounds`), in absent
+multiple kernel learning (numbers of equations are its paper's, see ``_amkl``) and in its linear special
+case (``_mmaf``).
+"""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from absentia.core import Array
-from absentia.methods.learning._machines import Learned, Training, learned
-from absentia.methods.learning._rounds import Round, in_rounds
+from absentia.core import Array, Callback, Solution, Stop, iterate
+from absentia.methods.learning._machines import Learned, Training, machines_of
 from absentia.methods.learning.engine import Box, Polytope, Problem, solve
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Round(Generic[Found]):
+    """After a round: what was found, its objective, and the shares that it leads to."""
+
+    following: Array
+    objective: float = np.inf
+    found: Found | None = None
+
+
+def iterate_rounds(
+    step: Callable[[Array, Found | None], Round[Found]],
+    n: int,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> tuple[Found, Solution[Round[Found]]]:
+    """Rounds of ``step(shares, found before)`` from shares of one: the last find, and how it ended."""
+    solution = iterate(
+        lambda last: step(last.following, last.found),
+        lambda last: last.objective,
+        Round[Found](np.ones(n)),
+        stop=Stop(tol),
+        max_iter=max_iter,
+        callback=callback,
+    )
+    assert solution.state.found is not None
+    return solution.state.found, solution
+
+
+# ------------------------------------------------------------------------- tau of the margin's shares
 
 
 def margin_share(observed: Array, norms: Array, tau_min: float) -> Array:
@@ -34,7 +74,7 @@ def closest_tau(o: Array, u: Array, v: Array) -> Array:
     return np.where(v > 0, np.minimum(o, limit), np.where(v < 0, np.maximum(o, limit), o))
 
 
-def reached(u: Array, tau: Array) -> Array:
+def covered_margin(u: Array, tau: Array) -> Array:
     """``v = 1 - xi`` of samples with margins `u`; zero where one lies on the boundary but for rounding."""
     return np.where(np.abs(u) <= 1e-9 * tau, 0.0, np.minimum(u / tau, 1.0))
 
@@ -44,13 +84,13 @@ def penalty(observed: Array, tau: Array, lam: float) -> float:
     return 1.0 + lam * float(((tau[:, None] - observed) ** 2).sum(axis=1).mean())
 
 
-def penalized(training: Training, y: Array, lam: float, tau: Array) -> Box:
+def penalized_box(training: Training, y: Array, lam: float, tau: Array) -> Box:
     """Eq. 18 with given tau."""
     Lambda = penalty(training.rows, tau[training.bound > 0], lam)
     return Box.classification(y, training.bound / (Lambda * tau), tau)
 
 
-def in_turn(
+def _alternate(
     training: Training,
     box: Callable[[Array], Box],
     share: Callable[[Array, Learned], Array],
@@ -66,16 +106,16 @@ def in_turn(
         warm = last.solution.state.point if last else None
         eta, z = (warm.eta, warm.coefficients) if warm else (None, None)
         solution = solve(Problem(training.stack, (box(tau),), region), tol=tol, eta=eta, z=z)
-        machine = learned(solution)[0]._replace(tau=tau)
+        machine = machines_of(solution)[0]._replace(tau=tau)
         return Round(share(tau, machine), factor(tau) * solution.state.objective, machine)
 
-    machine, rounds = in_rounds(step, len(training.bound), tol=tol, **options)
+    machine, rounds = iterate_rounds(step, len(training.bound), tol=tol, **options)
     return machine._replace(solution=rounds)
 
 
-def iterative(training: Training, y: Array, tau_min: float, **options: Any) -> Learned:
+def learn_iterative(training: Training, y: Array, tau_min: float, **options: Any) -> Learned:
     """Algorithm 1: machine and weights for given tau, then tau for given machine."""
-    return in_turn(
+    return _alternate(
         training,
         lambda tau: Box.classification(y, training.bound / tau, tau),
         lambda _, machine: margin_share(training.observed, machine.norms, tau_min),
@@ -83,7 +123,7 @@ def iterative(training: Training, y: Array, tau_min: float, **options: Any) -> L
     )
 
 
-def two_steps(training: Training, y: Array, lam: float, **options: Any) -> Learned:
+def learn_two_steps(training: Training, y: Array, lam: float, **options: Any) -> Learned:
     """Eq. 18 for given tau, then tau by eq. 23: on what is observed.
 
     No floor under tau is needed: it is never below the lesser of o and the tau before.
@@ -93,11 +133,11 @@ def two_steps(training: Training, y: Array, lam: float, **options: Any) -> Learn
     def share(tau: Array, machine: Learned) -> Array:
         own = machine.solution.state.point.machines[0]
         u = y * (own.scores + own.bias)
-        return closest_tau(o, u, reached(u, tau))
+        return closest_tau(o, u, covered_margin(u, tau))
 
-    return in_turn(
+    return _alternate(
         training,
-        lambda tau: penalized(training, y, lam, tau),
+        lambda tau: penalized_box(training, y, lam, tau),
         share,
         lambda tau: penalty(rows, tau[counts], lam),
         **options,

@@ -62,13 +62,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Callback, Fraction, NonNegative, Positive, PositiveInt, estimator, warn
 from absentia.data import AbsenceWarning, KernelViews, check_kernels, check_observed
-from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn
-from absentia.methods.learning.amkl._paper import Complete, paper_convex, paper_penalized
-from absentia.methods.learning.amkl._shares import iterative, observed_share, penalized, two_steps
+from absentia.methods.learning._amkl_paper import CompleteProblem, learn_paper_convex, learn_paper_penalized
+from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn_machines
+from absentia.methods.learning._margins import (
+    learn_iterative,
+    learn_two_steps,
+    observed_share,
+    penalized_box,
+)
 from absentia.methods.learning.engine import Box, KernelStack, Polytope
 
 
-def convex(rows: Array, constraint: str) -> Polytope:
+def _convex_region(rows: Array, constraint: str) -> Polytope:
     """Where C-AMKL's weights may be: bounded for the views in every row, or in the average row."""
     return Polytope.of_rows(rows) if constraint == "rows" else Polytope(rows.mean(axis=0)[None])
 
@@ -84,8 +89,8 @@ class AbsentMKLClassifier(KernelClassifier):
     ----------
     formulation : {"convex", "iterative", "penalized"}, default "convex"
         C-AMKL, I-AMKL, I-AMKL-lambda; see the module's description.
-    C : float, default 1.0
-        Price of a training error.
+    C : float or "cv", default 1.0
+        Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples.
     lam : float, default 1.0
         Only ``"penalized"``: weight of the penalty; without `two_step` and `paper_form` it only
         rescales C.
@@ -105,7 +110,8 @@ class AbsentMKLClassifier(KernelClassifier):
     class_weight : dict, "balanced" or None
         Factor on C by class.
     probability : bool, default False
-        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits), by
+        which classes are decided then; without, the largest score decides.
     shared_weights : bool, default False
         With more than two classes, only ``"convex"`` and ``"penalized"``: the same weights for all classes.
     paper_form : bool, default False
@@ -119,7 +125,8 @@ class AbsentMKLClassifier(KernelClassifier):
 
     Attributes
     ----------
-    weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
+    C_, weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_,
+    usable_, decision_weights_
         As in :class:`MKLClassifier`.  Where there are rounds, objective and iterations are theirs, and the
         gap is the last round's, at `tau_`.
     gamma_ : ndarray, of the shape of `weights_`
@@ -148,7 +155,7 @@ class AbsentMKLClassifier(KernelClassifier):
 
     formulation: Literal["convex", "iterative", "penalized"] = "convex"
     _: KW_ONLY
-    C: Positive = 1.0
+    C: Positive | Literal["cv"] = 1.0
     lam: NonNegative = 1.0
     constraint: Literal["rows", "mean"] = "rows"
     tau_min: Fraction = 0.2
@@ -214,27 +221,29 @@ class AbsentMKLClassifier(KernelClassifier):
             return [self._learn_paper(training, y) for y in signs]
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._watch()}
         if self.two_step:
-            return [two_steps(training, y, self.lam, **options) for y in signs]
+            return [learn_two_steps(training, y, self.lam, **options) for y in signs]
         if self.formulation == "iterative":
-            return [iterative(training, y, self.tau_min, **options) for y in signs]
+            return [learn_iterative(training, y, self.tau_min, **options) for y in signs]
         if self.formulation == "convex":
             self._warn_of_complete_rows(training.rows)
             tau = np.ones(len(training.bound))
             boxes = [Box.classification(y, training.bound) for y in signs]
-            region = convex(training.rows, self.constraint)
+            region = _convex_region(training.rows, self.constraint)
         else:
             tau = np.maximum(observed_share(training), self.tau_min)
-            boxes = [penalized(training, y, self.lam, tau) for y in signs]
+            boxes = [penalized_box(training, y, self.lam, tau) for y in signs]
             region = Polytope.simplex(len(training.stack))
         shared = self.shared_weights
-        found = learn(training, boxes, region, tol=self.tol, shared=shared, callback=self._watch())
-        return [one._replace(tau=tau) for one in found]
+        machines = learn_machines(
+            training, boxes, region, tol=self.tol, shared=shared, callback=self._watch()
+        )
+        return [machine._replace(tau=tau) for machine in machines]
 
-    def _keep(self, X: KernelViews, found: Sequence[Learned], order: Array) -> None:
-        super()._keep(X, found, order)
-        tau = np.ones((len(found), len(X)))
-        tau[:, order] = [np.ones(len(X)) if one.tau is None else one.tau for one in found]
-        self.tau_ = tau[0] if len(found) == 1 else tau
+    def _set_machines(self, X: KernelViews, machines: Sequence[Learned], order: Array) -> None:
+        super()._set_machines(X, machines, order)
+        tau = np.ones((len(machines), len(X)))
+        tau[:, order] = [np.ones(len(X)) if machine.tau is None else machine.tau for machine in machines]
+        self.tau_ = tau[0] if len(machines) == 1 else tau
 
     @property
     def gamma_(self) -> Array:
@@ -263,11 +272,11 @@ class AbsentMKLClassifier(KernelClassifier):
         assert self._mask is not None
         mask = self._mask[np.ix_(training.order, self._views)]
         assert isinstance(training.stack, KernelStack)
-        complete = Complete(training.stack, mask, y, training.bound)
+        complete = CompleteProblem(training.stack, mask, y, training.bound)
         if self.formulation == "convex":
-            region = convex(mask[training.bound > 0], self.constraint)
-            return paper_convex(complete, region, tol=self.tol)
-        return paper_penalized(complete, self.lam, tol=self.tol, max_iter=self.max_iter)
+            region = _convex_region(mask[training.bound > 0], self.constraint)
+            return learn_paper_convex(complete, region, tol=self.tol)
+        return learn_paper_penalized(complete, self.lam, tol=self.tol, max_iter=self.max_iter)
 
     def _raw_scores(self, X: KernelViews) -> Array:
         if not self.paper_form:

@@ -6,7 +6,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from absentia import AbsenceWarning, AbsentMKLClassifier, MKLClassifier, ViewKernels, datasets
-from absentia.testing import _tools as laws_tools
+from absentia.testing import _tools as tools
 from gapped import halves, problem
 
 
@@ -14,7 +14,7 @@ def test_absent_machines_score_in_units_of_the_own_margin(kernels):
     kv, y = kernels
     train, test, a, _ = halves(kv)
     machine = AbsentMKLClassifier(constraint="mean").fit(train, y[a] < 5)
-    share = machine._reach(test)[:, 0]
+    share = machine._coverage(test)[:, 0]
     assert ((share > 0) & (share < 1)).any()
     raw = machine._raw_scores(test)[:, 0]
     np.testing.assert_allclose(machine.decision_function(test), raw / np.maximum(share, 0.2))
@@ -22,7 +22,7 @@ def test_absent_machines_score_in_units_of_the_own_margin(kernels):
 
 
 def test_in_a_pipeline_and_a_search_on_views():
-    views, y = laws_tools.digits(120)
+    views, y = tools.digits(120)
     pipeline = make_pipeline(ViewKernels(), AbsentMKLClassifier(constraint="mean"))
     grid = {"absentmklclassifier__C": [0.1, 10.0], "viewkernels__kernel": ["rbf", "linear"]}
     search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(views, y)
@@ -31,7 +31,7 @@ def test_in_a_pipeline_and_a_search_on_views():
 
 
 def test_one_complete_sample_makes_the_convex_form_zero_filling():
-    views, y = laws_tools.digits(120)
+    views, y = tools.digits(120)
     full, _ = datasets.load_digit_views(n_samples=120, return_X_y=True)
     keep = views.observed.copy()
     keep[7] = True
