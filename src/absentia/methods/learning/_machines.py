@@ -218,7 +218,7 @@ class KernelMachine(SelectsC, Iterative, Learner):
         return pd.DataFrame(weights, index=views, columns=classes)
 
 
-class KernelClassifier(Classifier, KernelMachine):
+class KernelClassifier(KernelMachine, Classifier):
     """Base of classifiers made of kernel machines: one for two classes, one against the rest for more."""
 
     tau_min: float = 0.2

@@ -5,12 +5,12 @@ import pytest
 
 from absentia import CVKT, AbsentClassifier, KernelViews, ViewKernels, Views
 from absentia.data import Presence
-from absentia.methods.prediction._prepared import (
-    Prepared,
-    as_completer,
+from absentia.methods.prediction._kernel_pipeline import (
+    KernelPipeline,
+    _make_completer,
     check_per_view,
-    for_views,
-    narrowed,
+    restrict_estimator,
+    restrict_kernel,
 )
 from absentia.testing._tools import digits
 
@@ -18,14 +18,14 @@ from absentia.testing._tools import digits
 def test_views_become_complete_kernels_and_new_samples_rows_of_them():
     views, _ = digits()
     train, new = views[:40], views[40:]
-    prepared = Prepared("rbf", "cvkt")
-    K = prepared.fit(train)
+    prepared = KernelPipeline("rbf", "cvkt")
+    K = prepared.fit_transform(train)
     assert K.observed.all()
     assert K.shape == (40, 40)
-    rows = prepared.rows(new)
+    rows = prepared.transform(new)
     assert rows.observed.all()
     assert rows.shape == (20, 40)
-    makes, completes = ViewKernels("rbf"), as_completer("cvkt")
+    makes, completes = ViewKernels("rbf"), _make_completer("cvkt")
     wanted = completes.fit_transform(makes.fit_transform(train))
     np.testing.assert_array_equal(K.to_dense(), wanted.to_dense())
     np.testing.assert_array_equal(rows.to_dense(), completes.transform(makes.transform(new)).to_dense())
@@ -35,34 +35,34 @@ def test_without_a_completer_absent_stays_absent_and_kernels_get_one_scale():
     views, _ = digits()
     kernels = ViewKernels().fit_transform(views)
     large = KernelViews.from_dense(7 * kernels.to_dense(), names=kernels.names)
-    K = Prepared(completer=None).fit(large)
+    K = KernelPipeline(completer=None).fit_transform(large)
     np.testing.assert_array_equal(K.observed, kernels.observed)
     np.testing.assert_allclose([K.mean_diagonal(name) for name in K.names], 1.0)
 
 
 def test_completers_come_by_name_or_as_they_are():
-    assert as_completer(None) is None
+    assert _make_completer(None) is None
     given = CVKT(rounds=2)
-    assert as_completer(given) is not given
-    assert as_completer(given).rounds == 2
+    assert _make_completer(given) is not given
+    assert _make_completer(given).rounds == 2
     with pytest.raises(ValueError, match="method 'cvtk'"):
-        as_completer("cvtk")
+        _make_completer("cvtk")
     with pytest.raises(ValueError, match="a name, a completer or None"):
-        as_completer(3)
+        _make_completer(3)
 
 
 def test_own_values_that_a_file_has_not_are_the_training_mean():
     views, _ = digits()
     makes = ViewKernels()
     kernels, rows = makes.fit_transform(views[:40]), makes.transform(views[40:])
-    prepared = Prepared(completer="cvkt")
-    prepared.fit(kernels)
+    prepared = KernelPipeline(completer="cvkt")
+    prepared.fit_transform(kernels)
     columns = Presence(rows.column_ids, rows.names, rows.column_observed)
     blocks = {name: rows.block(name) for name in rows.names}
     unknown = {name: np.full(len(blocks[name]), np.nan) for name in rows.names}
     with pytest.warns(UserWarning, match="values with themselves"):
-        found = prepared.rows(KernelViews.between(rows, columns, blocks, unknown))
-    wanted = prepared.rows(rows)  # of an rbf kernel all are one
+        found = prepared.transform(KernelViews.between(rows, columns, blocks, unknown))
+    wanted = prepared.transform(rows)  # of an rbf kernel all are one
     for name in rows.names:
         np.testing.assert_allclose(found.diagonal(name), wanted.diagonal(name))
         np.testing.assert_allclose(found.block(name), wanted.block(name))
@@ -75,8 +75,11 @@ def test_who_has_which_view_is_a_kernel_of_its_own():
     keep[::3, 0] = keep[1::4, 1] = False
     views = Views.from_dict(tables, observed=keep)
     for completer in ("mean", None):
-        prepared = Prepared(completer=completer, presence=True)
-        K, plain = prepared.fit(views[:40]), Prepared(completer=completer).fit(views[:40])
+        prepared = KernelPipeline(completer=completer, presence=True)
+        K, plain = (
+            prepared.fit_transform(views[:40]),
+            KernelPipeline(completer=completer).fit_transform(views[:40]),
+        )
         assert K.names == (*views.names, "presence")
         Z = keep[:40, :2] * 1.0  # the third is had by all
         Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
@@ -84,9 +87,9 @@ def test_who_has_which_view_is_a_kernel_of_its_own():
         np.testing.assert_allclose(K.block("presence"), Z @ Z.T, atol=1e-12)
         np.testing.assert_array_equal(K.observed[:, :3], plain.observed)
         np.testing.assert_array_equal(K.block(views.names[0]), plain.block(views.names[0]))
-        rows = prepared.rows(views[:40])  # of samples that were there: the same again
+        rows = prepared.transform(views[:40])  # of samples that were there: the same again
         np.testing.assert_allclose(rows.block("presence"), Z @ Z.T, atol=1e-12)
-        some = prepared.rows(views.select(views.names[1:])[40:])
+        some = prepared.transform(views.select(views.names[1:])[40:])
         assert some.shape == (len(views) - 40, 40)
         assert some.names == K.names
 
@@ -95,9 +98,9 @@ def test_there_is_none_where_nobody_lacks_anything_and_its_name_is_free():
     views, _ = digits()
     tables = {name: np.nan_to_num(views.padded(name, np.arange(len(views)))) for name in views.names[:2]}
     full = Views.from_dict(tables)
-    assert Prepared(presence=True).fit(full).names == full.names
+    assert KernelPipeline(presence=True).fit_transform(full).names == full.names
     named = full.renamed({full.names[0]: "presence"}).hide(np.arange(len(full))[:, None] < [len(full), 30])
-    assert Prepared(presence=True).fit(named).names[-1] == "presence2"
+    assert KernelPipeline(presence=True).fit_transform(named).names[-1] == "presence2"
 
 
 @pytest.mark.parametrize("combine", ["average", "mkl"])
@@ -115,13 +118,13 @@ def test_a_classifier_reads_who_has_which_view_where_it_is_asked_to(combine):
 
 def test_a_kernel_says_nothing_of_views_that_are_not_there():
     kernel = ViewKernels("cosine", log=True, per_view={"a": "linear", "b": {"gamma": 2.0}})
-    one = for_views(kernel, ["b", "c"])
+    one = restrict_kernel(kernel, ["b", "c"])
     assert (one.kernel, one.log, one.per_view) == ("cosine", True, {"b": {"gamma": 2.0}})
-    assert for_views(kernel, ["c"]).per_view is None
-    assert for_views("rbf", ["c"]) == "rbf"
+    assert restrict_kernel(kernel, ["c"]).per_view is None
+    assert restrict_kernel("rbf", ["c"]) == "rbf"
     base = AbsentClassifier(None, kernel=kernel, C=3.0)
-    assert narrowed(base, ["a"]).kernel.per_view == {"a": "linear"}
-    assert narrowed(base, ["a"]).C == 3.0
+    assert restrict_estimator(base, ["a"]).kernel.per_view == {"a": "linear"}
+    assert restrict_estimator(base, ["a"]).C == 3.0
     assert base.kernel.per_view == kernel.per_view
     check_per_view(kernel, ["a", "b", "c"])
     check_per_view("rbf", ["c"])
