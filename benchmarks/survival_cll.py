@@ -43,10 +43,8 @@ def cohort() -> tuple[Views, np.ndarray]:
 
 def elsewhere(train: Views, y: np.ndarray, test: Views, model: AbsentSurvival) -> np.ndarray:
     """Risks of the same model by other packages."""
-    prepared, combines = (
-        KernelPipeline(model.kernel, model.completer, presence=model.presence),
-        CombineKernels(),
-    )
+    prepared = KernelPipeline(model.kernel, model.completer, presence=model.presence)
+    combines = CombineKernels()
     K = np.asarray(combines.fit_transform(prepared.fit_transform(train)))
     rows = np.asarray(combines.transform(prepared.transform(test)))
     pca = KernelPCA(kernel="precomputed", remove_zero_eig=True).fit(K)

@@ -18,11 +18,11 @@ def the_decision_is_the_largest_weighted_probability(classifier: Any) -> None:
     X, y = data(classifier)
     if "probability" in classifier.get_params():
         classifier.set_params(probability=True)
-    some = X.hide(np.arange(N)[:, None] % 9 != np.zeros(6))  # some without any view
+    poor = X.hide(np.arange(N)[:, None] % 9 != np.zeros(6))  # poor without any view
     for labels in (y < 4, y % 3):
         fitted = clone(classifier).fit(X, labels)
         assert fitted.decision_weights_.shape == fitted.classes_.shape
-        for rows in (X, some):
+        for rows in (X, poor):
             if hasattr(fitted, "predict_proba"):
                 best = (fitted.predict_proba(rows) * fitted.decision_weights_).argmax(axis=1)
             else:
@@ -43,8 +43,8 @@ def renaming_classes_permutes_scores_and_probabilities(classifier: Any) -> None:
         assert by_name.classes_.tolist() == sorted(names)
         place = np.searchsorted(by_name.classes_, names)  # of each number among the names
         np.testing.assert_array_equal(by_name.predict(X), np.array(names)[by_number.predict(X)])
-        found, wanted = by_name.decision_function(X), by_number.decision_function(X)
-        assert_close(-found if len(names) == 2 else found[:, place], wanted, 1e-8)
+        actual, desired = by_name.decision_function(X), by_number.decision_function(X)
+        assert_close(-actual if len(names) == 2 else actual[:, place], desired, 1e-8)
         if hasattr(classifier, "predict_proba"):
             assert_close(by_name.predict_proba(X)[:, place], by_number.predict_proba(X), 1e-8)
 
@@ -250,8 +250,8 @@ def a_callback_sees_every_step_and_can_stop(classifier: Any) -> None:
     X, y = data(classifier)
     seen: list[Any] = []
     fitted = clone(classifier).set_params(callback=seen.append).fit(X, y < 5)
-    assert [one.iteration for one in seen] == list(range(1, fitted.n_iter_ + 1))
-    np.testing.assert_array_equal([one.objective for one in seen], fitted.objective_)
+    assert [progress.iteration for progress in seen] == list(range(1, fitted.n_iter_ + 1))
+    np.testing.assert_array_equal([progress.objective for progress in seen], fitted.objective_)
     stopped = exact(classifier).set_params(callback=lambda progress: True).fit(X, y < 5)
     assert stopped.n_iter_ == 1
     assert "callback" in stopped.status_
@@ -285,11 +285,11 @@ def a_machine_rests_on_what_it_carries(classifier: Any) -> None:
     fitted = classifier.fit(X, y < 5)
     rests = fitted.carried()
     assert not rests[:, fitted.weights_ == 0].any()
-    some = np.flatnonzero(rests.any(axis=1))
-    np.testing.assert_array_equal(some, np.intersect1d(some, fitted.support_))
-    small = fitted.restricted(some)
-    rows = subset(X, np.arange(N), some)
-    np.testing.assert_array_equal(small.ids_, X.ids[some])
-    assert small.n_features_in_ == len(some)
+    carried = np.flatnonzero(rests.any(axis=1))
+    np.testing.assert_array_equal(carried, np.intersect1d(carried, fitted.support_))
+    small = fitted.restricted(carried)
+    rows = subset(X, np.arange(N), carried)
+    np.testing.assert_array_equal(small.ids_, X.ids[carried])
+    assert small.n_features_in_ == len(carried)
     assert_close(small.decision_function(rows), fitted.decision_function(X), 1e-12)
     assert fitted.n_features_in_ == N

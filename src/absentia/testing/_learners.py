@@ -151,8 +151,8 @@ def in_a_pipeline_on_views(estimator: Any) -> None:
     views, digit = digits()
     steps = [("kernels", ViewKernels())] if takes_kernels(estimator) else []
     pipeline = Pipeline([*steps, ("estimator", estimator)])
-    found = cross_val_score(pipeline, views, targets(estimator, digit), cv=3, error_score="raise")
-    assert found.mean() > _BETTER_THAN_GUESSING[task_of(estimator)]
+    values = cross_val_score(pipeline, views, targets(estimator, digit), cv=3, error_score="raise")
+    assert values.mean() > _BETTER_THAN_GUESSING[task_of(estimator)]
 
 
 @register("learner")
@@ -315,11 +315,11 @@ def rows_that_do_not_go_with_training_are_refused(estimator: Any) -> None:
     X, y = problem(estimator)
     fitted = estimator.fit(X, y)
     if takes_kernels(estimator):
-        some = np.arange(10)
+        few = np.arange(10)
         with refused(ValueError, f"columns must be the {N} training samples"):
-            fitted.predict(X[np.ix_(some, some)])
+            fitted.predict(X[np.ix_(few, few)])
         with refused(ValueError, "columns must be"):
-            fitted.predict(X[np.ix_(some, np.arange(N)[::-1])])
+            fitted.predict(X[np.ix_(few, np.arange(N)[::-1])])
         strange = X.select(X.names[1:])
     else:  # of features, views that are left out may count as absent
         strange = X.renamed({name: f"other {name}" for name in X.names})

@@ -15,7 +15,7 @@ from absentia import (
     inspection,
     models,
 )
-from absentia.methods.inspection._contributions import open_model, parts_of, predict_proba_or_scores
+from absentia.methods.inspection._contributions import _predict_proba_or_scores, open_model, parts_of
 from readable import planted
 
 
@@ -107,9 +107,11 @@ def test_scores_stand_in_for_probabilities_that_were_not_learned():
     views, y = planted(40)
     joined = EarlyFusionClassifier("svm").fit(views, y)
     scores = joined.decision_function(views)
-    assert np.array_equal(predict_proba_or_scores(joined, views), np.column_stack([-scores, scores]))
+    assert np.array_equal(_predict_proba_or_scores(joined, views), np.column_stack([-scores, scores]))
     probabilities = EarlyFusionClassifier("logistic").fit(views, y)
-    assert np.array_equal(predict_proba_or_scores(probabilities, views), probabilities.predict_proba(views))
+    assert np.array_equal(
+        _predict_proba_or_scores(probabilities, views), probabilities.predict_proba(views)
+    )
 
 
 def test_what_is_not_fitted_is_refused():

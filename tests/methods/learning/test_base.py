@@ -6,7 +6,7 @@ import pytest
 from absentia.datasets import load_digit_views
 from absentia.methods import learning
 from absentia.methods.catalogue import Entry, find, offered
-from absentia.methods.learning._base import LOW_COVERAGE, shrink_to_prior
+from absentia.methods.learning._base import _LOW_COVERAGE, shrink_to_prior
 from absentia.testing import _classifiers, _learners
 from absentia.testing import _tools as tools
 from market import CLASSIFIERS, LEARNERS, REGRESSORS, SURVIVAL_MODELS, cases, is_slow
@@ -118,7 +118,7 @@ def test_a_view_that_training_has_not_seen_reaches_nothing():
 
 
 def test_scores_of_low_coverage_are_shrunk_to_the_prior_and_none_is_not_read():
-    coverage = np.array([[0.0], [LOW_COVERAGE / 4], [LOW_COVERAGE], [1.0]])
+    coverage = np.array([[0.0], [_LOW_COVERAGE / 4], [_LOW_COVERAGE], [1.0]])
     scores = np.array([[np.nan], [2.0], [2.0], [2.0]])
     shrunk = shrink_to_prior(coverage, scores, -1.0)
     np.testing.assert_allclose(shrunk[:, 0], [-1, 0.25 * 2 - 0.75, 2, 2])

@@ -10,8 +10,8 @@ from absentia.data import Presence
 from absentia.methods.learning._inputs import (
     INPUTS,
     Either,
+    _check_sample_weight,
     check_labels,
-    check_sample_weight,
     one_vs_rest_signs,
     subset,
 )
@@ -130,7 +130,7 @@ def test_more_classes_have_a_vector_each():
 
 
 def test_weights_are_ones_unless_given():
-    np.testing.assert_array_equal(check_sample_weight(X, None), np.ones(5))
-    np.testing.assert_array_equal(check_sample_weight(X, [0, 1, 2, 0, 1]), [0.0, 1.0, 2.0, 0.0, 1.0])
+    np.testing.assert_array_equal(_check_sample_weight(X, None), np.ones(5))
+    np.testing.assert_array_equal(_check_sample_weight(X, [0, 1, 2, 0, 1]), [0.0, 1.0, 2.0, 0.0, 1.0])
     with pytest.raises(ValueError, match="sample_weight must be 5 non-negative numbers, not all zero"):
-        check_sample_weight(X, [0, 0, 0, 0, 0])
+        _check_sample_weight(X, [0, 0, 0, 0, 0])

@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from absentia import AbsentMKLClassifier, KernelViews
 from absentia.core import Status
-from absentia.methods.learning._margins import Round, closest_tau, iterate_rounds, margin_share, penalty
+from absentia.methods.learning._margins import Round, _margin_share, closest_tau, iterate_rounds, penalty
 from gapped import distances, problem
 from reference import amkl as slow
 
@@ -57,14 +57,14 @@ def test_the_observed_share_is_a_fixed_point_of_the_penalized_steps(kernels):
 
 def test_shares_of_the_margin():
     observed = np.array([[True, False], [True, True], [False, False]])
-    np.testing.assert_allclose(margin_share(observed, np.array([1.0, 3.0]), 0.2), [0.25, 1.0, 0.2])
+    np.testing.assert_allclose(_margin_share(observed, np.array([1.0, 3.0]), 0.2), [0.25, 1.0, 0.2])
     assert penalty(observed, np.array([0.5, 1.0, 0.0]), 3.0) == pytest.approx(1 + 3 * 0.5 / 3)
 
 
 def test_iterative_solves_at_its_own_tau(kernels):
     kv, y = kernels
     machine = AbsentMKLClassifier("iterative", tol=1e-7, max_iter=500).fit(kv, y < 5)
-    tau = margin_share(kv.observed, machine._norms[0], 0.2)
+    tau = _margin_share(kv.observed, machine._norms[0], 0.2)
     margins = np.where(y < 5, 1.0, -1.0) * machine._raw_scores(kv)[:, 0] / tau
     free = np.abs(machine.dual_coef_[0])
     inside = (free > 0.01) & (free < 0.99 / tau)

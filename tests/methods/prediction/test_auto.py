@@ -15,7 +15,7 @@ from absentia import (
     Views,
 )
 from absentia.methods.prediction import _auto as module
-from absentia.methods.prediction._auto import log_losses, shrunken_weights, true_class_proba, weigh
+from absentia.methods.prediction._auto import _log_losses, _shrunken_weights, _true_class_proba, weigh
 from absentia.testing._tools import digits
 
 BASE = AbsentClassifier(None, C=1.0)
@@ -152,7 +152,7 @@ def test_the_default_library_is_fitted_saved_and_read(tmp_path):
 @pytest.mark.slow
 def test_of_many_samples_quick_candidates_are_tried_on_some(monkeypatch, rng):
     monkeypatch.setattr(module, "MANY", 100)
-    monkeypatch.setattr(module, "MAX_SAMPLES", 60)
+    monkeypatch.setattr(module, "_MAX_SAMPLES", 60)
     X = rng.standard_normal((140, 3))
     views, y = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]}), X[:, 0] > 0
     fitted = AutoClassifier().fit(views, y)
@@ -179,8 +179,8 @@ def two_candidates(n=200, seed=0, noise=(0.5, 3.0)):
 
 def test_the_slopes_lead_to_the_optimum():
     y, probabilities = two_candidates(60)
-    proba, weight = true_class_proba(probabilities, y), np.ones(60)
-    found = shrunken_weights(proba, weight, penalty=1.0)
+    proba, weight = _true_class_proba(probabilities, y), np.ones(60)
+    found = _shrunken_weights(proba, weight, penalty=1.0)
 
     def objective(w):
         off = np.log(w) - np.log(w).mean()
@@ -194,20 +194,20 @@ def test_the_slopes_lead_to_the_optimum():
 
 def test_a_strong_penalty_gives_equal_weights_and_none_the_better_candidate():
     y, probabilities = two_candidates()
-    proba, weight = true_class_proba(probabilities, y), np.ones(len(y))
-    np.testing.assert_allclose(shrunken_weights(proba, weight, 1e6), 0.5, atol=1e-3)
-    assert shrunken_weights(proba, weight, 0.01)[0] > 0.9
-    np.testing.assert_array_equal(shrunken_weights(proba[:1], weight), 1.0)
+    proba, weight = _true_class_proba(probabilities, y), np.ones(len(y))
+    np.testing.assert_allclose(_shrunken_weights(proba, weight, 1e6), 0.5, atol=1e-3)
+    assert _shrunken_weights(proba, weight, 0.01)[0] > 0.9
+    np.testing.assert_array_equal(_shrunken_weights(proba[:1], weight), 1.0)
 
 
 def test_the_mean_is_used_unless_something_is_clearly_better():
     y, probabilities = two_candidates(noise=(1.0, 1.0))
-    alike = weigh(true_class_proba(probabilities, y), y, np.ones(len(y)))
+    alike = weigh(_true_class_proba(probabilities, y), y, np.ones(len(y)))
     assert alike.way == "mean"
     assert alike.as_good
     np.testing.assert_array_equal(alike.weights, 0.5)
     y, probabilities = two_candidates(noise=(0.3, 6.0))
-    found = weigh(true_class_proba(probabilities, y), y, np.ones(len(y)))
+    found = weigh(_true_class_proba(probabilities, y), y, np.ones(len(y)))
     assert found.way != "mean"
     assert not found.as_good
     assert found.weights[0] > 0.7
@@ -216,4 +216,4 @@ def test_the_mean_is_used_unless_something_is_clearly_better():
 
 def test_losses_are_bounded():
     probabilities = np.array([[[1.0, 0.0], [0.5, 0.5]]])
-    np.testing.assert_allclose(log_losses(probabilities, np.array([1, 0])), [[np.log(1e6), np.log(2)]])
+    np.testing.assert_allclose(_log_losses(probabilities, np.array([1, 0])), [[np.log(1e6), np.log(2)]])

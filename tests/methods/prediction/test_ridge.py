@@ -7,8 +7,8 @@ from absentia import KernelViews
 from absentia.methods.prediction._ridge import (
     _PENALTIES,
     Ridge,
+    _explained_variance,
     _leave_one_out_error,
-    explained_variance,
     skill_weights,
 )
 
@@ -98,16 +98,16 @@ def test_views_are_worth_the_variance_that_they_explain_of_samples_left_out():
     K, y, weight = problem()
     views = KernelViews.from_dense(np.array([K, np.eye(len(y))]))
     targets = np.column_stack([y, -2 * y])
-    found = explained_variance(views, targets, weight)
+    found = _explained_variance(views, targets, weight)
     share = weight / weight.sum()
     missed = min(Ridge.fit(K, y, weight).errors.values())
     assert found[0] == pytest.approx(1 - missed / (share @ (y - share @ y) ** 2))
     assert found[0] > 0.3
     assert found[1] == 0
     np.testing.assert_array_equal(
-        explained_variance(views, np.full((len(y), 1), 3.0), np.ones(len(y))), 0.0
+        _explained_variance(views, np.full((len(y), 1), 3.0), np.ones(len(y))), 0.0
     )
     np.testing.assert_allclose(skill_weights(views, targets, weight), found / found.sum())
     np.testing.assert_allclose(skill_weights(views, np.full((len(y), 1), 3.0), weight), 0.5)
     few = views.hide(np.arange(len(y))[:, None] < [0, len(y)])
-    assert explained_variance(few, targets, weight)[0] == 0
+    assert _explained_variance(few, targets, weight)[0] == 0

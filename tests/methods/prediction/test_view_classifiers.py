@@ -15,12 +15,12 @@ from absentia import (
     datasets,
 )
 from absentia.methods.learning import subset
-from absentia.methods.prediction._fusion import skill
+from absentia.methods.prediction._fusion import _skill
 from absentia.methods.prediction._view_classifiers import (
     FilledTable,
     ViewClassifier,
-    check_base,
-    held_out_proba,
+    _check_base,
+    _held_out_proba,
     softmax_rows,
 )
 from absentia.testing._tools import digits
@@ -120,7 +120,7 @@ def test_what_folds_lack_of_the_levels_is_not_warned_of():
     stage = np.where(np.arange(len(y)) == 5, "rare", "usual")
     mixed = Views.from_dict({"who": pd.DataFrame({"stage": stage, "x": y + 0.1 * np.arange(len(y))})})
     prior = np.bincount(y) / len(y)
-    found = held_out_proba(LogisticRegression(), mixed, y, np.ones(len(y)), prior)
+    found = _held_out_proba(LogisticRegression(), mixed, y, np.ones(len(y)), prior)
     assert not np.allclose(found, prior)
 
 
@@ -128,15 +128,15 @@ def test_held_out_probabilities_are_of_others_and_worth_less_than_seen_ones():
     X, y = one_view()
     prior, weight = np.bincount(y) / len(y), np.ones(len(y))
     base = AbsentClassifier(None, C=10.0)
-    unseen = held_out_proba(base, X, y, weight, prior)
+    unseen = _held_out_proba(base, X, y, weight, prior)
     seen = ViewClassifier.fit(base, X, y, weight, prior).predict_proba(X)
-    assert 0 < skill(unseen, y, weight, prior) < skill(seen, y, weight, prior) < 1
-    assert skill(np.tile(prior, (len(y), 1)), y, weight, prior) == 0
+    assert 0 < _skill(unseen, y, weight, prior) < _skill(seen, y, weight, prior) < 1
+    assert _skill(np.tile(prior, (len(y), 1)), y, weight, prior) == 0
 
 
 def test_what_cannot_be_a_base_is_refused():
     views, _ = digits()
     with pytest.raises(ValueError, match="a classifier with predict_proba"):
-        check_base(3, views)
+        _check_base(3, views)
     with pytest.raises(ValueError, match="LogisticRegression takes features, but kernels came"):
-        check_base(LogisticRegression(), ViewKernels().fit_transform(views))
+        _check_base(LogisticRegression(), ViewKernels().fit_transform(views))

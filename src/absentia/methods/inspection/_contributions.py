@@ -27,7 +27,7 @@ def open_model(model: Any, X: Any) -> tuple[Any, Any]:
     return model, X.select(model.names_in_) if known else X
 
 
-def predict_proba_or_scores(model: Any, X: Any) -> Array:
+def _predict_proba_or_scores(model: Any, X: Any) -> Array:
     """Probabilities of the classes, rows x classes, or scores if no probabilities were learned."""
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(X))
@@ -107,11 +107,11 @@ def _has_parts(classifier: Any) -> bool:
 
 def _parts_by_leaving_out(classifier: Any, X: Any) -> Array:
     """Probabilities with each view less probabilities without it, rows x views x classes."""
-    whole = predict_proba_or_scores(classifier, X)
+    whole = _predict_proba_or_scores(classifier, X)
     parts = np.zeros((len(X), X.n_views, whole.shape[1]))
     for v, has in enumerate(X.observed.T):
         if has.any():
             keep = np.ones_like(X.observed)
             keep[:, v] = False
-            parts[has, v] = (whole - predict_proba_or_scores(classifier, X.hide(keep)))[has]
+            parts[has, v] = (whole - _predict_proba_or_scores(classifier, X.hide(keep)))[has]
     return parts

@@ -118,9 +118,9 @@ def _nearest(near: Array, n_draws: int) -> tuple[Array, Array]:
 
 def _proba_with_lent(model: Any, X: Views, among: Views, name: str, rows: Array, lenders: Array) -> Array:
     """Probabilities of the samples `rows` with the view of each lender, rows x lenders x classes."""
-    own = X[np.repeat(rows, lenders.shape[1])]
+    repeated = X[np.repeat(rows, lenders.shape[1])]
     lent = among.select([name])[lenders.ravel()].block(name)
-    probabilities = np.asarray(model.predict_proba(own.given(name, lent)))
+    probabilities = np.asarray(model.predict_proba(repeated.given(name, lent)))
     return probabilities.reshape(*lenders.shape, -1)
 
 

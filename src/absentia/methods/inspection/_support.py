@@ -53,7 +53,7 @@ def support(model: Any, X: Any, n: int = 5) -> Any:
     classifier, rows = open_model(model, X)
     supports = _Shares(classifier)
     predicted = np.asarray(classifier.predict(rows))
-    shares = supports.signed(classifier, rows, np.searchsorted(classifier.classes_, predicted))
+    shares = supports.signed_shares(classifier, rows, np.searchsorted(classifier.classes_, predicted))
     frame = _largest_shares(supports, classifier, shares, n)
     frame.insert(0, "id", X.ids[frame.index])
     frame.insert(1, "predicted", predicted[frame.index])
@@ -82,7 +82,7 @@ class _Shares:
         self.labels = np.full(len(self.place), -1)  # positions among the classes
         self.of: dict[str, float] = {}
 
-    def signed(self, classifier: Any, X: Any, codes: Array) -> Array:
+    def signed_shares(self, classifier: Any, X: Any, codes: Array) -> Array:
         """Rows x training samples, positive where they speak for the classes at positions `codes`."""
         if not isinstance(classifier, AutoClassifier):
             self.of[type(classifier).__name__] = 1.0
@@ -118,7 +118,7 @@ class _Shares:
         two = len(z) == 1
         which = np.zeros(len(rows), dtype=int) if two else codes[rows]
         sign = 2 * codes[rows] - 1 if two else np.ones(len(rows))
-        parts = sign[:, None] * z[which] * _combined(make(), eta, which)
+        parts = sign[:, None] * z[which] * _combine(make(), eta, which)
         total = np.abs(parts).sum(axis=1, keepdims=True)
         shares[np.ix_(rows, positions)] = parts / np.where(total > 0, total, 1.0)
         return shares
@@ -149,7 +149,7 @@ def _machine_and_rows(classifier: Any, X: Any) -> tuple[Any, Array, Callable[[],
     return classifier._machine, rows, lambda: classifier._kernels.transform(order.rows(X, rows))
 
 
-def _combined(K: KernelViews, eta: Array, which: Array) -> Array:
+def _combine(K: KernelViews, eta: Array, which: Array) -> Array:
     """``sum_p eta_p K_p(i, t)``, rows x training samples, with the weights of each row's machine."""
     total = np.zeros((len(K), K.shape[1]))
     for v, name in enumerate(K.names):

@@ -108,7 +108,7 @@ def _learn_shared_alpha(
     )
 
 
-def _learned(state: _SharedAlpha, solution: Solution[Any]) -> Learned:
+def _as_machine(state: _SharedAlpha, solution: Solution[Any]) -> Learned:
     eta, norms = without_dust(state.eta), without_dust(np.sqrt(state.v))
     return Learned(eta, state.alpha, state.machine.bias, norms, state.gap, solution)
 
@@ -118,7 +118,7 @@ def learn_paper_convex(complete: CompleteProblem, region: Polytope, *, tol: floa
     solution = _learn_shared_alpha(
         complete, region, Box.classification(complete.y, complete.bound), tol=tol
     )
-    return _learned(solution.state, solution)
+    return _as_machine(solution.state, solution)
 
 
 def learn_paper_penalized(complete: CompleteProblem, lam: float, *, tol: float, max_iter: int) -> Learned:
@@ -138,4 +138,4 @@ def learn_paper_penalized(complete: CompleteProblem, lam: float, *, tol: float, 
         )
 
     (shared, tau), rounds = iterate_rounds(step, len(o), tol=tol, max_iter=max_iter)
-    return _learned(shared, rounds)._replace(tau=tau)
+    return _as_machine(shared, rounds)._replace(tau=tau)

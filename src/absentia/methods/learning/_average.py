@@ -59,7 +59,7 @@ def _uniform_weights(m: int) -> Array:
     return np.full(m, 1 / m)
 
 
-def alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
+def _alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
     """``min_{v >= 0} v' M v - 2 a' v`` by non-negative least squares; uniform if nothing aligns.
 
     Scaled so that the samples are spread as in the average kernel: ``tr H K H`` is the same.  Nearly
@@ -79,7 +79,7 @@ def alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
     return v * spread.mean() / float(v @ spread) if v.any() else _uniform_weights(len(stack))
 
 
-def margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: float) -> Array:
+def _margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: float) -> Array:
     """EasyMKL: how far apart each kernel holds the nearest points of the two hulls."""
     sizes = [float((y[counted] == sign).sum()) for sign in (1, -1)]
     # distance^2 of the hulls is at least lam (1/n+ + 1/n-), so alpha = 2 gamma / distance^2 is at most
@@ -95,10 +95,10 @@ def margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: floa
 # --------------------------------------------------------------------------------------- the machine
 
 
-def fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> Learned:
+def _fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> Learned:
     """The machine on ``sum_p eta_p K^_p``, with `rows` divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
     scale = inverse_root(training.observed @ eta) if rows else np.ones(training.stack.n)
-    stack = training.stack.scaled(scale) if rows else training.stack
+    stack = training.stack.rescale(scale) if rows else training.stack
     kernel, box = stack.weighted_sum(eta), Box.classification(y, training.bound)
     machine = kernel.fit(box, tol=0.9 * tol)
     norms = part_norms(eta, stack.products(machine.z)[1])
@@ -173,16 +173,16 @@ class AverageKernelSVC(KernelClassifier):
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         def learn(y: Array) -> Learned:
-            return fixed_machine(training, y, self._weigh(training, y), self.normalize == "rows", self.tol)
+            return _fixed_machine(training, y, self._weigh(training, y), self.normalize == "rows", self.tol)
 
         return map_in_threads(learn, signs, training.stack)
 
     def _weigh(self, training: Training, y: Array) -> Array:
         stack, counted = training.stack, np.flatnonzero(training.bound > 0)
         if self.weights == "alignment":
-            return alignment_weights(stack, y, counted)
+            return _alignment_weights(stack, y, counted)
         if self.weights == "margin":
-            return margin_weights(stack, y, counted, self.lam, self.tol)
+            return _margin_weights(stack, y, counted, self.lam, self.tol)
         return _uniform_weights(len(stack))
 
     def _rescale(self, X: KernelViews, scores: Array) -> Array:

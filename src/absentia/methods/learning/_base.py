@@ -7,8 +7,8 @@ how much of what was learned a sample's views cover (``_coverage``).  The rest i
 A sample without any view takes no part in training.  What is said of a sample whose views cover nothing is
 the prior: of a class its frequency pi among the training samples (by their weights) as probability and
 ``2 pi - 1`` as score, the mean target, the mean log-risk; ``unusable`` says which samples those are.  Up to
-there answers are continuous: where a sample's views cover less than a hundredth (:data:`LOW_COVERAGE`), the
-answer is that part the method's, the rest the prior's.
+there answers are continuous: where a sample's views cover less than a hundredth (:data:`_LOW_COVERAGE`),
+the answer is that part the method's, the rest the prior's.
 
 The decision of a classifier is the class with the largest probability times its ``decision_weights_``, all
 one unless a class has a reason for others; without probabilities, the class with the largest score.
@@ -39,12 +39,12 @@ from absentia.methods.learning._inputs import (
     warn_of_empty,
 )
 
-LOW_COVERAGE = 0.01  # share of what was learned below which answers are shrunk to the prior
+_LOW_COVERAGE = 0.01  # share of what was learned below which answers are shrunk to the prior
 
 
 def shrink_to_prior(coverage: Array, values: Array, prior: Any) -> Array:
     """Values, drawn to the prior where a sample's views cover next to nothing; not read where nothing."""
-    part = np.minimum(coverage / LOW_COVERAGE, 1.0)
+    part = np.minimum(coverage / _LOW_COVERAGE, 1.0)
     return np.asarray(np.where(part > 0, part * values, 0.0) + (1 - part) * prior)
 
 

@@ -22,7 +22,7 @@ from absentia.data import AbsenceWarning, KernelViews, Views, folds, own_order, 
 from absentia.methods.learning._inputs import Labels, subset
 
 FOLDS = 5
-NO_DEVIATION = 1e-10  # deviation of scores, which are about -1 to 1, that is rounding
+_NO_DEVIATION = 1e-10  # deviation of scores, which are about -1 to 1, that is rounding
 
 
 @kept
@@ -38,7 +38,7 @@ class ScoreScale(NamedTuple):
         share = weight / weight.sum()
         mean = share @ scores
         deviation = np.sqrt(share @ (scores - mean) ** 2)
-        return cls(mean, np.where(deviation > NO_DEVIATION, deviation, 1.0))
+        return cls(mean, np.where(deviation > _NO_DEVIATION, deviation, 1.0))
 
     def __call__(self, scores: Array) -> Array:
         return np.asarray((scores - self.mean) / self.deviation)

@@ -167,7 +167,7 @@ def check_labels(X: Presence, y: Any, sample_weight: Any = None) -> Labels:
         raise ValueError("labels are complex numbers; text, whole numbers or booleans are wanted")
     y = check_y(X, y)
     check_classification_targets(y)
-    weight = check_sample_weight(X, sample_weight)
+    weight = _check_sample_weight(X, sample_weight)
     classes = np.unique(y[weight > 0])
     usable = np.unique(y[(weight > 0) & X.observed.any(axis=1)])
     if len(usable) < 2 or len(usable) < len(classes):
@@ -188,7 +188,7 @@ def check_targets(X: Presence, y: Any, sample_weight: Any = None) -> tuple[Array
         raise ValueError(f"one finite target for each of {len(X)} samples is wanted; some are infinite")
     if not X.observed.any():
         raise ValueError("no view is observed for any sample; there is nothing to learn from")
-    return y, check_sample_weight(X, sample_weight)
+    return y, _check_sample_weight(X, sample_weight)
 
 
 def check_y(X: Presence, y: Any, what: str = "label") -> Array:
@@ -201,7 +201,7 @@ def check_y(X: Presence, y: Any, what: str = "label") -> Array:
     return y
 
 
-def check_sample_weight(X: Presence, weight: Any) -> Array:
+def _check_sample_weight(X: Presence, weight: Any) -> Array:
     """One non-negative number per sample, by default one."""
     X.demand_order(weight, "sample_weight")
     n = len(X)

@@ -51,7 +51,7 @@ def iterate_rounds(
 # ------------------------------------------------------------------------- tau of the margin's shares
 
 
-def margin_share(observed: Array, norms: Array, tau_min: float) -> Array:
+def _margin_share(observed: Array, norms: Array, tau_min: float) -> Array:
     """Eq. 8: the share of ``sum_p |w_p|`` in each sample's views, at least `tau_min`."""
     total = float(norms.sum())
     share = observed @ norms / total if total > 0 else np.ones(len(observed))
@@ -118,7 +118,7 @@ def learn_iterative(training: Training, y: Array, tau_min: float, **options: Any
     return _alternate(
         training,
         lambda tau: Box.classification(y, training.bound / tau, tau),
-        lambda _, machine: margin_share(training.observed, machine.norms, tau_min),
+        lambda _, machine: _margin_share(training.observed, machine.norms, tau_min),
         **options,
     )
 
@@ -131,8 +131,8 @@ def learn_two_steps(training: Training, y: Array, lam: float, **options: Any) ->
     o, rows, counts = observed_share(training), training.rows, training.bound > 0
 
     def share(tau: Array, machine: Learned) -> Array:
-        own = machine.solution.state.point.machines[0]
-        u = y * (own.scores + own.bias)
+        svm = machine.solution.state.point.machines[0]
+        u = y * (svm.scores + svm.bias)
         return closest_tau(o, u, covered_margin(u, tau))
 
     return _alternate(

@@ -123,7 +123,7 @@ class MMAFClassifier(SelectsC, Classifier, Iterative):
         self._set_C(X, y, weight)
         table = joined(X)
         self._learn_scales(table[weight > 0])
-        values, present = self._scaled(table)
+        values, present = self._standardize(table)
         # in an order of their own, so that the order in which samples come changes nothing
         order = sample_order([table_profile(table)], np.ones((len(y), 1), dtype=bool), y, weight)
         values, present, bound = values[order], present[order], (self.C_ * weight)[order]
@@ -141,14 +141,14 @@ class MMAFClassifier(SelectsC, Classifier, Iterative):
         self._mean = mean if self.standardize else np.zeros_like(mean)
         self._scale = scale if self.standardize else np.ones_like(mean)
 
-    def _scaled(self, table: Array) -> tuple[Array, Array]:
+    def _standardize(self, table: Array) -> tuple[Array, Array]:
         """Standardised values, zero where absent, and which are there."""
         present = ~np.isnan(table)
         return np.where(present, (table - self._mean) / self._scale, 0.0), present
 
     def _score(self, X: Views) -> Array:
         """In units of each sample's own margin; see :class:`AbsentMKLClassifier`."""
-        values, present = self._scaled(joined(X))
+        values, present = self._standardize(joined(X))
         tau = np.column_stack([_margin_share(present, w, self.tau_min) for w in self.coef_])
         scores = values @ self.coef_.T
         return (scores + self.bias_) / tau if len(self.classes_) == 2 else scores / tau + self.bias_

@@ -19,8 +19,8 @@ from absentia.methods.learning._inputs import subset
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 FOLDS = 5
-DEFAULT_C = 1.0  # where a class of one sample leaves nothing to select by
-MAX_SAMPLES, ENOUGH = 2000, 1500  # of more samples than the first, as many as the second are looked at
+_DEFAULT_C = 1.0  # where a class of one sample leaves nothing to select by
+_MAX_SAMPLES, _ENOUGH = 2000, 1500  # of more samples than the first, as many as the second are looked at
 
 Combine = Callable[[KernelViews, Array, Array, Array], KernelViews]
 
@@ -52,7 +52,7 @@ class SelectsC:
 
 def selection_samples(y: Array) -> Array:
     """Positions of the samples that C is selected on: all, unless there are far more than enough."""
-    return some_of(y, ENOUGH if len(y) > MAX_SAMPLES else len(y))
+    return some_of(y, _ENOUGH if len(y) > _MAX_SAMPLES else len(y))
 
 
 def select_C(
@@ -72,7 +72,7 @@ def select_C(
     X, y, weight = X if len(rows) == len(y) else subset(X, rows, rows), y[rows], weight[rows]
     fewest = int(np.bincount(y).min())
     if fewest < 2:
-        return DEFAULT_C
+        return _DEFAULT_C
     pieces = []
     for a, b in folds(np.arange(len(y)), y, min(FOLDS, fewest)):
         K = X if combine is None else combine(X, y, weight, a)
@@ -104,7 +104,7 @@ def _select_by_error(regressor: Any, X: Any, y: Array, weight: Array) -> float:
     rows = selection_samples(np.zeros(len(y), dtype=int))
     X, y, weight = subset(X, rows, rows), y[rows], weight[rows]
     if len(y) < 2:
-        return DEFAULT_C
+        return _DEFAULT_C
     parts = folds(np.arange(len(y)), np.zeros(len(y), dtype=int), min(FOLDS, len(y)))
 
     def error(C: float) -> float:
@@ -120,5 +120,5 @@ def _select_by_error(regressor: Any, X: Any, y: Array, weight: Array) -> float:
 
 def log_loss(probabilities: Array, y: Array, weight: Array) -> float:
     """Mean of minus the logarithm of what was given to the true class."""
-    own = np.maximum(probabilities[np.arange(len(y)), y], 1e-12)
-    return float(-np.average(np.log(own), weights=weight))
+    true = np.maximum(probabilities[np.arange(len(y)), y], 1e-12)
+    return float(-np.average(np.log(true), weights=weight))

@@ -38,13 +38,13 @@ LIBRARY = {
     "kernels": ("cvkt-svm", "cvkt-mkl", "fusion"),
     "many": ("zero-svm", "fusion"),  # linear in the samples, and quick
 }
-MAX_SAMPLES = 4000  # that candidates are tried on, where there are many
+_MAX_SAMPLES = 4000  # that candidates are tried on, where there are many
 FOLDS = 5
-MIN_CLASS_SIZE = 3  # the rest of a split must be split again
-MIN_FOLDS = 2  # after which a candidate may be dropped
-CLEARLY_WORSE, CLEARLY_BETTER = 3.0, 2.0  # standard errors: than the best candidate, than the plain mean
-PENALTY = 10.0
-MIN_PROBABILITY = 1e-6  # less counts as this: one sample does not decide everything
+_MIN_CLASS_SIZE = 3  # the rest of a split must be split again
+_MIN_FOLDS = 2  # after which a candidate may be dropped
+_CLEARLY_WORSE, _CLEARLY_BETTER = 3.0, 2.0  # standard errors: than the best candidate, than the plain mean
+_PENALTY = 10.0
+_MIN_PROBABILITY = 1e-6  # less counts as this: one sample does not decide everything
 
 
 @estimator
@@ -126,7 +126,7 @@ class AutoClassifier(CompositeClassifier):
         proba = np.array([selection.probabilities[name][seen] for name in names])
         y_seen, weight_seen = selection.y[seen], selection.weight[seen]
         self.weighing_ = weigh(
-            true_class_proba(proba, y_seen), y_seen, weight_seen, free=selection is whole
+            _true_class_proba(proba, y_seen), y_seen, weight_seen, free=selection is whole
         )
         used = {n: float(w) for n, w in zip(names, self.weighing_.weights, strict=True) if w > 0}
         self.weights_by_candidate_ = used
@@ -137,10 +137,10 @@ class AutoClassifier(CompositeClassifier):
     def _check_counts(self, y: Array) -> None:
         """Raise if a class has too few samples to hold some out."""
         counts = np.bincount(y, minlength=len(self.classes_))[self._class_order]
-        if counts.min() < MIN_CLASS_SIZE:
+        if counts.min() < _MIN_CLASS_SIZE:
             raise ValueError(
                 f"AutoClassifier: class {shown(self.classes_[counts.argmin()])} has {counts.min()} "
-                f"sample(s) with a view to learn from; at least {MIN_CLASS_SIZE} of every class are "
+                f"sample(s) with a view to learn from; at least {_MIN_CLASS_SIZE} of every class are "
                 "wanted, to hold some out"
             )
 
@@ -195,7 +195,7 @@ class _Selection:
 
     def on_subset(self) -> "_Selection":
         """The same on some of the samples, if these are many."""
-        rows = some_of(self.y, MAX_SAMPLES if len(self.y) > MANY else len(self.y))
+        rows = some_of(self.y, _MAX_SAMPLES if len(self.y) > MANY else len(self.y))
         if len(rows) == len(self.y):
             return self
         n_classes = next(iter(self.probabilities.values())).shape[1]
@@ -214,7 +214,7 @@ class _Selection:
                 steps += 1
                 stop = bool(self.callback(Progress(steps, 0.0, 0.0, total))) or stop
             self.seen[b] = True
-            if number >= MIN_FOLDS and not self.is_subset:
+            if number >= _MIN_FOLDS and not self.is_subset:
                 self.drop(number)
             if stop:
                 return
@@ -231,11 +231,11 @@ class _Selection:
         """Leave out who is worse than the best by some standard errors of the difference, so far."""
         seen, weight = self.seen, self.weight[self.seen]
         names = self.remaining()
-        losses = log_losses(np.array([self.probabilities[n][seen] for n in names]), self.y[seen])
+        losses = _log_losses(np.array([self.probabilities[n][seen] for n in names]), self.y[seen])
         best = losses[int(np.argmin(losses @ weight))]
         for name, loss in zip(names, losses, strict=True):
             gap = loss - best
-            if np.average(gap, weights=weight) > CLEARLY_WORSE * gap.std() / np.sqrt(len(gap)) > 0:
+            if np.average(gap, weights=weight) > _CLEARLY_WORSE * gap.std() / np.sqrt(len(gap)) > 0:
                 self.dropped[name] = number
 
     def table(self, used: dict[str, float]) -> dict[str, dict[str, Any]]:
@@ -248,7 +248,7 @@ class _Selection:
         probabilities, y, weight = self.probabilities[name][rows], self.y[rows], self.weight[rows]
         right = probabilities.argmax(axis=1) == y
         return {
-            "loss": float(np.average(log_losses(probabilities[None], y)[0], weights=weight)),
+            "loss": float(np.average(_log_losses(probabilities[None], y)[0], weights=weight)),
             "accuracy": float(np.average(right, weights=weight)),
             "balanced": float(np.mean([right[y == k].mean() for k in np.unique(y)])),
             "weight": share,
@@ -264,7 +264,7 @@ def _describe(
     if weighing.way == "best" or len(used) == 1:
         return f"{next(iter(used))} alone, which did better on held-out samples than an average of several"
     if is_subset:
-        return f"the average of {', '.join(used)}; of {MAX_SAMPLES} samples, {best} was the best alone"
+        return f"the average of {', '.join(used)}; of {_MAX_SAMPLES} samples, {best} was the best alone"
     how = "with equal weights" if weighing.way == "mean" else "with learned weights"
     more = "; learned weights were no better" if weighing.way == "mean" else ""
     return f"the average of {', '.join(used)}, {how}{more}; the best alone was {best}"
@@ -273,17 +273,17 @@ def _describe(
 # ------------------------------------------------------------------------------ weights of candidates
 
 
-def true_class_proba(probabilities: Array, y: Array) -> Array:
+def _true_class_proba(probabilities: Array, y: Array) -> Array:
     """What each candidate gave to the true class of each sample, candidates x samples."""
-    return np.maximum(probabilities[:, np.arange(len(y)), y], MIN_PROBABILITY)
+    return np.maximum(probabilities[:, np.arange(len(y)), y], _MIN_PROBABILITY)
 
 
-def log_losses(probabilities: Array, y: Array) -> Array:
+def _log_losses(probabilities: Array, y: Array) -> Array:
     """Log-losses of the samples by each candidate, candidates x samples."""
-    return np.asarray(-np.log(true_class_proba(probabilities, y)))
+    return np.asarray(-np.log(_true_class_proba(probabilities, y)))
 
 
-def shrunken_weights(proba: Array, weight: Array, penalty: float = PENALTY) -> Array:
+def _shrunken_weights(proba: Array, weight: Array, penalty: float = _PENALTY) -> Array:
     """Weights of the candidates that sum to one, drawn to equal ones."""
     m = len(proba)
     if m == 1:
@@ -314,7 +314,7 @@ class Weighing(NamedTuple):
     as_good: bool  # whether nothing was clearly better than the plain mean
 
 
-def weigh(proba: Array, y: Array, weight: Array, penalty: float = PENALTY, free: bool = True) -> Weighing:
+def weigh(proba: Array, y: Array, weight: Array, penalty: float = _PENALTY, free: bool = True) -> Weighing:
     """The plain mean unless learned weights, or the best candidate alone, are clearly better.
 
     `proba` is what candidates gave to the true classes.  It is the plain mean in any case if the choice is
@@ -329,7 +329,7 @@ def weigh(proba: Array, y: Array, weight: Array, penalty: float = PENALTY, free:
     for way in ("weights", "best") if free else ():
         gain = held_out["mean"] - held_out[way]
         error = float(np.std(gain)) / np.sqrt(len(gain))
-        if losses[way] < losses[best] and np.average(gain, weights=weight) > CLEARLY_BETTER * error:
+        if losses[way] < losses[best] and np.average(gain, weights=weight) > _CLEARLY_BETTER * error:
             best, as_good = way, False
     return Weighing(_candidate_weights(proba, weight, penalty)[best], best, losses, as_good)
 
@@ -338,4 +338,4 @@ def _candidate_weights(proba: Array, weight: Array, penalty: float) -> dict[str,
     m = len(proba)
     best = np.zeros(m)
     best[int(np.argmin(-np.log(proba) @ weight))] = 1.0
-    return {"mean": np.full(m, 1 / m), "weights": shrunken_weights(proba, weight, penalty), "best": best}
+    return {"mean": np.full(m, 1 / m), "weights": _shrunken_weights(proba, weight, penalty), "best": best}

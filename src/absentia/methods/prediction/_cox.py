@@ -34,7 +34,7 @@ from absentia.core import Array, Solution, Stop, iterate, kept
 from absentia.data.survival import Survival
 
 Ties = Literal["breslow", "efron"]
-TOL, MAX_ITER = 1e-10, 100
+_TOL, MAX_ITER = 1e-10, 100
 _RANK = 1e-12  # share of the largest eigenvalue below which directions are rounding
 _SHORTEST_STEP = 2.0**-40
 
@@ -102,7 +102,7 @@ def minimise(
     alpha: float,
     start: Array | None = None,
     *,
-    tol: float = TOL,
+    tol: float = _TOL,
     max_iter: int = MAX_ITER,
 ) -> Solution[Point]:
     """The coefficients w of least objective, to a decrement of `tol` events."""
@@ -193,11 +193,11 @@ def search_penalty(
     alphas = np.sort(alphas)[::-1]
     gains, risks = np.zeros(len(alphas)), np.zeros((len(alphas), len(K)))
     for train, test in parts:
-        own, w = Likelihood.of(Survival(y.time[train], y.event[train]), ties), None
+        part, w = Likelihood.of(Survival(y.time[train], y.event[train]), ties), None
         for k, alpha in enumerate(alphas.tolist()):
-            w = minimise(Phi[train], own, alpha, w).state.w
+            w = minimise(Phi[train], part, alpha, w).state.w
             f = Phi @ w
-            gains[k] += own.loss(f[train]) - whole.loss(f)
+            gains[k] += part.loss(f[train]) - whole.loss(f)
             risks[k, test] = f[test] - f[train].mean()
     best = int(gains.argmax())
     return PenaltySearch(float(alphas[best]), gains[::-1], risks[best])

@@ -20,7 +20,7 @@ from absentia.methods.prediction._composite import CanonicalOrder
 from absentia.methods.prediction._linear import Linear, fit_logistic, fit_ridge, fit_svm
 from absentia.methods.prediction._trees import Trees, as_float32
 
-N_TREES = {"forest": 500, "boosting": 100}
+_N_TREES = {"forest": 500, "boosting": 100}
 _MIN_LEAF = 20  # samples in a leaf of boosted trees at least, scikit-learn's number, once there are 160
 
 
@@ -49,7 +49,7 @@ def _forest(problem: _Problem) -> _Fit:
 
     kind = RandomForestClassifier if problem.classes else RandomForestRegressor
     share: Any = "sqrt" if problem.classes else 1 / 3
-    model = kind(problem.n_trees or N_TREES["forest"], max_features=share, random_state=problem.seed)
+    model = kind(problem.n_trees or _N_TREES["forest"], max_features=share, random_state=problem.seed)
     model.fit(as_float32(problem.table), problem.y, sample_weight=problem.weight)
     return _Fit(Trees.of_forest(model), model.feature_importances_)
 
@@ -58,7 +58,7 @@ def _boosting(problem: _Problem) -> _Fit:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingClassifier if problem.classes else HistGradientBoostingRegressor
-    rounds = problem.n_trees or N_TREES["boosting"]
+    rounds = problem.n_trees or _N_TREES["boosting"]
     # scikit-learn wants a value in every column; a constant is never split
     table = np.where(np.isnan(problem.table).all(axis=0), 0.0, problem.table)
     leaf = min(_MIN_LEAF, max(1, len(problem.table) // 8))

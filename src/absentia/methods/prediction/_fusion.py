@@ -24,7 +24,7 @@ from absentia.methods.learning import log_loss
 from absentia.methods.prediction._view_classifiers import PerViewClassifier, softmax_rows
 
 
-def skill(probabilities: Array, y: Array, weight: Array, prior: Array) -> float:
+def _skill(probabilities: Array, y: Array, weight: Array, prior: Array) -> float:
     """The share of the prior's log-loss that held-out probabilities save; not below zero."""
     prior_loss = log_loss(np.tile(prior, (len(y), 1)), y, weight)
     return max(0.0, 1 - log_loss(probabilities, y, weight) / prior_loss) if prior_loss > 0 else 0.0
@@ -79,7 +79,7 @@ class LateFusion(PerViewClassifier):
             proba = self._held_out_proba(X, y, weight)
             skills = np.array(
                 [
-                    skill(proba[v, has], y[has], weight[has], self._frequencies)
+                    _skill(proba[v, has], y[has], weight[has], self._frequencies)
                     for v, has in enumerate(X.observed.T)
                 ]
             )

@@ -72,14 +72,14 @@ def check_per_view(kernel: Any, names: Sequence[str]) -> None:
 
 def _fill_diagonals(X: KernelViews, usual: Mapping[str, float]) -> KernelViews:
     """Rows whose own kernel values are unknown, as in files, with the `usual` ones of their views."""
-    own = {name: np.asarray(X.diagonal(name)) for name in X.names}
-    if not any(np.isnan(values).any() for values in own.values()):
+    diagonals = {name: np.asarray(X.diagonal(name)) for name in X.names}
+    if not any(np.isnan(values).any() for values in diagonals.values()):
         return X
     warn(
         "kernels of new samples came without these samples' values with themselves; the mean of the "
         "training samples stands in for them"
     )
-    filled = {name: np.where(np.isnan(values), usual[name], values) for name, values in own.items()}
+    filled = {name: np.where(np.isnan(values), usual[name], values) for name, values in diagonals.items()}
     columns = Presence(X.column_ids, X.names, X.column_observed)
     return KernelViews.between(X, columns, {name: X.operator(name) for name in X.names}, filled)
 

@@ -14,7 +14,7 @@ from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.learning import subset
 
-MIN_CLASS_SIZE = 3  # samples with and without a label: fewer cannot be held out
+_MIN_CLASS_SIZE = 3  # samples with and without a label: fewer cannot be held out
 
 
 @kept
@@ -81,7 +81,7 @@ class PerLabel(Estimator):
         rows = np.flatnonzero(~np.isnan(column))
         y = column[rows].astype(int)
         frequency = float(y.mean()) if len(y) else 0.5
-        if min(y.sum(), (1 - y).sum()) < MIN_CLASS_SIZE:
+        if min(y.sum(), (1 - y).sum()) < _MIN_CLASS_SIZE:
             return LabelClassifier(None, rows, frequency)
         classifier = self._make_classifier(X)
         return LabelClassifier(classifier.fit(subset(X, rows, rows), y), rows, frequency)

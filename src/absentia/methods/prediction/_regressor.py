@@ -41,7 +41,7 @@ class AbsentRegressor(Composite, Regressor):
         With ``"mkl"``: weight of errors beyond a tenth of the targets' deviation, these having unit
         deviation; ``"cv"`` selects it by the squared error of held-out samples.
     penalty : float or "loo", default "loo"
-        Of the ridge, in units of the kernel's mean eigenvalue; chosen by leaving one sample out.
+        Of the ridge, in units of the kernel's mean eigenvalue; selected by leaving one sample out.
     presence : bool, default False
         Let who has which view count, as in :class:`AbsentClassifier`.
     random_state : int, Generator, RandomState or None

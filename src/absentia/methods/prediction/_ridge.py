@@ -1,4 +1,4 @@
-"""Kernel ridge regression with an intercept, its penalty chosen by leaving one sample out, in closed form.
+"""Kernel ridge regression with an intercept, its penalty selected by leave-one-out errors in closed form.
 
 With K centred by weights, ``H K H = U diag(d) U'`` (H the weighted centring, everything scaled by roots of
 the weights), predictions of the training samples are ``S y`` with ``S = U diag(d / (d + a)) U'`` plus the
@@ -66,7 +66,7 @@ def _leave_one_out_error(U: Array, d: Array, a: float, target: Array, share: Arr
     return float(np.mean((residual / np.maximum(1 - leverage, 1e-6)) ** 2))
 
 
-def explained_variance(K: KernelViews, targets: Array, weight: Array) -> Array:
+def _explained_variance(K: KernelViews, targets: Array, weight: Array) -> Array:
     """What each view alone tells: the share of the targets' variance, not below zero, that it explains.
 
     Of samples left out one at a time; `targets` are samples x targets, their variances added up.
@@ -86,7 +86,7 @@ def explained_variance(K: KernelViews, targets: Array, weight: Array) -> Array:
 
 
 def skill_weights(K: KernelViews, targets: Array, weight: Array) -> Array:
-    """Weights of the views that sum to one, by :func:`explained_variance`; equal if all is zero."""
-    explained = explained_variance(K, targets, weight)
+    """Weights of the views that sum to one, by :func:`_explained_variance`; equal if all is zero."""
+    explained = _explained_variance(K, targets, weight)
     total = float(explained.sum())
     return explained / total if total > 0 else np.full(len(explained), 1 / len(explained))

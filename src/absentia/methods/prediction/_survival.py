@@ -36,9 +36,9 @@ from absentia.methods.prediction._cox import (
 )
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
 
-ALPHAS = 10.0 ** np.linspace(-2, 3, 11)
+_ALPHAS = 10.0 ** np.linspace(-2, 3, 11)
 FOLDS = 5
-DEFAULT_ALPHA = 10.0  # where one event leaves nothing to select by
+_DEFAULT_ALPHA = 10.0  # where one event leaves nothing to select by
 
 
 class Options(NamedTuple):
@@ -49,14 +49,14 @@ class Options(NamedTuple):
     random_state: RandomState
 
 
-def select_alpha(K: Array, y: Survival, options: Options) -> PenaltySearch:
-    """The penalty, given or the best of :data:`ALPHAS`, and risks out of fold; folds share the events."""
+def _select_alpha(K: Array, y: Survival, options: Options) -> PenaltySearch:
+    """The penalty, given or the best of :data:`_ALPHAS`, and risks out of fold; folds share the events."""
     alpha, k = options.alpha, min(FOLDS, int(y.event.sum()), len(K) - 1)
     if k < 2:
-        alpha = DEFAULT_ALPHA if alpha is None else alpha
-        return PenaltySearch(alpha, np.full(len(ALPHAS), np.nan), np.zeros(len(K)))
+        alpha = _DEFAULT_ALPHA if alpha is None else alpha
+        return PenaltySearch(alpha, np.full(len(_ALPHAS), np.nan), np.zeros(len(K)))
     parts = folds(np.arange(len(K)), y.event, k, options.random_state)
-    return search_penalty(K, y, ALPHAS if alpha is None else np.array([alpha]), parts, options.ties)
+    return search_penalty(K, y, _ALPHAS if alpha is None else np.array([alpha]), parts, options.ties)
 
 
 # ------------------------------------------------------------------------------------------- two ways
@@ -76,7 +76,7 @@ class Averaged(NamedTuple):
         K = np.asarray(combine.fit_transform(X))
         alpha, curve = options.alpha, np.zeros(0)
         if alpha is None:
-            alpha, curve, _ = select_alpha(K, y, options)
+            alpha, curve, _ = _select_alpha(K, y, options)
         return cls(combine, fit_cox(K, y, alpha, options.ties)), alpha, curve
 
     def risk(self, X: KernelViews) -> Array:
@@ -110,7 +110,7 @@ class Fused(NamedTuple):
                 models.append(None)
                 continue
             K = np.asarray(X.block(name))
-            search = select_alpha(K, y_view, options)
+            search = _select_alpha(K, y_view, options)
             models.append(fit_cox(K, y_view, search.alpha, options.ties))
             alphas[v], held_out[has, v] = search.alpha, search.risk
             concordances[v] = _concordance(y_view, search.risk)

@@ -79,8 +79,8 @@ class Trees:
             if self.value.shape[1] > 1:
                 sums[:, k] += self.value[leaves, k].sum(axis=1)
             else:
-                own = np.ascontiguousarray(leaves[:, self.output == k])
-                sums[:, k] += self.value[own, 0].sum(axis=1)
+                of_output = np.ascontiguousarray(leaves[:, self.output == k])
+                sums[:, k] += self.value[of_output, 0].sum(axis=1)
         return sums
 
     def _leaves(self, X: Array) -> Array:
@@ -105,8 +105,8 @@ class Trees:
     @classmethod
     def of_forest(cls, forest: Any) -> Trees:
         """Of a fitted ``RandomForestClassifier`` or ``-Regressor`` with one target."""
-        trees = [one.tree_ for one in forest.estimators_]
-        values = np.concatenate([one.value[:, 0, :] for one in trees]).astype(np.float64)
+        trees = [tree.tree_ for tree in forest.estimators_]
+        values = np.concatenate([tree.value[:, 0, :] for tree in trees]).astype(np.float64)
         if hasattr(forest, "classes_"):
             values /= values.sum(axis=1, keepdims=True)
         # scikit-learn before 1.9 has NaN where all that is observed is one value, which goes to the right
@@ -128,19 +128,19 @@ class Trees:
     def of_boosting(cls, model: Any) -> tuple[Trees, Array]:
         """Of a fitted ``HistGradientBoostingClassifier`` or ``-Regressor``; and every node's gain."""
         rounds = model._predictors
-        nodes = [tree.nodes for one in rounds for tree in one]
-        pieces = [_node_columns(one) for one in nodes]
+        nodes = [tree.nodes for trees in rounds for tree in trees]
+        pieces = [_node_columns(tree) for tree in nodes]
         start = np.array(model._baseline_prediction, dtype=np.float64).ravel()
         links = {1: "sigmoid"} if hasattr(model, "classes_") else {1: "identity"}
         trees = cls(
             **_stack_nodes(pieces),
-            value=np.concatenate([one["value"] for one in nodes])[:, None],
+            value=np.concatenate([tree["value"] for tree in nodes])[:, None],
             output=np.tile(np.arange(len(start), dtype=np.int32), len(rounds)),
             start=start,
             width=int(model.n_features_in_),
             link=links.get(len(start), "softmax"),
         )
-        return trees, np.concatenate([np.maximum(one["gain"], 0.0) for one in nodes])
+        return trees, np.concatenate([np.maximum(tree["gain"], 0.0) for tree in nodes])
 
 
 def as_float32(X: Array) -> Array:
@@ -160,22 +160,22 @@ def _stack_nodes(pieces: Sequence[tuple[Array, ...]]) -> dict[str, Any]:
     begins = _roots(pieces)
     inner = np.concatenate(left) >= 0
 
-    def shifted(side: Sequence[Array]) -> Array:
-        moved = [np.where(one >= 0, one + b, -1) for one, b in zip(side, begins, strict=True)]
+    def shift(side: Sequence[Array]) -> Array:
+        moved = [np.where(nodes >= 0, nodes + b, -1) for nodes, b in zip(side, begins, strict=True)]
         return np.concatenate(moved).astype(np.int32)
 
     return {
         "feature": np.where(inner, np.concatenate(feature), 0).astype(np.int32),
         "threshold": np.where(inner, np.concatenate(threshold), 0.0),
-        "left": shifted(left),
-        "right": shifted(right),
+        "left": shift(left),
+        "right": shift(right),
         "missing_left": np.concatenate(missing).astype(bool) & inner,
         "roots": begins,
     }
 
 
 def _roots(pieces: Sequence[tuple[Array, ...]]) -> Array:
-    sizes = [len(one[0]) for one in pieces]
+    sizes = [len(piece[0]) for piece in pieces]
     return (np.cumsum(sizes) - sizes).astype(np.int32)
 
 
@@ -187,9 +187,9 @@ def _is_consistent(trees: Trees) -> bool:
     n, k = trees.value.shape
     nodes = (trees.feature, trees.left, trees.right, trees.missing_left, trees.threshold)
     whole = (trees.feature, trees.left, trees.right, trees.roots, trees.output)
-    one_each = all(one.shape == (n,) for one in nodes) and trees.roots.shape == trees.output.shape
-    kinds = all(one.dtype.kind == "i" for one in whole) and trees.missing_left.dtype.kind == "b"
-    real = all(one.dtype == np.float64 for one in (trees.value, trees.threshold, trees.start))
+    one_each = all(array.shape == (n,) for array in nodes) and trees.roots.shape == trees.output.shape
+    kinds = all(array.dtype.kind == "i" for array in whole) and trees.missing_left.dtype.kind == "b"
+    real = all(array.dtype == np.float64 for array in (trees.value, trees.threshold, trees.start))
     if not (one_each and kinds and real and trees.roots.ndim == trees.start.ndim == 1):
         return False
     outputs = len(trees.start)

@@ -20,8 +20,8 @@ from absentia.methods.prediction._kernel_pipeline import (
 )
 
 FOLDS = 5
-MIN_CLASS_SIZE = 3  # samples of a class that a view must have to learn it: fewer cannot be split twice
-MIN_PROBABILITY = 1e-4  # no view alone rules a class out
+_MIN_CLASS_SIZE = 3  # samples of a class that a view must have to learn it: fewer cannot be split twice
+_MIN_PROBABILITY = 1e-4  # no view alone rules a class out
 
 
 @kept
@@ -58,7 +58,7 @@ class ViewClassifier(NamedTuple):
     def fit(cls, estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Any:
         """Learned from samples that all have the one view of `X`; None if that tells no classes apart."""
         counts = np.bincount(y, minlength=len(prior))
-        known = np.flatnonzero(counts >= MIN_CLASS_SIZE)
+        known = np.flatnonzero(counts >= _MIN_CLASS_SIZE)
         if len(known) < 2:
             return None
         rows = np.flatnonzero(np.isin(y, known))
@@ -66,7 +66,7 @@ class ViewClassifier(NamedTuple):
         table = None if isinstance(estimator, Learner) else FilledTable.learn(part)
         options = {"sample_weight": weight[rows]} if has_fit_parameter(estimator, "sample_weight") else {}
         estimator.fit(part if table is None else table(part), y[rows], **options)
-        return cls(estimator, known, np.where(counts >= MIN_CLASS_SIZE, 0.0, prior), table, rows)
+        return cls(estimator, known, np.where(counts >= _MIN_CLASS_SIZE, 0.0, prior), table, rows)
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of all classes for samples that all have the view, rows x classes.
@@ -76,11 +76,11 @@ class ViewClassifier(NamedTuple):
         given = subset(X, np.arange(len(X)), self.rows) if self.table is None else self.table(X)
         proba = np.tile(self.rest, (len(X), 1))
         proba[:, self.known] = (1 - self.rest.sum()) * self.estimator.predict_proba(given)
-        proba = np.maximum(proba, MIN_PROBABILITY)
+        proba = np.maximum(proba, _MIN_PROBABILITY)
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
-def held_out_proba(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Array:
+def _held_out_proba(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Array:
     """Probabilities by classifiers that were learned from other folds; the prior where none could."""
     proba = np.tile(prior, (len(y), 1))
     k = max(2, min(suited_folds(len(y), FOLDS), int(np.bincount(y)[np.unique(y)].min())))
@@ -92,7 +92,7 @@ def held_out_proba(estimator: Any, X: Any, y: Array, weight: Array, prior: Array
     return proba
 
 
-def check_base(estimator: Any, X: Any) -> None:
+def _check_base(estimator: Any, X: Any) -> None:
     """Raise unless the estimator can be used for every view of `X`."""
     learns = hasattr(estimator, "fit") and hasattr(estimator, "predict_proba")
     if isinstance(estimator, type) or not learns:
@@ -113,7 +113,7 @@ class PerViewClassifier(CompositeClassifier):
     def _base(self, X: Any, name: str) -> Any:
         """The unfitted classifier of a view."""
         base = AbsentClassifier(None, kernel=self._kernel) if self.estimator is None else self.estimator
-        check_base(base, X)
+        _check_base(base, X)
         return restrict_estimator(base, [name])
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
@@ -138,7 +138,7 @@ class PerViewClassifier(CompositeClassifier):
         for v, name in enumerate(X.names):
             rows = np.flatnonzero(X.observed[:, v])
             view = subset(X.select([name]), rows, rows)
-            proba[v, rows] = held_out_proba(
+            proba[v, rows] = _held_out_proba(
                 self._base(X, name), view, y[rows], weight[rows], self._frequencies
             )
         return proba

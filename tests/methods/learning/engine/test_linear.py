@@ -6,12 +6,12 @@ import pytest
 from absentia.methods.learning.engine import Box, FactorStack, fit_machine
 from absentia.methods.learning.engine import _linear as module
 from absentia.methods.learning.engine._linear import (
-    MachineProblem,
+    _fit_smoothed,
+    _MachineProblem,
     _newton,
     _normal,
     _scores,
     fit_linear,
-    fit_smoothed,
 )
 from absentia.methods.learning.engine._svm import evaluate_machine
 from reference import svm
@@ -132,7 +132,7 @@ def test_newtons_method_is_called_in_where_passes_would_be_many(monkeypatch):
     helped = fit_linear(stack, ETA, box, tol=1e-3)
     assert helped.gap <= 1e-3 * helped.primal
     assert helped.n_steps < 100
-    monkeypatch.setattr(module, "MOST_FACTORS", 10)  # too many factors for that
+    monkeypatch.setattr(module, "_MOST_FACTORS", 10)  # too many factors for that
     alone = fit_linear(stack, ETA, box, tol=1e-3, max_passes=200)
     assert alone.n_steps == 200
     assert alone.gap > 1e-3 * alone.primal
@@ -160,7 +160,7 @@ def problem(n=90, ridge=0.0, regression=False, C=3.0):
         else Box.classification(y, bound)
     )
     rows = stack.rows(np.arange(n)) * np.sqrt(np.repeat(ETA, 6))
-    return MachineProblem(stack, ETA, box, ridge), rows @ rows.T + ridge * np.eye(n)
+    return _MachineProblem(stack, ETA, box, ridge), rows @ rows.T + ridge * np.eye(n)
 
 
 @pytest.mark.parametrize("regression", [False, True])
@@ -168,7 +168,7 @@ def problem(n=90, ridge=0.0, regression=False, C=3.0):
 def test_it_comes_from_nothing_to_the_dense_optimum(regression, ridge):
     given, K = problem(ridge=ridge, regression=regression)
     nothing = evaluate_machine(given.box, np.zeros(90), np.zeros(90))
-    found = fit_smoothed(given, nothing, 1e-5)
+    found = _fit_smoothed(given, nothing, 1e-5)
     assert found.gap <= 1e-5 * found.primal
     assert found.primal == pytest.approx(fit_machine(K, given.box, tol=1e-9).primal, rel=1e-5)
     np.testing.assert_allclose(found.scores, K @ found.z, rtol=1e-9, atol=1e-9)

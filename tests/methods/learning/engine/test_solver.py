@@ -20,8 +20,8 @@ from absentia.methods.learning.engine import (
 from absentia.methods.learning.engine import _problem as problems
 from absentia.methods.learning.engine import _solver as solver
 from absentia.methods.learning.engine._problem import (
-    JITTER,
-    N_CUTS,
+    _JITTER,
+    _N_CUTS,
     _point,
     advance,
     evaluate,
@@ -31,9 +31,9 @@ from absentia.methods.learning.engine._problem import (
     with_coefficients,
 )
 from absentia.methods.learning.engine._steps import (
+    _curvature,
+    _fitting_weights,
     average_coefficients,
-    curvature,
-    fitting_weights,
     lowest_model,
 )
 from gapped import problem as gapped_problem
@@ -211,7 +211,7 @@ def test_a_worse_trial_leaves_the_point_but_its_bound_and_cut_count(problem):
     assert len(after.cuts) == 2
     assert after.lower >= state.lower
     assert (after.care, after.n_machines) == (1, 2)
-    assert after.jitter == pytest.approx(100 * JITTER)
+    assert after.jitter == pytest.approx(100 * _JITTER)
 
 
 def test_a_better_trial_is_kept_and_care_is_given_up(problem):
@@ -220,7 +220,7 @@ def test_a_better_trial_is_kept_and_care_is_given_up(problem):
     assert better.primal < state.objective
     after = advance(state, [better], state.objective - better.primal)
     assert after.point is better
-    assert (after.care, after.jitter) == (0, pytest.approx(10 * JITTER))
+    assert (after.care, after.jitter) == (0, pytest.approx(10 * _JITTER))
     assert after.surest.gap == min(state.surest.gap, better.gap)
 
 
@@ -228,8 +228,8 @@ def test_cuts_are_not_kept_without_end(problem):
     state = initial_state(problem)
     point = evaluate(problem, np.full(4, 0.25), 1e-2)
     for _ in range(3):
-        state = advance(state, [point] * (N_CUTS // 2), 0.0)
-    assert len(state.cuts) == N_CUTS
+        state = advance(state, [point] * (_N_CUTS // 2), 0.0)
+    assert len(state.cuts) == _N_CUTS
 
 
 def test_machines_are_as_exact_as_gap_promise_and_care_ask_for(problem):
@@ -249,7 +249,7 @@ def test_gradient_and_hessian_are_those_of_finite_differences():
     eta, h = np.array([0.3, 0.2, 0.25, 0.25]), 1e-5
     at = lambda x: evaluate(problem, x, 1e-13)
     point = at(eta)
-    H = curvature(problem, point, 1e-14).H
+    H = _curvature(problem, point, 1e-14).H
     for p, step in enumerate(h * np.eye(4)):
         above, below = at(eta + step), at(eta - step)
         assert point.gradient[p] == pytest.approx((above.dual - below.dual) / (2 * h), rel=1e-5)
@@ -263,7 +263,7 @@ def test_coefficients_follow_the_weights():
     )
     eta, d = np.full(4, 0.25), 1e-4 * np.array([1.0, -1.0, 0.5, -0.5])
     point, advance = evaluate(problem, eta, 1e-13), evaluate(problem, eta + d, 1e-13)
-    predicted = curvature(problem, point, 1e-14).follow(point, d)[0]
+    predicted = _curvature(problem, point, 1e-14).follow(point, d)[0]
     still = np.abs(advance.machines[0].z - point.machines[0].z).max()
     assert np.abs(advance.machines[0].z - predicted).max() < 0.05 * still
 
@@ -291,7 +291,7 @@ def test_the_weights_that_suit_given_coefficients_have_the_least_primal_value(bo
     )
     at = evaluate(problem, problem.region.middle(), 1e-2)
     primal = lambda eta: _point(problem, eta, at.kernel, at.machines).primal
-    best = fitting_weights(problem, problem.region, at.coefficients)
+    best = _fitting_weights(problem, problem.region, at.coefficients)
     least, rng = primal(best), np.random.default_rng(0)
     assert least < primal(at.eta) * (1 - 1e-3)
     for _ in range(30):
@@ -303,7 +303,7 @@ def test_the_average_of_machines_bounds_no_worse_than_their_cuts():
     *_, problem = hard(*HARD[0])
     state = initial_state(problem)
     for _ in range(8):
-        state = solver.take_step(problem, state, 1e-5)
+        state = solver._take_step(problem, state, 1e-5)
     value = lowest_model(problem.region, state.cuts)[2]
     mean = with_coefficients(problem, state.point, average_coefficients(problem.region, state.cuts))
     assert mean.height - mean.kappa / 2 >= value - 1e-6 * abs(value)

@@ -17,7 +17,7 @@ from absentia.methods.learning.engine import (
 )
 from absentia.methods.learning.engine import _factors as module
 from absentia.methods.learning.engine._problem import evaluate
-from absentia.methods.learning.engine._stacks import DenseSum, Response
+from absentia.methods.learning.engine._stacks import Response, _DenseSum
 from reference import amkl as slow
 from stacks import data, factors, stack_of
 
@@ -59,7 +59,7 @@ def test_a_part_of_the_samples_is_a_part_of_the_sums():
     some = np.array([1, 4, 5, 11, 19])
     stack = stack_of(K, observed)
     eta = np.array([1.0, 0.5, 2.0])
-    part = stack.restricted(some)
+    part = stack.restrict(some)
     np.testing.assert_array_equal(part.combine(eta), stack.combine(eta)[np.ix_(some, some)])
     wanted = np.flatnonzero(observed[:, [0, 2]].any(axis=1))
     np.testing.assert_array_equal(stack.samples_with(np.array([True, False, True])), wanted)
@@ -94,15 +94,15 @@ def test_products_and_scores_are_those_of_the_dense_kernels(rng, dtype):
 def test_scaled_samples_are_scaled_rows_and_columns(rng):
     thin, dense, _ = twins()
     scale, z = rng.random(60) + 0.5, rng.standard_normal(60)
-    one, other = thin.scaled(scale), dense.scaled(scale)
+    one, other = thin.rescale(scale), dense.rescale(scale)
     for found, wanted in zip(one.products(z), other.products(z), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(one.scores(ETA, z), other.combine(ETA) @ z, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(one.squares @ ETA, other.combine(ETA).diagonal(), rtol=1e-11)
-    own = one.squares - one.own
+    own = one.squares - one.diagonal
     np.testing.assert_allclose(one.rows(np.arange(60)) ** 2 @ np.repeat(ETA, 6), own @ ETA, rtol=1e-11)
     some = np.arange(0, 60, 3)
-    part, whole = one.restricted(some), other.combine(ETA)[np.ix_(some, some)]
+    part, whole = one.restrict(some), other.combine(ETA)[np.ix_(some, some)]
     np.testing.assert_allclose(part.scores(ETA, z[some]), whole @ z[some], rtol=1e-11, atol=1e-11)
 
 
@@ -175,10 +175,10 @@ def test_coefficients_follow_the_weights_as_the_response_says():
 
 
 def test_a_sum_without_free_coefficients_is_flat():
-    machine = DenseSum(np.eye(3)).fit(
+    machine = _DenseSum(np.eye(3)).fit(
         Box.classification(np.array([1.0, 1.0, -1.0]), np.full(3, 1e-9)), tol=1e-9
     )
-    flat = DenseSum(np.eye(3)).response(
+    flat = _DenseSum(np.eye(3)).response(
         Box.classification(np.array([1.0, 1.0, -1.0]), np.full(3, 1e-9)), machine, np.ones((3, 2)), 1e-9
     )
     assert isinstance(flat, Response)
@@ -220,7 +220,7 @@ def test_of_very_many_samples_near_their_kinks_some_stand_for_all(thin, monkeypa
     machine = kernel.fit(box, tol=1e-6)
     R = stack.products(machine.z)[0]
     whole = kernel.response(box, machine, R, 1e-9).H
-    monkeypatch.setattr(module, "MOST_NEAR", 60)
+    monkeypatch.setattr(module, "_MOST_NEAR", 60)
     near, _ = kernel._near(box, machine)
     part = kernel.response(box, machine, R, 1e-9).H
     assert len(near) <= 60

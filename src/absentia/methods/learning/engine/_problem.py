@@ -25,12 +25,12 @@ from absentia.methods.learning.engine._svm import Box, Machine, evaluate_machine
 
 GAP = "the relative duality gap"
 DUST = 1e-6  # weights below this part of the largest are zero
-Z_DUST = 1e-10  # the same for coefficients of samples
+_Z_DUST = 1e-10  # the same for coefficients of samples
 Starts = Sequence[Array] | None
-JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where eta sits at a vertex
-MOST_JITTER = 1e-3
-N_CUTS = 100  # cutting planes kept, with coefficients of
-KEPT = 5_000_000  # samples in all, but of a few planes at least
+_JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where eta sits at a vertex
+_MOST_JITTER = 1e-3
+_N_CUTS = 100  # cutting planes kept, with coefficients of
+_KEPT = 5_000_000  # samples in all, but of a few planes at least
 
 
 @dataclass(frozen=True)
@@ -127,15 +127,15 @@ def _point(problem: Problem, eta: Array, kernel: Sum, machines: Sequence[Machine
     products = [problem.stack.products(machine.z) for machine in machines]
     R = tuple(columns for columns, _ in products)
     pairs = list(zip(problem.boxes, machines, R, strict=True))
-    machines = [evaluate_machine(box, one.z, r @ eta, one.violation, one.n_steps) for box, one, r in pairs]
-    q = np.sum([own for _, own in products], axis=0)
+    machines = [evaluate_machine(box, svm.z, r @ eta, svm.violation, svm.n_steps) for box, svm, r in pairs]
+    q = np.sum([energy for _, energy in products], axis=0)
     kappa, vertex, price = problem.region.highest(q)
     linear = sum(box.linear(machine.z) for box, machine in zip(problem.boxes, machines, strict=True))
     # z scaled towards zero stays in the box, and may give the better bound
     scale = min(1.0, linear / kappa) if kappa > 0 and linear > 0 else 1.0
     lower = scale * linear - scale**2 * kappa / 2
     largest = float(problem.stack.largest() @ eta)
-    slack = sum(rounding_error(box, one, largest) for box, one in zip(problem.boxes, machines, strict=True))
+    slack = sum(rounding_error(box, svm, largest) for box, svm in zip(problem.boxes, machines, strict=True))
     return Point(eta, tuple(machines), kernel, R, q, kappa, vertex, price, linear, lower, slack)
 
 
@@ -143,11 +143,12 @@ def with_coefficients(problem: Problem, point: Point, z: Starts = None) -> Point
     """The same weights with coefficients `z` (by default its own), dust left out."""
     given = point.coefficients if z is None else z
     clean = [
-        box.make_feasible(without_dust(one, Z_DUST)) for box, one in zip(problem.boxes, given, strict=True)
+        box.make_feasible(without_dust(coefficients, _Z_DUST))
+        for box, coefficients in zip(problem.boxes, given, strict=True)
     ]
     if all(np.array_equal(a, b) for a, b in zip(clean, point.coefficients, strict=True)):
         return point
-    machines = [one._replace(z=z) for one, z in zip(point.machines, clean, strict=True)]
+    machines = [svm._replace(z=z) for svm, z in zip(point.machines, clean, strict=True)]
     return _point(problem, point.eta, point.kernel, machines)
 
 
@@ -201,7 +202,7 @@ class State:
     shy: Array
     cuts: tuple[Cut, ...]
     surest: Candidate
-    jitter: float = JITTER
+    jitter: float = _JITTER
     care: int = 0  # steps without progress, less those with it
     radius: float = 0.1  # of the cutting planes' trust region, relative to the largest weight
     n_machines: int = 1
@@ -226,9 +227,9 @@ def initial_state(problem: Problem, eta: Array | None = None, z: Starts = None) 
     return State(point, point.lower, shy, (point.cut,), Candidate.of(point))
 
 
-def n_cuts(n: int) -> int:
+def _n_cuts(n: int) -> int:
     """How many cutting planes to keep."""
-    return min(N_CUTS, max(KEPT // n, 5))
+    return min(_N_CUTS, max(_KEPT // n, 5))
 
 
 def advance(state: State, trials: Sequence[Point], promised: float, **changes: Any) -> State:
@@ -239,17 +240,17 @@ def advance(state: State, trials: Sequence[Point], promised: float, **changes: A
         state,
         point=point,
         lower=max(state.lower, *(trial.lower for trial in trials)),
-        cuts=(*state.cuts, *(trial.cut for trial in trials))[-n_cuts(len(last.machines[0].z)) :],
-        surest=min(state.surest, *map(Candidate.of, trials), key=lambda one: one.gap),
+        cuts=(*state.cuts, *(trial.cut for trial in trials))[-_n_cuts(len(last.machines[0].z)) :],
+        surest=min(state.surest, *map(Candidate.of, trials), key=lambda candidate: candidate.gap),
         n_machines=state.n_machines + len(trials),
         **changes,
     )
     decrease = before - point.primal
     if after.gap < 0.8 * state.gap or decrease > max(0.1 * promised, 0.02 * state.gap * before):
-        return replace(after, jitter=max(state.jitter / 10, JITTER), care=max(state.care - 1, 0))
+        return replace(after, jitter=max(state.jitter / 10, _JITTER), care=max(state.care - 1, 0))
     # a step that kept a small promise is no failure, but asks for a bolder one
     care = state.care if decrease > 0.1 * promised else state.care + 1
-    return replace(after, jitter=min(state.jitter * 100, MOST_JITTER), care=care)
+    return replace(after, jitter=min(state.jitter * 100, _MOST_JITTER), care=care)
 
 
 def next_tolerance(state: State, promised: float, tol: float) -> float:

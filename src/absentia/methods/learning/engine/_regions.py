@@ -17,7 +17,7 @@ from absentia.core import Array
 from absentia.methods.learning.engine._compiled import compiled
 
 #: Worth of a weight, beside the largest, that pivots may pass over.
-IDLE = 1e-10
+_IDLE = 1e-10
 
 
 class Region(Protocol):
@@ -169,7 +169,7 @@ def _raise_prices(P: Array, theta: Array, q: Array) -> Array:
     no row it takes part in has a price: no factor helps there, and a large one would spoil the bound.
     """
     reached = theta @ P
-    passed_over = (q > reached) & ((q <= IDLE) | (reached <= 0))
+    passed_over = (q > reached) & ((q <= _IDLE) | (reached <= 0))
     if passed_over.any():
         theta = theta.copy()
         for p in np.flatnonzero(passed_over):

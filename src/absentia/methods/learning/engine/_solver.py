@@ -18,7 +18,7 @@ bound of all machines counts; what is reported is the gap of what is handed over
 whose own gap is small, both bounds from these alone, so that whoever has them can compute it again.  An
 upper bound below the lower one beyond rounding raises.  Where z is not unique no machine may have a small
 gap alone; handed over is then the best average of the machines with the weights that suit it best, or
-samples that no weighted view reaches get other coefficients (:func:`rebalance`).
+samples that no weighted view reaches get other coefficients (:func:`_rebalance`).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ from absentia.methods.learning.engine._steps import (
 )
 from absentia.methods.learning.engine._svm import Box
 
-MOST_REFUSED = 12
-WAIT = 4  # steps from one attempt to end to the next
+_MOST_REFUSED = 12
+_WAIT = 4  # steps from one attempt to end to the next
 
 
 def solve(
@@ -78,10 +78,10 @@ def solve(
         if state.tidy:
             return state
         there = state.gap <= tol and state.n_refused == 0  # already at the start
-        moving = state if there else take_step(problem, replace(state, wait=max(state.wait - 1, 0)), tol)
-        return try_to_end(problem, moving, tol) if moving.gap <= tol and not moving.wait else moving
+        moving = state if there else _take_step(problem, replace(state, wait=max(state.wait - 1, 0)), tol)
+        return _try_to_end(problem, moving, tol) if moving.gap <= tol and not moving.wait else moving
 
-    found = iterate(
+    solution = iterate(
         step,
         lambda state: state.objective,
         initial_state(problem, eta, z),
@@ -89,14 +89,14 @@ def solve(
         max_iter=max_iter,
         callback=callback,
     )
-    end = found.state
+    end = solution.state
     if not end.tidy:
-        ends = itertools.islice(ending_attempts(problem, end, tol), 2)
-        end = finish(end, min(ends, key=lambda one: one.gap))
-    return replace(found, state=end)
+        ends = itertools.islice(_ending_attempts(problem, end, tol), 2)
+        end = finish(end, min(ends, key=lambda point: point.gap))
+    return replace(solution, state=end)
 
 
-def take_step(problem: Problem, state: State, tol: float) -> State:
+def _take_step(problem: Problem, state: State, tol: float) -> State:
     """One step."""
     region = problem.region
     if isinstance(region, NormBall):
@@ -110,43 +110,43 @@ def take_step(problem: Problem, state: State, tol: float) -> State:
 # -------------------------------------------------------------------------------------- how a run ends
 
 
-def try_to_end(problem: Problem, state: State, tol: float) -> State:
+def _try_to_end(problem: Problem, state: State, tol: float) -> State:
     """What is handed over, if its own gap is small enough; otherwise on with machines more exact."""
     tried = []
-    for point in ending_attempts(problem, state, tol):
+    for point in _ending_attempts(problem, state, tol):
         tried.append(point)
         if point.gap <= tol:
             return finish(state, point)
-    end = min(tried, key=lambda one: one.gap)
-    if state.n_refused >= MOST_REFUSED:  # optimal as machines together show, but no pair shows it alone
+    end = min(tried, key=lambda point: point.gap)
+    if state.n_refused >= _MOST_REFUSED:  # optimal as machines together show, but no pair shows it alone
         return finish(state, end)
     return replace(
         state,
-        surest=min(state.surest, Candidate.of(end), key=lambda one: one.gap),
+        surest=min(state.surest, Candidate.of(end), key=lambda candidate: candidate.gap),
         n_refused=state.n_refused + 1,
-        wait=WAIT,
+        wait=_WAIT,
     )
 
 
-def ending_attempts(problem: Problem, state: State, tol: float) -> Iterator[Point]:
+def _ending_attempts(problem: Problem, state: State, tol: float) -> Iterator[Point]:
     """Points that may have a gap of their own as small as the one that several machines have together."""
-    end = clean_candidate(problem, state.surest, 0.2 * tol)
+    end = _clean_candidate(problem, state.surest, 0.2 * tol)
     yield end
     yield with_coefficients(problem, end, state.surest.coefficients)
     if not isinstance(problem.region, Polytope):
         return
     raised = lift_small_weights(state.surest.eta)
     if raised is not state.surest.eta:
-        there = clean_candidate(problem, state.surest._replace(eta=raised), 0.2 * tol)
+        there = _clean_candidate(problem, state.surest._replace(eta=raised), 0.2 * tol)
         yield with_coefficients(problem, there, state.surest.coefficients)
-    yield rebalance(problem, problem.region, end, tol)
+    yield _rebalance(problem, problem.region, end, tol)
     mean = average_coefficients(problem.region, state.cuts)
     yield with_coefficients(problem, end, mean)
     yield from pair_weights(problem, problem.region, mean, 0.02 * tol)
-    yield clean_candidate(problem, Candidate(0.0, state.point.eta, mean), 0.02 * tol)
+    yield _clean_candidate(problem, Candidate(0.0, state.point.eta, mean), 0.02 * tol)
 
 
-def clean_candidate(problem: Problem, candidate: Candidate, exact: float) -> Point:
+def _clean_candidate(problem: Problem, candidate: Candidate, exact: float) -> Point:
     """Weights and coefficients without dust, and the machines and bounds that go with those."""
     eta = problem.region.boundary(without_dust(candidate.eta))
     return with_coefficients(problem, evaluate(problem, eta, exact, candidate.coefficients))
@@ -163,7 +163,7 @@ def finish(state: State, point: Point) -> State:
     return replace(state, point=point, lower=lower, tidy=True)
 
 
-def rebalance(problem: Problem, region: Polytope, point: Point, tol: float) -> Point:
+def _rebalance(problem: Problem, region: Polytope, point: Point, tol: float) -> Point:
     """The same weights and machines, with the best lower bound that samples without a weighted view allow.
 
     Their coefficients reach neither scores nor norm, so which of them have how much is open to the machine,
@@ -173,7 +173,7 @@ def rebalance(problem: Problem, region: Polytope, point: Point, tol: float) -> P
     """
     loose = np.setdiff1d(np.arange(problem.stack.n), problem.stack.samples_with(point.eta > 0))
     pairs = zip(problem.boxes, point.machines, strict=True)
-    parts = [Loose.of(problem.stack, box, machine.z, loose) for box, machine in pairs]
+    parts = [_Loose.of(problem.stack, box, machine.z, loose) for box, machine in pairs]
     if not any(part.movable for part in parts):
         return point
     cuts, best = [point.cut], point
@@ -182,20 +182,20 @@ def rebalance(problem: Problem, region: Polytope, point: Point, tol: float) -> P
         best = min(
             best,
             with_coefficients(problem, point, average_coefficients(region, cuts)),
-            key=lambda one: one.gap,
+            key=lambda candidate: candidate.gap,
         )
         if best.gap <= 0.5 * tol:
             break
-        found = [part.move(c) for part in parts]
-        z = [one for _, _, one in found]
-        cut = Cut(sum(h for h, _, _ in found), np.sum([q for _, q, _ in found], axis=0), z)
+        moves = [part.move(c) for part in parts]
+        z = [coefficients for _, _, coefficients in moves]
+        cut = Cut(sum(h for h, _, _ in moves), np.sum([q for _, q, _ in moves], axis=0), z)
         cuts.append(cut)
         if relative_gap(point.primal, cut.height - float(c @ cut.q) / 2) > 1.1 * tol:
             break  # no bound is above that
     return best
 
 
-class Loose(NamedTuple):
+class _Loose(NamedTuple):
     """One machine's coefficients of the samples that no weighted view reaches, and how to choose them anew.
 
     With d on those samples alone ``q_p(z + d) = q_p(z) + 2 r_p'd + d' K_p d``, ``r_p = K_p z``.
@@ -210,15 +210,15 @@ class Loose(NamedTuple):
     q: Array  # at z
 
     @classmethod
-    def of(cls, stack: Stack, box: Box, z: Array, loose: Array) -> Loose:
+    def of(cls, stack: Stack, box: Box, z: Array, loose: Array) -> _Loose:
         """What can move: those with room, and with `eps` only on their side of zero."""
-        own = loose[(box.hi[loose] > box.lo[loose]) & ((box.eps == 0) | (z[loose] != 0))]
-        lo, hi = box.lo[own], box.hi[own]
+        free = loose[(box.hi[loose] > box.lo[loose]) & ((box.eps == 0) | (z[loose] != 0))]
+        lo, hi = box.lo[free], box.hi[free]
         if box.eps > 0:
-            lo, hi = np.where(z[own] > 0, 0.0, lo), np.where(z[own] < 0, 0.0, hi)
+            lo, hi = np.where(z[free] > 0, 0.0, lo), np.where(z[free] < 0, 0.0, hi)
         R, q = stack.products(z)
-        t = box.t[own] - box.eps * np.sign(z[own])
-        return cls(stack.restricted(own), Box(t, lo - z[own], hi - z[own]), z, own, box, R[own], q)
+        t = box.t[free] - box.eps * np.sign(z[free])
+        return cls(stack.restrict(free), Box(t, lo - z[free], hi - z[free]), z, free, box, R[free], q)
 
     @property
     def movable(self) -> bool:
@@ -233,5 +233,5 @@ class Loose(NamedTuple):
         z = self.z.copy()
         lo, hi = self.box_of_all.lo[self.loose], self.box_of_all.hi[self.loose]
         z[self.loose] = np.clip(z[self.loose] + d, lo, hi)
-        own = self.stack.products(d)[1]
-        return self.box_of_all.linear(z), self.q + 2 * (d @ self.r) + own, z
+        energy = self.stack.products(d)[1]
+        return self.box_of_all.linear(z), self.q + 2 * (d @ self.r) + energy, z

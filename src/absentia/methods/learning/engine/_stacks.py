@@ -6,7 +6,7 @@ are smooth in the weights: with ``R = [K_p z]_F``, ``A = K_FF^-1`` and ``B = A -
 
     d^2 V / d eta^2 = R' B R,        dz_F = -B R d eta.
 
-:class:`DenseSum` is just that; stacks of factors are in ``_factors``.
+:class:`_DenseSum` is just that; stacks of factors are in ``_factors``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from absentia.data import KernelViews
 from absentia.methods.learning.engine._compiled import compiled
 from absentia.methods.learning.engine._svm import Box, Machine, fit_machine
 
-TILE = 64
+_TILE = 64
 CHUNK = 2**22  # numbers held at a time for the inner products of kernels
 
 
@@ -63,14 +63,14 @@ class Stack(Protocol):
     def __len__(self) -> int: ...
     def weighted_sum(self, eta: Array, ridge: float = 0.0) -> Sum: ...
     def products(self, z: Array) -> tuple[Array, Array]: ...
-    def restricted(self, samples: Array) -> Stack: ...
-    def scaled(self, scale: Array) -> Stack: ...
+    def restrict(self, samples: Array) -> Stack: ...
+    def rescale(self, scale: Array) -> Stack: ...
     def centred_products(self, y: Array, counted: Array) -> Alignments: ...
     def samples_with(self, views: Array) -> Array: ...
     def largest(self) -> Array: ...
 
 
-class DenseSum:
+class _DenseSum:
     """The sum as an array."""
 
     def __init__(self, K: Array) -> None:
@@ -91,8 +91,8 @@ class DenseSum:
         # with Y = L^-1 R made orthogonal to L^-1 1: H = Y'Y, which rounding cannot make indefinite
         sides = np.column_stack([R[free], np.ones(len(free))])
         Y = scipy.linalg.solve_triangular(L, sides, lower=True, check_finite=False)
-        Y, one = Y[:, :-1], Y[:, -1]
-        Y = Y - np.outer(one, one @ Y) / (one @ one)
+        Y, ones = Y[:, :-1], Y[:, -1]
+        Y = Y - np.outer(ones, ones @ Y) / (ones @ ones)
         follow = scipy.linalg.solve_triangular(L, Y, lower=True, trans=1, check_finite=False)
         return Response(Y.T @ Y, free, follow)
 
@@ -134,10 +134,10 @@ class KernelStack:
             return cls([kernels.block(name) for name in kernels.names], index, len(kernels))
         rank = np.argsort(order)
         blocks = []
-        for name, own in zip(kernels.names, index, strict=True):
-            moved = np.argsort(rank[own])
+        for name, samples in zip(kernels.names, index, strict=True):
+            moved = np.argsort(rank[samples])
             blocks.append(kernels.block(name)[np.ix_(moved, moved)])
-        return cls(blocks, [np.sort(rank[own]) for own in index], len(kernels))
+        return cls(blocks, [np.sort(rank[samples]) for samples in index], len(kernels))
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -148,16 +148,16 @@ class KernelStack:
         for weight, block, index in zip(eta, self.blocks, self.index, strict=True):
             if weight != 0 and len(index):
                 _add_lower(total, block, index, weight)
-        _mirror(total, TILE)
+        _mirror(total, _TILE)
         return total
 
-    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> DenseSum:
+    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> _DenseSum:
         """``sum_p eta_p K_p + ridge I``, for machines to be learned on."""
         K = self.combine(eta)
         if ridge:
             K = K.astype(np.float64, copy=False)
             K[np.diag_indices_from(K)] += ridge
-        return DenseSum(K)
+        return _DenseSum(K)
 
     def products(self, z: Array) -> tuple[Array, Array]:
         """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
@@ -167,51 +167,53 @@ class KernelStack:
                 row[index] += transposed_product(block, index, z)
         return R.T, R @ z
 
-    def restricted(self, samples: Array) -> KernelStack:
+    def restrict(self, samples: Array) -> KernelStack:
         """The same views of these `samples` only, given in rising order."""
-        kept = [np.isin(own, samples, assume_unique=True) for own in self.index]
+        kept = [np.isin(rows, samples, assume_unique=True) for rows in self.index]
         blocks = [block[np.ix_(k, k)] for block, k in zip(self.blocks, kept, strict=True)]
-        index = [np.searchsorted(samples, own[k]) for own, k in zip(self.index, kept, strict=True)]
+        index = [np.searchsorted(samples, rows[k]) for rows, k in zip(self.index, kept, strict=True)]
         return KernelStack(blocks, index, len(samples))
 
-    def scaled(self, scale: Array) -> KernelStack:
+    def rescale(self, scale: Array) -> KernelStack:
         """The same with every kernel's rows and columns multiplied by `scale`."""
         pairs = zip(self.blocks, self.index, strict=True)
-        blocks = [block * scale[own][:, None] * scale[own] for block, own in pairs]
+        blocks = [block * scale[rows][:, None] * scale[rows] for block, rows in pairs]
         return KernelStack(blocks, self.index, self.n)
 
     def centred_products(self, y: Array, counted: Array) -> Alignments:
         """Inner products of the centred kernels, over the samples that count."""
         m, n = len(self), len(counted)
-        one, centred = np.zeros((2, self.n))
-        one[counted], centred[counted] = 1 / n, y[counted] - y[counted].mean()
-        means = self.products(one)[0].T
+        mean_weight, centred = np.zeros((2, self.n))
+        mean_weight[counted], centred[counted] = 1 / n, y[counted] - y[counted].mean()
+        means = self.products(mean_weight)[0].T
         M = np.zeros((m, m))
         for rows in np.array_split(counted, max(1, m * n * n // CHUNK)):
             A = np.empty((m, len(rows), n))
             for p in range(m):
                 A[p] = self._zero_filled(p, rows)[:, counted]
-                A[p] += means[p] @ one - means[p, rows, None] - means[p, counted]
+                A[p] += means[p] @ mean_weight - means[p, rows, None] - means[p, counted]
             flat = A.reshape(m, -1)
             M += flat @ flat.T
-        seen = one > 0
-        own = zip(self.blocks, self.index, means, strict=True)
-        spread = [np.diagonal(block)[seen[i]].sum() - n * (mean @ one) for block, i, mean in own]
+        seen = mean_weight > 0
+        triples = zip(self.blocks, self.index, means, strict=True)
+        spread = [
+            np.diagonal(block)[seen[i]].sum() - n * (mean @ mean_weight) for block, i, mean in triples
+        ]
         return Alignments(M, self.products(centred)[1], np.array(spread, dtype=np.float64))
 
     def _zero_filled(self, p: int, rows: Array) -> Array:
         """Rows of a kernel, zero where the view is absent."""
         place = np.full(self.n, -1)
         place[self.index[p]] = np.arange(len(self.index[p]))
-        own = place[rows]
+        positions = place[rows]
         result = np.zeros((len(rows), self.n))
-        result[np.ix_(own >= 0, self.index[p])] = self.blocks[p][own[own >= 0]]
+        result[np.ix_(positions >= 0, self.index[p])] = self.blocks[p][positions[positions >= 0]]
         return result
 
     def samples_with(self, views: Array) -> Array:
         """Samples that have one of the `views` (True = this one)."""
-        own = [index for index, wanted in zip(self.index, views, strict=True) if wanted]
-        return np.unique(np.concatenate([*own, np.zeros(0, dtype=np.int64)]))
+        indices = [index for index, wanted in zip(self.index, views, strict=True) if wanted]
+        return np.unique(np.concatenate([*indices, np.zeros(0, dtype=np.int64)]))
 
     def largest(self) -> Array:
         """Every kernel's largest value, which lies on its diagonal."""

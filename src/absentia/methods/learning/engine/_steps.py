@@ -37,7 +37,7 @@ from absentia.methods.learning.engine._problem import (
 from absentia.methods.learning.engine._regions import NormBall, Polytope
 from absentia.methods.learning.engine._stacks import Response
 
-MOST_ROWS = 20_000  # of a linear program
+_MOST_ROWS = 20_000  # of a linear program
 
 
 def norm_step(problem: Problem, region: NormBall, state: State, tol: float) -> State:
@@ -54,7 +54,7 @@ def norm_step(problem: Problem, region: NormBall, state: State, tol: float) -> S
 def newton_step(problem: Problem, region: Polytope, state: State, tol: float) -> State:
     """One step of Newton's method, or of Frank and Wolfe's where there is no curvature."""
     point = state.point
-    bend = curvature(problem, point, state.jitter)
+    bend = _curvature(problem, point, state.jitter)
     trials: list[Point] = []
     shy, length, d = state.shy, 0.0, None
     while len(trials) < 6:
@@ -73,14 +73,14 @@ def newton_step(problem: Problem, region: Polytope, state: State, tol: float) ->
         if trial.dual <= wanted:
             break
         if trial.dual <= wanted + point.blur and trial.blur < point.blur:
-            return sharpen(problem, state, trials, trial.blur / trial.primal)
+            return _sharpen(problem, state, trials, trial.blur / trial.primal)
         # the minimum of the parabola through both values and the slope
         rise = trial.dual - point.dual - length * slope
         length *= min(max(-slope * length / (2 * rise), 0.1), 0.5)
     return advance(state, trials, promised, shy=shy)
 
 
-def sharpen(problem: Problem, state: State, trials: Sequence[Point], tol: float) -> State:
+def _sharpen(problem: Problem, state: State, trials: Sequence[Point], tol: float) -> State:
     """The same weights with more exact machines, against which steps can be judged; or a better trial."""
     point = min(trials, key=lambda trial: trial.primal)
     if point.primal >= state.objective:
@@ -91,7 +91,7 @@ def sharpen(problem: Problem, state: State, trials: Sequence[Point], tol: float)
 def direction(region: Polytope, point: Point, H: Array, shy: Array) -> tuple[Array, float]:
     """Which way and how far to go."""
     if np.trace(H) > 0:
-        d = newton_direction(region, point, H, shy)
+        d = _newton_direction(region, point, H, shy)
         if point.gradient @ d < 0:
             return d, 1.0
     d = point.vertex - point.eta
@@ -99,7 +99,7 @@ def direction(region: Polytope, point: Point, H: Array, shy: Array) -> tuple[Arr
     return d, min(1.0, -slope / bend) if bend > 0 else 1.0
 
 
-def newton_direction(region: Polytope, point: Point, H: Array, shy: Array) -> Array:
+def _newton_direction(region: Polytope, point: Point, H: Array, shy: Array) -> Array:
     """From eta to the minimum of the quadratic model over the polytope; shy weights shrink by halves."""
     scale = float(np.trace(H)) / len(H)
     lifted = H / scale + 1e-8 * np.eye(len(H))
@@ -107,7 +107,7 @@ def newton_direction(region: Polytope, point: Point, H: Array, shy: Array) -> Ar
     return region.nearest(lifted, point.gradient / scale - lifted @ point.eta, floor) - point.eta
 
 
-class Curvature(NamedTuple):
+class _Curvature(NamedTuple):
     """The Hessian of V in the weights, and how each machine's coefficients follow the weights."""
 
     H: Array
@@ -121,11 +121,11 @@ class Curvature(NamedTuple):
         return followed
 
 
-def curvature(problem: Problem, point: Point, jitter: float) -> Curvature:
+def _curvature(problem: Problem, point: Point, jitter: float) -> _Curvature:
     """Curvature of V at a point."""
     machines = zip(problem.boxes, point.machines, point.R, strict=True)
     parts = tuple(point.kernel.response(box, machine, R, jitter) for box, machine, R in machines)
-    return Curvature(np.sum([part.H for part in parts], axis=0), parts)
+    return _Curvature(np.sum([part.H for part in parts], axis=0), parts)
 
 
 # -------------------------------------------------------------------------------------- cutting planes
@@ -142,11 +142,11 @@ def lowest_model(
     rows = np.block([[-Q / (2 * scale), -np.ones((k, 1))], [region.P, np.zeros((n, 1))]])
     limits = np.concatenate([-heights / scale, np.ones(n)])
     bounds = [(max(0.0, c - radius), c + radius) for c in centre] + [(None, None)]
-    found = scipy.optimize.linprog(np.r_[np.zeros(m), 1.0], rows, limits, bounds=bounds, method="highs")
-    if found.x is None:
+    solution = scipy.optimize.linprog(np.r_[np.zeros(m), 1.0], rows, limits, bounds=bounds, method="highs")
+    if solution.x is None:
         return centre, np.full(k, 1 / k), float(heights.min())
-    share = np.maximum(-found.ineqlin.marginals[:k], 0.0)
-    return found.x[:m], share / max(float(share.sum()), 1e-300), scale * float(found.x[m])
+    share = np.maximum(-solution.ineqlin.marginals[:k], 0.0)
+    return solution.x[:m], share / max(float(share.sum()), 1e-300), scale * float(solution.x[m])
 
 
 def average_coefficients(region: Polytope, cuts: Sequence[Cut]) -> list[Array]:
@@ -171,7 +171,7 @@ def cutting_step(problem: Problem, region: Polytope, state: State, tol: float) -
 
 
 def pairing_step(problem: Problem, region: Polytope, state: State, tol: float) -> State:
-    """To the weights that suit the best average of all machines so far: see :func:`fitting_weights`."""
+    """To the weights that suit the best average of all machines so far: see :func:`_fitting_weights`."""
     mean = average_coefficients(region, state.cuts)
     trials = pair_weights(problem, region, mean, next_tolerance(state, 0.0, tol))
     return advance(state, trials, 0.0) if trials else cutting_step(problem, region, state, tol)
@@ -182,16 +182,16 @@ def pair_weights(problem: Problem, region: Polytope, z: list[Array], exact: floa
 
     None if samples are too many for a linear program with a row for each.
     """
-    if problem.stack.n > MOST_ROWS:
+    if problem.stack.n > _MOST_ROWS:
         return []
-    eta = region.boundary(without_dust(fitting_weights(problem, region, z)))
+    eta = region.boundary(without_dust(_fitting_weights(problem, region, z)))
     if not eta.any():
         return []
     machine = evaluate(problem, eta, exact, z)
     return [with_coefficients(problem, machine, z), with_coefficients(problem, machine)]
 
 
-def fitting_weights(problem: Problem, region: Polytope, z: list[Array]) -> Array:
+def _fitting_weights(problem: Problem, region: Polytope, z: list[Array]) -> Array:
     """The weights with the least primal value for given coefficients.
 
     An average of machines that has the best lower bound need not be good at the weights at hand: where
@@ -201,20 +201,20 @@ def fitting_weights(problem: Problem, region: Polytope, z: list[Array]) -> Array
     violation for each loss.
     """
     m, k = region.m, len(z)
-    q, rows, limits, prices = np.zeros(m), [], [], []
-    for j, (box, own) in enumerate(zip(problem.boxes, z, strict=True)):
-        R, energy = problem.stack.products(own)
+    q, rows, limits, slack_costs = np.zeros(m), [], [], []
+    for j, (box, coefficients) in enumerate(zip(problem.boxes, z, strict=True)):
+        R, energy = problem.stack.products(coefficients)
         scores = np.hstack([R, np.tile(np.eye(k)[j], (len(R), 1))])
         up, down = box.hi > 0, box.lo < 0
         q += energy
         rows += [-scores[up], scores[down]]
         limits += [box.eps - box.t[up], box.eps + box.t[down]]
-        prices += [box.hi[up], -box.lo[down]]
-    A, price = np.vstack(rows), np.concatenate(prices)
+        slack_costs += [box.hi[up], -box.lo[down]]
+    A, slack_cost = np.vstack(rows), np.concatenate(slack_costs)
     bound = np.hstack([region.P, np.zeros((len(region.P), k))])
     A = scipy.sparse.bmat([[A, -scipy.sparse.eye(len(A))], [scipy.sparse.csr_matrix(bound), None]])
-    cost = np.concatenate([q / 2, np.zeros(k), price])
-    free = [(0, None)] * m + [(None, None)] * k + [(0, None)] * len(price)
+    cost = np.concatenate([q / 2, np.zeros(k), slack_cost])
+    free = [(0, None)] * m + [(None, None)] * k + [(0, None)] * len(slack_cost)
     limit = np.concatenate([*limits, np.ones(len(bound))])
-    found = scipy.optimize.linprog(cost / cost.max(), A.tocsr(), limit, bounds=free, method="highs")
-    return np.zeros(m) if found.x is None else np.asarray(found.x[:m])
+    solution = scipy.optimize.linprog(cost / cost.max(), A.tocsr(), limit, bounds=free, method="highs")
+    return np.zeros(m) if solution.x is None else np.asarray(solution.x[:m])
