@@ -8,7 +8,7 @@ import pytest
 from absentia import ZeroFill, testing
 from absentia.core import Dense, Fraction, estimator
 from absentia.methods.completion import Basis, Coordinates, SubspaceCompleter
-from absentia.testing import COMPLETER_LAWS, check_completer
+from absentia.testing import COMPLETER_CHECKS, check_completer
 
 
 @estimator
@@ -108,5 +108,5 @@ def test_laws_that_are_not_meant_can_be_left_out():
 
 
 def test_every_law_is_a_sentence():
-    for laws in (COMPLETER_LAWS, testing.OPERATOR_LAWS):
+    for laws in (COMPLETER_CHECKS, testing.OPERATOR_CHECKS):
         assert all(len(name.split("_")) > 2 for name in laws)

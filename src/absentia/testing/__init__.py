@@ -13,8 +13,8 @@ from typing import Any
 from sklearn.base import clone
 
 from absentia.testing import _classifiers, _learners, _regressors
-from absentia.testing._completers import COMPLETER_LAWS
-from absentia.testing._operators import OPERATOR_LAWS
+from absentia.testing._completers import COMPLETER_CHECKS
+from absentia.testing._operators import OPERATOR_CHECKS
 from absentia.testing._tools import Check, checks_of
 
 
@@ -26,9 +26,9 @@ def check_completer(completer: Any, *, without: Collection[str] = ()) -> None:
     completer : estimator derived from :class:`absentia.methods.completion.Completer`
         Unfitted; it is cloned for every check.
     without : collection of str
-        Names of checks (see :data:`COMPLETER_LAWS`) that the method is not meant to pass.
+        Names of checks (see :data:`COMPLETER_CHECKS`) that the method is not meant to pass.
     """
-    _run(COMPLETER_LAWS, without, lambda: clone(completer))
+    _run(COMPLETER_CHECKS, without, lambda: clone(completer))
 
 
 def check_classifier(classifier: Any, *, without: Collection[str] = ()) -> None:
@@ -73,8 +73,8 @@ def check_survival(model: Any, *, without: Collection[str] = ()) -> None:
 
 
 def check_operator(operator: Any, *, without: Collection[str] = ()) -> None:
-    """Run the checks of operators (:data:`OPERATOR_LAWS`), but for those named in `without`."""
-    _run(OPERATOR_LAWS, without, lambda: operator)
+    """Run the checks of operators (:data:`OPERATOR_CHECKS`), but for those named in `without`."""
+    _run(OPERATOR_CHECKS, without, lambda: operator)
 
 
 def _run(checks: Mapping[str, Check], without: Collection[str], make: Callable[[], Any]) -> None:
