@@ -113,6 +113,7 @@ LONG = {
 LEAST = {
     "permuting_samples_permutes_the_answers",
     "renaming_classes_permutes_scores_and_probabilities",
+    "the_decision_is_the_largest_weighted_probability",
     "what_is_saved_comes_back",
     "what_is_absent_is_never_read",
     "a_class_without_a_view_is_refused",

@@ -6,6 +6,7 @@ import pytest
 from absentia.datasets import load_digit_views
 from absentia.methods import learning
 from absentia.methods.catalogue import Entry, find, offered
+from absentia.methods.learning import Classifier
 from absentia.methods.learning._base import _LOW_COVERAGE, shrink_to_prior
 from absentia.testing import _classifiers, _learners
 from absentia.testing import _tools as tools
@@ -94,6 +95,15 @@ def test_the_nearest_mean_is_the_one_of_the_equation():
             near[t, k] = np.mean(values)
     wanted = near - near.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(fitted.decision_function(kernels), wanted, atol=1e-12)
+
+
+def test_a_classifier_without_scores_is_told_what_is_lacking():
+    class Silent(NearestMean):
+        _score = Classifier._score
+
+    X, y = tools.digit_kernels(), tools.digits()[1]
+    with pytest.raises(NotImplementedError, match="Silent lacks _score"):
+        Silent().fit(X, y < 5).predict(X)
 
 
 def test_features_without_a_single_parameter_will_do():

@@ -14,6 +14,7 @@ from absentia import (
     Views,
 )
 from absentia.data import folds, own_order
+from absentia.methods.learning import _selection as module
 from absentia.methods.learning._calibration import SigmoidCalibration
 from absentia.methods.learning._selection import GRID, log_loss, select_C
 
@@ -77,6 +78,21 @@ def test_probabilities_are_learned_with_the_C_that_was_selected():
     fitted = AverageKernelSVC(C="cv", probability=True).fit(K, y)
     given = AverageKernelSVC(C=fitted.C_, probability=True).fit(K, y)
     np.testing.assert_array_equal(fitted.predict_proba(K), given.predict_proba(K))
+
+
+def test_of_many_samples_some_are_enough(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_SAMPLES", 40)
+    monkeypatch.setattr(module, "_ENOUGH", 30)
+    sizes, real = [], module.select_C
+
+    def select_C(machine, X, *arguments, **options):
+        sizes.append(X.shape)
+        return real(machine, X, *arguments, **options)
+
+    monkeypatch.setattr(module, "select_C", select_C)
+    x = np.random.default_rng(5).normal(size=60)
+    AverageKernelSVC(C="cv").fit(kernel(x), x > 0)
+    assert sizes == [(30, 30)]
 
 
 def test_a_linear_machine_on_features_selects_its_C_too():

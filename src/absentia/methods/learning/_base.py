@@ -124,6 +124,9 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         About -1 to 1, as the prior is; rows that cover nothing are not read.  Of a classifier with
         probabilities of its own they are these, weighted as for decisions, from -1 to 1.
         """
+        if not self._own_probabilities:
+            name = type(self).__name__
+            raise NotImplementedError(f"{name} lacks _score, or _own_probabilities with _predict_proba")
         weighted = self._predict_proba(X) * self.decision_weights_
         scores = 2 * weighted / np.maximum(weighted.sum(axis=1, keepdims=True), 1e-300) - 1
         return np.asarray(scores[:, 1:] if len(self.classes_) == 2 else scores)

@@ -38,12 +38,14 @@ class SelectsC:
             return
         order = own_order(X, y, weight)[1]
         rows = order[weight[order] > 0]
+        classes = hasattr(self, "classes_")
+        rows = rows[selection_samples(y[rows] if classes else np.zeros(len(rows)))]
         X, y, weight = subset(X, rows, rows), y[rows], weight[rows]
-        if not hasattr(self, "classes_"):
-            self.C_ = _select_by_error(self, X, y, weight)
-        else:
+        if classes:
             options: Any = getattr(self, "_fit_options", None)
             self.C_ = select_C(self, X, y, weight, fit_options=lambda part: options(rows[part]))
+        else:
+            self.C_ = _select_by_error(self, X, y, weight)
 
     def _refit_parameters(self) -> dict[str, Any]:
         """Fits to some of the samples have the C of the fit to all."""
@@ -101,8 +103,6 @@ def _held_out_loss(machine: Any, pieces: Any, y: Array, weight: Array) -> float:
 
 def _select_by_error(regressor: Any, X: Any, y: Array, weight: Array) -> float:
     """The C of :data:`GRID` with the least squared error of held-out samples."""
-    rows = selection_samples(np.zeros(len(y), dtype=int))
-    X, y, weight = subset(X, rows, rows), y[rows], weight[rows]
     if len(y) < 2:
         return _DEFAULT_C
     parts = folds(np.arange(len(y)), np.zeros(len(y), dtype=int), min(FOLDS, len(y)))
