@@ -158,8 +158,8 @@ def test_of_many_samples_quick_candidates_are_tried_on_some(monkeypatch, rng):
     fitted = AutoClassifier().fit(views, y)
     assert set(fitted.candidates_) == set(module.LIBRARY["many"])
     assert set(AutoClassifier().fit(views[:100], y[:100]).candidates_) == set(module.LIBRARY["features"])
-    whole = module._Trial({"one": None}, views, y.astype(int), np.ones(140), 2, None)
-    seen = whole.on_some()
+    whole = module._Selection({"one": None}, views, y.astype(int), np.ones(140), 2, None)
+    seen = whole.on_subset()
     assert len(seen.y) == 60
     assert np.bincount(seen.y).tolist() == pytest.approx(np.bincount(y) * 60 / 140, abs=1)
     assert fitted.score(views, y) > 0.9
