@@ -16,11 +16,10 @@ import common
 import numpy as np
 import svg
 
-from absentia.methods.learning.engine._polytope import Polytope
-from absentia.methods.learning.engine._problem import Problem, evaluate
+from absentia.methods.learning.engine._problem import Problem, evaluate, initial_state
+from absentia.methods.learning.engine._regions import Polytope
 from absentia.methods.learning.engine._solver import solve
-from absentia.methods.learning.engine._stack import KernelStack
-from absentia.methods.learning.engine._state import start
+from absentia.methods.learning.engine._stacks import KernelStack
 from absentia.methods.learning.engine._svm import Box
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#c65d00", "#767676"
@@ -44,7 +43,7 @@ def second_order(problem: Problem, tol: float) -> Curve:
 def closed_form(problem: Problem, tol: float, most: int) -> Curve:
     """``eta_p = |w_p| / sum |w|`` with ``|w_p| = eta_p sqrt(q_p)``, and a machine, in turn."""
     begun = time.process_time()
-    point = start(problem).point
+    point = initial_state(problem).point
     seconds: list[float] = []
     gaps: list[float] = []
     upper, lower = np.inf, -np.inf

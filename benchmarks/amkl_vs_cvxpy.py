@@ -21,10 +21,10 @@ import common
 import numpy as np
 
 from absentia import KernelViews
-from absentia.methods.learning.engine._polytope import Polytope, maximal_rows
 from absentia.methods.learning.engine._problem import Problem
+from absentia.methods.learning.engine._regions import Polytope, maximal_rows
 from absentia.methods.learning.engine._solver import solve
-from absentia.methods.learning.engine._stack import KernelStack
+from absentia.methods.learning.engine._stacks import KernelStack
 from absentia.methods.learning.engine._svm import Box
 
 GAP = 1e-5

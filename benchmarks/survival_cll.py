@@ -19,7 +19,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.model_selection import StratifiedKFold
 
 from absentia import AbsentSurvival, CombineKernels, Views, datasets, experiment, survival
-from absentia.methods.prediction._prepared import Prepared
+from absentia.methods.prediction._kernel_pipeline import KernelPipeline
 
 METHODS = {
     "cox (cvkt, average kernel, presence)": AbsentSurvival(),
@@ -43,9 +43,10 @@ def cohort() -> tuple[Views, np.ndarray]:
 
 def elsewhere(train: Views, y: np.ndarray, test: Views, model: AbsentSurvival) -> np.ndarray:
     """Risks of the same model by other packages."""
-    prepared, combines = Prepared(model.kernel, model.completer, presence=model.presence), CombineKernels()
-    K = np.asarray(combines.fit_transform(prepared.fit(train)))
-    rows = np.asarray(combines.transform(prepared.rows(test)))
+    prepared = KernelPipeline(model.kernel, model.completer, presence=model.presence)
+    combines = CombineKernels()
+    K = np.asarray(combines.fit_transform(prepared.fit_transform(train)))
+    rows = np.asarray(combines.transform(prepared.transform(test)))
     pca = KernelPCA(kernel="precomputed", remove_zero_eig=True).fit(K)
     return ridge(pca.transform(K), y, pca.transform(rows), model.alpha_)
 

@@ -6,22 +6,26 @@ from absentia import (
     MKMC,
     AbsentClassifier,
     AbsentMKLClassifier,
+    AbsentRegressor,
+    AbsentSurvival,
     AutoClassifier,
     AutoCompleter,
     AverageKernelSVC,
     EarlyFusionClassifier,
+    EarlyFusionRegressor,
     EMFill,
     KNNFill,
     LateFusion,
     MeanFill,
     MKLClassifier,
+    MKLRegressor,
     MMAFClassifier,
     SVTFill,
     ViewStacking,
     ZeroFill,
 )
 from absentia.testing import _tools
-from nearest import NearestMean
+from nearest import NearestMean, NearestTargets, NearestTimes
 
 # every completer, quick enough to be fitted a hundred times
 COMPLETERS = {
@@ -57,7 +61,7 @@ COMPLETERS = {
     "auto": AutoCompleter(),
 }
 
-# variants of methods above that cost much: their laws are tested by `make test-all`
+# variants of methods above that cost much: their checks are run by `make test-all`
 COSTLY = {
     "auto",
     "svt",
@@ -84,11 +88,12 @@ COSTLY = {
     "completed kernels",
 }
 
-# methods whose fit is many fits, or long: `make test` holds them to these laws, `make test-all` to all
+# methods whose fit is many fits, or long: `make test` runs these checks of them, `make test-all` all
 LONG = {"chooser", "stacking", "iterative", "mkl", "completed", "boosting", "mkmc full", "mkmc fa"}
 LEAST = {
     "permuting_samples_permutes_the_answers",
     "renaming_classes_permutes_scores_and_probabilities",
+    "the_decision_is_the_largest_weighted_probability",
     "what_is_saved_comes_back",
     "what_is_absent_is_never_read",
     "a_class_without_a_view_is_refused",
@@ -100,11 +105,11 @@ LEAST = {
 }
 
 
-def is_slow(name, law):
-    """Whether a law of a method is left to `make test-all`; threads are what `make test-portable` is about."""
-    if "threads" in law and name not in ("mkl", "linear"):
+def is_slow(name, check):
+    """Whether a check of a method is left to `make test-all`; `make test-portable` is about threads."""
+    if "threads" in check and name not in ("mkl", "linear"):
         return True
-    return name in COSTLY or (name in LONG and law not in LEAST and "threads" not in law)
+    return name in COSTLY or (name in LONG and check not in LEAST and "threads" not in check)
 
 
 # every classifier on incomplete data, on kernels or (MMAF) on features
@@ -140,12 +145,34 @@ CLASSIFIERS = {
 }
 
 
-def cases(*kinds):
-    """Every pair of a classifier's name and a law of these kinds that it has to obey, by a name of its own."""
+# every regressor and survival model; their fits are quick
+REGRESSORS = {
+    "mkl": MKLRegressor(),
+    "ridge": AbsentRegressor(MeanFill()),
+    "ridge, skill": AbsentRegressor(None, combine="skill", presence=True),
+    "ridge, kernels": AbsentRegressor("cvkt", kernel="precomputed"),
+    "machine": AbsentRegressor(MeanFill(), combine="mkl"),
+    "linear": EarlyFusionRegressor("ridge"),
+    "forest": EarlyFusionRegressor(n_trees=20),
+    "boosting": EarlyFusionRegressor("boosting", n_trees=40),
+    "nearest": NearestTargets(),  # no method of the package
+}
+SURVIVAL_MODELS = {
+    "cox": AbsentSurvival(MeanFill(), alpha=1.0),
+    "cox, selected": AbsentSurvival(None),
+    "cox, fusion": AbsentSurvival(combine="fusion", alpha=1.0),
+    "cox, kernels": AbsentSurvival("cvkt", kernel="precomputed", alpha=1.0, presence=False),
+    "nearest": NearestTimes(),  # no method of the package
+}
+LEARNERS = {"classifier": CLASSIFIERS, "regressor": REGRESSORS, "survival": SURVIVAL_MODELS}
+
+
+def cases(*kinds, task="classifier"):
+    """Every pair of an estimator's name and a check of these kinds that it has to pass, by a name of its own."""
     return {
-        f"{name}-{law.__name__}": (name, law)
-        for name, classifier in CLASSIFIERS.items()
-        for kind in _tools.kinds(classifier)
+        f"{name}-{check.__name__}": (name, check)
+        for name, estimator in LEARNERS[task].items()
+        for kind in _tools.kinds(estimator)
         if kind in kinds
-        for law in _tools.LAWS[kind]
+        for check in _tools.CHECKS[kind]
     }

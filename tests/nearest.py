@@ -1,18 +1,18 @@
-"""The smallest classifiers: what a method has to bring, and no more.  They prove the base."""
+"""The smallest classifiers, regressors and survival models: what a method has to bring, and no more."""
 
 from typing import Any
 
 import numpy as np
 
 from absentia.core import estimator
-from absentia.methods.learning import Classifier
+from absentia.methods.learning import Classifier, Regressor, SurvivalModel
 
 
 @estimator
 class NearestMean(Classifier):
     """The class whose mean, in feature space and on average over a sample's views, is nearest.
 
-    Nothing is optimised: no price of errors, no tolerance, no iterations.
+    Nothing is optimised: no C, no tolerance, no iterations.
 
     Parameters
     ----------
@@ -69,3 +69,42 @@ class Widest(Classifier):
 
 def _features(X):
     return X.observed @ np.array([X.block(name).shape[1] for name in X.names])
+
+
+def _mean_kernel(X, weights):
+    """Of each row, the weighted sum of its kernel values, mean over its views; `weights` are (samples, k)."""
+    total = np.zeros((len(X), weights.shape[1]))
+    for v, name in enumerate(X.names):
+        columns = np.ascontiguousarray(weights[X.column_observed[:, v]])
+        total[X.observed[:, v]] += X.operator(name) @ columns
+    return total / np.maximum(X.observed.sum(axis=1, keepdims=True), 1)
+
+
+@estimator
+class NearestTargets(Regressor):
+    """The mean target of the training samples, by kernel values (Nadaraya and Watson)."""
+
+    def _learn(self, X, y, weight):
+        self._weights = np.column_stack([weight * y, weight])
+
+    def _predict(self, X):
+        total = _mean_kernel(X, self._weights)
+        return total[:, 0] / np.maximum(total[:, 1], 1e-12)
+
+
+@estimator
+class NearestTimes(SurvivalModel):
+    """Log-risks by the kernel-weighted share of events; the hazard by Nelson and Aalen."""
+
+    def _learn(self, X, y, weight):
+        counted = weight > 0
+        times, events = y.time[counted], y.event[counted]
+        share = weight * y.event / np.maximum(y.time, 1e-12)
+        self._weights = np.column_stack([share / share.sum(), weight / weight.sum()])
+        self.event_times_, counts = np.unique(times[events], return_counts=True)
+        at_risk = (times >= self.event_times_[:, None]).sum(axis=1)
+        self._hazard = np.cumsum(counts / at_risk)
+
+    def _predict(self, X):
+        events, everyone = _mean_kernel(X, self._weights).T
+        return np.log(np.maximum(events, 1e-12) / np.maximum(everyone, 1e-12))

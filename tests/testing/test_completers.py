@@ -8,7 +8,7 @@ import pytest
 from absentia import ZeroFill, testing
 from absentia.core import Dense, Fraction, estimator
 from absentia.methods.completion import Basis, Coordinates, SubspaceCompleter
-from absentia.testing import COMPLETER_LAWS, check_completer
+from absentia.testing import COMPLETER_CHECKS, check_completer
 
 
 @estimator
@@ -95,7 +95,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_law_that_is_broken_is_named(how):
-    with pytest.raises(AssertionError, match=f"Spoiled breaks a law, {BROKEN[how]}"):
+    with pytest.raises(AssertionError, match=f"Spoiled fails a check, {BROKEN[how]}"):
         check_completer(Spoiled(how=how))
 
 
@@ -103,10 +103,10 @@ def test_laws_that_are_not_meant_can_be_left_out():
     law = BROKEN["order"].replace(" ", "_")
     scale = BROKEN["scale"].replace(" ", "_")
     check_completer(Spoiled(how="order"), without=[law, scale])
-    with pytest.raises(ValueError, match="there is no law 'gravity'"):
+    with pytest.raises(ValueError, match="there is no check 'gravity'"):
         check_completer(ZeroFill(), without=["gravity"])
 
 
 def test_every_law_is_a_sentence():
-    for laws in (COMPLETER_LAWS, testing.OPERATOR_LAWS):
+    for laws in (COMPLETER_CHECKS, testing.OPERATOR_CHECKS):
         assert all(len(name.split("_")) > 2 for name in laws)

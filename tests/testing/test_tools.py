@@ -1,21 +1,23 @@
-"""The tools of laws: they let pass what is right, and nothing else."""
+"""The tools of estimator checks: which are meant for whom, and that they let pass what is right alone."""
 
 import warnings
 
 import numpy as np
 import pytest
 
-from absentia import MKLClassifier, MMAFClassifier
+from absentia import AbsentSurvival, AverageKernelSVC, MKLClassifier, MKLRegressor, MMAFClassifier
+from absentia.testing import _classifiers, _tools
 from absentia.testing._tools import (
     assert_close,
     data,
     exact,
     refused,
-    said,
     subset,
     takes_kernels,
+    warned,
     without_ids,
 )
+from nearest import NearestMean, Widest
 
 
 def test_data_are_what_a_classifier_takes():
@@ -43,7 +45,27 @@ def test_what_is_not_close_not_refused_or_not_said_is_found_out():
         pass
     with pytest.raises(AssertionError, match="is not in 'y'"), refused(ValueError, "x"):
         raise ValueError("y")
-    with said(UserWarning, "hello"):
+    with warned(UserWarning, "hello"):
         warnings.warn("hello there", stacklevel=1)
-    with pytest.raises(AssertionError), said(UserWarning, "hello"):
+    with pytest.raises(AssertionError), warned(UserWarning, "hello"):
         pass
+
+
+EVERY = ["learner", "weighted", "classifier"]
+
+
+def test_kinds_follow_from_what_an_estimator_is():
+    assert _tools.kinds(Widest()) == EVERY
+    assert _tools.kinds(NearestMean()) == [*EVERY, "probabilities"]
+    assert _tools.kinds(MMAFClassifier()) == [*EVERY, "probabilities", "iterative"]
+    for machine in (MKLClassifier(), AverageKernelSVC()):
+        assert _tools.kinds(machine) == [*EVERY, "probabilities", "iterative", "machine"]
+    assert _tools.kinds(MKLRegressor()) == ["learner", "weighted", "regressor"]
+    assert _tools.kinds(AbsentSurvival()) == ["learner", "survival"]
+
+
+def test_every_kind_has_checks_and_each_is_counted_once():
+    names = [check.__name__ for checks in _tools.CHECKS.values() for check in checks]
+    assert len(set(names)) == len(names)
+    assert _classifiers.calibration_changes_no_score.__name__ in names
+    assert set(_tools.checks_of(Widest())) < set(_tools.checks_of(NearestMean()))

@@ -210,7 +210,7 @@ def square_kernels_with_another_mask_are_not_taken_for_the_training_ones(complet
         completer.fit(kv).transform(kv.hide(keep))
 
 
-COMPLETER_LAWS = by_name(
+COMPLETER_CHECKS = by_name(
     observed_values_are_untouched_to_the_bit,
     the_result_is_symmetric_and_positive_semidefinite,
     nothing_missing_changes_nothing,

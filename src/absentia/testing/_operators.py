@@ -76,7 +76,7 @@ def groups_decouple_and_others_are_padded(operator: Operator) -> None:
     _assert_close(operator.pad(index, n + 3).to_dense(), expected)
 
 
-OPERATOR_LAWS = by_name(
+OPERATOR_CHECKS = by_name(
     products_match_the_dense_twin,
     diagonals_and_blocks_match_the_dense_twin,
     other_precision_is_near,

@@ -1,4 +1,4 @@
-"""Small problems that laws are tried on."""
+"""Small problems that checks are tried on."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,6 +1,8 @@
-"""What laws of classifiers are made of: the list they are enrolled in, data, words for what is expected.
+"""What estimator checks are made of: the list they are registered in, data, words for what is expected.
 
-``LAWS["every"]`` holds for all classifiers; ``"probabilities"`` for those with a parameter ``probability``;
+``CHECKS["learner"]`` holds for all classifiers, regressors and survival models; ``"classifier"``,
+``"weighted"`` (classifiers and regressors, whose samples may have weights), ``"regressor"`` and
+``"survival"`` for those of a task; ``"probabilities"`` for classifiers with a parameter ``probability``;
 ``"iterative"`` for those that say how they ended; ``"machine"`` for kernel machines.
 """
 
@@ -9,10 +11,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
@@ -21,50 +23,81 @@ from absentia.core import Array, Iterative
 from absentia.data import KernelViews, Views, missingness
 from absentia.kernels import ViewKernels
 from absentia.methods.learning import KernelClassifier
+from absentia.methods.learning import subset as _subset
 
-Law = Callable[[Any], None]
+Check = Callable[[Any], None]
+Task = Literal["classes", "numbers", "survival"]
 
 N = 60
-LAWS: dict[str, list[Law]] = {"every": [], "probabilities": [], "iterative": [], "machine": []}
+CHECKS: dict[str, list[Check]] = {
+    kind: []
+    for kind in (
+        "learner",
+        "weighted",
+        "classifier",
+        "probabilities",
+        "iterative",
+        "machine",
+        "regressor",
+        "survival",
+    )
+}
 
 
-def by_name(*laws: Law) -> dict[str, Law]:
-    """Laws by their names."""
-    return {one.__name__: one for one in laws}
+def by_name(*checks: Check) -> dict[str, Check]:
+    """Checks by their names."""
+    return {check.__name__: check for check in checks}
 
 
-def law(kind: str) -> Callable[[Law], Law]:
-    """Enrol a law; rounds without a guarantee to converge say so, which is no fault."""
+def register(kind: str) -> Callable[[Check], Check]:
+    """Register a check; rounds without a guarantee to converge say so, which is no fault."""
 
-    def enrol(check: Law) -> Law:
+    def enrol(check: Check) -> Check:
         @wraps(check)
-        def quietly(classifier: Any) -> None:
+        def quietly(estimator: Any) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                check(clone(classifier))
+                check(clone(estimator))
 
-        LAWS[kind].append(quietly)
+        CHECKS[kind].append(quietly)
         return quietly
 
     return enrol
 
 
-def kinds(classifier: Any) -> list[str]:
-    """The kinds of laws that a classifier has to obey."""
-    probabilities = "probability" in classifier.get_params() and not hasattr(
-        clone(classifier).set_params(probability=False), "predict_proba"
-    )  # if it has none of its own
-    iterative, machine = isinstance(classifier, Iterative), isinstance(classifier, KernelClassifier)
-    has = {"every": True, "probabilities": probabilities, "iterative": iterative, "machine": machine}
-    return [kind for kind in LAWS if has[kind]]
+def task_of(estimator: Any) -> Task:
+    """What an estimator learns."""
+    if is_classifier(estimator):
+        return "classes"
+    return "numbers" if is_regressor(estimator) else "survival"
 
 
-def laws_of(classifier: Any) -> dict[str, Law]:
-    """The laws that a classifier has to obey, by name."""
-    return by_name(*(one for kind in kinds(classifier) for one in LAWS[kind]))
+def kinds(estimator: Any) -> list[str]:
+    """The kinds of checks that an estimator has to pass."""
+    task = task_of(estimator)
+    calibrated = "probability" in estimator.get_params() and not hasattr(
+        clone(estimator).set_params(probability=False), "predict_proba"
+    )  # if it has no probabilities of its own
+    classes = task == "classes"
+    has = {
+        "learner": True,
+        "weighted": task != "survival",
+        "classifier": classes,
+        "probabilities": classes and calibrated,
+        "iterative": classes and isinstance(estimator, Iterative),
+        "machine": isinstance(estimator, KernelClassifier),
+        "regressor": task == "numbers",
+        "survival": task == "survival",
+    }
+    return [kind for kind in CHECKS if has[kind]]
 
 
-# ------------------------------------------------------------------------------------------------ tools
+def checks_of(estimator: Any) -> dict[str, Check]:
+    """The checks that an estimator has to pass, by name."""
+    return by_name(*(check for kind in kinds(estimator) for check in CHECKS[kind]))
+
+
+# ------------------------------------------------------------------------------------------------- data
 
 
 @cache
@@ -84,32 +117,64 @@ def takes_kernels(estimator: Any) -> bool:
 
 
 def data(estimator: Any, n: int = N) -> tuple[Any, Array]:
-    """What it takes, kernels or features, and labels."""
+    """What it takes, kernels or features, and digits."""
     return (digit_kernels(n) if takes_kernels(estimator) else digits(n)[0]), digits(n)[1]
+
+
+def targets(estimator: Any, y: Array) -> Array:
+    """Something to learn about the digits `y`: two classes, numbers, or times and events (columns)."""
+    task = task_of(estimator)
+    if task == "classes":
+        return y < 5
+    if task == "numbers":
+        return y / 2.0
+    order = np.arange(len(y))
+    return np.column_stack([10.0 - y + order % 7 / 8, order % 4 > 0])
+
+
+def problem(estimator: Any, n: int = N) -> tuple[Any, Array]:
+    """What it takes, and targets of its task."""
+    X, y = data(estimator, n)
+    return X, targets(estimator, y)
 
 
 def subset(X: Any, rows: Any, columns: Any = None) -> Any:
     """Samples `rows`; of kernels, against the samples `columns`."""
-    square = hasattr(X, "column_ids")
-    return X[np.ix_(rows, rows if columns is None else columns)] if square else X[rows]
+    return _subset(X, rows, rows if columns is None else columns)
 
 
-def exact(classifier: Any) -> Any:
+def without_ids(X: Any) -> Any:
+    """The same data as if it came for the first time, ids counted from zero."""
+    if hasattr(X, "column_ids"):
+        return KernelViews.from_dense(np.nan_to_num(X.to_dense()), observed=X.observed, names=X.names)
+    tables = zip(X.to_dict().items(), X.observed.T, strict=True)
+    return Views.from_dict({name: np.where(seen[:, None], table, np.nan) for (name, table), seen in tables})
+
+
+# -------------------------------------------------------------------------------- fits and what they say
+
+
+def exact(estimator: Any) -> Any:
     """The same method, solved so far that only rounding is left to differ."""
-    has = classifier.get_params()
+    parameters = estimator.get_params()
     wanted = {"tol": 1e-8, "max_iter": 200}
-    return clone(classifier).set_params(**{name: value for name, value in wanted.items() if name in has})
+    return clone(estimator).set_params(**{name: v for name, v in wanted.items() if name in parameters})
 
 
 def answers(fitted: Any, X: Any) -> Array:
-    """Numbers that a fitted estimator gives: probabilities, scores or targets."""
+    """Numbers that a fitted estimator gives: probabilities, scores, targets or risks."""
     ways = ("predict_proba", "decision_function", "predict")
     return np.asarray(getattr(fitted, next(way for way in ways if hasattr(fitted, way)))(X))
 
 
-def assert_close(found: Array, wanted: Array, slack: float) -> None:
+def scores(fitted: Any, X: Any) -> Array:
+    """Scores of a classifier, predictions of others."""
+    return np.asarray(getattr(fitted, "decision_function", fitted.predict)(X))
+
+
+def assert_close(actual: Array, desired: Array, tolerance: float) -> None:
     """The same, relative to the largest."""
-    np.testing.assert_allclose(found, wanted, atol=slack * np.abs(wanted).max())
+    np.testing.assert_allclose(actual, desired, atol=tolerance * np.abs(desired).max())
 
 
 @contextmanager
@@ -125,18 +190,10 @@ def refused(kind: type[Exception], sentence: str) -> Iterator[None]:
 
 
 @contextmanager
-def said(kind: type[Warning], sentence: str) -> Iterator[None]:
+def warned(kind: type[Warning], sentence: str) -> Iterator[None]:
     """A warning of that kind whose words match."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    words = [str(one.message) for one in caught if issubclass(one.category, kind)]
+    words = [str(warning.message) for warning in caught if issubclass(warning.category, kind)]
     assert any(re.search(sentence, word) for word in words), f"{sentence!r} is not in {words}"
-
-
-def without_ids(X: Any) -> Any:
-    """The same data as if it came for the first time, ids counted from zero."""
-    if hasattr(X, "column_ids"):
-        return KernelViews.from_dense(np.nan_to_num(X.to_dense()), observed=X.observed, names=X.names)
-    tables = zip(X.to_dict().items(), X.observed.T, strict=True)
-    return Views.from_dict({name: np.where(seen[:, None], table, np.nan) for (name, table), seen in tables})

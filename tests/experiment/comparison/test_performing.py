@@ -133,18 +133,18 @@ def test_the_truth_of_hidden_cells_changes_no_completion(method, monkeypatch):
 
 def test_what_is_chosen_is_chosen_inside_the_fold(monkeypatch):
     """C is chosen by a search that only sees the samples of the training part."""
-    from absentia.experiment import _validation as validation
+    from absentia.methods.learning import _selection as selection
 
-    problem, seen, real = made_problem("classes"), [], validation.best_C
+    problem, seen, real = made_problem("classes"), [], selection.select_C
 
-    def best_C(estimator, name, X, y, tick):
-        seen.append(tuple(X.ids))
-        return real(estimator, name, X, y, tick)
+    def select_C(estimator, X, y, weight, **options):
+        seen.append(sorted(X.ids))
+        return real(estimator, X, y, weight, **options)
 
-    monkeypatch.setattr(validation, "best_C", best_C)
+    monkeypatch.setattr(selection, "select_C", select_C)
     perform(trial(problem, "predict", "average", repeat=0, fold=1), problem)
     train, _ = split(problem, 3, 0, 0)[1]
-    assert seen == [tuple(problem.data.ids[train])]
+    assert seen == [sorted(problem.data.ids[train])]
 
 
 # ------------------------------------------------------------------------------------------------ results

@@ -6,7 +6,7 @@ import threadpoolctl
 from sklearn.base import clone
 
 from absentia import MKC, MKMC, AutoCompleter, KernelViews, missingness
-from absentia.testing import COMPLETER_LAWS
+from absentia.testing import COMPLETER_CHECKS
 from absentia.testing._completers import _assert_same
 from absentia.testing._problems import noisy, random_kernels, random_problem
 from market import COMPLETERS, COSTLY, is_slow
@@ -27,11 +27,11 @@ def completer(request):
     [
         pytest.param(name, law, marks=pytest.mark.slow if is_slow(name, law) else ())
         for name in COMPLETERS
-        for law in COMPLETER_LAWS
+        for law in COMPLETER_CHECKS
     ],
 )
 def test_every_completer_obeys_every_law(name, law):
-    COMPLETER_LAWS[law](clone(COMPLETERS[name]))
+    COMPLETER_CHECKS[law](clone(COMPLETERS[name]))
 
 
 # everything else of MKMC that threads can reach is in its own tests

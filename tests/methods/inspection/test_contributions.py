@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
 from absentia import (
     AbsentClassifier,
@@ -14,7 +15,7 @@ from absentia import (
     inspection,
     models,
 )
-from absentia.methods.inspection._contributions import parts_of
+from absentia.methods.inspection._contributions import _predict_proba_or_scores, open_model, parts_of
 from readable import planted
 
 
@@ -25,12 +26,12 @@ def test_parts_of_completed_kernels_sum_to_the_scores(n_classes, completer):
     model = AbsentClassifier(completer, C=1.0).fit(views[:45], y[:45])
     new = views[45:]
     parts, exact = parts_of(model, new)
-    scores = model._machine.decision_function(model._prepared.rows(new.select(model._arrangement.views)))
+    scores = model._machine.decision_function(model._kernels.transform(new.select(model._order.views)))
     bias = model._machine.bias_
     if n_classes == 2:
         scores, bias = np.column_stack([-scores, scores]), np.array([-bias[0], bias[0]])
     assert exact
-    turned = model._turned  # classes as the machine has them
+    turned = model._class_order  # classes as the machine has them
     assert np.allclose(parts.sum(axis=1) + bias[turned], scores[:, turned], atol=1e-9)
 
 
@@ -86,3 +87,34 @@ def test_chooser_and_stacking_under_another_model_are_read_by_leaving_out():
     assert asked.attrs["how"] == "leaving out"
     with pytest.raises(ValueError, match="how must be"):
         inspection.contributions(stacked, views, how="guess")
+
+
+def test_models_and_pipelines_are_opened_and_views_put_in_order():
+    views, y = planted(40)
+    makes = ViewKernels()
+    machine = AverageKernelSVC().fit(makes.fit_transform(views), y)
+    pipeline = make_pipeline(ViewKernels(), AverageKernelSVC()).fit(views, y)
+    for wrapped in (models.Model(machine, makes), pipeline):
+        inside, rows = open_model(wrapped, views[:5])
+        assert isinstance(inside, AverageKernelSVC)
+        assert np.allclose(inside.decision_function(rows), wrapped.decision_function(views[:5]))
+    joined = EarlyFusionClassifier("svm").fit(views, y)
+    _, rows = open_model(joined, views.select(["noise", "tells", "echo"]))
+    assert rows.names == joined.names_in_
+
+
+def test_scores_stand_in_for_probabilities_that_were_not_learned():
+    views, y = planted(40)
+    joined = EarlyFusionClassifier("svm").fit(views, y)
+    scores = joined.decision_function(views)
+    assert np.array_equal(_predict_proba_or_scores(joined, views), np.column_stack([-scores, scores]))
+    probabilities = EarlyFusionClassifier("logistic").fit(views, y)
+    assert np.array_equal(
+        _predict_proba_or_scores(probabilities, views), probabilities.predict_proba(views)
+    )
+
+
+def test_what_is_not_fitted_is_refused():
+    views, _ = planted(40)
+    with pytest.raises(ValueError, match="call fit first"):
+        open_model(EarlyFusionClassifier(), views)

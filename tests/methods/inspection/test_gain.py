@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from absentia import AbsentClassifier, EarlyFusionClassifier, ViewKernels, Views, inspection, models
-from absentia.methods.inspection._gain import COLUMNS, bits, likeness
+from absentia.methods.inspection._gain import _COLUMNS, _entropy_bits, _similarity
 from readable import planted
 
 
@@ -21,14 +21,14 @@ def test_a_view_that_decides_is_worth_more_than_noise(fitted):
     views, model = fitted
     new = views[80:]
     frame = inspection.value_of_views(model, new, views[:80], n_draws=10)
-    assert frame.columns.tolist() == COLUMNS
+    assert frame.columns.tolist() == _COLUMNS
     assert len(frame) == (~new.observed).sum()
     gain = frame.groupby("view")["gain"].mean()
     assert gain["tells"] > 0.1
     assert gain["tells"] > gain["noise"] + 0.1
     assert np.allclose(frame["entropy"] - frame["expected"], frame["gain"])
     assert frame["changes"].between(0, 1).all()
-    now = dict(zip(new.ids.tolist(), bits(model.predict_proba(new)), strict=True))
+    now = dict(zip(new.ids.tolist(), _entropy_bits(model.predict_proba(new)), strict=True))
     assert np.allclose(frame["entropy"], [now[x] for x in frame["id"]])
 
 
@@ -39,14 +39,14 @@ def test_the_expectation_is_over_the_nearest_who_have_the_view(fitted):
     one = views[[t]]
     found = inspection.value_of_views(model, one, train, n_draws=4)
     row = found[found["view"] == "tells"].iloc[0]
-    near = likeness(one, train)[0]
+    near = _similarity(one, train)[0]
     lenders = np.flatnonzero(train.observed[:, 0])
     lenders = lenders[np.argsort(-near[lenders])[:4]]
     after = [
         model.predict_proba(one.given("tells", train.padded("tells", np.array([i]))))[0] for i in lenders
     ]
     weight = near[lenders] / near[lenders].sum()
-    assert row["expected"] == pytest.approx(float(weight @ bits(np.array(after))))
+    assert row["expected"] == pytest.approx(float(weight @ _entropy_bits(np.array(after))))
     now = model.predict_proba(one)[0].argmax()
     assert row["changes"] == pytest.approx(float(weight @ (np.argmax(after, axis=1) != now)))
 

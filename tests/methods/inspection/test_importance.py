@@ -20,7 +20,7 @@ from absentia import (
     models,
 )
 from absentia.methods.inspection._contributions import parts_of
-from absentia.methods.inspection._importance import _of_observed
+from absentia.methods.inspection._importance import _coefficients_of_observed
 from readable import planted
 
 
@@ -57,10 +57,10 @@ def test_weights_give_the_view_s_own_part_of_scores(completer):
     model = AbsentClassifier(completer, kernel=kernel, C=0.1).fit(views[:45], y[:45])
     new = views[45:]
     parts, _ = parts_of(model, new)
-    makes, machine = model._prepared.makes, model._machine
-    second = int(np.argmax(model._turned))  # the class that the machine takes for positive
+    makes, machine = model._kernels.view_kernels_, model._machine
+    second = int(np.argmax(model._class_order))  # the class that the machine takes for positive
     for v, name in enumerate(machine.names_in_):
-        coefficients = machine.weights_[v] * _of_observed(machine, model.completer_, name)
+        coefficients = machine.weights_[v] * _coefficients_of_observed(machine, model.completer_, name)
         _, weights = makes.linear_weights(name, coefficients)
         has = new.observed[:, new.names.index(name)]
         train = views[:45].block(name)

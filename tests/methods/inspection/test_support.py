@@ -28,11 +28,11 @@ def test_shares_are_the_parts_of_the_score(n_classes, completer):
     assert len(known) > 0.5 * len(frame)
     assert all(labels[s] == label for s, label in zip(known["sample"], known["label"], strict=True))
     machine = model._machine
-    rows = model._prepared.rows(new.select(model._arrangement.views))
+    rows = model._kernels.transform(new.select(model._order.views))
     scores = machine._view_scores(rows).sum(axis=1)
     if n_classes == 2:
         scores = np.column_stack([-scores, scores])
-    codes = model._turned[np.searchsorted(model.classes_, model.predict(new))]
+    codes = model._class_order[np.searchsorted(model.classes_, model.predict(new))]
     sums = frame["share"].where(frame["for"], -frame["share"]).groupby(frame["id"], sort=False).sum()
     own = scores[np.arange(len(new)), codes]
     assert np.array_equal(np.sign(sums.to_numpy()), np.sign(own))
@@ -62,7 +62,7 @@ def test_of_a_chooser_the_machines_are_read_and_others_refused():
     candidates = {"svm": AbsentClassifier(C=1.0), "trees": EarlyFusionClassifier(n_trees=20)}
     chooser = AutoClassifier(candidates).fit(views, y)
     chooser.weights_by_candidate_ = {"svm": 0.5, "trees": 0.5}
-    codes = chooser._turned[(y == chooser.classes_[1]).astype(int)]
+    codes = chooser._class_order[(y == chooser.classes_[1]).astype(int)]
     chooser.estimators_ = {name: one.fit(views, codes) for name, one in candidates.items()}
     frame = inspection.support(chooser, views, n=2)
     assert frame.attrs["of"] == {"svm": 1.0}

@@ -3,13 +3,13 @@
 import pytest
 
 from absentia import ViewKernels, datasets, missingness
-from absentia.testing import _tools as laws_tools
+from absentia.testing import _tools as tools
 
 
 @pytest.fixture(scope="session")
 def kernels():
     """Kernels of 120 digits with three of six views each, and their labels."""
-    return laws_tools.digit_kernels(120), laws_tools.digits(120)[1]
+    return tools.digit_kernels(120), tools.digits(120)[1]
 
 
 @pytest.fixture(scope="session")

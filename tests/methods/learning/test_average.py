@@ -6,7 +6,7 @@ from sklearn.svm import SVC
 
 from absentia import AverageKernelSVC, KernelViews, ViewKernels, datasets, missingness
 from absentia.methods.learning import _average as baselines
-from absentia.methods.learning.engine import KernelStack, _stack
+from absentia.methods.learning.engine import KernelStack, _stacks
 from reference import kernel_weights
 
 
@@ -70,9 +70,9 @@ def test_several_classes_are_not_corrected_twice_when_rows_are_normalised(proble
 @pytest.mark.parametrize("counted", [80, 50])
 def test_alignment_weights_are_the_equations(problem, counted, monkeypatch):
     _, kv, y = problem
-    monkeypatch.setattr(_stack, "CHUNK", 20_000)  # several chunks
+    monkeypatch.setattr(_stacks, "CHUNK", 20_000)  # several chunks
     signs, some = np.where(y < 5, 1.0, -1.0), np.arange(counted)
-    found = baselines.alignment_weights(KernelStack.of(kv), signs, some)
+    found = baselines._alignment_weights(KernelStack.of(kv), signs, some)
     wanted = kernel_weights.alignment(dense(kv)[:, :counted, :counted], signs[:counted])
     np.testing.assert_allclose(found / found.sum(), wanted, atol=1e-6)
     assert (found > 0).sum() > 1
@@ -85,7 +85,7 @@ def test_alignment_weights_are_the_equations(problem, counted, monkeypatch):
 def test_inner_products_of_centred_kernels_are_exact(problem):
     _, kv, y = problem
     signs, some = np.where(y < 5, 1.0, -1.0), np.arange(10, 80)
-    M, a, _ = KernelStack.of(kv).alignments(signs, some)
+    M, a, _ = KernelStack.of(kv).centred_products(signs, some)
     H = np.eye(70) - 1 / 70
     K = [H @ k[10:, 10:] @ H for k in dense(kv)]
     np.testing.assert_allclose(M, [[np.sum(A * B) for B in K] for A in K], rtol=1e-10)
@@ -96,7 +96,7 @@ def test_inner_products_of_centred_kernels_are_exact(problem):
 def test_margin_weights_are_the_equations(problem, lam):
     _, kv, y = problem
     signs = np.where(y < 3, 1.0, -1.0)
-    found = baselines.margin_weights(KernelStack.of(kv), signs, np.arange(80), lam, 1e-10)
+    found = baselines._margin_weights(KernelStack.of(kv), signs, np.arange(80), lam, 1e-10)
     np.testing.assert_allclose(found, kernel_weights.easy(dense(kv), signs, lam), atol=1e-5)
 
 
@@ -117,7 +117,7 @@ def test_labels_that_nothing_aligns_with_leave_the_weights_uniform():
     signs = np.where(y == 1, 1.0, -1.0)
     kv = KernelViews.from_dense([np.ones((20, 20)), np.ones((20, 20))])
     np.testing.assert_array_equal(
-        baselines.alignment_weights(KernelStack.of(kv), signs, np.arange(20)), [0.5, 0.5]
+        baselines._alignment_weights(KernelStack.of(kv), signs, np.arange(20)), [0.5, 0.5]
     )
 
 

@@ -1,4 +1,4 @@
-"""The base of classifiers: laws that all obey (tests/market.py), and that next to nothing has to be brought."""
+"""The base of learners: checks that all pass (tests/market.py), and that next to nothing has to be brought."""
 
 import numpy as np
 import pytest
@@ -6,61 +6,87 @@ import pytest
 from absentia.datasets import load_digit_views
 from absentia.methods import learning
 from absentia.methods.catalogue import Entry, find, offered
-from absentia.methods.learning._base import FAINT, mixed, trust
-from absentia.testing import _classifiers as laws
-from absentia.testing import _kinds as laws_of_kinds
-from absentia.testing import _tools as laws_tools
-from market import CLASSIFIERS, cases, is_slow
+from absentia.methods.learning import Classifier
+from absentia.methods.learning._base import _LOW_COVERAGE, shrink_to_prior
+from absentia.testing import _classifiers, _learners
+from absentia.testing import _tools as tools
+from market import CLASSIFIERS, LEARNERS, REGRESSORS, SURVIVAL_MODELS, cases, is_slow
 from nearest import NearestMean, Widest
 
 CASES = [
     pytest.param(*case, id=name, marks=pytest.mark.slow if is_slow(case[0], case[1].__name__) else ())
-    for name, case in cases("every", "probabilities").items()
+    for name, case in cases("learner", "weighted", "classifier", "probabilities").items()
 ]
 
 
-@pytest.mark.parametrize(("name", "law"), CASES)
-def test_every_classifier_obeys(name, law):
-    law(CLASSIFIERS[name])
+@pytest.mark.parametrize(("name", "check"), CASES)
+def test_every_classifier_passes(name, check):
+    check(CLASSIFIERS[name])
+
+
+def other_cases(task):
+    kinds = ("learner", "weighted", "regressor", "survival")
+    return [
+        pytest.param(*case, id=name, marks=pytest.mark.slow if "threads" in name else ())
+        for name, case in cases(*kinds, task=task).items()
+    ]
+
+
+@pytest.mark.parametrize(("name", "check"), other_cases("regressor"))
+def test_every_regressor_passes(name, check):
+    check(REGRESSORS[name])
+
+
+@pytest.mark.parametrize(("name", "check"), other_cases("survival"))
+def test_every_survival_model_passes(name, check):
+    check(SURVIVAL_MODELS[name])
 
 
 # ------------------------------------------------------------------------------ what the base does alone
 
 
-def test_a_law_can_fail():
+def test_a_check_can_fail():
     """A classifier that reads the order of its samples, and one that forgets the prior, are found out."""
 
     class Forgetful(NearestMean):
         def _score(self, X):
             return super()._score(X) + np.arange(len(X))[:, None]
 
-        def _reach(self, X):
+        def _coverage(self, X):
             return np.ones((len(X), 1))
 
-    for law in (
-        laws.permuting_samples_permutes_the_answers,
-        laws.without_any_view_there_is_the_prior,
-        laws.a_sample_without_any_view_is_named_flagged_and_changes_nothing,
-        laws_of_kinds.without_any_view_probabilities_are_the_frequencies,
+    for check in (
+        _learners.permuting_samples_permutes_the_answers,
+        _classifiers.without_any_view_there_is_the_prior,
+        _learners.a_sample_without_any_view_is_named_flagged_and_changes_nothing,
+        _classifiers.without_any_view_probabilities_are_the_frequencies,
     ):
         with pytest.raises(AssertionError):
-            law(Forgetful())
+            check(Forgetful())
 
 
-def test_every_kind_of_law_has_someone_to_obey_it():
-    obeyed = {kind for classifier in CLASSIFIERS.values() for kind in laws_tools.kinds(classifier)}
-    assert obeyed == set(laws_tools.LAWS)
-    assert laws_tools.kinds(NearestMean()) == ["every", "probabilities"]
-    for law in (law for kind in laws_tools.LAWS.values() for law in kind):
-        assert len(law.__name__.split("_")) > 3, "a law is a sentence"
+def test_a_decision_against_the_probabilities_is_found_out():
+    class Contrary(NearestMean):
+        def predict(self, X):
+            return self.classes_[self.predict_proba(X).argmin(axis=1)]
+
+    with pytest.raises(AssertionError):
+        _classifiers.the_decision_is_the_largest_weighted_probability(Contrary(probability=True))
+
+
+def test_every_kind_of_check_has_someone_to_pass_it():
+    everyone = [estimator for task in LEARNERS.values() for estimator in task.values()]
+    assert {kind for estimator in everyone for kind in tools.kinds(estimator)} == set(tools.CHECKS)
+    for check in (check for kind in tools.CHECKS.values() for check in kind):
+        assert len(check.__name__.split("_")) > 2, "a check is a sentence"
 
 
 def test_the_nearest_mean_is_the_one_of_the_equation():
-    kernels, y = laws_tools.digit_kernels(), laws_tools.digits()[1] % 3
+    kernels, y = tools.digit_kernels(), tools.digits()[1] % 3
     fitted = NearestMean().fit(kernels, y)
     K = kernels.to_dense()
-    near = np.zeros((laws_tools.N, 3))
-    for t in range(laws_tools.N):
+    near = np.zeros((tools.N, 3))
+    for t in range(tools.N):
         for k in range(3):
             values = []
             for v in np.flatnonzero(kernels.observed[t]):
@@ -71,9 +97,18 @@ def test_the_nearest_mean_is_the_one_of_the_equation():
     np.testing.assert_allclose(fitted.decision_function(kernels), wanted, atol=1e-12)
 
 
+def test_a_classifier_without_scores_is_told_what_is_lacking():
+    class Silent(NearestMean):
+        _score = Classifier._score
+
+    X, y = tools.digit_kernels(), tools.digits()[1]
+    with pytest.raises(NotImplementedError, match="Silent lacks _score"):
+        Silent().fit(X, y < 5).predict(X)
+
+
 def test_features_without_a_single_parameter_will_do():
     """No weights of classes, no probabilities: the base asks for nothing."""
-    views, y = laws_tools.digits()
+    views, y = tools.digits()
     fitted = Widest().fit(views, y < 5)
     assert set(fitted.predict(views).tolist()) <= {True, False}
     assert fitted.n_features_in_ == sum(views.block(name).shape[1] for name in views.names)
@@ -83,7 +118,7 @@ def test_features_without_a_single_parameter_will_do():
 
 
 def test_a_view_that_training_has_not_seen_reaches_nothing():
-    views, y = laws_tools.digits()
+    views, y = tools.digits()
     keep = np.ones(views.observed.shape, bool)
     keep[:30, 5] = False
     fitted = Widest().fit(views.hide(keep)[:30], y[:30] < 5)
@@ -92,11 +127,11 @@ def test_a_view_that_training_has_not_seen_reaches_nothing():
     assert fitted.unusable(only).all()
 
 
-def test_faint_evidence_is_mixed_with_the_prior_and_none_is_not_read():
-    reach = np.array([[0.0], [FAINT / 4], [FAINT], [1.0]])
-    np.testing.assert_allclose(trust(reach)[:, 0], [0, 0.25, 1, 1])
+def test_scores_of_low_coverage_are_shrunk_to_the_prior_and_none_is_not_read():
+    coverage = np.array([[0.0], [_LOW_COVERAGE / 4], [_LOW_COVERAGE], [1.0]])
     scores = np.array([[np.nan], [2.0], [2.0], [2.0]])
-    np.testing.assert_allclose(mixed(reach, scores, -1.0)[:, 0], [-1, 0.25 * 2 - 0.75, 2, 2])
+    shrunk = shrink_to_prior(coverage, scores, -1.0)
+    np.testing.assert_allclose(shrunk[:, 0], [-1, 0.25 * 2 - 0.75, 2, 2])
 
 
 # ----------------------------------------------------------------------------------- by name
@@ -115,10 +150,10 @@ def test_every_classifier_is_to_be_had_by_name_with_what_it_declares(name):
     options = entry.read({flag: text for flag, text in given.items() if flag in flags})
     classifier = entry.make(**options)
     assert classifier.get_params().items() >= {**entry.fixed, **options}.items()
-    X, y = laws_tools.data(classifier)
+    X, y = tools.data(classifier)
     if getattr(classifier, "complete_cases", False):
-        X = load_digit_views(n_samples=laws_tools.N).views
-    takes = "kernels" if laws_tools.takes_kernels(classifier) else "features"
+        X = load_digit_views(n_samples=tools.N).views
+    takes = "kernels" if tools.takes_kernels(classifier) else "features"
     assert entry.takes in (takes, "views or kernels")
     classifier.fit(X, y < 5)
     if "--probability" in flags:
@@ -133,6 +168,6 @@ def test_an_entry_for_any_class_of_the_base_is_honoured(monkeypatch):
     monkeypatch.setattr(learning, "NearestMean", NearestMean, raising=False)
     assert set(entry.parameters()) == {"--probability"}
     made = entry.make(**entry.read({"--probability": "yes"}))
-    assert made.fit(laws_tools.digit_kernels(), laws_tools.digits()[1]).predict_proba(
-        laws_tools.digit_kernels()
+    assert made.fit(tools.digit_kernels(), tools.digits()[1]).predict_proba(
+        tools.digit_kernels()
     ).shape == (60, 10)

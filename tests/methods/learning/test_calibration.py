@@ -24,7 +24,7 @@ from absentia.methods.learning._calibration import (
     learn_scale,
     score_rows,
 )
-from absentia.methods.learning._labels import check_labels
+from absentia.methods.learning._inputs import check_labels
 from nearest import NearestMean
 
 
@@ -132,7 +132,7 @@ def test_held_out_scores_are_of_fits_that_have_not_seen_the_samples(kernels):
     X, y = kernels
     weight = 0.5 + np.arange(120) % 4
     labels, rows = check_labels(X, y % 3, weight), np.random.default_rng(0).permutation(120)[:100]
-    classifier = AverageKernelSVC(probability=True)
+    classifier = AverageKernelSVC(probability=True).fit(X, y % 3, sample_weight=weight)
     scores, fair = _held_out_scores(classifier, X, labels, rows)
     assert fair.all()
     for a, b in folds(np.arange(100), y[rows] % 3, 5):

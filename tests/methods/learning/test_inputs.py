@@ -1,4 +1,4 @@
-"""What is learned from: kernels, or features."""
+"""What is learned from: kernels or features; labels and weights of samples."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from absentia import AbsenceWarning, KernelViews, Views
-from absentia.methods.learning._inputs import INPUTS, Either
+from absentia.data import Presence
+from absentia.methods.learning._inputs import (
+    INPUTS,
+    Either,
+    _check_sample_weight,
+    check_labels,
+    one_vs_rest_signs,
+    subset,
+)
 
 VIEWS = Views.from_dict({"a": np.ones((4, 2)), "b": np.ones((4, 3))})
 KERNELS = KernelViews.from_dense([np.eye(4), np.eye(4)], names=["a", "b"])
@@ -14,7 +22,7 @@ KERNELS = KernelViews.from_dense([np.eye(4), np.eye(4)], names=["a", "b"])
 
 def known(of, X):
     learner = SimpleNamespace(names_in_=X.names, ids_=X.ids, _widths=INPUTS[of].widths(X))
-    learner.coded = INPUTS[of].learned(X, learner)
+    learner.coded = INPUTS[of].encode(X, learner)
     return learner
 
 
@@ -31,7 +39,7 @@ def test_each_takes_its_own(of, X, other):
             ):
                 check(wrong, known(of, X))
     rows, columns = np.array([0, 2]), np.array([1, 2, 3])
-    part = takes.part(X, rows, columns)
+    part = subset(X, rows, columns)
     assert part.shape == ((2, 3) if of == "kernels" else (2, 2))
     np.testing.assert_array_equal(part.ids, [0, 2])
 
@@ -63,7 +71,7 @@ def test_of_either_kind_features_stay_as_they_are_and_views_may_be_left_out():
         {"a": pd.DataFrame({"stage": list("uvuv")}), "b": pd.DataFrame({"x": np.arange(4.0)})}
     )
     learner = SimpleNamespace(names_in_=X.names, ids_=X.ids)
-    assert takes.learned(X, learner) is X
+    assert takes.encode(X, learner) is X
     some = takes.check_rows(X.select(["b"]), learner)
     assert some.names == X.names
     np.testing.assert_array_equal(some.observed, np.tile([False, True], (4, 1)))
@@ -77,3 +85,52 @@ def test_of_either_kind_features_stay_as_they_are_and_views_may_be_left_out():
         takes.check_rows(more.select(["c"]), learner)
     with pytest.raises(TypeError, match="Views are wanted, not KernelViews"):
         takes.check_rows(KERNELS, learner)
+
+
+X = Presence(np.array(list("pqrst")), ("a",), np.array([[True], [True], [True], [False], [True]]))
+
+
+def test_labels_become_positions_of_their_classes():
+    labels = check_labels(X, ["no", "yes", "no", "no", "yes"], [1, 2, 1, 1, 3])
+    assert labels.classes.tolist() == ["no", "yes"]
+    assert labels.codes.tolist() == [0, 1, 0, 0, 1]
+    np.testing.assert_allclose(labels.prior, [3 / 8, 5 / 8])
+    np.testing.assert_allclose(labels.class_weighted({"no": 2.0, "yes": 1.0}), [2, 2, 2, 2, 3])
+    # as often as each other: 5 / (2 * 3) and 5 / (2 * 2), whatever the samples weigh
+    np.testing.assert_allclose(
+        labels.class_weighted("balanced") / labels.weight, [5 / 6, 5 / 4, 5 / 6, 5 / 6, 5 / 4]
+    )
+
+
+def test_a_class_of_samples_that_do_not_count_is_none():
+    labels = check_labels(X, [1, 0, 1, 0, 9], [1, 1, 1, 1, 0])
+    assert labels.classes.tolist() == [0, 1]
+    assert labels.codes.tolist() == [1, 0, 1, 0, -1]
+    assert labels.class_weighted(None)[4] == 0
+    signs = one_vs_rest_signs(labels.codes, 2)
+    assert len(signs) == 1
+    assert signs[0].tolist() == [1, -1, 1, -1, -1]
+
+
+def test_classes_must_have_a_view():
+    with pytest.raises(ValueError, match=r"have the class\(es\) \[0\] of \[0, 1\]; two classes or more"):
+        check_labels(X, [0, 0, 0, 1, 0])
+    with pytest.raises(ValueError, match=r"two classes or more"):
+        check_labels(X, [0, 0, 0, 0, 1], [1, 1, 1, 1, 0])
+
+
+def test_a_sample_without_a_label_is_named():
+    with pytest.raises(ValueError, match=r"1 label\(s\) are NaN or None, e.g. of 'r'"):
+        check_labels(X, [0.0, 1.0, np.nan, 1.0, 0.0])
+
+
+def test_more_classes_have_a_vector_each():
+    found = one_vs_rest_signs(np.array([2, 0, 1, -1]), 3)
+    assert [one.tolist() for one in found] == [[-1, 1, -1, -1], [-1, -1, 1, -1], [1, -1, -1, -1]]
+
+
+def test_weights_are_ones_unless_given():
+    np.testing.assert_array_equal(_check_sample_weight(X, None), np.ones(5))
+    np.testing.assert_array_equal(_check_sample_weight(X, [0, 1, 2, 0, 1]), [0.0, 1.0, 2.0, 0.0, 1.0])
+    with pytest.raises(ValueError, match="sample_weight must be 5 non-negative numbers, not all zero"):
+        _check_sample_weight(X, [0, 0, 0, 0, 0])

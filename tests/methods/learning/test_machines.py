@@ -1,4 +1,4 @@
-"""Kernel machines: laws of theirs and of iterations, scores and gaps that anybody can compute again, the prior."""
+"""Kernel machines: checks of theirs and of iterations, scores and gaps that anybody can compute again, the prior."""
 
 import pickle
 import warnings
@@ -22,8 +22,8 @@ from absentia import (
     missingness,
 )
 from absentia.methods.learning.engine import DUST, Box
-from absentia.testing import _classifiers as laws
-from absentia.testing import _tools as laws_tools
+from absentia.testing import _learners as checks
+from absentia.testing import _tools as tools
 from gapped import features, halves, problem
 from market import CLASSIFIERS, cases
 from reference import amkl as slow
@@ -31,9 +31,9 @@ from reference import amkl as slow
 CASES = cases("iterative", "machine")
 
 
-@pytest.mark.parametrize(("name", "law"), CASES.values(), ids=CASES)
-def test_machines_obey_the_laws_of_their_kind(name, law):
-    law(CLASSIFIERS[name])
+@pytest.mark.parametrize(("name", "check"), CASES.values(), ids=CASES)
+def test_machines_pass_the_checks_of_their_kind(name, check):
+    check(CLASSIFIERS[name])
 
 
 # forms that are not in the market, of which the order of what comes has to be as irrelevant
@@ -44,16 +44,16 @@ MORE = {
     "sigmoid, mean": AbsentMKLClassifier(constraint="mean", probability=True),
 }
 ORDER = [
-    laws.permuting_samples_permutes_the_answers,
-    laws.reordering_views_changes_no_answer,
-    laws.threads_change_no_answer,
+    checks.permuting_samples_permutes_the_answers,
+    checks.reordering_views_changes_no_answer,
+    checks.threads_change_no_answer,
 ]
 
 
 @pytest.mark.parametrize("name", MORE)
-@pytest.mark.parametrize("law", ORDER, ids=lambda law: law.__name__)
-def test_neither_order_nor_threads_matter_to_other_forms(name, law):
-    law(MORE[name])
+@pytest.mark.parametrize("check", ORDER, ids=lambda check: check.__name__)
+def test_neither_order_nor_threads_matter_to_other_forms(name, check):
+    check(MORE[name])
 
 
 # ---------------------------------------------------------------------------------- classes and scores
@@ -176,7 +176,7 @@ def test_a_sample_of_weight_zero_might_as_well_not_be_there(kernels):
 
 def with_gaps():
     """Six samples lack everything, the last view is observed for nobody, and rows to predict with gaps."""
-    views, y = laws_tools.digits(120)
+    views, y = tools.digits(120)
     keep = views.observed.copy()
     keep[:6] = False
     keep[:, 5] = False

@@ -5,8 +5,8 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 import absentia
-from absentia import CVKT, AbsentClassifier, ViewKernels
-from absentia.methods.prediction._absent import averaged, machine_on
+from absentia import CVKT, AbsentClassifier, AverageKernelSVC, ViewKernels
+from absentia.methods.prediction._absent import _average_kernels
 from absentia.testing._tools import digits
 
 
@@ -15,13 +15,13 @@ def test_it_is_the_three_stages_one_after_the_other():
     y = (y < 5).astype(int)
     train, test = views[:80], views[80:]
     one = AbsentClassifier(CVKT(rounds=2), C=3.0).fit(train, y[:80])
-    order = one._arrangement
+    order = one._order
     makes, completes = ViewKernels(), CVKT(rounds=2)
     K = completes.fit_transform(makes.fit_transform(order.train(train)))
-    machine = machine_on("average", 2, 3.0, 1e-3).set_params(probability=True)
-    machine.fit(K, one._turned[y[:80][order.samples]])
+    machine = AverageKernelSVC(C=3.0, normalize="rows", probability=True)
+    machine.fit(K, one._class_order[y[:80][order.samples]])
     rows = completes.transform(makes.transform(test.select(order.views)))
-    wanted = machine.predict_proba(rows)[:, one._turned]
+    wanted = machine.predict_proba(rows)[:, one._class_order]
     np.testing.assert_allclose(one.predict_proba(test), wanted, atol=1e-12)
     np.testing.assert_array_equal(one.predict(test), one.predict_proba(test).argmax(axis=1))
     assert one.completer_.rounds == 2
@@ -55,10 +55,10 @@ def test_contributions_and_offsets_are_the_scores():
             fitted = AbsentClassifier(completer, C=1.0).fit(views, labels)
             parts = fitted.contributions(views)
             assert parts.shape == (120, 6, len(fitted.classes_))
-            rows = fitted._prepared.rows(fitted._arrangement.rows(views, np.arange(120)))
+            rows = fitted._kernels.transform(fitted._order.rows(views, np.arange(120)))
             machine = fitted._machine
             scores = machine.decision_function(rows).reshape(120, -1)
-            learned = np.argsort(fitted._turned)[-machine.bias_.size :]
+            learned = np.argsort(fitted._class_order)[-machine.bias_.size :]
             np.testing.assert_allclose(parts.sum(axis=1)[:, learned] + machine.bias_, scores, atol=1e-9)
             if completer is None:
                 assert not parts[~views.observed].any()
@@ -73,5 +73,5 @@ def test_probabilities_are_calibrated_and_save_as_they_are(tmp_path):
 
 def test_the_average_has_unit_length():
     views, _ = digits()
-    K = averaged(ViewKernels().fit_transform(views), np.ones(6))
+    K = _average_kernels(ViewKernels().fit_transform(views), np.ones(6))
     np.testing.assert_allclose(K.diagonal("average"), 1.0)

@@ -14,7 +14,8 @@ from absentia import (
     ViewKernels,
     Views,
 )
-from absentia.methods.prediction import _auto as chooser
+from absentia.methods.prediction import _auto as module
+from absentia.methods.prediction._auto import _log_losses, _shrunken_weights, _true_class_proba, weigh
 from absentia.testing._tools import digits
 
 BASE = AbsentClassifier(None, C=1.0)
@@ -27,7 +28,7 @@ def test_probabilities_are_the_weighted_mean_of_those_that_are_used():
     used = fitted.weights_by_candidate_
     assert sum(used.values()) == pytest.approx(1)
     wanted = sum(w * fitted.estimators_[name].predict_proba(views[80:]) for name, w in used.items())
-    np.testing.assert_allclose(fitted.predict_proba(views[80:]), wanted[:, fitted._turned], atol=1e-12)
+    np.testing.assert_allclose(fitted.predict_proba(views[80:]), wanted[:, fitted._class_order], atol=1e-12)
     table = fitted.candidates_
     assert set(table) == {"zero", "fusion"}
     assert all(0 < one["accuracy"] <= 1 and one["loss"] > 0 for one in table.values())
@@ -50,18 +51,19 @@ def test_who_is_clearly_worse_is_dropped_early():
 def test_rare_classes_are_chosen_sooner_with_balance_and_probabilities_stay():
     views, y = digits()
     rare = (y == 3).astype(int)
-    fitted = AutoClassifier({"zero": BASE}).fit(views, rare)
     probabilities = np.array([[0.6, 0.4], [0.2, 0.8], [0.95, 0.05]])
-    rate = rare.mean()
+    frequencies, proba, counts = np.array([1 - rare.mean(), rare.mean()]), [], []
     for balance, wanted in ((0.0, [0, 1, 0]), (0.5, [1, 1, 0]), (1.0, [1, 1, 0])):
-        decided = fitted.set_params(balance=balance)._decided(probabilities)
-        np.testing.assert_allclose(decided.sum(axis=1), 1)
-        raised = probabilities / np.array([1 - rate, rate]) ** balance
-        assert raised.argmax(axis=1).tolist() == decided.argmax(axis=1).tolist() == wanted
-    before = fitted.predict_proba(views)
-    fitted.set_params(balance=0.0)
-    np.testing.assert_array_equal(fitted.predict_proba(views), before)
-    np.testing.assert_array_equal(fitted.predict(views), before.argmax(axis=1))
+        fitted = AutoClassifier({"zero": BASE}, balance=balance).fit(views, rare)
+        np.testing.assert_allclose(fitted.decision_weights_, frequencies**-balance, rtol=1e-8)
+        assert (probabilities * fitted.decision_weights_).argmax(axis=1).tolist() == wanted
+        proba.append(fitted.predict_proba(views))
+        counts.append(fitted.predict(views).sum())
+        nothing = views.hide(np.zeros(views.observed.shape, bool))
+        assert not fitted.predict(nothing).any()  # of equals, the more frequent class
+    np.testing.assert_array_equal(proba[1], proba[0])
+    np.testing.assert_array_equal(proba[2], proba[0])
+    assert counts == sorted(counts)
 
 
 def test_a_callback_hears_of_every_fit_and_can_stop():
@@ -149,15 +151,69 @@ def test_the_default_library_is_fitted_saved_and_read(tmp_path):
 
 @pytest.mark.slow
 def test_of_many_samples_quick_candidates_are_tried_on_some(monkeypatch, rng):
-    monkeypatch.setattr(chooser, "MANY", 100)
-    monkeypatch.setattr(chooser, "TRIED", 60)
+    monkeypatch.setattr(module, "MANY", 100)
+    monkeypatch.setattr(module, "_MAX_SAMPLES", 60)
     X = rng.standard_normal((140, 3))
     views, y = Views.from_dict({"a": X[:, :2], "b": X[:, 2:]}), X[:, 0] > 0
     fitted = AutoClassifier().fit(views, y)
-    assert set(fitted.candidates_) == set(chooser.LIBRARY["many"])
-    assert set(AutoClassifier().fit(views[:100], y[:100]).candidates_) == set(chooser.LIBRARY["features"])
-    whole = chooser._Trial({"one": None}, views, y.astype(int), np.ones(140), 2, None)
-    seen = whole.on_some()
+    assert set(fitted.candidates_) == set(module.LIBRARY["many"])
+    assert set(AutoClassifier().fit(views[:100], y[:100]).candidates_) == set(module.LIBRARY["features"])
+    whole = module._Selection({"one": None}, views, y.astype(int), np.ones(140), 2, None)
+    seen = whole.on_subset()
     assert len(seen.y) == 60
     assert np.bincount(seen.y).tolist() == pytest.approx(np.bincount(y) * 60 / 140, abs=1)
     assert fitted.score(views, y) > 0.9
+
+
+# ------------------------------------------------------------------------------ weights of candidates
+
+
+def two_candidates(n=200, seed=0, noise=(0.5, 3.0)):
+    """Labels, and what two candidates of different worth gave to the true class; candidates x samples."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    scores = [2.0 * (2 * y - 1) + spread * rng.normal(size=n) for spread in noise]
+    probabilities = np.array([1 / (1 + np.exp(-s)) for s in scores])
+    return y, np.stack([1 - probabilities, probabilities], axis=2)
+
+
+def test_the_slopes_lead_to_the_optimum():
+    y, probabilities = two_candidates(60)
+    proba, weight = _true_class_proba(probabilities, y), np.ones(60)
+    found = _shrunken_weights(proba, weight, penalty=1.0)
+
+    def objective(w):
+        off = np.log(w) - np.log(w).mean()
+        return -np.log(w @ proba).sum() + 0.5 * off @ off
+
+    grid = np.linspace(0.001, 0.999, 999)
+    best = grid[np.argmin([objective(np.array([w, 1 - w])) for w in grid])]
+    assert found.sum() == pytest.approx(1)
+    assert found[0] == pytest.approx(best, abs=2e-3)
+
+
+def test_a_strong_penalty_gives_equal_weights_and_none_the_better_candidate():
+    y, probabilities = two_candidates()
+    proba, weight = _true_class_proba(probabilities, y), np.ones(len(y))
+    np.testing.assert_allclose(_shrunken_weights(proba, weight, 1e6), 0.5, atol=1e-3)
+    assert _shrunken_weights(proba, weight, 0.01)[0] > 0.9
+    np.testing.assert_array_equal(_shrunken_weights(proba[:1], weight), 1.0)
+
+
+def test_the_mean_is_used_unless_something_is_clearly_better():
+    y, probabilities = two_candidates(noise=(1.0, 1.0))
+    alike = weigh(_true_class_proba(probabilities, y), y, np.ones(len(y)))
+    assert alike.way == "mean"
+    assert alike.as_good
+    np.testing.assert_array_equal(alike.weights, 0.5)
+    y, probabilities = two_candidates(noise=(0.3, 6.0))
+    found = weigh(_true_class_proba(probabilities, y), y, np.ones(len(y)))
+    assert found.way != "mean"
+    assert not found.as_good
+    assert found.weights[0] > 0.7
+    assert found.losses[found.way] < found.losses["mean"]
+
+
+def test_losses_are_bounded():
+    probabilities = np.array([[[1.0, 0.0], [0.5, 0.5]]])
+    np.testing.assert_allclose(_log_losses(probabilities, np.array([1, 0])), [[np.log(1e6), np.log(2)]])

@@ -1,4 +1,4 @@
-"""One model on joined features.  The laws of classifiers are tested with all others (tests/market.py)."""
+"""One model on joined features.  The checks of classifiers are run with all others (tests/market.py)."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 
 import absentia
 from absentia import EarlyFusionClassifier, EarlyFusionRegressor, Views, datasets, missingness
-from absentia.methods.prediction._early_fusion import bins, places
+from absentia.methods.prediction._early_fusion import _count_bins, _order_of_appearance
 
 CLASSIFIERS = {
     "forest": EarlyFusionClassifier(n_trees=10),
@@ -113,7 +113,7 @@ def test_too_few_complete_cases_are_said_with_what_to_do(data):
 
 
 def test_classes_are_learned_in_the_order_of_the_data():
-    np.testing.assert_array_equal(places(np.array([2, 0, 2, 1]), 3), [1, 2, 0])
+    np.testing.assert_array_equal(_order_of_appearance(np.array([2, 0, 2, 1]), 3), [1, 2, 0])
 
 
 @pytest.mark.parametrize("name", ["forest", "boosting"])
@@ -244,7 +244,7 @@ def test_models_from_a_file_say_the_same_in_another_process(data, tmp_path, requ
     ],
 )
 def test_bins_are_as_many_as_the_values_of_a_column(table, wanted):
-    assert bins(table) == wanted
+    assert _count_bins(table) == wanted
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -259,7 +259,7 @@ def test_needless_bins_change_nothing(monkeypatch, weighted):
     weight = rng.uniform(0.5, 2, 80) if weighted else None
     fitted = lambda: EarlyFusionClassifier("boosting", n_trees=8).fit(views, y, sample_weight=weight)
     few = fitted().predict_proba(views)
-    monkeypatch.setattr(_early_fusion, "bins", lambda table: 255)
+    monkeypatch.setattr(_early_fusion, "_count_bins", lambda table: 255)
     np.testing.assert_allclose(fitted().predict_proba(views), few, atol=1e-12)
 
 

@@ -18,8 +18,8 @@ def test_the_mean_is_the_mean_over_the_views_that_a_sample_has():
     probabilities = fitted.predict_proba(new)
     t = 5
     names = [name for name, has in zip(new.names, new.observed[t], strict=True) if has]
-    each = [fitted._parts[name].probabilities(new[[t]].select([name]))[0] for name in names]
-    np.testing.assert_allclose(probabilities[t], np.mean(each, axis=0)[fitted._turned])
+    each = [fitted._view_classifiers[name].predict_proba(new[[t]].select([name]))[0] for name in names]
+    np.testing.assert_allclose(probabilities[t], np.mean(each, axis=0)[fitted._class_order])
 
 
 @pytest.mark.parametrize("rule", ["mean", "skill", "product"])

@@ -1,4 +1,4 @@
-"""Linear models on joined features: the optimum, the span of the rows, the choice of the price."""
+"""Linear models on joined features: the optimum, the span of the rows, the selection of C."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 from absentia.methods.prediction import _linear
-from absentia.methods.prediction._linear import logistic, machine, ridge, rows_of
+from absentia.methods.prediction._linear import _reduce_rows, fit_logistic, fit_ridge, fit_svm
 
 
 def made(n=40, d=90, n_classes=3, seed=0):
@@ -28,7 +28,7 @@ def standard(table):
 @pytest.mark.parametrize("d", [10, 90])
 def test_rows_keep_their_products_and_lead_back_to_features(d):
     table, _, _ = made(d=d)
-    rows, Z = rows_of(table), standard(table)
+    rows, Z = _reduce_rows(table), standard(table)
     np.testing.assert_allclose(rows.F @ rows.F.T, Z @ Z.T, atol=1e-9)
     assert rows.F.shape[1] <= 40
     assert (rows.back is None) == (d == 10)
@@ -53,14 +53,14 @@ def test_logistic_regression_is_the_optimum_over_all_features(d):
     found = minimize(objective, np.zeros(3 * d + 3), jac=True, options={"gtol": 1e-10, "maxiter": 5000}).x
     scores = Z @ found[: 3 * d].reshape(3, d).T + found[3 * d :]
     wanted = np.exp(log_softmax(scores, axis=1))
-    model, price = logistic(table, codes, weight, 0.02)
-    assert price == 0.02
+    model, C = fit_logistic(table, codes, weight, 0.02)
+    assert C == 0.02
     np.testing.assert_allclose(model.predict(table), wanted, atol=1e-4)
 
 
 def test_the_machine_is_that_of_libsvm():
     table, codes, weight = made(n_classes=2)
-    model, _ = machine(table, codes, weight, 0.003)
+    model, _ = fit_svm(table, codes, weight, 0.003)
     Z = standard(table)
     other = SVC(C=0.003, kernel="linear", tol=1e-8).fit(Z, codes, sample_weight=weight)
     np.testing.assert_allclose(model.predict(table)[:, 0], other.decision_function(Z), atol=2e-3)
@@ -70,30 +70,30 @@ def test_ridge_is_that_of_scikit_learn_and_its_penalty_the_best_left_out():
     table, _, weight = made()
     Z = standard(table)
     y = Z[:, 0] - Z[:, 1] + 0.1 * np.random.default_rng(1).normal(size=40)
-    model, alpha = ridge(table, y, weight, 5.0)
+    model, alpha = fit_ridge(table, y, weight, 5.0)
     assert alpha == 5.0
     wanted = Ridge(5.0).fit(Z, y, sample_weight=weight).predict(Z)
     np.testing.assert_allclose(model.predict(table)[:, 0], wanted, atol=1e-8)
-    size = rows_of(table).size
+    size = _reduce_rows(table).size
     errors = {}
     for a in [size / (2 * C) for C in _linear.GRID]:
         left = [np.delete(np.arange(40), i) for i in range(40)]
         models = [Ridge(a, tol=1e-12).fit(Z[r], y[r], sample_weight=weight[r]) for r in left]
         errors[a] = sum(weight[i] * (y[i] - m.predict(Z[[i]])[0]) ** 2 for i, m in enumerate(models))
-    np.testing.assert_allclose(ridge(table, y, weight, "cv")[1], min(errors, key=errors.get))
+    np.testing.assert_allclose(fit_ridge(table, y, weight, "cv")[1], min(errors, key=errors.get))
 
 
-@pytest.mark.parametrize("fit", [logistic, machine])
-def test_prices_are_chosen_and_noise_gets_a_small_one(fit):
+@pytest.mark.parametrize("fit", [fit_logistic, fit_svm])
+def test_C_is_selected_and_noise_gets_a_small_one(fit):
     table, codes, weight = made(n=60, n_classes=2)
-    unit = 1 / rows_of(table).size
+    unit = 1 / _reduce_rows(table).size
     strong = fit(table, codes, weight, "cv")[1]
     assert np.isclose(strong / unit, _linear.GRID).any()
     noise = np.random.default_rng(3).normal(size=table.shape)
     weak = fit(noise, codes, np.ones(60), "cv")[1]
-    if fit is logistic:
+    if fit is fit_logistic:
         assert weak < strong
-    else:  # all prices are wrong equally often, give or take a few
+    else:  # all C are wrong equally often, give or take a few
         assert weak <= unit
     lone = np.where(np.arange(60) == 7, 1, 0)
     np.testing.assert_allclose(fit(table, lone, weight, "cv")[1], unit)
@@ -101,15 +101,15 @@ def test_prices_are_chosen_and_noise_gets_a_small_one(fit):
 
 def test_features_in_other_units_change_no_chance():
     table, codes, weight = made(n_classes=2)
-    one = logistic(table, codes, weight, "cv")[0].predict(table)
-    other = logistic(1000 * table + 5, codes, weight, "cv")[0].predict(1000 * table + 5)
+    one = fit_logistic(table, codes, weight, "cv")[0].predict(table)
+    other = fit_logistic(1000 * table + 5, codes, weight, "cv")[0].predict(1000 * table + 5)
     np.testing.assert_allclose(other, one, atol=1e-5)
 
 
 def test_a_constant_and_an_empty_column_count_nothing():
     table, codes, weight = made(n_classes=2)
     more = np.column_stack([table, np.full(40, 0.1), np.full(40, np.nan)])
-    one, other = logistic(table, codes, weight, 0.01)[0], logistic(more, codes, weight, 0.01)[0]
+    one, other = fit_logistic(table, codes, weight, 0.01)[0], fit_logistic(more, codes, weight, 0.01)[0]
     np.testing.assert_allclose(other.coef[:, -2:], 0, atol=1e-12)
     more[:, -2:] = 7.0
     np.testing.assert_allclose(other.predict(more), one.predict(table), atol=1e-6)

@@ -8,7 +8,6 @@ from sklearn.exceptions import NotFittedError
 
 import absentia
 from absentia import AverageKernelSVC, EarlyFusionClassifier, PerLabel, ViewKernels
-from absentia.methods.prediction import _perlabel as perlabel
 from comparing import made_problem, made_views, targets
 
 
@@ -53,7 +52,7 @@ def test_what_is_unknown_teaches_nothing(data):
     unknown = np.isnan(Y[:, 1])
     found = PerLabel("average").fit(ViewKernels().fit_transform(views), Y)
     np.testing.assert_array_equal(found.labels_[1].rows, np.flatnonzero(~unknown))
-    assert found.labels_[1].share == pytest.approx(np.nanmean(Y[:, 1]))
+    assert found.labels_[1].frequency == pytest.approx(np.nanmean(Y[:, 1]))
 
 
 def test_too_few_to_learn_from_is_how_frequent_it_is(data):
@@ -67,37 +66,35 @@ def test_too_few_to_learn_from_is_how_frequent_it_is(data):
     assert len(set(probabilities[:, 0])) > 5
 
 
-def test_the_price_of_machines_is_chosen_where_labels_are_known(data, monkeypatch):
+def selected(fitted):
+    return [label.classifier[-1].C_ for label in fitted.labels_]
+
+
+def test_C_of_machines_is_selected_where_labels_are_known(data):
     views, Y = data
-    seen = []
-    monkeypatch.setattr(
-        perlabel, "select_C", lambda machine, K, y, weight: seen.append((len(K), y.sum())) or 30.0
-    )
-    found = PerLabel("average").fit(views, Y)
-    assert [one.model.classifier.C for one in found.labels_] == [30.0, 30.0]
-    assert seen == [((~np.isnan(column)).sum(), np.nansum(column)) for column in Y.T]
-    seen.clear()
-    PerLabel("mean-svm").fit(views, Y)  # chooses its own
-    own = AverageKernelSVC(C=5.0, probability=True)
-    assert PerLabel(own).fit(views, Y).labels_[0].model.classifier.C == 5.0
-    assert seen == []
+    known = ~np.isnan(Y[:, 1])
+    kernels = ViewKernels().fit_transform(views[np.flatnonzero(known)])
+    alone = AverageKernelSVC(C="cv").fit(kernels, Y[known, 1].astype(int))
+    assert selected(PerLabel("average").fit(views, Y))[1] == alone.C_
+    given = AverageKernelSVC(C=5.0, probability=True)
+    assert selected(PerLabel(given).fit(views, Y)) == [5.0, 5.0]
 
 
 def test_the_order_of_samples_changes_nothing(data):
     views, Y = data
     rows = np.random.default_rng(0).permutation(60)
     one, other = PerLabel("average").fit(views, Y), PerLabel("average").fit(views[rows], Y[rows])
-    assert [a.model.classifier.C for a in one.labels_] == [b.model.classifier.C for b in other.labels_]
+    assert selected(one) == selected(other)
     np.testing.assert_allclose(other.predict_proba(views), one.predict_proba(views), atol=1e-3)
 
 
 def test_other_kernels_are_made_if_they_are_given(data):
     views, Y = data
     found = PerLabel("average", kernel=ViewKernels("linear")).fit(views, Y)
-    assert found.labels_[0].model.kernels.kernel == "linear"
-    assert PerLabel("mean-svm", kernel="linear")._made(views).kernel == "linear"
+    assert found.labels_[0].classifier[0].kernel == "linear"
+    assert PerLabel("mean-svm", kernel="linear")._make_classifier(views).kernel == "linear"
     assert (
-        PerLabel("cvkt-linear", kernel="rbf")._made(views).kernel == "linear"
+        PerLabel("cvkt-linear", kernel="rbf")._make_classifier(views).kernel == "linear"
     )  # what makes it this method
 
 

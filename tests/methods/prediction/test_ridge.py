@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from absentia import KernelViews
-from absentia.methods.prediction._ridge import GRID, Ridge, _left_out, as_shares, explained
+from absentia.methods.prediction._ridge import (
+    _PENALTIES,
+    Ridge,
+    _explained_variance,
+    _leave_one_out_error,
+    skill_weights,
+)
 
 
 def problem(n=24, seed=0):
@@ -54,17 +60,17 @@ def test_leaving_out_in_closed_form_is_leaving_out(alike):
     mean = share @ y
     H = np.eye(n) - np.outer(np.ones(n), share)
     d, U = np.linalg.eigh((H @ K @ H.T) * root[:, None] * root)
-    found = _left_out(U, np.maximum(d, 0), a, U.T @ (root * (y - mean)), share)
+    found = _leave_one_out_error(U, np.maximum(d, 0), a, U.T @ (root * (y - mean)), share)
     assert found == pytest.approx(float(share @ np.array(errors)), rel=1e-5)
 
 
 def test_the_penalty_of_least_error_is_taken_the_stronger_of_equals():
     K, y, weight = problem(60)
     model = Ridge.fit(K, y, weight)
-    assert set(model.errors) == set(GRID)
+    assert set(model.errors) == set(_PENALTIES)
     assert model.errors[model.penalty] == min(model.errors.values())
     noise = np.random.default_rng(1).normal(size=60)
-    assert Ridge.fit(np.eye(60), noise, np.ones(60)).penalty == max(GRID)
+    assert Ridge.fit(np.eye(60), noise, np.ones(60)).penalty == max(_PENALTIES)
     assert Ridge.fit(K, np.full(60, 3.0), weight).predict(K, K) == pytest.approx(3.0)
 
 
@@ -92,17 +98,16 @@ def test_views_are_worth_the_variance_that_they_explain_of_samples_left_out():
     K, y, weight = problem()
     views = KernelViews.from_dense(np.array([K, np.eye(len(y))]))
     targets = np.column_stack([y, -2 * y])
-    found = explained(views, targets, weight)
+    found = _explained_variance(views, targets, weight)
     share = weight / weight.sum()
     missed = min(Ridge.fit(K, y, weight).errors.values())
     assert found[0] == pytest.approx(1 - missed / (share @ (y - share @ y) ** 2))
     assert found[0] > 0.3
     assert found[1] == 0
-    np.testing.assert_array_equal(explained(views, np.full((len(y), 1), 3.0), np.ones(len(y))), 0.0)
+    np.testing.assert_array_equal(
+        _explained_variance(views, np.full((len(y), 1), 3.0), np.ones(len(y))), 0.0
+    )
+    np.testing.assert_allclose(skill_weights(views, targets, weight), found / found.sum())
+    np.testing.assert_allclose(skill_weights(views, np.full((len(y), 1), 3.0), weight), 0.5)
     few = views.hide(np.arange(len(y))[:, None] < [0, len(y)])
-    assert explained(few, targets, weight)[0] == 0
-
-
-def test_shares_sum_to_one_and_are_alike_where_there_is_nothing():
-    np.testing.assert_allclose(as_shares(np.array([3.0, 0.0, 1.0])), [0.75, 0, 0.25])
-    np.testing.assert_allclose(as_shares(np.zeros(4)), 0.25)
+    assert _explained_variance(few, targets, weight)[0] == 0

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 import absentia
 from absentia import AbsentClassifier, Views, ViewStacking
-from absentia.methods.prediction._perview import softmax
-from absentia.methods.prediction._stacking import RIDGE, Expected, Meta
+from absentia.methods.prediction._stacking import _RIDGE, LogOddsImputer, StackingModel
+from absentia.methods.prediction._view_classifiers import softmax_rows
 from absentia.testing._tools import digits
 
 BASE = AbsentClassifier(None, C=1.0)
@@ -23,15 +23,15 @@ def test_the_second_model_is_at_the_least_of_its_objective():
 
     def objective(parameters):
         w, b = parameters[:3], parameters[3:]
-        probabilities = softmax(b + np.tensordot(w, L, 1))[np.arange(50), y]
+        probabilities = softmax_rows(b + np.tensordot(w, L, 1))[np.arange(50), y]
         value = -np.average(np.log(probabilities), weights=weight)
-        return value + 0.05 * ((w - 1 / 3) ** 2).sum() + RIDGE / 2 * b @ b
+        return value + 0.05 * ((w - 1 / 3) ** 2).sum() + _RIDGE / 2 * b @ b
 
-    free = Meta.fit(L, y, weight, 0.1, nonnegative=False)
+    free = StackingModel.fit(L, y, weight, 0.1, nonnegative=False)
     assert free.weights[2] < 0 < free.weights[0]
     slope = approx_fprime(np.r_[free.weights, free.offsets], objective, 1e-7)
     np.testing.assert_allclose(slope, 0, atol=1e-5)
-    bound = Meta.fit(L, y, weight, 0.1, nonnegative=True)
+    bound = StackingModel.fit(L, y, weight, 0.1, nonnegative=True)
     assert bound.weights[2] == 0
 
 
@@ -42,7 +42,7 @@ def test_absent_log_odds_are_expected_from_the_others():
     has = np.ones((2, 40), bool)
     has[1, 30:] = False
     L[1, 30:] = 0
-    filled = Expected.learn(L, has).filled(L, has)
+    filled = LogOddsImputer.learn(L, has).fill(L, has)
     np.testing.assert_allclose(filled[1, 30:], 0.5 * first[30:], rtol=0.05)
     np.testing.assert_array_equal(filled[:, :30], L[:, :30])
 
@@ -59,8 +59,8 @@ def test_a_view_of_noise_gets_less_weight():
 def test_contributions_and_offsets_are_the_log_odds(absent):
     views, y = digits(120)
     fitted = ViewStacking(BASE, absent=absent).fit(views, y % 3)
-    odds = fitted.contributions(views).sum(axis=1) + fitted._meta.offsets[fitted._turned]
-    np.testing.assert_allclose(softmax(odds), fitted.predict_proba(views), atol=1e-12)
+    odds = fitted.contributions(views).sum(axis=1) + fitted._final.offsets[fitted._class_order]
+    np.testing.assert_allclose(softmax_rows(odds), fitted.predict_proba(views), atol=1e-12)
 
 
 def test_a_final_estimator_may_be_given(tmp_path):

@@ -11,7 +11,7 @@ from absentia import AbsentSurvival, CombineKernels, KernelViews, ViewKernels, V
 from absentia.data.survival import Survival
 from absentia.methods.catalogue import find, offered
 from absentia.methods.prediction._cox import fit_cox
-from absentia.methods.prediction._survival import Fused, fused
+from absentia.methods.prediction._survival import Fused, _fuse_risks
 
 BOTH = pytest.mark.parametrize("combine", ["average", "fusion"])
 
@@ -61,7 +61,7 @@ def test_the_average_is_a_cox_model_on_completed_kernels():
 def test_fusion_is_the_weighted_mean_over_the_views_that_a_sample_has():
     risks = np.array([[2.0, 30.0], [4.0, 0.0], [0.0, 0.0]])
     observed = np.array([[True, True], [True, False], [False, False]])
-    found = fused(risks, observed, np.array([0.3, 0.1]), np.array([2.0, 10.0]))
+    found = _fuse_risks(risks, observed, np.array([0.3, 0.1]), np.array([2.0, 10.0]))
     np.testing.assert_allclose(found, [(0.3 * 1 + 0.1 * 3) / 0.4, 2.0, 0.0])
     X, y = patients()
     model = AbsentSurvival(combine="fusion", alpha=3.0, presence=False).fit(X, y)
@@ -73,7 +73,7 @@ def test_fusion_is_the_weighted_mean_over_the_views_that_a_sample_has():
     K = ViewKernels().fit_transform(X).block("a")
     own = fit_cox(np.asarray(K), Survival(y["time"][has], y["event"][has]), 3.0)
     hidden = X.hide(X.observed & np.array([True, False, False]))
-    place = model._prepared.makes.names_in_.index("a")
+    place = model._kernels.view_kernels_.names_in_.index("a")
     assert list(model.weights_) == ["a", "b", "noise"]
     expected = model._model.slope * own.risk(K) / only.spreads[place]
     np.testing.assert_allclose(model.predict(hidden)[has], expected, atol=1e-6)
@@ -254,12 +254,11 @@ def test_where_nobody_lacks_anything_presence_changes_nothing(combine):
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
-def test_a_model_from_before_there_was_a_choice_says_what_it_said(tmp_path):
+def test_survival_curves_are_those_of_the_hazard_and_the_risk():
     X, y = patients(50)
-    model = AbsentSurvival(alpha=5.0, presence=False).fit(X, y)
-    said = model.predict(X)
-    del model.presence
-    for name in ("presence", "_told"):
-        delattr(model._prepared, name)
-    back = absentia.load(absentia.save(model, tmp_path / "old.absentia"))
-    np.testing.assert_array_equal(back.predict(X), said)
+    model = AbsentSurvival(alpha=5.0).fit(X, y)
+    risk, times, hazard = model.predict(X), model.event_times_, model._model.cox.hazard
+    curves = model.predict_survival_function(X, [0.0, times[0], times[-1] + 1])
+    np.testing.assert_array_equal(curves[:, 0], 1.0)
+    np.testing.assert_allclose(curves[:, 1], np.exp(-hazard[0] * np.exp(risk)))
+    np.testing.assert_allclose(curves[:, 2], np.exp(-hazard[-1] * np.exp(risk)))

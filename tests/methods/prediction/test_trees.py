@@ -64,7 +64,7 @@ def test_a_row_gets_the_same_whoever_stands_beside_it(kind, monkeypatch):
     X[:, 7] = np.nan  # was there for all in training
     whole = trees.predict(X)
     np.testing.assert_array_equal(np.vstack([trees.predict(row[None]) for row in X]), whole)
-    monkeypatch.setattr(_trees, "PAIRS", 1)
+    monkeypatch.setattr(_trees, "_MAX_PAIRS", 1)
     np.testing.assert_array_equal(trees.predict(X), whole)
     assert trees.predict(X[:0]).shape == (0, 4)
 
@@ -80,7 +80,7 @@ def test_features_are_compared_as_the_forest_has_seen_them():
 
 def test_gains_are_shares_of_the_features():
     trees, gain = Trees.of_boosting(fitted("boosting", "binary"))
-    shares = trees.gains(gain)
+    shares = trees.feature_gains(gain)
     assert shares.shape == (8,)
     np.testing.assert_allclose(shares.sum(), 1)
     assert shares.argmax() == 0

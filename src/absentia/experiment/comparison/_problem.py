@@ -26,7 +26,7 @@ from absentia.experiment._validation import FEWEST, check_classes
 from absentia.experiment.engine import content_hash
 from absentia.files import FileError, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
-from absentia.methods.prediction import for_views
+from absentia.methods.prediction import restrict_kernel
 
 MOST_CLASSES = 20  # that whole numbers can be; more of them are numbers
 FILE = "data.absentia"
@@ -86,7 +86,7 @@ class Problem:
 
     def changed(self, data: Any) -> "Problem":
         """The same of other data of these samples."""
-        return Problem(data, self.task, self.y, self.classes, for_views(self.kernel, data.names))
+        return Problem(data, self.task, self.y, self.classes, restrict_kernel(self.kernel, data.names))
 
     def save(self, folder: Path) -> None:
         write_state(folder / FILE, packed(self, "data"), {})

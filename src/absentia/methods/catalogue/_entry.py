@@ -29,6 +29,9 @@ class Entry:
         Parameters that make it this method.
     without : tuple of str
         Parameters of the class that mean nothing for it.
+    defaults : mapping
+        Parameters that have another default here than in the class: a C that ``fit`` selects, where methods
+        are ranked.
     max_samples : int or None
         How many samples it takes in reasonable time and memory, where that is few.
     default : bool
@@ -53,6 +56,7 @@ class Entry:
     cannot: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     max_samples: int | None = None
     default: bool = False
     baseline: bool = False
@@ -62,9 +66,9 @@ class Entry:
 
     def variant(self, name: str, when: str, fixed: Mapping[str, Any], **fields: Any) -> Self:
         """This method with more parameters set, under a name of its own; `fields` are those of an entry."""
-        own = {"cannot": "", "default": False, "baseline": False, "compared": (), "aliases": (), **fields}
-        parameters = {**self.fixed, **fixed}
-        return replace(self, name=name, when=when, fixed=parameters, variant_of=self.name, **own)
+        plain = {"cannot": "", "default": False, "baseline": False, "compared": (), "aliases": ()}
+        fixed = {**self.fixed, **fixed}
+        return replace(self, name=name, when=when, fixed=fixed, variant_of=self.name, **{**plain, **fields})
 
     def load(self) -> Any:
         """Its class."""
@@ -74,12 +78,12 @@ class Entry:
     def parameters(self) -> dict[str, Parameter]:
         """The parameters that can be given as texts, by flag."""
         left_out = {*self.fixed, *self.without}
-        declared = parameters_of(self.load()).values()
-        return {p.flag: p for p in declared if p.spoken and p.name not in left_out}
+        declared = [p for p in parameters_of(self.load()).values() if p.spoken and p.name not in left_out]
+        return {p.flag: replace(p, default=self.defaults.get(p.name, p.default)) for p in declared}
 
     def make(self, **options: Any) -> Any:
         """An unfitted estimator."""
-        return self.load()(**{**self.fixed, **options})
+        return self.load()(**{**self.fixed, **self.defaults, **options})
 
     def read(self, flags: Mapping[str, str]) -> dict[str, Any]:
         """Parameters out of texts by flag; refuse those that mean nothing here."""

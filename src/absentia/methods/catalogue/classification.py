@@ -8,7 +8,11 @@ from absentia.methods.catalogue._entry import Entry
 _classifier = partial(Entry, "classifier", "kernels", "classes")
 _feature_classifier = partial(Entry, "classifier", "features", "classes")
 _view_classifier = partial(Entry, "classifier", "views or kernels", "classes")
-_amkl = partial(_classifier, where="learning:AbsentMKLClassifier")
+
+#: C is selected by held-out samples in ``fit``, unless it is given: one rule for all that are ranked.
+_SELECTED: dict[str, Any] = {"defaults": {"C": "cv"}}
+_machine = partial(_classifier, **_SELECTED)
+_amkl = partial(_machine, where="learning:AbsentMKLClassifier")
 
 _CLASSES: dict[str, Any] = {"compared": ("classes",)}
 _BOTH: dict[str, Any] = {"compared": ("classes", "labels")}
@@ -31,7 +35,7 @@ def _svm(name: str, when: str, completer: str | None, combine: str = "average", 
 
 
 ENTRIES: tuple[Entry, ...] = (
-    _classifier(
+    _machine(
         "average",
         "learning:AverageKernelSVC",
         "baseline: one machine on the average of the kernels, absent = zero; hard to beat",
@@ -109,7 +113,7 @@ ENTRIES: tuple[Entry, ...] = (
         **_CLASSES,
         **_BASELINE,
     ),
-    _classifier(
+    _machine(
         "mkl",
         "learning:MKLClassifier",
         "most samples have most views; an absent view counts as zero, few views get weight",
@@ -148,14 +152,14 @@ ENTRIES: tuple[Entry, ...] = (
         aliases=("I-AMKL-lambda",),
         **_CLASSES,
     ),
-    _classifier(
+    _machine(
         "alignment",
         "learning:AverageKernelSVC",
         "one machine on a sum of the kernels with weights that bring it nearest to the labels; quick",
         fixed={"weights": "alignment"},
         without=("lam",),
     ),
-    _classifier(
+    _machine(
         "easymkl",
         "learning:AverageKernelSVC",
         "the same with weights by how far apart each kernel holds the classes",
@@ -167,6 +171,7 @@ ENTRIES: tuple[Entry, ...] = (
         "learning:MMAFClassifier",
         "a linear machine on the features that each sample has; features comparable, few of them",
         "learn from kernels, or curved boundaries",
+        **_SELECTED,
     ),
     _SVM,
     _svm(
@@ -224,7 +229,7 @@ ENTRIES: tuple[Entry, ...] = (
     _view_classifier(
         "auto",
         "prediction:AutoClassifier",
-        "start here: several kinds of methods tried on held-out samples, and what they say together",
+        "start here: several kinds of methods tried on held-out samples, their probabilities averaged",
         "say in one number what each view counts",
         default=True,
         **_CLASSES,

@@ -1,4 +1,4 @@
-"""Reading a fitted classifier: what its decisions rest on, and what would make them surer.
+"""Inspecting a fitted classifier: what its decisions rest on, and what would make them surer.
 
 Every function takes a fitted classifier of absentia, a :class:`absentia.models.Model` as ``absentia fit``
 writes it, or a pipeline that ends in a classifier, and gives a pandas data frame.

@@ -17,7 +17,7 @@ from absentia.core import Array, RandomState, generator
 from absentia.data import Views
 from absentia.kernels import ViewKernels
 
-COLUMNS = ["id", "view", "entropy", "expected", "gain", "changes"]
+_COLUMNS = ["id", "view", "entropy", "expected", "gain", "changes"]
 
 
 def value_of_views(
@@ -27,7 +27,7 @@ def value_of_views(
 
     One row for every view that a sample lacks: ``id``, ``view``, ``entropy`` of its probabilities now and
     ``expected`` with the view, in bits, ``gain``, the difference (below zero where the view would raise
-    doubts), and ``changes``, the chance that another class becomes the most probable one.
+    doubts), and ``changes``, the probability that another class becomes the most probable one.
 
     Costs `n_draws` predictions for each absent view of each sample.
 
@@ -52,30 +52,30 @@ def value_of_views(
     >>> views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
     >>> views = views.hide(missingness.mcar(views, 0.3, random_state=0))
     >>> model = LateFusion().fit(views[:50], y[:50] < 5)
-    >>> found = inspection.value_of_views(model, views[50:], among=views[:50], n_draws=5)
-    >>> len(found) == int((~views[50:].observed).sum())
+    >>> gains = inspection.value_of_views(model, views[50:], among=views[:50], n_draws=5)
+    >>> len(gains) == int((~views[50:].observed).sum())
     True
     """
     import pandas as pd
 
     among = X if among is None else among
     _check(model, X, among, n_draws)
-    ids, (X, among) = X.ids, alike(X, among)
+    ids, (X, among) = X.ids, _align_columns(X, among)
     parts = _by_view(model, X, among, n_draws, generator(random_state))
     if not parts:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=_COLUMNS)
     columns = (np.concatenate(values) for values in zip(*parts, strict=True))
     row, *values = columns
     values.insert(0, ids[row])
     order = np.argsort(row, kind="stable")
-    return pd.DataFrame({name: one[order] for name, one in zip(COLUMNS, values, strict=True)})
+    return pd.DataFrame({name: column[order] for name, column in zip(_COLUMNS, values, strict=True)})
 
 
 def _by_view(model: Any, X: Views, among: Views, n_draws: int, rng: np.random.Generator) -> list[Any]:
     """Positions of the samples that lack a view that somebody can lend, and their columns of the frame."""
-    near = likeness(X, among)
+    near = _similarity(X, among)
     probabilities = np.asarray(model.predict_proba(X))
-    now, best = bits(probabilities), probabilities.argmax(axis=1)
+    now, best = _entropy_bits(probabilities), probabilities.argmax(axis=1)
     parts = []
     for v, name in enumerate(X.names):
         rows = np.flatnonzero(~X.observed[:, v])
@@ -83,20 +83,20 @@ def _by_view(model: Any, X: Views, among: Views, n_draws: int, rng: np.random.Ge
         if not len(rows) or not len(lenders):
             continue
         chosen, weight = _nearest(near[rows][:, lenders], n_draws)
-        after = _with_lent(model, X, among, name, rows, lenders[chosen])
-        expected = (weight * bits(after)).sum(axis=1)
+        after = _proba_with_lent(model, X, among, name, rows, lenders[chosen])
+        expected = (weight * _entropy_bits(after)).sum(axis=1)
         changes = (weight * (after.argmax(axis=2) != best[rows, None])).sum(axis=1)
         named = np.full(len(rows), name, dtype=object)
         parts.append((rows, named, now[rows], expected, now[rows] - expected, changes))
     return parts
 
 
-def bits(probabilities: Array) -> Array:
+def _entropy_bits(probabilities: Array) -> Array:
     """The entropy of probabilities, over the last axis."""
     return np.asarray(entropy(probabilities, base=2, axis=-1))
 
 
-def likeness(X: Views, among: Views) -> Array:
+def _similarity(X: Views, among: Views) -> Array:
     """Mean kernel value over the views that both have, rows of `X` x samples of `among`; 0 for none."""
     with warnings.catch_warnings(action="ignore"):  # of views that nobody has, features without values
         kernels = ViewKernels().fit(among).transform(X)
@@ -116,19 +116,19 @@ def _nearest(near: Array, n_draws: int) -> tuple[Array, Array]:
     return chosen, weight / weight.sum(axis=1, keepdims=True)
 
 
-def _with_lent(model: Any, X: Views, among: Views, name: str, rows: Array, lenders: Array) -> Array:
-    """Chances of the samples `rows` with the view of each of their lenders; rows x lenders x classes."""
-    own = X[np.repeat(rows, lenders.shape[1])]
+def _proba_with_lent(model: Any, X: Views, among: Views, name: str, rows: Array, lenders: Array) -> Array:
+    """Probabilities of the samples `rows` with the view of each lender, rows x lenders x classes."""
+    repeated = X[np.repeat(rows, lenders.shape[1])]
     lent = among.select([name])[lenders.ravel()].block(name)
-    probabilities = np.asarray(model.predict_proba(own.given(name, lent)))
+    probabilities = np.asarray(model.predict_proba(repeated.given(name, lent)))
     return probabilities.reshape(*lenders.shape, -1)
 
 
 def _check(model: Any, X: Any, among: Any, n_draws: int) -> None:
-    for what in (X, among):
-        if not isinstance(what, Views):
+    for samples in (X, among):
+        if not isinstance(samples, Views):
             raise TypeError(
-                f"features are wanted, Views, not {type(what).__name__}: what an absent view may say is "
+                f"features are wanted, Views, not {type(samples).__name__}: what an absent view may say is "
                 "taken from other samples' features, which kernels do not hold"
             )
     if not hasattr(model, "predict_proba"):
@@ -139,7 +139,7 @@ def _check(model: Any, X: Any, among: Any, n_draws: int) -> None:
         raise ValueError(f"X has the views {list(X.names)}, among {list(among.names)}; give the same views")
 
 
-def alike(X: Views, among: Views) -> tuple[Views, Views]:
+def _align_columns(X: Views, among: Views) -> tuple[Views, Views]:
     """Both with the same columns, found by name, and the same numbers of categories' levels."""
     if all(_columns(X, name) == _columns(among, name) for name in X.names):
         return X, among
@@ -153,8 +153,8 @@ def alike(X: Views, among: Views) -> tuple[Views, Views]:
 
 def _frames(X: Views, among: Views, name: str) -> list[Any]:
     """A view of both as frames; columns go by position where either has no names for them."""
-    frames = [one.to_frame(name, absent="keep") for one in (X, among)]
-    named = [one.features(name) is not None for one in (X, among)]
+    frames = [views.to_frame(name, absent="keep") for views in (X, among)]
+    named = [views.features(name) is not None for views in (X, among)]
     if not all(named):
         widths = [frame.shape[1] for frame in frames]
         if widths[0] != widths[1]:
@@ -167,6 +167,6 @@ def _frames(X: Views, among: Views, name: str) -> list[Any]:
 
 
 def _columns(X: Views, name: str) -> tuple[Any, ...]:
-    found = X.features(name)
-    columns = X.block(name).shape[1] if found is None else found.tolist()
+    features = X.features(name)
+    columns = X.block(name).shape[1] if features is None else features.tolist()
     return columns, dict(X.levels(name))

@@ -62,22 +62,22 @@ def feature_importance(model: Any) -> Any:
     if isinstance(model, LateFusion | ViewStacking):
         return _of_views(model)
     if isinstance(model, AbsentClassifier):
-        first = model._prepared
-        return _of_machine(model._machine, first.makes, first.completes, model.names_in_)
+        before = model._kernels
+        return _of_machine(model._machine, before.view_kernels_, before.completer_, model.names_in_)
     if isinstance(model, KernelClassifier) and kernels is not None:
         return _of_machine(model, kernels, None, model.names_in_)
     raise ValueError(f"{type(model).__name__}: {_WANTED}")
 
 
-def _of_machine(machine: Any, makes: Any, completer: Any, names: tuple[str, ...]) -> Any:
-    """Of a machine on the kernels that `makes` made and `completer` completed, views in this order."""
+def _of_machine(machine: Any, kernels: Any, completer: Any, names: tuple[str, ...]) -> Any:
+    """Of a machine on `kernels` (a ViewKernels) that `completer` completed, views in the order `names`."""
     import pandas as pd
 
     parts, eta = {}, np.atleast_2d(machine.weights_)
     for v, name in enumerate(machine.names_in_):
-        coefficients = eta[:, [v]] * _of_observed(machine, completer, name)
+        coefficients = eta[:, [v]] * _coefficients_of_observed(machine, completer, name)
         try:
-            features, weights = makes.linear_weights(name, coefficients)
+            features, weights = kernels.linear_weights(name, coefficients)
         except ValueError as error:
             raise ValueError(f"{error}; {_WANTED}") from None
         importance = np.linalg.norm(weights, axis=0)
@@ -85,79 +85,80 @@ def _of_machine(machine: Any, makes: Any, completer: Any, names: tuple[str, ...]
     return pd.concat([parts[name] for name in names if name in parts], ignore_index=True)
 
 
-def _of_observed(machine: Any, completer: Any, name: str) -> Array:
+def _coefficients_of_observed(machine: Any, completer: Any, name: str) -> Array:
     """Coefficients of the training samples, those that lack the view carried to those that have it."""
     if completer is None:
         return np.asarray(machine.dual_coef_)
-    place = getattr(completer, "onto_observed", None)
-    found = None if place is None else place(name, machine.dual_coef_)
-    if found is None:
+    project = getattr(completer, "onto_observed", None)
+    coefficients = None if project is None else project(name, machine.dual_coef_)
+    if coefficients is None:
         raise ValueError(
             f"{type(completer).__name__} completes kernels without saying where absent samples lie, and "
             f"so the view {name!r} has no weights of features; use completer='cvkt'"
         )
-    return np.asarray(found)
+    return np.asarray(coefficients)
 
 
 def _of_views(model: Any) -> Any:
     """Shares of the features within their view, times the weight of the view."""
     import pandas as pd
 
-    views = model._arrangement.views
-    weights = model._shares if isinstance(model, LateFusion) else getattr(model, "weights_", None)
+    views = model._order.views
+    weights = model._view_weights if isinstance(model, LateFusion) else getattr(model, "weights_", None)
     if weights is None or model._coding is None:
         raise ValueError(f"{type(model).__name__} on kernels or under a `final` model: {_WANTED}")
     if isinstance(model, ViewStacking):
         weights = np.array([weights[model.names_in_.index(name)] for name in views])
     parts = {}
     for name, weight in zip(views, np.abs(weights) / max(np.abs(weights).sum(), 1e-300), strict=True):
-        one = model._parts[name]
+        classifier = model._view_classifiers[name]
         width = model._widths[model.names_in_.index(name)]
         features = model._coding.views[name].names() or [str(j) for j in range(width)]
-        found = {} if one is None else _of_base(one, name)
+        by_feature = {} if classifier is None else _of_view_classifier(classifier, name)
         # levels that only samples of rare classes have are not among those of the view's model
-        own = np.array([found.get(feature, 0.0) for feature in features])
-        shares = weight * own / max(own.sum(), 1e-300)
+        importance = np.array([by_feature.get(feature, 0.0) for feature in features])
+        shares = weight * importance / max(importance.sum(), 1e-300)
         parts[name] = pd.DataFrame({"view": name, "feature": features, "importance": shares})
     return pd.concat([parts[name] for name in model.names_in_ if name in parts], ignore_index=True)
 
 
-def _of_base(one: Any, view: str) -> dict[str, float]:
+def _of_view_classifier(classifier: Any, view: str) -> dict[str, float]:
     """Importances of the features of one view, by name, in the model of that view."""
-    if one.table is None:
-        frame = feature_importance(one.estimator)
+    if classifier.table is None:
+        frame = feature_importance(classifier.estimator)
         return dict(zip(frame["feature"], frame["importance"], strict=True))
-    if hasattr(one.estimator, "feature_importances_"):
-        values = np.asarray(one.estimator.feature_importances_)
-    elif hasattr(one.estimator, "coef_"):
-        values = np.linalg.norm(np.atleast_2d(one.estimator.coef_), axis=0)
+    estimator = classifier.estimator
+    if hasattr(estimator, "feature_importances_"):
+        values = np.asarray(estimator.feature_importances_)
+    elif hasattr(estimator, "coef_"):
+        values = np.linalg.norm(np.atleast_2d(estimator.coef_), axis=0)
     else:
-        raise ValueError(f"{type(one.estimator).__name__}: {_WANTED}")
-    names = one.table.coding.views[view].names() or [str(j) for j in range(len(values))]
+        raise ValueError(f"{type(estimator).__name__}: {_WANTED}")
+    names = classifier.table.coding.views[view].names() or [str(j) for j in range(len(values))]
     return dict(zip(names, values.tolist(), strict=True))
 
 
-def _of_several(chooser: Any) -> Any:
+def _of_several(auto: Any) -> Any:
     """The mean of those candidates that have importances, each as shares."""
     import pandas as pd
 
-    found = {}
-    for name, estimator in chooser.estimators_.items():
+    frames = {}
+    for name, estimator in auto.estimators_.items():
         try:
-            found[name] = feature_importance(estimator)
+            frames[name] = feature_importance(estimator)
         except ValueError:  # it has none
             continue
-    if not found:
-        raise ValueError(f"{', '.join(chooser.estimators_)}, which the AutoClassifier uses: {_WANTED}")
-    weights = {name: chooser.weights_by_candidate_[name] for name in found}
+    if not frames:
+        raise ValueError(f"{', '.join(auto.estimators_)}, which the AutoClassifier uses: {_WANTED}")
+    weights = {name: auto.weights_by_candidate_[name] for name in frames}
     of = {name: weight / sum(weights.values()) for name, weight in weights.items()}
     shares = [
-        one.assign(importance=of[name] * one["importance"] / max(one["importance"].sum(), 1e-300))
-        for name, one in found.items()
+        frame.assign(importance=of[name] * frame["importance"] / max(frame["importance"].sum(), 1e-300))
+        for name, frame in frames.items()
     ]
     together = pd.concat(shares).groupby(["view", "feature"], sort=False, as_index=False)
     result = together["importance"].sum()
-    order = {view: v for v, view in enumerate(chooser.names_in_)}
+    order = {view: v for v, view in enumerate(auto.names_in_)}
     result = result.sort_values("view", key=lambda s: s.map(order), kind="stable", ignore_index=True)
     result.attrs["of"] = of
     return result

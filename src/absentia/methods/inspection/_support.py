@@ -1,8 +1,9 @@
 """Which training samples a decision rests on.
 
 The score of a sample t by a kernel machine is ``sum_i z_i k(i, t) + b`` over the training samples i: each
-brings a part.  Shares are absolute parts, divided by their sum.  Of a chooser the shares of the machines
-among its candidates are averaged by their weights; candidates that are no kernel machines have no part.
+brings a part.  Shares are absolute parts, divided by their sum.  Of an AutoClassifier the shares of the
+machines among its candidates are averaged by their weights; candidates that are no kernel machines have
+no part.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import numpy as np
 
 from absentia.core import Array, inverse
 from absentia.data import KernelViews
-from absentia.methods.inspection._opened import opened
+from absentia.methods.inspection._contributions import open_model
 from absentia.methods.learning import KernelClassifier
 from absentia.methods.prediction import AbsentClassifier, AutoClassifier
 
@@ -49,27 +50,27 @@ def support(model: Any, X: Any, n: int = 5) -> Any:
     >>> inspection.support(model, views[50:], n=3).shape
     (30, 6)
     """
-    classifier, rows = opened(model, X)
-    found = _Shares(classifier)
+    classifier, rows = open_model(model, X)
+    supports = _Shares(classifier)
     predicted = np.asarray(classifier.predict(rows))
-    shares = found.signed(classifier, rows, np.searchsorted(classifier.classes_, predicted))
-    frame = _named(found, classifier, shares, n)
+    shares = supports.signed_shares(classifier, rows, np.searchsorted(classifier.classes_, predicted))
+    frame = _largest_shares(supports, classifier, shares, n)
     frame.insert(0, "id", X.ids[frame.index])
     frame.insert(1, "predicted", predicted[frame.index])
     return frame.reset_index(drop=True)
 
 
-def _named(found: "_Shares", classifier: Any, shares: Array, n: int) -> Any:
+def _largest_shares(supports: "_Shares", classifier: Any, shares: Array, n: int) -> Any:
     """The largest shares of each row; the index says of which row."""
     import pandas as pd
 
     order = np.argsort(-np.abs(shares), axis=1, kind="stable")[:, :n]
     t, i = np.repeat(np.arange(len(shares)), order.shape[1]), order.ravel()
-    labels = [None if c < 0 else classifier.classes_[c] for c in found.labels[i]]
+    labels = [None if c < 0 else classifier.classes_[c] for c in supports.labels[i]]
     share = shares[t, i]
     table = {"sample": classifier.ids_[i], "label": labels, "share": np.abs(share), "for": share > 0}
     frame = pd.DataFrame(table, index=t).astype({"label": object})
-    frame.attrs["of"] = found.of
+    frame.attrs["of"] = supports.of
     return frame[frame["share"] > 0]
 
 
@@ -81,7 +82,7 @@ class _Shares:
         self.labels = np.full(len(self.place), -1)  # positions among the classes
         self.of: dict[str, float] = {}
 
-    def signed(self, classifier: Any, X: Any, codes: Array) -> Array:
+    def signed_shares(self, classifier: Any, X: Any, codes: Array) -> Array:
         """Rows x training samples, positive where they speak for the classes at positions `codes`."""
         if not isinstance(classifier, AutoClassifier):
             self.of[type(classifier).__name__] = 1.0
@@ -95,29 +96,29 @@ class _Shares:
             )
         self.of = {name: w / sum(weights.values()) for name, w in weights.items()}
         X = classifier._check_rows(X)
-        rows = np.flatnonzero(X.select(classifier._arrangement.views).observed.any(axis=1))
-        inside = classifier._arrangement.rows(X, rows)
+        rows = np.flatnonzero(classifier._order.has_view(X))
+        inside, order = classifier._order.rows(X, rows), classifier._class_order
         shares = np.zeros((len(X), len(self.place)))
         for name, weight in self.of.items():
-            one = classifier.estimators_[name]
-            shares[rows] += weight * self._by_machine(one, inside, codes[rows], classifier._turned)
+            candidate = classifier.estimators_[name]
+            shares[rows] += weight * self._by_machine(candidate, inside, codes[rows], order)
         return shares
 
-    def _by_machine(self, classifier: Any, X: Any, codes: Array, turned: Array) -> Array:
-        """`turned`: the place of each class among those of the classifier."""
+    def _by_machine(self, classifier: Any, X: Any, codes: Array, class_order: Array) -> Array:
+        """`class_order`: the place of each class among those of the classifier."""
         machine, rows, make = _machine_and_rows(classifier, X)
-        turned = getattr(classifier, "_turned", np.arange(len(turned)))[turned]
-        codes = turned[codes]
+        class_order = getattr(classifier, "_class_order", np.arange(len(class_order)))[class_order]
+        codes = class_order[codes]
         positions = np.array([self.place[x] for x in machine.ids_.tolist()], dtype=int)
         shares = np.zeros((len(X), len(self.place)))
         if not len(rows):
             return shares
         z, eta = machine.dual_coef_, np.atleast_2d(machine.weights_)
-        self._learn_labels(z, positions, inverse(turned))
+        self._learn_labels(z, positions, inverse(class_order))
         two = len(z) == 1
         which = np.zeros(len(rows), dtype=int) if two else codes[rows]
         sign = 2 * codes[rows] - 1 if two else np.ones(len(rows))
-        parts = sign[:, None] * z[which] * _combined(make(), eta, which)
+        parts = sign[:, None] * z[which] * _combine(make(), eta, which)
         total = np.abs(parts).sum(axis=1, keepdims=True)
         shares[np.ix_(rows, positions)] = parts / np.where(total > 0, total, 1.0)
         return shares
@@ -125,10 +126,10 @@ class _Shares:
     def _learn_labels(self, z: Array, positions: Array, classes: Array) -> None:
         """A coefficient is positive in the machine of a sample's own class, and negative elsewhere."""
         if len(z) == 1:
-            own = np.where(z[0] != 0, (z[0] > 0).astype(int), -1)
+            codes = np.where(z[0] != 0, (z[0] > 0).astype(int), -1)
         else:
-            own = np.where((z > 0).any(axis=0), z.argmax(axis=0), -1)
-        self.labels[positions] = np.where(own >= 0, classes[own], self.labels[positions])
+            codes = np.where((z > 0).any(axis=0), z.argmax(axis=0), -1)
+        self.labels[positions] = np.where(codes >= 0, classes[codes], self.labels[positions])
 
 
 def _is_machine(classifier: Any) -> bool:
@@ -143,15 +144,15 @@ def _machine_and_rows(classifier: Any, X: Any) -> tuple[Any, Array, Callable[[],
     if isinstance(classifier, KernelClassifier):
         rows = np.flatnonzero(X.observed.any(axis=1))
         return classifier, rows, lambda: X[rows]
-    rows = np.flatnonzero(X.select(classifier._arrangement.views).observed.any(axis=1))
-    known = classifier._arrangement.rows
-    return classifier._machine, rows, lambda: classifier._prepared.rows(known(X, rows))
+    order = classifier._order
+    rows = np.flatnonzero(order.has_view(X))
+    return classifier._machine, rows, lambda: classifier._kernels.transform(order.rows(X, rows))
 
 
-def _combined(K: KernelViews, eta: Array, which: Array) -> Array:
+def _combine(K: KernelViews, eta: Array, which: Array) -> Array:
     """``sum_p eta_p K_p(i, t)``, rows x training samples, with the weights of each row's machine."""
-    found = np.zeros((len(K), K.shape[1]))
+    total = np.zeros((len(K), K.shape[1]))
     for v, name in enumerate(K.names):
         seen = np.ix_(K.observed[:, v], K.column_observed[:, v])
-        found[seen] += eta[which[K.observed[:, v]], v][:, None] * K.block(name)
-    return found
+        total[seen] += eta[which[K.observed[:, v]], v][:, None] * K.block(name)
+    return total

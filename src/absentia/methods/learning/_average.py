@@ -39,67 +39,75 @@ from absentia.methods.learning._machines import (
     KernelClassifier,
     Learned,
     Training,
+    map_in_threads,
     part_norms,
-    side_by_side,
 )
-from absentia.methods.learning.engine import GAP, Box, Machine, Stack, relative_gap, rounding, without_dust
+from absentia.methods.learning.engine import (
+    GAP,
+    Box,
+    Machine,
+    Stack,
+    relative_gap,
+    rounding_error,
+    without_dust,
+)
 
 # --------------------------------------------------------------------------------- weights of views
 
 
-def uniform_weights(m: int) -> Array:
+def _uniform_weights(m: int) -> Array:
     return np.full(m, 1 / m)
 
 
-def alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
+def _alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
     """``min_{v >= 0} v' M v - 2 a' v`` by non-negative least squares; uniform if nothing aligns.
 
     Scaled so that the samples are spread as in the average kernel: ``tr H K H`` is the same.  Nearly
     constant kernels have the largest weights for what they say; scaled to sum one they would leave no room
     for a margin at any ordinary C.
     """
-    M, a, spread = stack.alignments(y, counted)
+    M, a, spread = stack.centred_products(y, counted)
     # v'Mv - 2a'v with M = U diag(d) U' is |diag(d)^1/2 U'v - diag(d)^-1/2 U'a|^2 up to a constant;
     # kernels are brought to the same length first, which changes no minimiser
     root = inverse_root(np.diagonal(M))
     d, U = np.linalg.eigh(M * root[:, None] * root)
     keep = d > 1e-10 * max(d[-1], 0.0)
     if not keep.any():
-        return uniform_weights(len(stack))
+        return _uniform_weights(len(stack))
     B = np.sqrt(d[keep])[:, None] * U[:, keep].T
     v = without_dust(nnls(B, (U[:, keep].T @ (a * root)) / np.sqrt(d[keep]))[0] * root)
-    return v * spread.mean() / float(v @ spread) if v.any() else uniform_weights(len(stack))
+    return v * spread.mean() / float(v @ spread) if v.any() else _uniform_weights(len(stack))
 
 
-def margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: float) -> Array:
+def _margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: float) -> Array:
     """EasyMKL: how far apart each kernel holds the nearest points of the two hulls."""
     sizes = [float((y[counted] == sign).sum()) for sign in (1, -1)]
     # distance^2 of the hulls is at least lam (1/n+ + 1/n-), so alpha = 2 gamma / distance^2 is at most
     # half of this: the box never binds
     bound = np.zeros(stack.n)
     bound[counted] = 4 / (lam * sum(1 / size for size in sizes))
-    kernel = stack.weighted(np.full(len(stack), 1 - lam), ridge=lam)
+    kernel = stack.weighted_sum(np.full(len(stack), 1 - lam), ridge=lam)
     z = kernel.fit(Box.classification(y, bound), tol=tol).z
     q = without_dust(np.maximum(stack.products(z)[1], 0.0))
-    return q / q.sum() if q.sum() > 0 else uniform_weights(len(stack))
+    return q / q.sum() if q.sum() > 0 else _uniform_weights(len(stack))
 
 
 # --------------------------------------------------------------------------------------- the machine
 
 
-def fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> Learned:
+def _fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> Learned:
     """The machine on ``sum_p eta_p K^_p``, with `rows` divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
     scale = inverse_root(training.observed @ eta) if rows else np.ones(training.stack.n)
-    stack = training.stack.scaled(scale) if rows else training.stack
-    kernel, box = stack.weighted(eta), Box.classification(y, training.bound)
+    stack = training.stack.rescale(scale) if rows else training.stack
+    kernel, box = stack.weighted_sum(eta), Box.classification(y, training.bound)
     machine = kernel.fit(box, tol=0.9 * tol)
     norms = part_norms(eta, stack.products(machine.z)[1])
-    hidden = rounding(box, machine, kernel.largest)
+    hidden = rounding_error(box, machine, kernel.largest)
     gap = relative_gap(machine.primal, machine.dual) + (hidden / machine.primal if machine.primal else 0.0)
-    return Learned(eta, machine.z * scale, machine.bias, norms, gap, ended(machine, gap, tol))
+    return Learned(eta, machine.z * scale, machine.bias, norms, gap, _solution(machine, gap, tol))
 
 
-def ended(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
+def _solution(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
     """How the machine's solver ended, in the words of the one iteration loop."""
     status = Status.CONVERGED if gap <= tol else Status.MAX_ITER
     return Solution(machine, np.array([machine.primal]), status, Stop(tol, GAP).message(status))
@@ -118,8 +126,8 @@ class AverageKernelSVC(KernelClassifier):
         All equal; those that bring the sum nearest to the labels (centred alignment); or those by how
         far apart each kernel holds the classes (EasyMKL).  With views absent the classes come nearest at
         samples that lack a good view, and ``"margin"`` may well prefer the others; try a larger `lam`.
-    C : float, default 1.0
-        Price of a training error.
+    C : float or "cv", default 1.0
+        Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples.
     normalize : {"rows", None}, default None
         ``"rows"``: divide by the root of the weight of the views that each of two samples has, so that
         samples with few views are as long as others.
@@ -130,11 +138,13 @@ class AverageKernelSVC(KernelClassifier):
     class_weight : dict, "balanced" or None
         Factor on C by class.
     probability : bool, default False
-        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits), by
+        which classes are decided then; without, the largest score decides.
 
     Attributes
     ----------
-    weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
+    C_, weights_, classes_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_,
+    usable_, decision_weights_
         As in :class:`MKLClassifier`; the objective is the machine's.
 
     Examples
@@ -149,7 +159,7 @@ class AverageKernelSVC(KernelClassifier):
 
     weights: Literal["uniform", "alignment", "margin"] = "uniform"
     _: KW_ONLY
-    C: Positive = 1.0
+    C: Positive | Literal["cv"] = 1.0
     normalize: Literal["rows"] | None = None
     lam: Fraction = 0.1
     tol: Positive = 1e-3
@@ -162,18 +172,18 @@ class AverageKernelSVC(KernelClassifier):
         return 1.0 if self.normalize == "rows" else 0.2
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
-        def one(y: Array) -> Learned:
-            return fixed_machine(training, y, self._weigh(training, y), self.normalize == "rows", self.tol)
+        def learn(y: Array) -> Learned:
+            return _fixed_machine(training, y, self._weigh(training, y), self.normalize == "rows", self.tol)
 
-        return side_by_side(one, signs, training.stack)
+        return map_in_threads(learn, signs, training.stack)
 
     def _weigh(self, training: Training, y: Array) -> Array:
         stack, counted = training.stack, np.flatnonzero(training.bound > 0)
         if self.weights == "alignment":
-            return alignment_weights(stack, y, counted)
+            return _alignment_weights(stack, y, counted)
         if self.weights == "margin":
-            return margin_weights(stack, y, counted, self.lam, self.tol)
-        return uniform_weights(len(stack))
+            return _margin_weights(stack, y, counted, self.lam, self.tol)
+        return _uniform_weights(len(stack))
 
-    def _lengthened(self, X: KernelViews, scores: Array) -> Array:
+    def _rescale(self, X: KernelViews, scores: Array) -> Array:
         return scores if self.normalize is None else scores * inverse_root(X.observed @ self._weights.T)

@@ -1,41 +1,51 @@
-"""What all classifiers share: checking what comes in, the prior where nothing is known, probabilities.
+"""What all learners share: checking what comes in, samples without a usable view, decisions, new samples.
 
-A classifier says what it learns (``_learn``) and how it scores (``_score``).  If some of its views matter
-more than others, it says how much of it a sample's views reach (``_reach``).  The rest is here.
+A classifier says what it learns (``_learn``) and how it scores (``_score``), a regressor and a survival
+model what they learn and predict (``_predict``).  If some of their views matter more than others, they say
+how much of what was learned a sample's views cover (``_coverage``).  The rest is here.
 
-A sample without any view takes no part in training.  The score of a sample whose views reach nothing is
-the prior: ``2 pi - 1`` with pi the class's frequency among the training samples (by their weights).  So its
-class is the most frequent one, its probabilities are the frequencies, and ``unusable`` says which samples
-those are.  Up to there scores are continuous: where a sample's views reach less than a hundredth
-(:data:`FAINT`), the score is that part the classifier's, the rest the prior's.
+A sample without any view takes no part in training.  What is said of a sample whose views cover nothing is
+the prior: of a class its frequency pi among the training samples (by their weights) as probability and
+``2 pi - 1`` as score, the mean target, the mean log-risk; ``unusable`` says which samples those are.  Up to
+there answers are continuous: where a sample's views cover less than a hundredth (:data:`_LOW_COVERAGE`),
+the answer is that part the method's, the rest the prior's.
+
+The decision of a classifier is the class with the largest probability times its ``decision_weights_``, all
+one unless a class has a reason for others; without probabilities, the class with the largest score.
 """
 
 from abc import ABC, abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Estimator, suited_to, unwatched
-from absentia.methods.learning._calibration import calibrate
-from absentia.methods.learning._inputs import INPUTS, Either, Features, Kernels
-from absentia.methods.learning._labels import Labels, as_targets, check_labels, warn_of_empty
+from absentia.data.survival import Survival, as_survival, concordance_index, stepped
+from absentia.methods.learning._calibration import Calibration, calibrate
+from absentia.methods.learning._inputs import (
+    INPUTS,
+    Either,
+    Features,
+    Kernels,
+    Labels,
+    check_labels,
+    check_targets,
+    check_y,
+    subset,
+    warn_of_empty,
+)
 
-FAINT = 0.01  # share of what was learned below which the prior begins to count
+_LOW_COVERAGE = 0.01  # share of what was learned below which answers are shrunk to the prior
 
 
-def trust(reach: Array) -> Array:
-    """How much of a score is the method's: all of it, unless a sample's views reach next to nothing."""
-    return np.minimum(reach / FAINT, 1.0)
-
-
-def mixed(reach: Array, scores: Array, prior: Any) -> Array:
-    """Scores, drawn to the prior where a sample's views reach next to nothing; not read where nothing."""
-    part = trust(reach)
-    return np.asarray(np.where(part > 0, part * scores, 0.0) + (1 - part) * prior)
+def shrink_to_prior(coverage: Array, values: Array, prior: Any) -> Array:
+    """Values, drawn to the prior where a sample's views cover next to nothing; not read where nothing."""
+    part = np.minimum(coverage / _LOW_COVERAGE, 1.0)
+    return np.asarray(np.where(part > 0, part * values, 0.0) + (1 - part) * prior)
 
 
 class Learner(Estimator, ABC):
@@ -60,9 +70,9 @@ class Learner(Estimator, ABC):
 
     def unusable(self, X: Any) -> Array:
         """Which samples have no view with a say, so that only the prior can be said of them."""
-        return np.asarray(~(self._reach(self._check_rows(X)) > 0).any(axis=1))
+        return np.asarray(~(self._coverage(self._check_rows(X)) > 0).any(axis=1))
 
-    def _reach(self, X: Any) -> Array:
+    def _coverage(self, X: Any) -> Array:
         """The share, 0 to 1, of what was learned that each row's views carry; rows x machines, or x 1."""
         return (X.observed & self._observed.any(axis=0)).any(axis=1, keepdims=True).astype(np.float64)
 
@@ -71,11 +81,21 @@ class Learner(Estimator, ABC):
         check_is_fitted(self, "names_in_")
         return self._input.check_rows(X, self)
 
-    def _remember(self, X: Any) -> None:
-        """Who was there."""
-        self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
-        self._widths = self._input.widths(X)
-        self.n_features_in_ = sum(self._widths)
+    def _fit_samples(self, X: Any, y: Any, weight: Array) -> None:
+        """Learn from checked samples and targets, and remember who was there."""
+        with suited_to(len(X)):
+            X = self._input.encode(X, self)
+            self._learn(X, y, weight * X.observed.any(axis=1))
+            self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
+            self._widths = self._input.widths(X)
+            self.n_features_in_ = sum(self._widths)
+
+    @abstractmethod
+    def _learn(self, X: Any, y: Any, weight: Array) -> None:
+        """Learn from samples with the targets `y`, each as much as its `weight` says.
+
+        Weights are zero for samples without any view.
+        """
 
 
 class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
@@ -87,6 +107,9 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     """
 
     classes_: Array
+    decision_weights_: Array
+    _calibration: Calibration | None  # what turns scores into probabilities
+    _own_probabilities = False  # whether :meth:`_predict_proba` is its own, without calibration
 
     @abstractmethod
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
@@ -95,12 +118,18 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         The weights have those of the classes in them, and are zero for samples without any view.
         """
 
-    @abstractmethod
     def _score(self, X: Any) -> Array:
         """Scores, rows x 1 for two classes (positive: the second), rows x classes for more.
 
-        About -1 to 1, as the prior is; rows that reach nothing are not read.
+        About -1 to 1, as the prior is; rows that cover nothing are not read.  Of a classifier with
+        probabilities of its own they are these, weighted as for decisions, from -1 to 1.
         """
+        if not self._own_probabilities:
+            name = type(self).__name__
+            raise NotImplementedError(f"{name} lacks _score, or _own_probabilities with _predict_proba")
+        weighted = self._predict_proba(X) * self.decision_weights_
+        scores = 2 * weighted / np.maximum(weighted.sum(axis=1, keepdims=True), 1e-300) - 1
+        return np.asarray(scores[:, 1:] if len(self.classes_) == 2 else scores)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the training samples (kernels: square) and their labels."""
@@ -108,13 +137,13 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         X = self._input.check(X, self)
         labels = check_labels(X, y, sample_weight)
         warn_of_empty(X)
-        weight = labels.weighted(getattr(self, "class_weight", None)) * X.observed.any(axis=1)
+        weight = labels.class_weighted(getattr(self, "class_weight", None))
         self.classes_, self._prior = labels.classes, labels.prior
+        self.decision_weights_ = np.ones(len(labels.classes))
+        self._fit_samples(X, labels.codes, weight)
         with suited_to(len(X)):
-            coded = self._input.learned(X, self)
-            self._learn(coded, labels.codes, weight)
-            self._remember(coded)
-            self._probabilities = self._calibrated(X, labels) if self._offers_probabilities() else None
+            wanted = self._offers_probabilities() and not self._own_probabilities
+            self._calibration = calibrate(self, X, labels) if wanted else None
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -123,52 +152,170 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         Rows without a usable view get the class frequencies, stretched to -1 to 1, and rows whose views
         carry less than a hundredth of what was learned something between.
         """
-        scores = self._with_prior(self._check_rows(X))
+        scores = self._score_with_prior(self._check_rows(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def _with_prior(self, X: Any) -> Array:
-        """Scores, with the prior where views reach next to nothing; rows x 1 for two classes."""
+    def _score_with_prior(self, X: Any) -> Array:
+        """Scores, with the prior where views cover next to nothing; rows x 1 for two classes."""
         prior = 2 * (self._prior[1:] if len(self.classes_) == 2 else self._prior) - 1
-        return mixed(self._reach(X), self._score(X), prior)
+        return shrink_to_prior(self._coverage(X), self._score(X), prior)
 
     def predict(self, X: Any) -> Array:
-        """The class of each sample; the most frequent one where no view is usable."""
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        """The class of each sample: that of the largest probability times ``decision_weights_``.
+
+        That of the largest score, if it was fitted without probabilities.  Where no view is usable, the
+        most frequent class.
+        """
+        check_is_fitted(self, "names_in_")
+        if self._offers_probabilities() and (self._own_probabilities or self._calibration is not None):
+            best = (self.predict_proba(X) * self.decision_weights_).argmax(axis=1)
+        else:
+            scores = self.decision_function(X)
+            best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of samples, by weight, whose class is right; `y` is in the order of the samples."""
-        as_targets(self._check_rows(X), y)
+        check_y(self._check_rows(X), y)
         return float(super().score(X, y, sample_weight))
 
-    def _calibrated(self, X: Any, labels: Labels) -> Any:
-        """What turns scores into probabilities."""
-        return calibrate(self, X, labels)
-
     def _offers_probabilities(self) -> bool:
-        return bool(getattr(self, "probability", False))
+        return self._own_probabilities or bool(getattr(self, "probability", False))
 
     @available_if(lambda self: self._offers_probabilities())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Chances of the classes, calibrated on held-out scores; frequencies where no view is usable."""
+        """Probabilities of the classes, (n, classes); their frequencies where no view is usable."""
         X = self._check_rows(X)
-        if self._probabilities is None:
+        if self._calibration is None and not self._own_probabilities:
             raise NotFittedError(f"{type(self).__name__} was fitted without probability; fit it again")
-        reach = self._reach(X).max(axis=1, keepdims=True)
-        return mixed(reach, self._probabilities_of(X), self._prior)
+        coverage = self._coverage(X).max(axis=1, keepdims=True)
+        return shrink_to_prior(coverage, self._predict_proba(X), self._prior)
 
-    def _probabilities_of(self, X: Any) -> Array:
-        """Chances of the classes, rows x classes; rows that reach nothing are not read."""
-        probabilities: Any = self._probabilities
-        return np.asarray(probabilities.predict(self._with_prior(X)))
+    def _predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, rows x classes; rows that cover nothing are not read."""
+        assert self._calibration is not None
+        return self._calibration.predict(self._score_with_prior(X))
 
-    def _fit_again(self, X: Any, labels: Labels, rows: Array) -> Self:
+    def _refit(self, X: Any, labels: Labels, rows: Array) -> Self:
         """The same method without probabilities, fitted to the samples `rows`."""
-        other = unwatched(self, probability=False)
-        weight, more = labels.weight[rows], self._fit_options(rows)
-        return other.fit(self._input.part(X, rows, rows), labels.y[rows], sample_weight=weight, **more)
+        other = unwatched(self, **self._refit_parameters())
+        weight, options = labels.weight[rows], self._fit_options(rows)
+        return other.fit(subset(X, rows, rows), labels.y[rows], sample_weight=weight, **options)
+
+    def _refit_parameters(self) -> dict[str, Any]:
+        """Parameters of fits to some of the samples, which probabilities are learned from."""
+        return {"probability": False}
 
     def _fit_options(self, rows: Array) -> dict[str, Any]:
         """What else ``fit`` was given, of the samples `rows`."""
         return {}
+
+
+class Regressor(RegressorMixin, Learner):  # type: ignore[misc]
+    """Base of everything that learns numbers from incomplete views or kernels.
+
+    A regressor says what it takes (``_takes``), what it learns (:meth:`_learn`) and what it predicts
+    (:meth:`_predict`).
+    """
+
+    _prior: float
+
+    @abstractmethod
+    def _learn(self, X: Any, y: Array, weight: Array) -> None:
+        """Learn from samples with the targets `y`, each as much as its `weight` says.
+
+        Weights are zero for samples without any view; ``_prior`` is the weighted mean target.
+        """
+
+    @abstractmethod
+    def _predict(self, X: Any) -> Array:
+        """Targets of the rows, (rows,); rows that cover nothing are not read."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the training samples (kernels: square) and their targets."""
+        self._check_parameters()
+        X = self._input.check(X, self)
+        y, weight = check_targets(X, y, sample_weight)
+        warn_of_empty(X)
+        self._prior = float(np.average(y, weights=weight))
+        self._fit_samples(X, y, weight)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Targets of the rows; the mean training target where no view is usable."""
+        X = self._check_rows(X)
+        return shrink_to_prior(self._coverage(X)[:, 0], self._predict(X), self._prior)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2, the share of the targets' variance that is explained; `y` is in the order of the rows."""
+        check_y(self._check_rows(X), y, "target")
+        return float(super().score(X, y, sample_weight))
+
+
+class SurvivalModel(Learner):
+    """Base of everything that learns times to an event from incomplete views or kernels.
+
+    A survival model says what it takes (``_takes``), what it learns (:meth:`_learn`) and the log-risks that
+    it predicts (:meth:`_predict`); hazards are proportional.
+
+    Attributes
+    ----------
+    event_times_ : ndarray
+        Times at which something happened in training.
+    """
+
+    event_times_: Array
+    _hazard: Array  # cumulative, of a sample with log-risk 0, at these times
+
+    @abstractmethod
+    def _learn(self, X: Any, y: Survival, weight: Array) -> None:
+        """Learn from samples with these times and events; sets ``event_times_`` and ``_hazard``.
+
+        Weights are one, and zero for samples without any view.
+        """
+
+    @abstractmethod
+    def _predict(self, X: Any) -> Array:
+        """Log-risks of the rows, (rows,), about zero on average; rows that cover nothing are not read."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from the training samples (kernels: square) and their times and events.
+
+        `y` has any form that :func:`absentia.survival.as_survival` knows.
+        """
+        self._check_parameters()
+        X = self._input.check(X, self)
+        y = as_survival(y, X)
+        warn_of_empty(X)
+        if not y.event[X.observed.any(axis=1)].any():
+            raise ValueError("no sample with a view has an event; at least one is wanted")
+        self._fit_samples(X, y, np.ones(len(X)))
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Log-risks, higher for those with earlier events; 0 is the mean, and where no view is usable."""
+        X = self._check_rows(X)
+        return shrink_to_prior(self._coverage(X)[:, 0], self._predict(X), 0.0)
+
+    def predict_survival_function(self, X: Any, times: Any = None) -> Array:
+        """Probabilities to have no event up to each of `times`, rows x times.
+
+        Parameters
+        ----------
+        X : Views or KernelViews
+            New samples.
+        times : sequence of numbers, optional
+            By default the times of training at which something happened, ``event_times_``.
+        """
+        risk = self.predict(X)
+        at = self.event_times_ if times is None else np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if at.ndim != 1 or not np.isfinite(at).all():
+            raise ValueError("times must be a list of finite numbers")
+        hazard = stepped(self.event_times_, self._hazard, at, 0.0)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(-np.exp(risk)[:, None] * hazard))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The concordance index; `y` is in the order of the samples."""
+        time, event = as_survival(y, self._check_rows(X))
+        return concordance_index(time, event, self.predict(X))

@@ -9,6 +9,8 @@ of the scores that it gives to its own training samples (:class:`ScoreScale`).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +19,10 @@ from sklearn.linear_model import LogisticRegression
 
 from absentia.core import Array, kept
 from absentia.data import AbsenceWarning, KernelViews, Views, folds, own_order, suited_folds
-from absentia.methods.learning._labels import Labels
+from absentia.methods.learning._inputs import Labels, subset
 
 FOLDS = 5
-FLAT = 1e-10  # deviation of scores, which are about -1 to 1, that is rounding
+_NO_DEVIATION = 1e-10  # deviation of scores, which are about -1 to 1, that is rounding
 
 
 @kept
@@ -36,7 +38,7 @@ class ScoreScale(NamedTuple):
         share = weight / weight.sum()
         mean = share @ scores
         deviation = np.sqrt(share @ (scores - mean) ** 2)
-        return cls(mean, np.where(deviation > FLAT, deviation, 1.0))
+        return cls(mean, np.where(deviation > _NO_DEVIATION, deviation, 1.0))
 
     def __call__(self, scores: Array) -> Array:
         return np.asarray((scores - self.mean) / self.deviation)
@@ -77,6 +79,15 @@ class Calibration(NamedTuple):
         return self.curve.predict(scores if self.scale is None else self.scale(scores))
 
 
+@contextmanager
+def quiet_refits() -> Iterator[None]:
+    """Inside, fits to some of the samples do not warn of what the fit to all samples says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AbsenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
 def score_rows(machine: Any, X: Any) -> Array:
     """Scores by a fitted machine, rows x 1 for two classes."""
     return np.asarray(machine.decision_function(X)).reshape(len(X), -1)
@@ -95,7 +106,7 @@ def calibrate(classifier: Any, X: KernelViews | Views, labels: Labels) -> Calibr
     scores, fair = _held_out_scores(classifier, X, labels, rows)
     weight = labels.weight[rows]
     curve = SigmoidCalibration(scores[fair], labels.codes[rows][fair], weight[fair], labels.prior)
-    everyone = classifier._input.part(X, rows, np.arange(len(X)))
+    everyone = subset(X, rows, np.arange(len(X)))
     return Calibration(learn_scale(classifier, everyone, weight), curve)
 
 
@@ -107,12 +118,10 @@ def _held_out_scores(classifier: Any, X: Any, labels: Labels, rows: Array) -> tu
         raise ValueError("probabilities want at least two samples with a view of every class")
     scores, fair = np.zeros((len(rows), 1 if width == 2 else width)), np.zeros(len(rows), dtype=bool)
     for a, b in folds(np.arange(len(rows)), codes, min(suited_folds(len(rows), FOLDS), fewest)):
-        with warnings.catch_warnings():  # of what the whole fit has said already
-            warnings.simplefilter("ignore", AbsenceWarning)
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            other = classifier._fit_again(X, labels, rows[a])
-            scale = learn_scale(other, classifier._input.part(X, rows[a], rows[a]), labels.weight[rows[a]])
+        with quiet_refits():
+            other = classifier._refit(X, labels, rows[a])
+            scale = learn_scale(other, subset(X, rows[a], rows[a]), labels.weight[rows[a]])
             if scale is not None:
-                held_out = classifier._input.part(X, rows[b], rows[a])
+                held_out = subset(X, rows[b], rows[a])
                 scores[b], fair[b] = scale(score_rows(other, held_out)), ~other.unusable(held_out)
     return scores, fair

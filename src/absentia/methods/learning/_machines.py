@@ -2,9 +2,9 @@
 
 A view has a say in a machine if neither its weight nor the norm of its part of the normal vector is below a
 millionth of the largest (``engine.DUST``); others have exactly none, everywhere.  How much of a machine a
-sample's views reach is their share of those norms.
+sample's views cover is their share of those norms.
 
-Samples and views are learned from in an order of their own (``_order``), so that the order in which they
+Samples and views are learned from in an order of their own (``own_order``), so that the order in which they
 come changes nothing; beyond a gigabyte of kernels it may, within `tol`.  Rounding, which differs between
 processors and numbers of threads, moves scores by some 1e-9 as a rule; where it turns a branch of a solver,
 probabilities, which take many fits, may move by 1e-5.
@@ -24,7 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import Array, Callback, Iterative, Solution, altered, usable_threads
 from absentia.data import KernelViews, by_factors, own_order
 from absentia.methods.learning._base import Classifier, Learner
-from absentia.methods.learning._labels import one_against_rest
+from absentia.methods.learning._inputs import one_vs_rest_signs
+from absentia.methods.learning._selection import SelectsC
 from absentia.methods.learning.engine import (
     Box,
     FactorStack,
@@ -80,16 +81,16 @@ def part_norms(eta: Array, q: Array) -> Array:
     return without_dust(eta * np.sqrt(np.maximum(q, 0.0)))
 
 
-def learned(solution: Solution[State]) -> list[Learned]:
+def machines_of(solution: Solution[State]) -> list[Learned]:
     """The machines of a solved problem."""
     state, point = solution.state, solution.state.point
     return [
-        Learned(point.eta, one.z, one.bias, part_norms(point.eta, one.z @ R), state.gap, solution)
-        for one, R in zip(point.machines, point.R, strict=True)
+        Learned(point.eta, svm.z, svm.bias, part_norms(point.eta, svm.z @ R), state.gap, solution)
+        for svm, R in zip(point.machines, point.R, strict=True)
     ]
 
 
-def learn(
+def learn_machines(
     training: Training,
     boxes: Sequence[Box],
     region: Region,
@@ -101,55 +102,56 @@ def learn(
     """One machine per box, each with weights of its own or all with the same."""
     groups = [tuple(boxes)] if shared else [(box,) for box in boxes]
 
-    def solved(group: tuple[Box, ...]) -> Solution[State]:
-        own = deepcopy(region) if isinstance(training.stack, FactorStack) else region
-        return solve(Problem(training.stack, group, own), tol=tol, callback=callback)
+    def solve_group(group: tuple[Box, ...]) -> Solution[State]:
+        # a region keeps its last program, which threads cannot share
+        own_region = deepcopy(region) if isinstance(training.stack, FactorStack) else region
+        return solve(Problem(training.stack, group, own_region), tol=tol, callback=callback)
 
-    found = side_by_side(solved, groups, training.stack if callback is None else None)
-    return [one for solution in found for one in learned(solution)]
+    solutions = map_in_threads(solve_group, groups, training.stack if callback is None else None)
+    return [machine for solution in solutions for machine in machines_of(solution)]
 
 
-def side_by_side(make: Callable[[T], S], items: Sequence[T], stack: Stack | None) -> list[S]:
+def map_in_threads(make: Callable[[T], S], items: Sequence[T], stack: Stack | None) -> list[S]:
     """What is made of each item; in threads if kernels are factors, whose loops run beside one another."""
     n_threads = usable_threads(len(items)) if isinstance(stack, FactorStack) else 1
     if n_threads == 1:
-        return [make(one) for one in items]
+        return [make(item) for item in items]
     with ThreadPoolExecutor(n_threads) as threads:
         return list(threads.map(make, items))
 
 
-class KernelMachine(Iterative, Learner):
+class KernelMachine(SelectsC, Iterative, Learner):
     """Base of what learns weights of kernels and a machine on their sum."""
 
-    C: float
     _dense = False  # whether kernels are wanted as arrays
 
     def _training(self, X: KernelViews, y: Array, weight: Array) -> Training:
-        """Everything in an order of its own, without views that nobody has."""
+        """Everything in an order of its own, without views that nobody has; C is selected first."""
+        self._set_C(X, y, weight)
         self._views, order = own_order(X, y, weight)
         seen = X.select([X.names[v] for v in self._views])
         straight = np.array_equal(order, np.arange(len(X)))
         kind = FactorStack if by_factors(seen) and not self._dense else KernelStack
         stack = kind.of(seen, None if straight else order)
-        return Training(stack, seen.observed[order], (self.C * weight)[order], order)
+        return Training(stack, seen.observed[order], (self.C_ * weight)[order], order)
 
-    def _keep(self, X: KernelViews, found: Sequence[Learned], order: Array) -> None:
+    def _set_machines(self, X: KernelViews, machines: Sequence[Learned], order: Array) -> None:
         """Fitted attributes; coefficients, which are in `order`, back where their samples stand."""
-        weights, norms = np.zeros((2, len(found), X.n_views))
-        weights[:, self._views] = [one.eta for one in found]
-        norms[:, self._views] = [one.norms for one in found]
+        weights, norms = np.zeros((2, len(machines), X.n_views))
+        weights[:, self._views] = [machine.eta for machine in machines]
+        norms[:, self._views] = [machine.norms for machine in machines]
         self._weights, self._norms = weights, norms
-        self.weights_ = weights[0] if len(found) == 1 else weights
-        self.dual_coef_ = np.empty((len(found), len(X)))
-        self.dual_coef_[:, order] = [one.z for one in found]
-        self.bias_ = np.array([one.bias for one in found])
+        self.weights_ = weights[0] if len(machines) == 1 else weights
+        self.dual_coef_ = np.empty((len(machines), len(X)))
+        self.dual_coef_[:, order] = [machine.z for machine in machines]
+        self.bias_ = np.array([machine.bias for machine in machines])
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
-        self.gap_ = max(one.gap for one in found)
-        solutions = [one.solution for one in found]
+        self.gap_ = max(machine.gap for machine in machines)
+        solutions = [machine.solution for machine in machines]
         self._record(max(solutions, key=lambda s: (not s.converged, s.n_iter)))
-        self.usable_ = np.asarray((self._reach(X) > 0).any(axis=1))
+        self.usable_ = np.asarray((self._coverage(X) > 0).any(axis=1))
 
-    def _reach(self, X: KernelViews) -> Array:
+    def _coverage(self, X: KernelViews) -> Array:
         """``tau``: the share of each machine's margin in the observed views; 0 where nothing is usable."""
         total = self._norms.sum(axis=1)
         return np.asarray(X.observed @ self._norms.T) / np.where(total > 0, total, 1.0)
@@ -159,14 +161,14 @@ class KernelMachine(Iterative, Learner):
         scores = np.zeros((len(X), len(self.bias_)))
         for v in range(X.n_views):
             self._add_scores(X, v, scores)
-        return np.asarray(self.bias_ + self._lengthened(X, scores))
+        return np.asarray(self.bias_ + self._rescale(X, scores))
 
     def _view_scores(self, X: KernelViews) -> Array:
         """``eta_p sum_i z_i K_p(i, t)`` view by view, rows x views x machines; zero where absent."""
         scores = np.zeros((len(X), X.n_views, len(self.bias_)))
         for v in range(X.n_views):
             self._add_scores(X, v, scores[:, v])
-            scores[:, v] = self._lengthened(X, scores[:, v])
+            scores[:, v] = self._rescale(X, scores[:, v])
         return scores
 
     def _add_scores(self, X: KernelViews, v: int, scores: Array) -> None:
@@ -176,7 +178,7 @@ class KernelMachine(Iterative, Learner):
             coefficients = self._weights[:, v, None] * self.dual_coef_ * self._observed[:, v]
             scores[rows] += X.operator(X.names[v]) @ np.ascontiguousarray(coefficients[:, columns].T)
 
-    def _lengthened(self, X: KernelViews, scores: Array) -> Array:
+    def _rescale(self, X: KernelViews, scores: Array) -> Array:
         """Scores of rows that were brought to another length in training, rows x machines."""
         return scores
 
@@ -216,7 +218,7 @@ class KernelMachine(Iterative, Learner):
         return pd.DataFrame(weights, index=views, columns=classes)
 
 
-class KernelClassifier(Classifier, KernelMachine):
+class KernelClassifier(KernelMachine, Classifier):
     """Base of classifiers made of kernel machines: one for two classes, one against the rest for more."""
 
     tau_min: float = 0.2
@@ -228,22 +230,22 @@ class KernelClassifier(Classifier, KernelMachine):
 
     def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:
         training = self._training(X, y, weight)
-        signs = one_against_rest(y[training.order], len(self.classes_))
+        signs = one_vs_rest_signs(y[training.order], len(self.classes_))
         if len(signs) > 1:
-            found = self._train(training, signs)
+            machines = self._train(training, signs)
         else:  # the first sample's class is the positive one, whatever the classes are called
             sign = signs[0][0]
-            found = [one.times(sign) for one in self._train(training, [sign * signs[0]])]
-        self._keep(X, found, training.order)
-        if len(found) > 1:
-            self.objective_ = [one.solution.trace for one in found]  # type: ignore[assignment]
+            machines = [machine.times(sign) for machine in self._train(training, [sign * signs[0]])]
+        self._set_machines(X, machines, training.order)
+        if len(machines) > 1:
+            self.objective_ = [machine.solution.trace for machine in machines]  # type: ignore[assignment]
 
     def _score(self, X: KernelViews) -> Array:
         """Machines that put their weights on different views are made comparable; so are own margins.
 
         See :class:`AbsentMKLClassifier` for how, and why.
         """
-        scores, tau = self._raw_scores(X), np.maximum(self._reach(X), self.tau_min)
+        scores, tau = self._raw_scores(X), np.maximum(self._coverage(X), self.tau_min)
         if len(self.classes_) > 2:
             return (scores - self.bias_) / tau + self.bias_
         return scores / tau if self._own_margins else scores
@@ -252,5 +254,5 @@ class KernelClassifier(Classifier, KernelMachine):
         """What each view adds to each row's score, rows x views x machines; the bias is left to none."""
         X = self._check_rows(X)
         divided = len(self.classes_) > 2 or self._own_margins
-        tau = np.maximum(self._reach(X), self.tau_min) if divided else np.ones((len(X), 1))
+        tau = np.maximum(self._coverage(X), self.tau_min) if divided else np.ones((len(X), 1))
         return self._view_scores(X) / tau[:, None, :]

@@ -19,22 +19,24 @@ own or shared; then scores take into account how much of a machine a sample's vi
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal
 
-import numpy as np
-from sklearn.base import RegressorMixin
-
-from absentia.core import Array, Callback, NonNegative, Positive, Range, estimator, suited_to
-from absentia.data import KernelViews, check_kernels
-from absentia.methods.learning._base import mixed
-from absentia.methods.learning._labels import as_targets, check_targets
-from absentia.methods.learning._machines import KernelClassifier, KernelMachine, Learned, Training, learn
+from absentia.core import Array, Callback, NonNegative, Positive, Range, estimator
+from absentia.data import KernelViews
+from absentia.methods.learning._base import Regressor
+from absentia.methods.learning._machines import (
+    KernelClassifier,
+    KernelMachine,
+    Learned,
+    Training,
+    learn_machines,
+)
 from absentia.methods.learning.engine import Box, NormBall, Polytope, Region
 
 Norm = Annotated[float, Range(least=1)]
 
 
-def weight_region(m: int, norm: float) -> Region:
+def _weight_region(m: int, norm: float) -> Region:
     """``{eta >= 0, |eta|_norm <= 1}``."""
     return Polytope.simplex(m) if norm == 1 else NormBall(m, float(norm))
 
@@ -48,8 +50,8 @@ class MKLClassifier(KernelClassifier):
 
     Parameters
     ----------
-    C : float, default 1.0
-        Price of a training error.
+    C : float or "cv", default 1.0
+        Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples.
     norm : float, default 1
         p of the weights' p-norm; 1 selects few views, 2 and more spread the weight.  For equal weights
         use :class:`AverageKernelSVC`.
@@ -58,7 +60,8 @@ class MKLClassifier(KernelClassifier):
     class_weight : dict, "balanced" or None
         Factor on C by class.
     probability : bool, default False
-        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits), by
+        which classes are decided then; without, the largest score decides.
     shared_weights : bool, default False
         With more than two classes: the same weights for all classes.
     callback, verbose : callable or None, bool
@@ -66,6 +69,8 @@ class MKLClassifier(KernelClassifier):
 
     Attributes
     ----------
+    C_ : float
+        The C that was used.
     weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with more than two classes
     classes_ : ndarray
     support_ : ndarray
@@ -78,6 +83,8 @@ class MKLClassifier(KernelClassifier):
     n_iter_, converged_, status_
     usable_ : ndarray of bool
         Which training samples have a view with weight.
+    decision_weights_ : ndarray of shape (n_classes,)
+        What probabilities are multiplied by to decide: ones.
 
     Examples
     --------
@@ -89,7 +96,7 @@ class MKLClassifier(KernelClassifier):
     (True, True)
     """
 
-    C: Positive = 1.0
+    C: Positive | Literal["cv"] = 1.0
     _: KW_ONLY
     norm: Norm = 1
     tol: Positive = 1e-3
@@ -101,19 +108,20 @@ class MKLClassifier(KernelClassifier):
 
     def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         boxes = [Box.classification(y, training.bound) for y in signs]
-        region = weight_region(len(training.stack), self.norm)
+        region = _weight_region(len(training.stack), self.norm)
         shared = self.shared_weights
-        return learn(training, boxes, region, tol=self.tol, shared=shared, callback=self._watch())
+        return learn_machines(training, boxes, region, tol=self.tol, shared=shared, callback=self._watch())
 
 
 @estimator
-class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
+class MKLRegressor(Regressor, KernelMachine):
     """Support vector regression on a sum of kernels with learned weights; an absent view counts as zero.
 
     Parameters
     ----------
-    C : float, default 1.0
-        Price of an error beyond `epsilon`, in units of y.
+    C : float or "cv", default 1.0
+        Weight of errors beyond `epsilon`, in units of y; ``"cv"`` selects it by the squared error of
+        held-out samples.
     epsilon : float, default 0.1
         Errors up to this cost nothing.
     norm, tol, callback, verbose
@@ -121,7 +129,7 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     Attributes
     ----------
-    weights_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
+    C_, weights_, support_, dual_coef_, bias_, gap_, objective_, n_iter_, converged_, status_, usable_
         As in :class:`MKLClassifier`.
 
     Examples
@@ -135,7 +143,7 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     True
     """
 
-    C: Positive = 1.0
+    C: Positive | Literal["cv"] = 1.0
     _: KW_ONLY
     epsilon: NonNegative = 0.1
     norm: Norm = 1
@@ -143,27 +151,12 @@ class MKLRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     callback: Callback | None = None
     verbose: bool = False
 
-    def fit(self, X: KernelViews, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from square kernels of the training samples and their targets."""
-        self._check_parameters()
-        X = check_kernels(X, type(self).__name__)
-        y, weight = check_targets(X, y, sample_weight)
-        self._prior = float(np.average(y, weights=weight))
-        training = self._training(X, y, weight * X.observed.any(axis=1))
+    def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:
+        training = self._training(X, y, weight)
         box = Box.regression(y[training.order], training.bound, self.epsilon)
-        region = weight_region(len(training.stack), self.norm)
-        with suited_to(len(X)):
-            found = learn(training, [box], region, tol=self.tol, callback=self._watch())
-        self._keep(X, found, training.order)
-        self._remember(X)
-        return self
+        region = _weight_region(len(training.stack), self.norm)
+        machines = learn_machines(training, [box], region, tol=self.tol, callback=self._watch())
+        self._set_machines(X, machines, training.order)
 
-    def score(self, X: KernelViews, y: Any, sample_weight: Any = None) -> float:
-        """R^2, the share of the targets' variance that is explained; `y` is in the order of the rows."""
-        as_targets(self._check_rows(X), y, "target")
-        return float(super().score(X, y, sample_weight))
-
-    def predict(self, X: KernelViews) -> Array:
-        """Targets of the rows; the mean training target where no view is usable."""
-        X = self._check_rows(X)
-        return mixed(self._reach(X), self._raw_scores(X), self._prior)[:, 0]
+    def _predict(self, X: KernelViews) -> Array:
+        return self._raw_scores(X)[:, 0]

@@ -21,19 +21,20 @@ is NaN inside an observed row.
 """
 
 from dataclasses import KW_ONLY
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from absentia.core import Array, Callback, Fraction, Iterative, Positive, PositiveInt, Solution, estimator
 from absentia.data import Views, column_scales, joined, sample_order, table_profile
 from absentia.methods.learning._base import Classifier
-from absentia.methods.learning._labels import one_against_rest
-from absentia.methods.learning._rounds import Round, in_rounds
+from absentia.methods.learning._inputs import one_vs_rest_signs
+from absentia.methods.learning._margins import Round, iterate_rounds
+from absentia.methods.learning._selection import SelectsC
 from absentia.methods.learning.engine import DUST, Box, Machine, fit_machine
 
 
-def share(present: Array, w: Array, tau_min: float) -> Array:
+def _margin_share(present: Array, w: Array, tau_min: float) -> Array:
     """``s_i = |w^(i)| / |w|``, at least `tau_min`."""
     total = float(w @ w)
     if total == 0:
@@ -41,7 +42,7 @@ def share(present: Array, w: Array, tau_min: float) -> Array:
     return np.maximum(np.sqrt(present @ w**2 / total), tau_min)
 
 
-class Linear(NamedTuple):
+class _LinearMachine(NamedTuple):
     """A machine, its normal vector, and the shares that it was learned with."""
 
     machine: Machine
@@ -49,31 +50,31 @@ class Linear(NamedTuple):
     s: Array
 
 
-def mmaf(
+def learn_mmaf(
     X: Array, present: Array, y: Array, bound: Array, tau_min: float, tol: float, **options: Any
-) -> tuple[Linear, Solution[Round[Linear]]]:
+) -> tuple[_LinearMachine, Solution[Round[_LinearMachine]]]:
     """Machine for given s, s for given machine, in turn; `X` is zero where `present` is False."""
     K = np.ascontiguousarray(X @ X.T)
 
-    def step(s: Array, last: Linear | None) -> Round[Linear]:
+    def step(s: Array, last: _LinearMachine | None) -> Round[_LinearMachine]:
         start = None if last is None else last.machine.z
         machine = fit_machine(K, Box.classification(y, bound / s, s), tol=tol / 10, start=start)
         w = X.T @ machine.z
-        return Round(share(present, w, tau_min), machine.primal, Linear(machine, w, s))
+        return Round(_margin_share(present, w, tau_min), machine.primal, _LinearMachine(machine, w, s))
 
-    return in_rounds(step, len(y), tol=tol, **options)
+    return iterate_rounds(step, len(y), tol=tol, **options)
 
 
 @estimator
-class MMAFClassifier(Classifier, Iterative):
+class MMAFClassifier(SelectsC, Classifier, Iterative):
     """A linear support vector machine with margins measured in the features that each sample has.
 
     Takes :class:`Views`, no kernels: absent views and NaN inside observed rows are absent features.
 
     Parameters
     ----------
-    C : float, default 1.0
-        Price of a training error.
+    C : float or "cv", default 1.0
+        Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples.
     standardize : bool, default True
         Subtract each feature's mean and divide by its deviation, both over training samples that have it.
     tau_min : float, default 0.2
@@ -85,7 +86,8 @@ class MMAFClassifier(Classifier, Iterative):
     class_weight : dict, "balanced" or None
         Factor on C by class.
     probability : bool, default False
-        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits).
+        Offer ``predict_proba``, calibrated on scores of five-fold held-out samples (five more fits), by
+        which classes are decided then; without, the largest score decides.
     callback, verbose : callable or None, bool
         Gets a :class:`absentia.core.Progress` each round, True stops; lines on stderr now and then.
 
@@ -93,7 +95,7 @@ class MMAFClassifier(Classifier, Iterative):
     ----------
     coef_ : ndarray of shape (n_machines, n_features)
         Of the standardised features, those of the first view first.
-    bias_, classes_, objective_, n_iter_, converged_, status_, names_in_, ids_
+    C_, bias_, classes_, decision_weights_, objective_, n_iter_, converged_, status_, names_in_, ids_
 
     Examples
     --------
@@ -104,7 +106,7 @@ class MMAFClassifier(Classifier, Iterative):
     (60,)
     """
 
-    C: Positive = 1.0
+    C: Positive | Literal["cv"] = 1.0
     _: KW_ONLY
     standardize: bool = True
     tau_min: Fraction = 0.2
@@ -118,40 +120,41 @@ class MMAFClassifier(Classifier, Iterative):
     _takes = "views"
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
+        self._set_C(X, y, weight)
         table = joined(X)
         self._learn_scales(table[weight > 0])
-        values, present = self._scaled(table)
+        values, present = self._standardize(table)
         # in an order of their own, so that the order in which samples come changes nothing
         order = sample_order([table_profile(table)], np.ones((len(y), 1), dtype=bool), y, weight)
-        values, present, bound = values[order], present[order], (self.C * weight)[order]
+        values, present, bound = values[order], present[order], (self.C_ * weight)[order]
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._watch()}
-        signs = one_against_rest(y[order], len(self.classes_))
+        signs = one_vs_rest_signs(y[order], len(self.classes_))
         # of two classes the first sample's is the positive one, whatever they are called
         turn = signs[0][0] if len(signs) == 1 else 1.0
-        found = [mmaf(values, present, turn * one, bound, self.tau_min, **options) for one in signs]
-        self.coef_ = turn * np.array([one.w for one, _ in found])
-        self.bias_ = turn * np.array([one.machine.bias for one, _ in found])
-        self._record(max((end for _, end in found), key=lambda s: (not s.converged, s.n_iter)))
+        fits = [learn_mmaf(values, present, turn * y, bound, self.tau_min, **options) for y in signs]
+        self.coef_ = turn * np.array([linear.w for linear, _ in fits])
+        self.bias_ = turn * np.array([linear.machine.bias for linear, _ in fits])
+        self._record(max((solution for _, solution in fits), key=lambda s: (not s.converged, s.n_iter)))
 
     def _learn_scales(self, table: Array) -> None:
         mean, scale = column_scales(table)
         self._mean = mean if self.standardize else np.zeros_like(mean)
         self._scale = scale if self.standardize else np.ones_like(mean)
 
-    def _scaled(self, table: Array) -> tuple[Array, Array]:
+    def _standardize(self, table: Array) -> tuple[Array, Array]:
         """Standardised values, zero where absent, and which are there."""
         present = ~np.isnan(table)
         return np.where(present, (table - self._mean) / self._scale, 0.0), present
 
     def _score(self, X: Views) -> Array:
         """In units of each sample's own margin; see :class:`AbsentMKLClassifier`."""
-        values, present = self._scaled(joined(X))
-        tau = np.column_stack([share(present, w, self.tau_min) for w in self.coef_])
+        values, present = self._standardize(joined(X))
+        tau = np.column_stack([_margin_share(present, w, self.tau_min) for w in self.coef_])
         scores = values @ self.coef_.T
         return (scores + self.bias_) / tau if len(self.classes_) == 2 else scores / tau + self.bias_
 
-    def _reach(self, X: Views) -> Array:
+    def _coverage(self, X: Views) -> Array:
         """Share of each machine's normal vector in the features that are there; 0 where it is rounding."""
         total = np.linalg.norm(self.coef_, axis=1)
-        reach = np.sqrt(~np.isnan(joined(X)) @ self.coef_.T**2) / np.where(total > 0, total, 1.0)
-        return np.where(reach > DUST, reach, 0.0)
+        covered = np.sqrt(~np.isnan(joined(X)) @ self.coef_.T**2) / np.where(total > 0, total, 1.0)
+        return np.where(covered > DUST, covered, 0.0)

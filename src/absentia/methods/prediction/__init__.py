@@ -4,8 +4,8 @@ from absentia.methods.prediction._absent import AbsentClassifier
 from absentia.methods.prediction._auto import LIBRARY, AutoClassifier
 from absentia.methods.prediction._early_fusion import EarlyFusionClassifier, EarlyFusionRegressor
 from absentia.methods.prediction._fusion import LateFusion
+from absentia.methods.prediction._kernel_pipeline import restrict_kernel
 from absentia.methods.prediction._perlabel import PerLabel
-from absentia.methods.prediction._prepared import for_views
 from absentia.methods.prediction._regressor import AbsentRegressor
 from absentia.methods.prediction._stacking import ViewStacking
 from absentia.methods.prediction._survival import AbsentSurvival

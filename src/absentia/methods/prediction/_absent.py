@@ -6,8 +6,8 @@ The second stage of the papers on completion, and the baseline of learning witho
 
 All of it is learned on training samples.  Completion sees no labels; C and the probabilities are learned
 from scores of held-out samples, whose kernels were completed together with the others.  The class with the
-largest chance is predicted, not the one with the largest score: machines one against the rest with a small
-C all favour frequent classes, and probabilities, which are learned from the scores of all, do not.
+largest probability is predicted, not the one with the largest score: machines one against the rest with a
+small C all favour frequent classes, and probabilities, which are learned from the scores of all, do not.
 """
 
 from dataclasses import KW_ONLY
@@ -18,13 +18,18 @@ import numpy as np
 from absentia.core import Array, Positive, RandomState, estimator
 from absentia.data import KernelViews
 from absentia.kernels import CombineKernels
-from absentia.methods.learning import AverageKernelSVC, MKLClassifier, Norm, Training
-from absentia.methods.prediction._assembled import Assembled
-from absentia.methods.prediction._prepared import Prepared
-from absentia.methods.prediction._ridge import as_shares, explained
-from absentia.methods.prediction._selection import enough, select_C
-
-Combine = Literal["average", "alignment", "skill", "mkl"]
+from absentia.methods.learning import (
+    AverageKernelSVC,
+    MKLClassifier,
+    Norm,
+    Training,
+    select_C,
+    selection_samples,
+    subset,
+)
+from absentia.methods.prediction._composite import CompositeClassifier
+from absentia.methods.prediction._kernel_pipeline import KernelPipeline
+from absentia.methods.prediction._ridge import skill_weights
 
 
 @estimator
@@ -32,41 +37,32 @@ class SkillKernelSVC(AverageKernelSVC):
     """A machine on an average of the views, weighted by how well each alone tells left-out samples."""
 
     def _learn(self, X: KernelViews, y: Array, weight: Array) -> None:
-        self._shares = skill_shares(X, y, weight)
+        self._skill = _class_skill(X, y, weight)
         super()._learn(X, y, weight)
 
     def _weigh(self, training: Training, y: Array) -> Array:
-        eta = self._shares[self._views]
+        eta = self._skill[self._views]
         return np.asarray(eta / eta.sum())
 
 
-def skill_shares(K: KernelViews, y: Array, weight: Array) -> Array:
+def _class_skill(K: KernelViews, y: Array, weight: Array) -> Array:
     """Weights of the views that sum to one, by how well each alone tells classes of left-out samples."""
-    return as_shares(explained(K, np.eye(int(y.max()) + 1)[y], weight))
+    return skill_weights(K, np.eye(int(y.max()) + 1)[y], weight)
 
 
-def machine_on(combine: str, norm: float, C: float, tol: float) -> Any:
-    """An unfitted machine on complete kernels, or on incomplete ones with absent views read as zero."""
-    if combine == "mkl":
-        return MKLClassifier(C, norm=norm, tol=tol)
-    if combine == "alignment":
-        return AverageKernelSVC("alignment", C=C, normalize="rows", tol=tol)
-    return (SkillKernelSVC if combine == "skill" else AverageKernelSVC)(C=C, normalize="rows", tol=tol)
-
-
-def averaged(K: KernelViews, shares: Array) -> KernelViews:
+def _average_kernels(K: KernelViews, weights: Array) -> KernelViews:
     """The average of kernels, by weight, as a view of its own, every sample of unit length."""
-    combined = CombineKernels(shares).fit(K).transform(K)
+    combined = CombineKernels(weights).fit(K).transform(K)
     return KernelViews.from_dense(combined[None], ids=K.ids, names=["average"])
 
 
-def average_by_skill(K: KernelViews, y: Array, weight: Array, train: Array) -> KernelViews:
+def _average_by_skill(K: KernelViews, y: Array, weight: Array, train: Array) -> KernelViews:
     """The average of all samples' kernels, views weighted by what the samples `train` show of them."""
-    return averaged(K, skill_shares(K[np.ix_(train, train)], y[train], weight[train]))
+    return _average_kernels(K, _class_skill(subset(K, train, train), y[train], weight[train]))
 
 
 @estimator
-class AbsentClassifier(Assembled):
+class AbsentClassifier(CompositeClassifier):
     """Complete the kernels of incomplete views, and learn a support vector machine on their sum.
 
     Takes :class:`Views` or square :class:`KernelViews`.
@@ -85,7 +81,7 @@ class AbsentClassifier(Assembled):
     norm : float, default 2
         With ``"mkl"``: p of the weights' p-norm; 1 selects few views.
     C : float or "cv", default "cv"
-        Price of a training error, or chosen by cross-validation.
+        Weight of the training errors; ``"cv"`` selects it by the log-loss of held-out samples.
     class_weight : dict, "balanced" or None
         Factor on C by class.
     tol : float, default 1e-3
@@ -102,7 +98,7 @@ class AbsentClassifier(Assembled):
     weights_ : ndarray of shape (n_views,), or (n_classes, n_views) with more than two classes
         Without that of who has which view.
     completer_ : the fitted completer, or None
-    classes_, names_in_, ids_
+    classes_, decision_weights_, names_in_, ids_
 
     Examples
     --------
@@ -116,7 +112,7 @@ class AbsentClassifier(Assembled):
     completer: None | str | Any = "cvkt"  # noqa: RUF036 - a text is read as the first that it can be
     _: KW_ONLY
     kernel: Any = "rbf"
-    combine: Combine = "average"
+    combine: Literal["average", "alignment", "skill", "mkl"] = "average"
     norm: Norm = 2
     C: Positive | Literal["cv"] = "cv"
     class_weight: Any = None
@@ -126,30 +122,38 @@ class AbsentClassifier(Assembled):
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
-        weights, views = np.zeros((*self._machine.weights_.shape[:-1], X.n_views)), self._arrangement.views
-        weights[..., [X.names.index(name) for name in views]] = self._machine.weights_[..., : len(views)]
-        self.weights_ = weights
+        self.weights_ = self._by_view(self._machine.weights_, X.names)
 
-    def _assemble(self, X: Any, y: Array, weight: Array) -> None:
-        self._prepared = Prepared(self.kernel, self.completer, self.random_state, self.presence)
-        K = self._prepared.fit(X)
-        self.completer_ = self._prepared.completes
-        machine = machine_on(self.combine, self.norm, 1.0, self.tol)
-        self.C_ = self._price(machine, K, y, weight) if self.C == "cv" else float(self.C)
+    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
+        self._kernels = KernelPipeline(self.kernel, self.completer, self.random_state, self.presence)
+        K = self._kernels.fit_transform(X)
+        self.completer_ = self._kernels.completer_
+        machine = self._make_machine()
+        self.C_ = self._select_C(machine, K, y, weight) if self.C == "cv" else float(self.C)
         machine.set_params(C=self.C_, probability=True)
         self._machine = machine.fit(K, y, sample_weight=weight)
 
-    def _price(self, machine: Any, K: KernelViews, y: Array, weight: Array) -> float:
+    def _make_machine(self) -> Any:
+        """A machine on complete kernels, or on incomplete ones with absent views read as zero."""
+        if self.combine == "mkl":
+            return MKLClassifier(norm=self.norm, tol=self.tol)
+        if self.combine == "alignment":
+            return AverageKernelSVC("alignment", normalize="rows", tol=self.tol)
+        kind = SkillKernelSVC if self.combine == "skill" else AverageKernelSVC
+        return kind(normalize="rows", tol=self.tol)
+
+    def _select_C(self, machine: Any, K: KernelViews, y: Array, weight: Array) -> float:
         if self.combine == "average":  # one kernel, whatever C is
-            some = enough(y)
-            one = averaged(K if len(some) == len(y) else K[np.ix_(some, some)], np.ones(K.n_views))
-            return select_C(AverageKernelSVC(tol=self.tol), one, y[some], weight[some])
+            rows = selection_samples(y)
+            K = K if len(rows) == len(y) else subset(K, rows, rows)
+            average = _average_kernels(K, np.ones(K.n_views))
+            return select_C(AverageKernelSVC(tol=self.tol), average, y[rows], weight[rows])
         if self.combine == "skill":  # one for each fold: weights may not know whom they are tried on
-            return select_C(AverageKernelSVC(tol=self.tol), K, y, weight, average_by_skill)
+            return select_C(AverageKernelSVC(tol=self.tol), K, y, weight, _average_by_skill)
         return select_C(machine, K, y, weight)
 
-    def _chance_rows(self, X: Any) -> Array:
-        return np.asarray(self._machine.predict_proba(self._prepared.rows(X)))
+    def _predict_proba_rows(self, X: Any) -> Array:
+        return np.asarray(self._machine.predict_proba(self._kernels.transform(X)))
 
     def contributions(self, X: Any) -> Array:
         """What each view adds to each sample's scores, rows x views x classes (two classes: of both).
@@ -158,8 +162,8 @@ class AbsentClassifier(Assembled):
         the scores; so does who has which view, if that counts, which has no column here.  Views that were
         completed contribute too: what the others lead one to expect of them.
         """
-        return self._in_views(self._check_rows(X), self._parts_of_rows)
+        return self._view_parts(X, self._parts_of_rows)
 
     def _parts_of_rows(self, X: Any) -> Array:
-        parts = self._machine.contributions(self._prepared.rows(X))[:, : len(self._arrangement.views)]
+        parts = self._machine.contributions(self._kernels.transform(X))[:, : len(self._order.views)]
         return np.concatenate([-parts, parts], axis=2) if parts.shape[2] == 1 else parts

@@ -1,27 +1,36 @@
-"""A small, fixed library of different classifiers, and what they say together.
+"""A small, fixed library of different classifiers, and the average of their probabilities.
 
-Chances of held-out samples of every candidate, under one split, decide.  Candidates that are clearly worse
-than the best are dropped, at the earliest after two folds; of those left the probabilities are averaged,
-with equal weights unless learned ones, or the best candidate alone, do clearly better on held-out samples
-(``_weighing``).  The samples by which somebody will judge the result are never seen.
+Probabilities of held-out samples by every candidate, under one split, decide.  Candidates that are clearly
+worse than the best are dropped, at the earliest after two folds; of those left the probabilities are
+averaged, with equal weights unless learned ones, or the best candidate alone, do clearly better on held-out
+samples.  The samples by which somebody will judge the result are never seen.
+
+Weights are learned from few samples, so they are drawn to equal ones: with ``p_m(i)`` the probability that
+candidate m gave to the true class of held-out sample i,
+
+    minimise over w in the simplex   - sum_i log sum_m w_m p_m(i)  +  penalty / 2 |log w - mean(log w)|^2 .
+
+A `penalty` of zero is a super learner; a large one takes the plain mean, which on a hundred samples is hard
+to beat.  What the weights are worth is itself judged on held-out samples: they are learned from four fifths
+of them and scored on the rest.
 """
 
 import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.base import clone
 
-from absentia.core import Array, Callback, Progress, RandomState, Range, estimator, warn, watch
+from absentia.core import Array, Callback, Progress, RandomState, Range, estimator, kept, warn, watch
 from absentia.data import MANY, KernelViews, folds, shown, some_of
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
-from absentia.methods.learning import Classifier
-from absentia.methods.prediction._assembled import Assembled
-from absentia.methods.prediction._prepared import for_views, settled
-from absentia.methods.prediction._weighing import Weighing, log_losses, own_probabilities, weigh
+from absentia.methods.learning import Classifier, subset
+from absentia.methods.prediction._composite import CompositeClassifier
+from absentia.methods.prediction._kernel_pipeline import decide_approximation, restrict_kernel
 
 #: Names of the catalogue, of different families, that are tried on features and on kernels.
 LIBRARY = {
@@ -29,16 +38,18 @@ LIBRARY = {
     "kernels": ("cvkt-svm", "cvkt-mkl", "fusion"),
     "many": ("zero-svm", "fusion"),  # linear in the samples, and quick
 }
-TRIED = 4000  # samples that candidates are tried on, where there are many
+_MAX_SAMPLES = 4000  # that candidates are tried on, where there are many
 FOLDS = 5
-FEWEST = 3  # samples of a class: the rest of a split must be split again
-EARLY = 2  # folds after which a candidate may be dropped
-CLEARLY = 3.0  # standard errors by which it must be worse
+_MIN_CLASS_SIZE = 3  # the rest of a split must be split again
+_MIN_FOLDS = 2  # after which a candidate may be dropped
+_CLEARLY_WORSE, _CLEARLY_BETTER = 3.0, 2.0  # standard errors: than the best candidate, than the plain mean
+_PENALTY = 10.0
+_MIN_PROBABILITY = 1e-6  # less counts as this: one sample does not decide everything
 
 
 @estimator
-class AutoClassifier(Assembled):
-    """Try several kinds of classifiers on held-out samples, and use what they say together.
+class AutoClassifier(CompositeClassifier):
+    """Try several kinds of classifiers on held-out samples, and average their probabilities.
 
     Takes :class:`Views` or square :class:`KernelViews`.  Meant for whoever does not want to know which
     method is best on their data: no candidate is good everywhere, their average is good almost everywhere.
@@ -54,9 +65,9 @@ class AutoClassifier(Assembled):
     kernel : str or ViewKernels, default "rbf"
         Of candidates by name; ``"precomputed"`` says that kernels will come.
     balance : float from 0 to 1, default 0.5
-        The class with the largest chance over the `balance`-th power of its frequency is predicted.  0: the
-        most probable class, for most samples right; 1: all classes count alike, however rare.  Chances
-        themselves are not changed.
+        The class with the largest probability over the `balance`-th power of its frequency is predicted.
+        0: the most probable class, for most samples right; 1: all classes count alike, however rare.
+        Probabilities themselves are not changed.
     class_weight : dict, "balanced" or None
         Factor on the samples' weights by class.
     random_state : int, Generator, RandomState or None
@@ -77,6 +88,9 @@ class AutoClassifier(Assembled):
         of them is used.
     sentence_ : str
         The same in words.
+    decision_weights_ : ndarray of shape (n_classes,)
+        Frequencies of the classes to the power of minus `balance`; of equals the more frequent class counts
+        more, by a billionth.
     classes_, names_in_, ids_
 
     Examples
@@ -99,34 +113,36 @@ class AutoClassifier(Assembled):
     callback: Callback | None = None
     verbose: bool = False
 
-    def _assemble(self, X: Any, y: Array, weight: Array) -> None:
+    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
         self._check_counts(y)
-        whole = _Trial(self._library(X), X, y, weight, len(self.classes_), self._step())
-        trial = whole.on_some()
-        trial.run()
+        callback = watch(self) or (lambda progress: False)
+        whole = _Selection(self._library(X), X, y, weight, len(self.classes_), callback)
+        selection = whole.on_subset()
+        selection.run()
         # by the weights that probabilities were learned with
-        self._frequent = (np.bincount(y, weight) / weight.sum())[self._turned]
-        kept, seen = trial.kept(), trial.seen
-        own = own_probabilities(np.array([trial.probabilities[name][seen] for name in kept]), trial.y[seen])
-        self.weighing_ = weigh(own, trial.y[seen], trial.weight[seen], free=trial is whole)
-        used = {n: float(w) for n, w in zip(kept, self.weighing_.weights, strict=True) if w > 0}
+        frequencies = (np.bincount(y, weight) / weight.sum())[self._class_order]
+        self.decision_weights_ = frequencies**-self.balance * (1 + 1e-9 * frequencies)
+        names, seen = selection.remaining(), selection.seen
+        proba = np.array([selection.probabilities[name][seen] for name in names])
+        y_seen, weight_seen = selection.y[seen], selection.weight[seen]
+        self.weighing_ = weigh(
+            _true_class_proba(proba, y_seen), y_seen, weight_seen, free=selection is whole
+        )
+        used = {n: float(w) for n, w in zip(names, self.weighing_.weights, strict=True) if w > 0}
         self.weights_by_candidate_ = used
-        self.candidates_ = trial.table(used)
-        self.sentence_ = _sentence(self.candidates_, self.weighing_, used, trial.some)
+        self.candidates_ = selection.table(used)
+        self.sentence_ = _describe(self.candidates_, self.weighing_, used, selection.is_subset)
         self.estimators_ = {name: whole.fit(name) for name in used}
 
     def _check_counts(self, y: Array) -> None:
         """Raise if a class has too few samples to hold some out."""
-        counts = np.bincount(y, minlength=len(self.classes_))[self._turned]
-        if counts.min() < FEWEST:
+        counts = np.bincount(y, minlength=len(self.classes_))[self._class_order]
+        if counts.min() < _MIN_CLASS_SIZE:
             raise ValueError(
                 f"AutoClassifier: class {shown(self.classes_[counts.argmin()])} has {counts.min()} "
-                f"sample(s) with a view to learn from; at least {FEWEST} of every class are wanted, "
-                "to hold some out"
+                f"sample(s) with a view to learn from; at least {_MIN_CLASS_SIZE} of every class are "
+                "wanted, to hold some out"
             )
-
-    def _step(self) -> Any:
-        return watch(self) or (lambda progress: False)
 
     def _library(self, X: Any) -> dict[str, Any]:
         given = self.candidates
@@ -134,100 +150,92 @@ class AutoClassifier(Assembled):
             usual = "kernels" if isinstance(X, KernelViews) else "features"
             given = LIBRARY["many" if len(X) > MANY and usual == "features" else usual]
         if isinstance(given, Mapping):
-            return {str(name): clone(one) for name, one in given.items()}
+            return {str(name): clone(candidate) for name, candidate in given.items()}
         if isinstance(given, str) or not all(isinstance(name, str) for name in given) or not len(given):
             raise ValueError(
                 f"AutoClassifier: candidates must be 'auto', names or a dict, not {self.candidates!r}"
             )
-        kernel = settled(for_views(self.kernel, X.names), X)
-        return {name: self._made(name, kernel) for name in given}
+        kernel = decide_approximation(restrict_kernel(self.kernel, X.names), X)
+        return {name: self._make_candidate(name, kernel) for name in given}
 
-    def _made(self, name: str, kernel: Any) -> Classifier:
+    def _make_candidate(self, name: str, kernel: Any) -> Classifier:
         entry = catalogue.find(name, "classifier")
-        made = entry.make()
-        has = set(made.get_params()) - set(entry.fixed)
-        own = {"kernel": kernel, "random_state": self.random_state}
-        made.set_params(**{key: value for key, value in own.items() if key in has})
+        candidate: Classifier = entry.make()
+        free = set(candidate.get_params()) - set(entry.fixed)
+        options = {"kernel": kernel, "random_state": self.random_state, "probability": True}
+        candidate.set_params(**{key: value for key, value in options.items() if key in free})
         if "kernel" in entry.fixed and isinstance(kernel, ViewKernels):  # logarithms and the like stay
             approx = "nystrom" if kernel.approx == "rff" else kernel.approx  # Fourier features are of rbf
             fixed = {"kernel": entry.fixed["kernel"], "approx": approx}
-            made.set_params(kernel=clone(kernel).set_params(**fixed))
-        if "probability" in has:
-            made.set_params(probability=True)
-        return made
+            candidate.set_params(kernel=clone(kernel).set_params(**fixed))
+        return candidate
 
-    def _decided(self, probabilities: Array) -> Array:
-        raised = probabilities / self._frequent**self.balance
-        return np.asarray(raised / np.maximum(raised.sum(axis=1, keepdims=True), 1e-300))
-
-    def _chance_rows(self, X: Any) -> Array:
-        with warnings.catch_warnings(record=True) as caught:  # candidates say the same of the columns
+    def _predict_proba_rows(self, X: Any) -> Array:
+        with warnings.catch_warnings(record=True) as caught:  # candidates warn of the same columns
             warnings.simplefilter("always")
             used = self.weights_by_candidate_.items()
             parts = [weight * self.estimators_[name].predict_proba(X) for name, weight in used]
-        for sentence, kind in dict.fromkeys((str(one.message), one.category) for one in caught):
+        for sentence, kind in dict.fromkeys((str(w.message), w.category) for w in caught):
             warn(sentence, kind)
         return np.asarray(sum(parts))
 
 
-class _Trial:
+class _Selection:
     """Every candidate on the same folds, until it is clearly worse than the best."""
 
-    def __init__(self, library: dict[str, Any], X: Any, y: Array, weight: Array, n_classes: int, step: Any):
-        self.library, self.X, self.y, self.weight, self.step = library, X, y, weight, step
+    def __init__(
+        self, library: dict[str, Any], X: Any, y: Array, weight: Array, n_classes: int, callback: Any
+    ) -> None:
+        self.library, self.X, self.y, self.weight, self.callback = library, X, y, weight, callback
         self.probabilities = {name: np.zeros((len(y), n_classes)) for name in library}
         self.seen = np.zeros(len(y), dtype=bool)
         self.dropped: dict[str, int] = {}
-        self.some = False  # whether these are some of more samples, of which the best may be another
+        self.is_subset = False  # whether there are more samples, of which the best may be another
         self.parts = folds(np.arange(len(y)), y, min(FOLDS, int(np.bincount(y).min())))
 
-    def on_some(self) -> "_Trial":
+    def on_subset(self) -> "_Selection":
         """The same on some of the samples, if these are many."""
-        some = some_of(self.y, TRIED if len(self.y) > MANY else len(self.y))
-        if len(some) == len(self.y):
+        rows = some_of(self.y, _MAX_SAMPLES if len(self.y) > MANY else len(self.y))
+        if len(rows) == len(self.y):
             return self
         n_classes = next(iter(self.probabilities.values())).shape[1]
-        part = self.part(some, some), self.y[some], self.weight[some]
-        trial = _Trial(self.library, *part, n_classes, self.step)
-        trial.some, trial.parts = True, folds(np.arange(len(some)), trial.y, 2)
-        return trial
+        part = subset(self.X, rows, rows), self.y[rows], self.weight[rows]
+        selection = _Selection(self.library, *part, n_classes, self.callback)
+        selection.is_subset, selection.parts = True, folds(np.arange(len(rows)), selection.y, 2)
+        return selection
 
     def run(self) -> None:
         steps, total = 0, len(self.library) * len(self.parts)
         for number, (a, b) in enumerate(self.parts, start=1):
             stop = False
-            for name in self.kept():
+            for name in self.remaining():
                 with warnings.catch_warnings(action="ignore"):  # fits to all samples say what is to be said
-                    self.probabilities[name][b] = self.fit(name, a).predict_proba(self.part(b, a))
+                    self.probabilities[name][b] = self.fit(name, a).predict_proba(subset(self.X, b, a))
                 steps += 1
-                stop = bool(self.step(Progress(steps, 0.0, 0.0, total))) or stop
+                stop = bool(self.callback(Progress(steps, 0.0, 0.0, total))) or stop
             self.seen[b] = True
-            if number >= EARLY and not self.some:
+            if number >= _MIN_FOLDS and not self.is_subset:
                 self.drop(number)
             if stop:
                 return
 
     def fit(self, name: str, rows: Array | None = None) -> Any:
         rows = np.arange(len(self.y)) if rows is None else rows
-        made = clone(self.library[name])
-        return made.fit(self.part(rows, rows), self.y[rows], sample_weight=self.weight[rows])
+        candidate, weight = clone(self.library[name]), self.weight[rows]
+        return candidate.fit(subset(self.X, rows, rows), self.y[rows], sample_weight=weight)
 
-    def part(self, rows: Array, columns: Array) -> Any:
-        X = self.X
-        return X[np.ix_(rows, columns)] if isinstance(X, KernelViews) else X[rows]
-
-    def kept(self) -> list[str]:
+    def remaining(self) -> list[str]:
         return [name for name in self.library if name not in self.dropped]
 
     def drop(self, number: int) -> None:
         """Leave out who is worse than the best by some standard errors of the difference, so far."""
         seen, weight = self.seen, self.weight[self.seen]
-        names = self.kept()
-        losses = log_losses(np.array([self.probabilities[n][seen] for n in names]), self.y[seen])
+        names = self.remaining()
+        losses = _log_losses(np.array([self.probabilities[n][seen] for n in names]), self.y[seen])
         best = losses[int(np.argmin(losses @ weight))]
-        for name, one in zip(names, losses, strict=True):
-            gap = one - best
-            if np.average(gap, weights=weight) > CLEARLY * gap.std() / np.sqrt(len(gap)) > 0:
+        for name, loss in zip(names, losses, strict=True):
+            gap = loss - best
+            if np.average(gap, weights=weight) > _CLEARLY_WORSE * gap.std() / np.sqrt(len(gap)) > 0:
                 self.dropped[name] = number
 
     def table(self, used: dict[str, float]) -> dict[str, dict[str, Any]]:
@@ -240,7 +248,7 @@ class _Trial:
         probabilities, y, weight = self.probabilities[name][rows], self.y[rows], self.weight[rows]
         right = probabilities.argmax(axis=1) == y
         return {
-            "loss": float(np.average(log_losses(probabilities[None], y)[0], weights=weight)),
+            "loss": float(np.average(_log_losses(probabilities[None], y)[0], weights=weight)),
             "accuracy": float(np.average(right, weights=weight)),
             "balanced": float(np.mean([right[y == k].mean() for k in np.unique(y)])),
             "weight": share,
@@ -248,16 +256,86 @@ class _Trial:
         }
 
 
-def _sentence(
-    table: dict[str, dict[str, Any]], weighing: Weighing, used: dict[str, float], some: bool
+def _describe(
+    table: dict[str, dict[str, Any]], weighing: "Weighing", used: dict[str, float], is_subset: bool
 ) -> str:
     whole = [name for name, row in table.items() if row["dropped"] is None]  # tried on the same folds
     best = min(whole, key=lambda name: table[name]["loss"])
-    many = len(used) > 1
-    if weighing.way == "best" or not many:
+    if weighing.way == "best" or len(used) == 1:
         return f"{next(iter(used))} alone, which did better on held-out samples than an average of several"
-    if some:
-        return f"the average of {', '.join(used)}; of {TRIED} samples, {best} was the best alone"
+    if is_subset:
+        return f"the average of {', '.join(used)}; of {_MAX_SAMPLES} samples, {best} was the best alone"
     how = "with equal weights" if weighing.way == "mean" else "with learned weights"
     more = "; learned weights were no better" if weighing.way == "mean" else ""
     return f"the average of {', '.join(used)}, {how}{more}; the best alone was {best}"
+
+
+# ------------------------------------------------------------------------------ weights of candidates
+
+
+def _true_class_proba(probabilities: Array, y: Array) -> Array:
+    """What each candidate gave to the true class of each sample, candidates x samples."""
+    return np.maximum(probabilities[:, np.arange(len(y)), y], _MIN_PROBABILITY)
+
+
+def _log_losses(probabilities: Array, y: Array) -> Array:
+    """Log-losses of the samples by each candidate, candidates x samples."""
+    return np.asarray(-np.log(_true_class_proba(probabilities, y)))
+
+
+def _shrunken_weights(proba: Array, weight: Array, penalty: float = _PENALTY) -> Array:
+    """Weights of the candidates that sum to one, drawn to equal ones."""
+    m = len(proba)
+    if m == 1:
+        return np.ones(1)
+
+    def objective(t: Array) -> tuple[float, Array]:
+        w = np.exp(t - t.max())
+        w /= w.sum()
+        mixture = w @ proba
+        responsibilities = w[:, None] * proba / mixture
+        slope = -(responsibilities @ weight) + w * weight.sum()
+        off = t - t.mean()
+        return float(-np.log(mixture) @ weight + penalty / 2 * off @ off), slope + penalty * off
+
+    options = {"gtol": 1e-10, "ftol": 0}
+    t = minimize(objective, np.zeros(m), jac=True, method="L-BFGS-B", options=options).x
+    w = np.exp(t - t.max())
+    return np.asarray(w / w.sum())
+
+
+@kept
+class Weighing(NamedTuple):
+    """Weights by the way that its own held-out estimate prefers, and what each way is worth."""
+
+    weights: Array
+    way: str  # "mean", "weights" or "best"
+    losses: dict[str, float]  # log-loss by way, on held-out samples
+    as_good: bool  # whether nothing was clearly better than the plain mean
+
+
+def weigh(proba: Array, y: Array, weight: Array, penalty: float = _PENALTY, free: bool = True) -> Weighing:
+    """The plain mean unless learned weights, or the best candidate alone, are clearly better.
+
+    `proba` is what candidates gave to the true classes.  It is the plain mean in any case if the choice is
+    not `free`.
+    """
+    held_out = {way: np.zeros(proba.shape[1]) for way in ("mean", "weights", "best")}
+    for a, b in folds(np.arange(len(y)), y, FOLDS):
+        for way, w in _candidate_weights(proba[:, a], weight[a], penalty).items():
+            held_out[way][b] = -np.log(w @ proba[:, b])
+    losses = {way: float(np.average(loss, weights=weight)) for way, loss in held_out.items()}
+    best, as_good = "mean", True
+    for way in ("weights", "best") if free else ():
+        gain = held_out["mean"] - held_out[way]
+        error = float(np.std(gain)) / np.sqrt(len(gain))
+        if losses[way] < losses[best] and np.average(gain, weights=weight) > _CLEARLY_BETTER * error:
+            best, as_good = way, False
+    return Weighing(_candidate_weights(proba, weight, penalty)[best], best, losses, as_good)
+
+
+def _candidate_weights(proba: Array, weight: Array, penalty: float) -> dict[str, Array]:
+    m = len(proba)
+    best = np.zeros(m)
+    best[int(np.argmin(-np.log(proba) @ weight))] = 1.0
+    return {"mean": np.full(m, 1 / m), "weights": _shrunken_weights(proba, weight, penalty), "best": best}

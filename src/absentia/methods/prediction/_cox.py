@@ -31,12 +31,12 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from absentia.core import Array, Solution, Stop, iterate, kept
-from absentia.data.survival import Survival, stepped
+from absentia.data.survival import Survival
 
 Ties = Literal["breslow", "efron"]
-TOL, MAX_ITER = 1e-10, 100
-RANK = 1e-12  # share of the largest eigenvalue below which directions are rounding
-SHORTEST = 2.0**-40
+_TOL, MAX_ITER = 1e-10, 100
+_RANK = 1e-12  # share of the largest eigenvalue below which directions are rounding
+_SHORTEST_STEP = 2.0**-40
 
 
 # ------------------------------------------------------------------------------------- the likelihood
@@ -102,7 +102,7 @@ def minimise(
     alpha: float,
     start: Array | None = None,
     *,
-    tol: float = TOL,
+    tol: float = _TOL,
     max_iter: int = MAX_ITER,
 ) -> Solution[Point]:
     """The coefficients w of least objective, to a decrement of `tol` events."""
@@ -121,7 +121,7 @@ def minimise(
         fall, length = -float(slope @ move), 1.0
         if fall / 2 <= scale:  # rounding decides whether the objective still falls
             return Point(now.w + move, now.value - fall / 2, fall / 2)
-        while length > SHORTEST:
+        while length > _SHORTEST_STEP:
             reached = value(now.w + length * move)
             if reached <= now.value - 1e-4 * length * fall:
                 return Point(now.w + length * move, reached, fall / 2)
@@ -138,7 +138,7 @@ def minimise(
 def factors(K: Array) -> tuple[Array, Array]:
     """``Phi`` with ``K = Phi Phi'``, and R with ``Phi = K R``; directions of no length are left out."""
     d, U = np.linalg.eigh(K)
-    keep = d > RANK * max(float(d[-1]), np.finfo(float).tiny)
+    keep = d > _RANK * max(float(d[-1]), np.finfo(float).tiny)
     root = np.sqrt(d[keep])
     return U[:, keep] * root, U[:, keep] / root
 
@@ -169,17 +169,10 @@ def fit_cox(K: Array, y: Survival, alpha: float, ties: Ties = "breslow") -> Cox:
     return Cox(R @ w, float(f.mean()), *likelihood.hazard(f - f.mean()))
 
 
-def survival_at(times: Array, hazard: Array, risk: Array, at: Array) -> Array:
-    """Chances to have no event up to the times `at`, of samples with log-risks `risk`; rows x times."""
-    base = stepped(times, hazard, at, 0.0)
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(-np.exp(risk)[:, None] * base))
-
-
 # ----------------------------------------------------------------------------------------- the penalty
 
 
-class Searched(NamedTuple):
+class PenaltySearch(NamedTuple):
     """What held-out samples say of each penalty, and their risks with the best."""
 
     alpha: float
@@ -187,9 +180,9 @@ class Searched(NamedTuple):
     risk: Array  # out of fold, with the best
 
 
-def search(
+def search_penalty(
     K: Array, y: Survival, alphas: Array, parts: list[tuple[Array, Array]], ties: Ties = "breslow"
-) -> Searched:
+) -> PenaltySearch:
     """The penalty of largest cross-validated partial likelihood, the larger of equals.
 
     Of each part the likelihood is that of all samples less that of those learned from (van Houwelingen's):
@@ -198,13 +191,13 @@ def search(
     Phi, _ = factors(K)
     whole = Likelihood.of(y, ties)
     alphas = np.sort(alphas)[::-1]
-    found, risks = np.zeros(len(alphas)), np.zeros((len(alphas), len(K)))
+    gains, risks = np.zeros(len(alphas)), np.zeros((len(alphas), len(K)))
     for train, test in parts:
-        own, w = Likelihood.of(Survival(y.time[train], y.event[train]), ties), None
+        part, w = Likelihood.of(Survival(y.time[train], y.event[train]), ties), None
         for k, alpha in enumerate(alphas.tolist()):
-            w = minimise(Phi[train], own, alpha, w).state.w
+            w = minimise(Phi[train], part, alpha, w).state.w
             f = Phi @ w
-            found[k] += own.loss(f[train]) - whole.loss(f)
+            gains[k] += part.loss(f[train]) - whole.loss(f)
             risks[k, test] = f[test] - f[train].mean()
-    best = int(found.argmax())
-    return Searched(float(alphas[best]), found[::-1], risks[best])
+    best = int(gains.argmax())
+    return PenaltySearch(float(alphas[best]), gains[::-1], risks[best])

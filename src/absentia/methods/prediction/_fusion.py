@@ -1,7 +1,7 @@
-"""Late fusion: one classifier per view, and one rule for what the views of a sample say together.
+"""Late fusion: one classifier per view, and one rule that combines the probabilities of a sample's views.
 
-With ``p_v(k)`` the chance of class k by view v, ``pi`` the frequencies of the classes, and V(x) the views
-that sample x has:
+With ``p_v(k)`` the probability of class k by view v, ``pi`` the frequencies of the classes, and V(x) the
+views that sample x has:
 
 ===============  =========================================================================================
 ``rule``         probabilities of x
@@ -20,13 +20,19 @@ from typing import Any, Literal
 import numpy as np
 
 from absentia.core import Array, estimator
-from absentia.methods.prediction._perview import PerView, softmax
-from absentia.methods.prediction._views import skill
+from absentia.methods.learning import log_loss
+from absentia.methods.prediction._view_classifiers import PerViewClassifier, softmax_rows
+
+
+def _skill(probabilities: Array, y: Array, weight: Array, prior: Array) -> float:
+    """The share of the prior's log-loss that held-out probabilities save; not below zero."""
+    prior_loss = log_loss(np.tile(prior, (len(y), 1)), y, weight)
+    return max(0.0, 1 - log_loss(probabilities, y, weight) / prior_loss) if prior_loss > 0 else 0.0
 
 
 @estimator
-class LateFusion(PerView):
-    """One classifier per view, learned from the samples that have it; what they say is combined.
+class LateFusion(PerViewClassifier):
+    """One classifier per view, learned from the samples that have it; their probabilities are combined.
 
     Takes :class:`Views` or square :class:`KernelViews`.
 
@@ -34,7 +40,7 @@ class LateFusion(PerView):
     ----------
     estimator : classifier or None
         Any classifier of scikit-learn with ``predict_proba``, which gets the features of one view, or one
-        of absentia; None: a support vector machine on the view's kernel, its C chosen by cross-validation.
+        of absentia; None: a support vector machine on the view's kernel, its C by cross-validation.
     rule : {"mean", "skill", "product"}, default "mean"
         Mean of the probabilities over the views that a sample has; log-odds weighted by what each view was
         worth on held-out samples; or product, which takes views for independent.
@@ -48,7 +54,7 @@ class LateFusion(PerView):
     skill_ : dict
         What each view is worth: the share of the log-loss of the class frequencies that its probabilities
         of held-out samples save.  Only with ``rule="skill"``.
-    classes_, names_in_, ids_
+    classes_, decision_weights_, names_in_, ids_
 
     Examples
     --------
@@ -66,30 +72,34 @@ class LateFusion(PerView):
     kernel: Any = "rbf"
     class_weight: Any = None
 
-    def _assemble(self, X: Any, y: Array, weight: Array) -> None:
+    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
         self._learn_views(X, y, weight)
-        self._shares = np.ones(X.n_views)
+        self._view_weights = np.ones(X.n_views)
         if self.rule == "skill":
-            probabilities = self._held_out(X, y, weight)
+            proba = self._held_out_proba(X, y, weight)
             skills = np.array(
                 [
-                    skill(probabilities[v, has], y[has], weight[has], self._frequent)
+                    _skill(proba[v, has], y[has], weight[has], self._frequencies)
                     for v, has in enumerate(X.observed.T)
                 ]
             )
             self.skill_ = dict(zip(X.names, skills.tolist(), strict=True))
-            self._shares = skills / max(float((X.observed @ skills).max()), 1e-12)
+            self._view_weights = skills / max(float((X.observed @ skills).max()), 1e-12)
 
-    def _chance_rows(self, X: Any) -> Array:
-        probabilities = self._said(X)
+    def _counted(self, X: Any) -> Array:
+        """Which views have probabilities of which rows; views x rows x 1."""
+        taught = np.array([self._view_classifiers[name] is not None for name in X.names])
+        return np.asarray(X.observed.T & taught[:, None])[:, :, None]
+
+    def _predict_proba_rows(self, X: Any) -> Array:
+        proba = self._view_proba(X)
         if self.rule != "mean":
-            return softmax(
-                np.log(self._frequent) + np.tensordot(self._shares, self._log_odds(probabilities), 1)
-            )
-        speaks = self._speaks(X)
-        total = speaks.sum(axis=0)[:, None]
-        mean = (probabilities * speaks[:, :, None]).sum(axis=0) / np.maximum(total, 1)
-        return np.where(total > 0, mean, self._frequent)
+            log_odds = np.tensordot(self._view_weights, self._log_odds(proba), 1)
+            return softmax_rows(np.log(self._frequencies) + log_odds)
+        counted = self._counted(X)
+        total = counted.sum(axis=0)
+        mean = (proba * counted).sum(axis=0) / np.maximum(total, 1)
+        return np.where(total > 0, mean, self._frequencies)
 
     def contributions(self, X: Any) -> Array:
         """What each view adds to each sample's decision, rows x views x classes.
@@ -98,14 +108,13 @@ class LateFusion(PerView):
         these they sum to the probabilities.  With the other rules: its part of the log-odds.  Zero where it
         is absent.
         """
-        X = self._check_rows(X)
-        return self._in_views(X, self._parts_of_rows)
+        return self._view_parts(X, self._parts_of_rows)
 
     def _parts_of_rows(self, X: Any) -> Array:
-        probabilities = self._said(X)
+        proba = self._view_proba(X)
         if self.rule == "mean":
-            speaks = self._speaks(X)[:, :, None]
-            parts = speaks * (probabilities - self._frequent) / np.maximum(speaks.sum(axis=0), 1)
+            counted = self._counted(X)
+            parts = counted * (proba - self._frequencies) / np.maximum(counted.sum(axis=0), 1)
         else:
-            parts = self._shares[:, None, None] * self._log_odds(probabilities)
+            parts = self._view_weights[:, None, None] * self._log_odds(proba)
         return np.asarray(parts.transpose(1, 0, 2))

@@ -5,31 +5,31 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Estimator, estimator, kept
-from absentia.data import KernelViews, Views, kernel_profiles, sample_order
+from absentia.data import KernelViews, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
-from absentia.methods.models import Model
-from absentia.methods.prediction._selection import select_C
+from absentia.methods.learning import subset
 
-FEWEST = 3  # samples with and without a label: fewer cannot be held out
+_MIN_CLASS_SIZE = 3  # samples with and without a label: fewer cannot be held out
 
 
 @kept
-class OneLabel:
-    """A classifier of one label, whom it has learned from, and how frequent the label is among them."""
+class LabelClassifier:
+    """A classifier of one label, the samples that it learned from, and the label's frequency among them."""
 
-    def __init__(self, model: Model | None, rows: Array, share: float) -> None:
-        self.model, self.rows, self.share = model, rows, share
+    def __init__(self, classifier: Any, rows: Array, frequency: float) -> None:
+        self.classifier, self.rows, self.frequency = classifier, rows, frequency
 
-    def probabilities(self, X: Views | KernelViews) -> Array:
+    def predict_proba(self, X: Views | KernelViews) -> Array:
         """That samples have the label; how frequent it is, where nothing could be learned."""
-        if self.model is None:
-            return np.full(len(X), self.share)
-        own = X if isinstance(X, Views) else X[np.ix_(np.arange(len(X)), self.rows)]
-        return np.asarray(self.model.predict_proba(own)[:, 1])
+        if self.classifier is None:
+            return np.full(len(X), self.frequency)
+        rows = subset(X, np.arange(len(X)), self.rows)
+        return np.asarray(self.classifier.predict_proba(rows)[:, 1])
 
 
 @estimator
@@ -41,8 +41,8 @@ class PerLabel(Estimator):
     Parameters
     ----------
     estimator : str or classifier, default "cvkt-svm"
-        Name of a classifier (``absentia fit --list``), whose C is chosen on held-out samples if it has one,
-        or a classifier of absentia that has ``predict_proba``, which is taken as it is.
+        Name of a classifier (``absentia fit --list``), its C selected on held-out samples if it has one, or
+        a classifier of absentia that has ``predict_proba``, which is taken as it is.
     kernel : str or ViewKernels, default "rbf"
         Of features; ``"precomputed"`` says that kernels will come.
 
@@ -74,58 +74,45 @@ class PerLabel(Estimator):
             raise ValueError(
                 f"Y has shape {Y.shape} for {len(X)} samples; pass 1, 0 or NaN, samples x labels"
             )
-        self.labels_ = [self._one(X, column) for column in Y.T]
+        self.labels_ = [self._fit_label(X, column) for column in Y.T]
         return self
 
-    def _one(self, X: Any, column: Array) -> OneLabel:
+    def _fit_label(self, X: Any, column: Array) -> LabelClassifier:
         rows = np.flatnonzero(~np.isnan(column))
         y = column[rows].astype(int)
-        share = float(y.mean()) if len(y) else 0.5
-        if min(y.sum(), (1 - y).sum()) < FEWEST:
-            return OneLabel(None, rows, share)
-        part = X[rows] if isinstance(X, Views) else X[np.ix_(rows, rows)]
-        return OneLabel(self._learned(part, y), rows, share)
+        frequency = float(y.mean()) if len(y) else 0.5
+        if min(y.sum(), (1 - y).sum()) < _MIN_CLASS_SIZE:
+            return LabelClassifier(None, rows, frequency)
+        classifier = self._make_classifier(X)
+        return LabelClassifier(classifier.fit(subset(X, rows, rows), y), rows, frequency)
 
-    def _learned(self, X: Any, y: Array) -> Model:
-        classifier = self._made(X)
-        if not classifier.__sklearn_tags__().input_tags.pairwise:
-            return Model(classifier.fit(X, y))
-        if isinstance(X, KernelViews):
-            return Model(self._priced(classifier, X, y).fit(X, y))
-        makes = clone(self.kernel) if isinstance(self.kernel, ViewKernels) else ViewKernels(self.kernel)
-        kernels = makes.fit_transform(X)
-        return Model(self._priced(classifier, kernels, y).fit(kernels, y), makes)
-
-    def _priced(self, classifier: Any, K: KernelViews, y: Array) -> Any:
-        """A machine that goes by name with its C chosen, as those do that choose their own."""
-        if not isinstance(self.estimator, str) or "C" not in classifier.get_params():
+    def _make_classifier(self, X: Any) -> Any:
+        """An unfitted classifier with probabilities, after ViewKernels if it takes kernels."""
+        if isinstance(self.estimator, str):
+            classifier = self._make_by_name(self.estimator, X)
+        else:
+            classifier = clone(self.estimator)
+        if isinstance(X, KernelViews) or not classifier.__sklearn_tags__().input_tags.pairwise:
             return classifier
-        order = sample_order(kernel_profiles(K), K.observed, y)
-        machine = clone(classifier)
-        if "probability" in machine.get_params():
-            machine.set_params(probability=False)
-        C = select_C(machine, K[np.ix_(order, order)], y[order], np.ones(len(y)))
-        return classifier.set_params(C=C)
+        kernel = self.kernel if isinstance(self.kernel, ViewKernels) else ViewKernels(self.kernel)
+        return make_pipeline(clone(kernel), classifier)
 
-    def _made(self, X: Any) -> Any:
-        """An unfitted classifier with probabilities, and with these kernels if it makes its own."""
-        if not isinstance(self.estimator, str):
-            return clone(self.estimator)
-        entry = catalogue.find(self.estimator, "classifier")
-        made = entry.make()
-        has = made.get_params()
-        if "probability" in has:
-            made.set_params(probability=True)
-        if "kernel" in has and isinstance(X, KernelViews):
-            made.set_params(kernel="precomputed")
-        elif "kernel" in has and "kernel" not in entry.fixed:
-            made.set_params(kernel=self.kernel)
-        return made
+    def _make_by_name(self, name: str, X: Any) -> Any:
+        entry = catalogue.find(name, "classifier")
+        classifier = entry.make()
+        parameters = classifier.get_params()
+        if "probability" in parameters:
+            classifier.set_params(probability=True)
+        if "kernel" in parameters and isinstance(X, KernelViews):
+            classifier.set_params(kernel="precomputed")
+        elif "kernel" in parameters and "kernel" not in entry.fixed:
+            classifier.set_params(kernel=self.kernel)
+        return classifier
 
     def predict_proba(self, X: Views | KernelViews) -> Array:
-        """Chances of each label, samples x labels."""
+        """Probabilities of each label, samples x labels."""
         check_is_fitted(self, "labels_")
-        return np.column_stack([one.probabilities(X) for one in self.labels_])
+        return np.column_stack([label.predict_proba(X) for label in self.labels_])
 
     def predict(self, X: Views | KernelViews) -> Array:
         """1 where a label is likelier than not."""

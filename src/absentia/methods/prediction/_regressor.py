@@ -5,33 +5,22 @@ support vector regression where the weights of the views are learned together wi
 """
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
-from absentia.core import Array, NonNegative, Positive, RandomState, estimator, suited_to
+from absentia.core import Array, NonNegative, Positive, RandomState, estimator
 from absentia.kernels import CombineKernels
-from absentia.methods.learning import (
-    Either,
-    Learner,
-    MKLRegressor,
-    Norm,
-    as_targets,
-    check_targets,
-    mixed,
-    warn_of_empty,
-)
-from absentia.methods.prediction._arranging import Arrangement
-from absentia.methods.prediction._assembled import either, of_rows
-from absentia.methods.prediction._prepared import Prepared, check_per_view
-from absentia.methods.prediction._ridge import Ridge, as_shares, explained
+from absentia.methods.learning import MKLRegressor, Norm, Regressor
+from absentia.methods.prediction._composite import Composite
+from absentia.methods.prediction._kernel_pipeline import KernelPipeline
+from absentia.methods.prediction._ridge import Ridge, skill_weights
 
-EPSILON = 0.1  # of the machine, in standard deviations of the targets
+_EPSILON = 0.1  # of the machine, in standard deviations of the targets
 
 
 @estimator
-class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
+class AbsentRegressor(Composite, Regressor):
     """Complete the kernels of incomplete views, and learn numbers from their sum.
 
     Takes :class:`Views` or square :class:`KernelViews`.
@@ -39,20 +28,20 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
     Parameters
     ----------
     completer : str, completer or None, default "cvkt"
-        As in :class:`AbsentClassifier`.
+        What completes the kernels, as in :class:`AbsentClassifier`; None: absent views count as zero.
     kernel : str or ViewKernels, default "rbf"
-        As there.
+        Of the features of every view; ``"precomputed"`` says that kernels will come.
     combine : {"average", "skill", "mkl"}, default "average"
         Kernel ridge regression on the average of the kernels; with weights of the views by the share of
         the targets' variance that each alone explains of samples left out; or support vector regression
         with learned weights.
     norm : float, default 2
         With ``"mkl"``: p of the weights' p-norm.
-    C : float, default 1.0
-        With ``"mkl"``: price of an error beyond a tenth of the targets' deviation, these having unit
-        deviation.
+    C : float or "cv", default 1.0
+        With ``"mkl"``: weight of errors beyond a tenth of the targets' deviation, these having unit
+        deviation; ``"cv"`` selects it by the squared error of held-out samples.
     penalty : float or "loo", default "loo"
-        Of the ridge, in units of the kernel's mean eigenvalue; chosen by leaving one sample out.
+        Of the ridge, in units of the kernel's mean eigenvalue; selected by leaving one sample out.
     presence : bool, default False
         Let who has which view count, as in :class:`AbsentClassifier`.
     random_state : int, Generator, RandomState or None
@@ -81,68 +70,48 @@ class AbsentRegressor(RegressorMixin, Learner):  # type: ignore[misc]
     kernel: Any = "rbf"
     combine: Literal["average", "skill", "mkl"] = "average"
     norm: Norm = 2
-    C: Positive = 1.0
+    C: Positive | Literal["cv"] = 1.0
     penalty: NonNegative | Literal["loo"] = "loo"
     presence: bool = False
     random_state: RandomState = None
 
-    @property
-    def _input(self) -> Either:
-        return either(self.kernel)
+    def _learn(self, X: Any, y: Array, weight: Array) -> None:
+        train, samples = self._canonical(X, weight, y)
+        y, weight = y[samples], weight[samples]
+        self._kernels = KernelPipeline(self.kernel, self.completer, self.random_state, self.presence)
+        K = self._kernels.fit_transform(train)
+        self.completer_ = self._kernels.completer_
+        learn = self._learn_machine if self.combine == "mkl" else self._learn_ridge
+        self.weights_ = self._by_view(learn(K, y, weight), X.names)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the training samples (kernels: square) and their targets."""
-        self._check_parameters()
-        X = self._input.check(X, self)
-        y, weight = check_targets(X, y, sample_weight)
-        warn_of_empty(X)
-        self._prior = float(np.average(y, weights=weight))
-        with suited_to(len(X)):
-            X = self._input.learned(X, self)
-            check_per_view(self.kernel, X.names)
-            self._arrangement = Arrangement.of(X, weight, y)
-            order = self._arrangement.samples
-            weights = self._assemble(self._arrangement.train(X), y[order], weight[order])
-        self.weights_ = np.zeros(X.n_views)
-        views = self._arrangement.views
-        self.weights_[[X.names.index(name) for name in views]] = weights[: len(views)]
-        self._remember(X)
-        return self
+    def _learn_machine(self, K: Any, y: Array, weight: Array) -> Array:
+        """A machine on standardised targets; the weights of the views."""
+        self._scale = max(float(np.sqrt(np.average((y - self._prior) ** 2, weights=weight))), 1e-300)
+        self._machine: Ridge | MKLRegressor = MKLRegressor(self.C, epsilon=_EPSILON, norm=self.norm)
+        self._machine.fit(K, (y - self._prior) / self._scale, sample_weight=weight)
+        self.penalty_ = float("nan")
+        return np.asarray(self._machine.weights_)
 
-    def _assemble(self, X: Any, y: Array, weight: Array) -> Array:
-        self._prepared = Prepared(self.kernel, self.completer, self.random_state, self.presence)
-        K = self._prepared.fit(X)
-        self._machine: Ridge | MKLRegressor
-        self.completer_ = self._prepared.completes
-        if self.combine == "mkl":
-            self._scale = max(float(np.sqrt(np.average((y - self._prior) ** 2, weights=weight))), 1e-300)
-            self._machine = MKLRegressor(self.C, epsilon=EPSILON, norm=self.norm)
-            self._machine.fit(K, (y - self._prior) / self._scale, sample_weight=weight)
-            self.penalty_ = float("nan")
-            return np.asarray(self._machine.weights_)
-        penalty = None if self.penalty == "loo" else float(self.penalty)
-        skills = explained(K, y[:, None], weight) if self.combine == "skill" else np.ones(K.n_views)
-        shares = as_shares(skills)
-        self._sum = CombineKernels(shares).fit(K)
+    def _learn_ridge(self, K: Any, y: Array, weight: Array) -> Array:
+        """Ridge regression on the sum of the kernels; the weights of the views."""
+        equal = np.full(K.n_views, 1 / K.n_views)
+        weights = skill_weights(K, y[:, None], weight) if self.combine == "skill" else equal
+        self._sum = CombineKernels(weights).fit(K)
         self._kernel = np.asarray(self._sum.transform(K))
-        self._machine = Ridge.fit(self._kernel, y, weight, penalty)
+        self._machine = Ridge.fit(
+            self._kernel, y, weight, None if self.penalty == "loo" else float(self.penalty)
+        )
         self.penalty_ = self._machine.penalty
-        return shares
+        return weights
 
-    def predict(self, X: Any) -> Array:
-        """Targets of the rows; the mean training target where no view is usable."""
-        X = self._check_rows(X)
-        return mixed(self._reach(X), of_rows(self._arrangement, X, 1, self._rows), self._prior)[:, 0]
+    def _predict(self, X: Any) -> Array:
+        return self._predict_rows(X, 1, self._predict_targets)[:, 0]
 
-    def _rows(self, X: Any) -> Array:
-        rows = self._prepared.rows(X)
+    def _predict_targets(self, X: Any) -> Array:
+        """Targets of rows that have a view, rows x 1."""
+        rows = self._kernels.transform(X)
         if isinstance(self._machine, Ridge):
-            found = self._machine.predict(np.asarray(self._sum.transform(rows)), self._kernel)
+            targets = self._machine.predict(np.asarray(self._sum.transform(rows)), self._kernel)
         else:
-            found = self._prior + self._scale * self._machine.predict(rows)
-        return np.asarray(found)[:, None]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2, the share of the targets' variance that is explained; `y` is in the order of the rows."""
-        as_targets(self._check_rows(X), y, "target")
-        return float(super().score(X, y, sample_weight))
+            targets = self._prior + self._scale * self._machine.predict(rows)
+        return np.asarray(targets)[:, None]

@@ -1,4 +1,4 @@
-"""Stacking of views: what each view says of held-out samples, and a model of what to make of it.
+"""Stacking of views: probabilities of held-out samples by each view, and a model of their log-odds.
 
 One classifier per view gives probabilities ``p_v(k)`` of samples that it has not seen; their log-odds
 ``L_v(k) = log(p_v(k) / pi(k))`` against the classes' frequencies are what the second model learns from.
@@ -21,13 +21,13 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from absentia.core import Array, NonNegative, estimator, kept
-from absentia.methods.prediction._perview import PerView, softmax
+from absentia.methods.prediction._view_classifiers import PerViewClassifier, softmax_rows
 
-RIDGE = 1e-2
+_RIDGE = 1e-2  # on the offsets of the classes, and relative on regressions of log-odds
 
 
 @kept
-class Meta(NamedTuple):
+class StackingModel(NamedTuple):
     """One weight per view, one offset per class."""
 
     weights: Array
@@ -37,22 +37,22 @@ class Meta(NamedTuple):
     def fit(cls, L: Array, y: Array, weight: Array, penalty: float, nonnegative: bool) -> Any:
         """By least log-loss of `L`, views x samples x classes."""
         V, _, k = L.shape
-        start, own = np.full(V, 1 / V), np.eye(k)[y]
+        start, truth = np.full(V, 1 / V), np.eye(k)[y]
         share = weight / weight.sum()
 
         def objective(parameters: Array) -> tuple[float, Array]:
             w, b = parameters[:V], parameters[V:]
-            probabilities = softmax(b + np.tensordot(w, L, 1))
-            off = (probabilities - own) * share[:, None]
-            value = -float(share @ np.log(np.maximum((probabilities * own).sum(axis=1), 1e-300)))
+            probabilities = softmax_rows(b + np.tensordot(w, L, 1))
+            off = (probabilities - truth) * share[:, None]
+            value = -float(share @ np.log(np.maximum((probabilities * truth).sum(axis=1), 1e-300)))
             away = w - start
             slopes = np.tensordot(L, off, 2) + penalty * away
-            return value + penalty / 2 * away @ away + RIDGE / 2 * b @ b, np.r_[
-                slopes, off.sum(axis=0) + RIDGE * b
+            return value + penalty / 2 * away @ away + _RIDGE / 2 * b @ b, np.r_[
+                slopes, off.sum(axis=0) + _RIDGE * b
             ]
 
         bounds = [(0.0 if nonnegative else None, None)] * V + [(None, None)] * k
-        found = minimize(
+        result = minimize(
             objective,
             np.r_[start, np.zeros(k)],
             jac=True,
@@ -60,14 +60,14 @@ class Meta(NamedTuple):
             bounds=bounds,
             options={"ftol": 0, "gtol": 1e-9, "maxiter": 500},
         )
-        return cls(found.x[:V], found.x[V:])
+        return cls(result.x[:V], result.x[V:])
 
-    def probabilities(self, L: Array) -> Array:
-        return softmax(self.offsets + np.tensordot(self.weights, L, 1))
+    def predict_proba(self, L: Array) -> Array:
+        return softmax_rows(self.offsets + np.tensordot(self.weights, L, 1))
 
 
 @kept
-class Expected(NamedTuple):
+class LogOddsImputer(NamedTuple):
     """Log-odds of one view, class by class, from those of the others: ridge regression through zero."""
 
     slopes: Array  # views x views: how much of each other view's log-odds
@@ -82,18 +82,18 @@ class Expected(NamedTuple):
             A = L[others][:, has[v]].reshape(len(others), -1)
             if A.size:
                 gram = A @ A.T
-                gram[np.diag_indices_from(gram)] += 1e-2 * max(float(np.trace(gram)), 1e-300) / len(gram)
+                gram[np.diag_indices_from(gram)] += _RIDGE * max(float(np.trace(gram)), 1e-300) / len(gram)
                 slopes[v, others] = np.linalg.solve(gram, A @ L[v, has[v]].ravel())
         return cls(slopes)
 
-    def filled(self, L: Array, has: Array) -> Array:
-        guess = np.tensordot(self.slopes, L, 1)
-        return np.where(has[:, :, None], L, guess)
+    def fill(self, L: Array, has: Array) -> Array:
+        """`L` where a sample has the view, what the others lead one to expect elsewhere."""
+        return np.where(has[:, :, None], L, np.tensordot(self.slopes, L, 1))
 
 
 @estimator
-class ViewStacking(PerView):
-    """Classifiers of the views, and a model that learns what to make of what they say.
+class ViewStacking(PerViewClassifier):
+    """Classifiers of the views, and a model that learns how to combine their log-odds.
 
     Takes :class:`Views` or square :class:`KernelViews`.
 
@@ -117,7 +117,7 @@ class ViewStacking(PerView):
     ----------
     weights_ : ndarray of shape (n_views,)
         Of the views.  Only without `final`.
-    classes_, names_in_, ids_
+    classes_, decision_weights_, names_in_, ids_
 
     Examples
     --------
@@ -138,46 +138,47 @@ class ViewStacking(PerView):
     kernel: Any = "rbf"
     class_weight: Any = None
 
-    def _assemble(self, X: Any, y: Array, weight: Array) -> None:
+    def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
         self._learn_views(X, y, weight)
-        L, has = self._log_odds(self._held_out(X, y, weight)), X.observed.T
-        self._expected = Expected.learn(L, has) if self.absent == "impute" else None
-        L = self._filled(L, has)
-        if self.final is None:
-            self._meta = Meta.fit(L, y, weight, self.penalty, self.nonnegative)
-        else:
-            self._meta = clone(self.final).fit(_columns(L), y, sample_weight=weight)
+        L, has = self._log_odds(self._held_out_proba(X, y, weight)), X.observed.T
+        self._imputer = LogOddsImputer.learn(L, has) if self.absent == "impute" else None
+        L = self._fill(L, has)
+        self._final = (
+            StackingModel.fit(L, y, weight, self.penalty, self.nonnegative)
+            if self.final is None
+            else clone(self.final).fit(_as_table(L), y, sample_weight=weight)
+        )
 
     def _learn(self, X: Any, y: Array, weight: Array) -> None:
         super()._learn(X, y, weight)
         if self.final is None:
-            self.weights_ = np.zeros(X.n_views)
-            self.weights_[[X.names.index(name) for name in self._arrangement.views]] = self._meta.weights
+            self.weights_ = self._by_view(self._final.weights, X.names)
 
-    def _filled(self, L: Array, has: Array) -> Array:
-        return L if self._expected is None else self._expected.filled(L, has)
+    def _fill(self, L: Array, has: Array) -> Array:
+        return L if self._imputer is None else self._imputer.fill(L, has)
 
-    def _chance_rows(self, X: Any) -> Array:
-        L = self._filled(self._log_odds(self._said(X)), X.observed.T)
-        return np.asarray(
-            self._meta.probabilities(L) if self.final is None else self._meta.predict_proba(_columns(L))
-        )
+    def _filled_log_odds(self, X: Any) -> Array:
+        return self._fill(self._log_odds(self._view_proba(X)), X.observed.T)
+
+    def _predict_proba_rows(self, X: Any) -> Array:
+        L = self._filled_log_odds(X)
+        return np.asarray(self._final.predict_proba(L if self.final is None else _as_table(L)))
 
     def contributions(self, X: Any) -> Array:
         """What each view adds to the log-odds of each sample's classes, rows x views x classes.
 
         Only without `final`.  Views that are absent add what was imputed, or zero.
         """
-        X = self._check_rows(X)
+        self._check_rows(X)
         if self.final is not None:
             raise ValueError("only the default second model has contributions of views; give final=None")
-        return self._in_views(X, self._parts_of_rows)
+        return self._view_parts(X, self._parts_of_rows)
 
     def _parts_of_rows(self, X: Any) -> Array:
-        L = self._filled(self._log_odds(self._said(X)), X.observed.T)
-        return np.asarray((self._meta.weights[:, None, None] * L).transpose(1, 0, 2))
+        L = self._filled_log_odds(X)
+        return np.asarray((self._final.weights[:, None, None] * L).transpose(1, 0, 2))
 
 
-def _columns(L: Array) -> Array:
+def _as_table(L: Array) -> Array:
     """Log-odds of views x samples x classes as a table of samples."""
     return np.ascontiguousarray(L.transpose(1, 0, 2).reshape(L.shape[1], -1))

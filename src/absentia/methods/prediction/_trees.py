@@ -19,8 +19,8 @@ from scipy.special import expit, softmax
 
 from absentia.core import Array, kept
 
-PAIRS = 1 << 20  # of a sample and a tree, that are followed at a time
-LARGEST = float(np.finfo(np.float32).max)  # beyond, values are not told apart where they have four bytes
+_MAX_PAIRS = 1 << 20  # of a sample and a tree, that are followed at a time
+_LARGEST = float(np.finfo(np.float32).max)  # beyond, values are not told apart where they have four bytes
 
 #: What becomes of the sums.
 LINKS: dict[str, Callable[[Array], Array]] = {
@@ -55,10 +55,10 @@ class Trees:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         try:
-            fits = _fits(self)
+            consistent = _is_consistent(self)
         except (AttributeError, TypeError, ValueError, IndexError, KeyError) as error:
             raise ValueError(f"its trees are not complete ({type(error).__name__}: {error})") from error
-        if not fits:
+        if not consistent:
             raise ValueError("its trees have parts that do not go together")
 
     def predict(self, X: Array) -> Array:
@@ -66,8 +66,8 @@ class Trees:
         if X.shape[1] != self.width:
             raise ValueError(f"{X.shape[1]} features came, the trees were learned from {self.width}")
         if self.short:
-            X = shortened(X)
-        size = max(1, PAIRS // max(1, len(self.roots)))
+            X = as_float32(X)
+        size = max(1, _MAX_PAIRS // max(1, len(self.roots)))
         parts = [self._sums(X[i : i + size]) for i in range(0, max(len(X), 1), size)]
         return LINKS[self.link](np.vstack(parts))
 
@@ -79,8 +79,8 @@ class Trees:
             if self.value.shape[1] > 1:
                 sums[:, k] += self.value[leaves, k].sum(axis=1)
             else:
-                own = np.ascontiguousarray(leaves[:, self.output == k])
-                sums[:, k] += self.value[own, 0].sum(axis=1)
+                of_output = np.ascontiguousarray(leaves[:, self.output == k])
+                sums[:, k] += self.value[of_output, 0].sum(axis=1)
         return sums
 
     def _leaves(self, X: Array) -> Array:
@@ -96,17 +96,17 @@ class Trees:
             moving = moving[self.left[nodes[moving]] >= 0]
         return nodes.reshape(len(X), len(self.roots))
 
-    def gains(self, gain: Array) -> Array:
+    def feature_gains(self, gain: Array) -> Array:
         """Sums of the nodes' `gain` by feature, as shares of the whole."""
         inner = self.left >= 0
-        found = np.bincount(self.feature[inner], gain[inner], minlength=self.width)
-        return np.asarray(found / max(found.sum(), np.finfo(np.float64).tiny))
+        total = np.bincount(self.feature[inner], gain[inner], minlength=self.width)
+        return np.asarray(total / max(total.sum(), np.finfo(np.float64).tiny))
 
     @classmethod
     def of_forest(cls, forest: Any) -> Trees:
         """Of a fitted ``RandomForestClassifier`` or ``-Regressor`` with one target."""
-        trees = [one.tree_ for one in forest.estimators_]
-        values = np.concatenate([one.value[:, 0, :] for one in trees]).astype(np.float64)
+        trees = [tree.tree_ for tree in forest.estimators_]
+        values = np.concatenate([tree.value[:, 0, :] for tree in trees]).astype(np.float64)
         if hasattr(forest, "classes_"):
             values /= values.sum(axis=1, keepdims=True)
         # scikit-learn before 1.9 has NaN where all that is observed is one value, which goes to the right
@@ -116,7 +116,7 @@ class Trees:
             for t, threshold in zip(trees, thresholds, strict=True)
         ]
         return cls(
-            **_stacked(pieces),
+            **_stack_nodes(pieces),
             value=values / len(trees),
             output=np.zeros(len(trees), dtype=np.int32),
             start=np.zeros(values.shape[1]),
@@ -128,78 +128,78 @@ class Trees:
     def of_boosting(cls, model: Any) -> tuple[Trees, Array]:
         """Of a fitted ``HistGradientBoostingClassifier`` or ``-Regressor``; and every node's gain."""
         rounds = model._predictors
-        nodes = [tree.nodes for one in rounds for tree in one]
-        pieces = [_piece(one) for one in nodes]
+        nodes = [tree.nodes for trees in rounds for tree in trees]
+        pieces = [_node_columns(tree) for tree in nodes]
         start = np.array(model._baseline_prediction, dtype=np.float64).ravel()
         links = {1: "sigmoid"} if hasattr(model, "classes_") else {1: "identity"}
         trees = cls(
-            **_stacked(pieces),
-            value=np.concatenate([one["value"] for one in nodes])[:, None],
+            **_stack_nodes(pieces),
+            value=np.concatenate([tree["value"] for tree in nodes])[:, None],
             output=np.tile(np.arange(len(start), dtype=np.int32), len(rounds)),
             start=start,
             width=int(model.n_features_in_),
             link=links.get(len(start), "softmax"),
         )
-        return trees, np.concatenate([np.maximum(one["gain"], 0.0) for one in nodes])
+        return trees, np.concatenate([np.maximum(tree["gain"], 0.0) for tree in nodes])
 
 
-def shortened(X: Array) -> Array:
+def as_float32(X: Array) -> Array:
     """As numbers of four bytes; what is too large for them is the largest there is."""
-    return np.clip(X, -LARGEST, LARGEST).astype(np.float32)
+    return np.clip(X, -_LARGEST, _LARGEST).astype(np.float32)
 
 
-def _piece(nodes: Any) -> tuple[Array, ...]:
+def _node_columns(nodes: Any) -> tuple[Array, ...]:
     leaf = nodes["is_leaf"].astype(bool)
     sides = [np.where(leaf, -1, nodes[side].astype(np.int64)) for side in ("left", "right")]
     return (nodes["feature_idx"], nodes["num_threshold"], *sides, nodes["missing_go_to_left"])
 
 
-def _stacked(pieces: Sequence[tuple[Array, ...]]) -> dict[str, Any]:
+def _stack_nodes(pieces: Sequence[tuple[Array, ...]]) -> dict[str, Any]:
     """The nodes of all trees, children counted from the first node."""
     feature, threshold, left, right, missing = zip(*pieces, strict=True)
     begins = _roots(pieces)
     inner = np.concatenate(left) >= 0
 
-    def shifted(side: Sequence[Array]) -> Array:
-        moved = [np.where(one >= 0, one + b, -1) for one, b in zip(side, begins, strict=True)]
+    def shift(side: Sequence[Array]) -> Array:
+        moved = [np.where(nodes >= 0, nodes + b, -1) for nodes, b in zip(side, begins, strict=True)]
         return np.concatenate(moved).astype(np.int32)
 
     return {
         "feature": np.where(inner, np.concatenate(feature), 0).astype(np.int32),
         "threshold": np.where(inner, np.concatenate(threshold), 0.0),
-        "left": shifted(left),
-        "right": shifted(right),
+        "left": shift(left),
+        "right": shift(right),
         "missing_left": np.concatenate(missing).astype(bool) & inner,
         "roots": begins,
     }
 
 
 def _roots(pieces: Sequence[tuple[Array, ...]]) -> Array:
-    sizes = [len(one[0]) for one in pieces]
+    sizes = [len(piece[0]) for piece in pieces]
     return (np.cumsum(sizes) - sizes).astype(np.int32)
 
 
 # ------------------------------------------------------------------------------ what a file may bring
 
 
-def _fits(trees: Trees) -> bool:
+def _is_consistent(trees: Trees) -> bool:
     """Whether every step leads to a later node of the arrays, and every number is one."""
     n, k = trees.value.shape
     nodes = (trees.feature, trees.left, trees.right, trees.missing_left, trees.threshold)
     whole = (trees.feature, trees.left, trees.right, trees.roots, trees.output)
-    one_each = all(one.shape == (n,) for one in nodes) and trees.roots.shape == trees.output.shape
-    kinds = all(one.dtype.kind == "i" for one in whole) and trees.missing_left.dtype.kind == "b"
-    real = all(one.dtype == np.float64 for one in (trees.value, trees.threshold, trees.start))
+    one_each = all(array.shape == (n,) for array in nodes) and trees.roots.shape == trees.output.shape
+    kinds = all(array.dtype.kind == "i" for array in whole) and trees.missing_left.dtype.kind == "b"
+    real = all(array.dtype == np.float64 for array in (trees.value, trees.threshold, trees.start))
     if not (one_each and kinds and real and trees.roots.ndim == trees.start.ndim == 1):
         return False
     outputs = len(trees.start)
     declared = type(trees.width) is int and trees.link in LINKS and type(trees.short) is bool
     wide = outputs > 0 and k in (1, outputs) and (trees.link != "sigmoid" or outputs == 1)
     numbers = np.isfinite(trees.value).all() and np.isfinite(trees.start).all()
-    return bool(declared and wide and numbers and _leads_on(trees, n, outputs))
+    return bool(declared and wide and numbers and _paths_end(trees, n, outputs))
 
 
-def _leads_on(trees: Trees, n: int, outputs: int) -> bool:
+def _paths_end(trees: Trees, n: int, outputs: int) -> bool:
     """Children behind their parents, so that nobody walks in a circle; roots, features, outputs there."""
     inner, place = trees.left >= 0, np.arange(n)
     children = [np.where(inner, side, n - 1) for side in (trees.left, trees.right)]

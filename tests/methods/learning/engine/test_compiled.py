@@ -12,7 +12,7 @@ def refuse(*arguments, **options):
 
 tempfile.TemporaryFile = refuse  # how Numba finds out where it may write
 import numpy as np
-from absentia.methods.learning.engine import _polytope as polytope
+from absentia.methods.learning.engine import _regions as polytope
 from absentia.methods.learning.engine import _svm as svm
 assert not svm._smo.signatures, "compiled while importing"
 assert not polytope._maximal.signatures, "compiled while importing"

@@ -1,11 +1,19 @@
-"""Dual coordinate descent on factors: the dense machine's optimum, its certificate, its bias."""
+"""The machine on factors: coordinate descent, and Newton's method where that is slow."""
 
 import numpy as np
 import pytest
 
 from absentia.methods.learning.engine import Box, FactorStack, fit_machine
 from absentia.methods.learning.engine import _linear as module
-from absentia.methods.learning.engine._linear import fit_linear
+from absentia.methods.learning.engine._linear import (
+    _fit_smoothed,
+    _MachineProblem,
+    _newton,
+    _normal,
+    _scores,
+    fit_linear,
+)
+from absentia.methods.learning.engine._svm import evaluate_machine
 from reference import svm
 from stacks import factors
 
@@ -124,7 +132,7 @@ def test_newtons_method_is_called_in_where_passes_would_be_many(monkeypatch):
     helped = fit_linear(stack, ETA, box, tol=1e-3)
     assert helped.gap <= 1e-3 * helped.primal
     assert helped.n_steps < 100
-    monkeypatch.setattr(module, "MOST_FACTORS", 10)  # too many factors for that
+    monkeypatch.setattr(module, "_MOST_FACTORS", 10)  # too many factors for that
     alone = fit_linear(stack, ETA, box, tol=1e-3, max_passes=200)
     assert alone.n_steps == 200
     assert alone.gap > 1e-3 * alone.primal
@@ -137,3 +145,66 @@ def test_without_a_kernel_there_is_the_bias_alone():
     nothing = fit_linear(stack, np.zeros(4), box, tol=1e-6)
     assert nothing.primal == pytest.approx(2 * min((y > 0).sum(), (y < 0).sum()))
     assert nothing.gap <= 1e-6 * nothing.primal
+
+
+ETA = np.array([0.5, 0.0, 1.0, 0.2])
+
+
+def problem(n=90, ridge=0.0, regression=False, C=3.0):
+    Phi, observed, y = factors(n, seed=3)
+    stack = FactorStack(Phi, [np.flatnonzero(s) for s in observed.T], n)
+    bound = np.full(n, C)
+    box = (
+        Box.regression(y + stack.scores(ETA, y) / 9, bound, 0.2)
+        if regression
+        else Box.classification(y, bound)
+    )
+    rows = stack.rows(np.arange(n)) * np.sqrt(np.repeat(ETA, 6))
+    return _MachineProblem(stack, ETA, box, ridge), rows @ rows.T + ridge * np.eye(n)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.4])
+def test_it_comes_from_nothing_to_the_dense_optimum(regression, ridge):
+    given, K = problem(ridge=ridge, regression=regression)
+    nothing = evaluate_machine(given.box, np.zeros(90), np.zeros(90))
+    found = _fit_smoothed(given, nothing, 1e-5)
+    assert found.gap <= 1e-5 * found.primal
+    assert found.primal == pytest.approx(fit_machine(K, given.box, tol=1e-9).primal, rel=1e-5)
+    np.testing.assert_allclose(found.scores, K @ found.z, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_a_round_ends_where_the_smoothed_gradient_is_zero(regression):
+    given, K = problem(regression=regression)
+    J = given.rounding(0.2)
+    v, b, z = _newton(given, np.zeros(24), 0.0, J)
+    np.testing.assert_allclose(z, given.coefficients(given.box.t - _scores(given, v) - b, J))
+    np.testing.assert_allclose(v, _normal(given, z), atol=1e-6)
+    assert abs(z.sum()) < 1e-6 * np.abs(z).sum()
+    # the same as the dual with J on its diagonal
+    exact = fit_machine(K + np.diag(J), given.box, tol=1e-10)
+    np.testing.assert_allclose(z, exact.z, atol=1e-4)
+
+
+def test_gradients_are_those_of_the_smoothed_primal():
+    given, _ = problem()
+    J = given.rounding(0.3)
+    rng = np.random.default_rng(0)
+    rest, along = rng.standard_normal((2, 90))
+
+    def losses(r):
+        z = given.coefficients(r, J)
+        return float((r * z - given.box.eps * np.abs(z) - J * z**2 / 2).sum())
+
+    numeric = (losses(rest - 1e-6 * along) - losses(rest + 1e-6 * along)) / 2e-6
+    assert given.slope(rest, along, J, 0.0) == pytest.approx(numeric, rel=1e-5)
+
+
+def test_kinks_are_rounded_as_wide_as_the_gap_allows():
+    given, K = problem()
+    machine = fit_machine(K, given.box, tol=1e-6)
+    narrow, wide = (given.reach(machine, gap) for gap in (0.1, 10.0))
+    assert 0 < narrow < wide
+    _, _, z = _newton(given, np.zeros(24), 0.0, given.rounding(narrow))
+    assert given.evaluate(given.box.make_feasible(z)).gap < 1.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC, SVR
 
-from absentia.methods.learning.engine._svm import Box, fit_machine, product
+from absentia.methods.learning.engine._svm import Box, _kernel_product, fit_machine
 from reference import amkl
 from reference import svm as slow
 
@@ -106,7 +106,7 @@ def test_a_start_near_the_solution_leaves_little_to_do(problem):
 
 def test_an_infeasible_start_is_mended():
     K, box, _ = classification(50)
-    z = box.feasible(np.random.default_rng(0).standard_normal(50) * 100)
+    z = box.make_feasible(np.random.default_rng(0).standard_normal(50) * 100)
     assert abs(z.sum()) < 1e-10
     assert ((z >= box.lo) & (z <= box.hi)).all()
     assert (
@@ -141,7 +141,7 @@ def test_products_skip_zero_coefficients():
     K, _ = kernel(50)[1], None
     z = np.zeros(50)
     z[[3, 40]] = [1.0, -2.0]
-    np.testing.assert_allclose(product(K, z), K @ z, rtol=1e-13)
+    np.testing.assert_allclose(_kernel_product(K, z), K @ z, rtol=1e-13)
 
 
 def test_few_steps_are_reported_honestly():

@@ -1,11 +1,8 @@
 """The machine behind multiple kernel learning."""
 
 from absentia.methods.learning.engine._factors import FactorStack
-from absentia.methods.learning.engine._norms import NormBall
-from absentia.methods.learning.engine._polytope import Polytope
-from absentia.methods.learning.engine._problem import DUST, GAP, Problem, Region, relative_gap, without_dust
+from absentia.methods.learning.engine._problem import DUST, GAP, Problem, State, relative_gap, without_dust
+from absentia.methods.learning.engine._regions import NormBall, Polytope, Region
 from absentia.methods.learning.engine._solver import solve
-from absentia.methods.learning.engine._stack import KernelStack, Stack
-from absentia.methods.learning.engine._state import State
-from absentia.methods.learning.engine._sums import lifted_cholesky
-from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, rounding
+from absentia.methods.learning.engine._stacks import KernelStack, Stack, cholesky_with_jitter
+from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, rounding_error

@@ -12,7 +12,7 @@ from typing import Any
 from numba import njit
 
 #: Reorder sums, and take no NaN to come: what lets loops be vectorised.
-FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+_FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 
 
 def compiled(function: Callable[..., Any] | None = None, *, fast: bool = False) -> Any:
@@ -22,7 +22,7 @@ def compiled(function: Callable[..., Any] | None = None, *, fast: bool = False) 
     """
     if function is None:
         return lambda f: compiled(f, fast=fast)
-    options: dict[str, Any] = {"nogil": True} | ({"fastmath": FAST} if fast else {})
+    options: dict[str, Any] = {"nogil": True} | ({"fastmath": _FAST} if fast else {})
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # "cannot cache function ...: no locator available"

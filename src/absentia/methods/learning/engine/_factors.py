@@ -2,6 +2,12 @@
 
 Everything here takes time and memory linear in the samples.  Factors stay where they are, in single or
 double precision, in memory or mapped from a file; sums over samples are in double precision.
+
+From factors a machine is known less exactly than from a kernel, and which of a million coefficients are
+free in the end hardly at all.  But the sum of so many losses is nearly smooth where they have kinks: over a
+step that moves scores by some Delta, the samples N that lie so near theirs bend it as a quadratic of
+curvature ``1 / J_i = (hi_i - lo_i) / 2 Delta`` would, and ``A = (K_NN + J)^-1`` (see ``_stacks``).  That is
+what :class:`_FactorSum` has, through matrices as large as there are factors.
 """
 
 from __future__ import annotations
@@ -11,13 +17,18 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import scipy.linalg
 
 from absentia.core import Array, factors_of
 from absentia.data import KernelViews
 from absentia.methods.learning.engine._compiled import compiled
-from absentia.methods.learning.engine._sums import Alignments, FactorSum
+from absentia.methods.learning.engine._linear import fit_linear
+from absentia.methods.learning.engine._stacks import Alignments, Response, transposed_product
+from absentia.methods.learning.engine._svm import Box, Machine
 
 CHUNK = 4096
+_NEAR = 0.05  # share of the samples that count as near their kinks
+_MOST_NEAR = 20_000  # of them that are looked at
 
 
 class FactorStack:
@@ -31,7 +42,7 @@ class FactorStack:
         The samples of each view's rows.
     n : int
         Number of samples.
-    own : ndarray of shape (n, views), optional
+    diagonal : ndarray of shape (n, views), optional
         What is added to the diagonal of each kernel.
     scale : ndarray of shape (n,), optional
         What each sample's rows and columns are to be multiplied by; factors stay as they are.
@@ -42,15 +53,15 @@ class FactorStack:
         factors: Sequence[Array],
         index: Sequence[Array],
         n: int,
-        own: Array | None = None,
+        diagonal: Array | None = None,
         scale: Array | None = None,
     ) -> None:
-        dtype = np.result_type(np.float32, *(one.dtype for one in factors))
-        self.factors = [np.ascontiguousarray(one, dtype=dtype) for one in factors]
+        dtype = np.result_type(np.float32, *(Phi.dtype for Phi in factors))
+        self.factors = [np.ascontiguousarray(Phi, dtype=dtype) for Phi in factors]
         self.index = [np.ascontiguousarray(i, dtype=np.int64) for i in index]
         self.n, self.dtype = n, dtype
         self.scale = np.ones(n) if scale is None else scale
-        self._own = np.zeros((n, len(self.factors))) if own is None else own
+        self._diagonal = np.zeros((n, len(self.factors))) if diagonal is None else diagonal
 
     @classmethod
     def of(cls, kernels: KernelViews, order: Array | None = None) -> FactorStack:
@@ -58,12 +69,12 @@ class FactorStack:
         index = [np.flatnonzero(seen) for seen in kernels.observed.T]
         if order is not None:
             rank = np.argsort(order)
-            index = [rank[own] for own in index]
+            index = [rank[samples] for samples in index]
         parts = [factors_of(kernels.operator(name)) for name in kernels.names]
-        own = np.zeros(kernels.observed.shape)
+        diagonal = np.zeros(kernels.observed.shape)
         for v, part in enumerate(parts):
-            own[index[v], v] = 0.0 if part.own is None else part.own
-        return cls([part.Phi for part in parts], index, len(kernels), own)
+            diagonal[index[v], v] = 0.0 if part.own is None else part.own
+        return cls([part.Phi for part in parts], index, len(kernels), diagonal)
 
     def __len__(self) -> int:
         return len(self.factors)
@@ -72,22 +83,22 @@ class FactorStack:
     def place(self) -> Array:
         """Where in each view's factors a sample's row is, samples x views; -1: nowhere."""
         place = np.full((self.n, len(self)), -1, dtype=np.int32)
-        for v, own in enumerate(self.index):
-            place[own, v] = np.arange(len(own))
+        for v, samples in enumerate(self.index):
+            place[samples, v] = np.arange(len(samples))
         return place
 
     @cached_property
-    def own(self) -> Array:
+    def diagonal(self) -> Array:
         """What is added to the diagonal of each kernel, samples x views."""
-        return np.asarray(self._own * self.scale[:, None] ** 2)
+        return np.asarray(self._diagonal * self.scale[:, None] ** 2)
 
     @cached_property
     def squares(self) -> Array:
         """``k_p(i, i)``, samples x views."""
         squares = np.zeros((self.n, len(self)))
-        for v, (Phi, own) in enumerate(zip(self.factors, self.index, strict=True)):
-            squares[own, v] = _squares(Phi)
-        return squares * self.scale[:, None] ** 2 + self.own
+        for v, (Phi, samples) in enumerate(zip(self.factors, self.index, strict=True)):
+            squares[samples, v] = _squares(Phi)
+        return squares * self.scale[:, None] ** 2 + self.diagonal
 
     def largest(self) -> Array:
         """Every kernel's largest value, which lies on its diagonal."""
@@ -97,36 +108,37 @@ class FactorStack:
         """``u_p = Phi_p' z`` of every view."""
         z = z * self.scale
         return [
-            np.asarray(gathered(Phi, own, z)) for Phi, own in zip(self.factors, self.index, strict=True)
+            np.asarray(transposed_product(Phi, samples, z))
+            for Phi, samples in zip(self.factors, self.index, strict=True)
         ]
 
-    def weighted(self, eta: Array, ridge: float = 0.0) -> FactorSum:
+    def weighted_sum(self, eta: Array, ridge: float = 0.0) -> _FactorSum:
         """``sum_p eta_p K_p + ridge I``, for machines to be learned on."""
-        return FactorSum(self, eta, ridge)
+        return _FactorSum(self, eta, ridge)
 
     def products(self, z: Array) -> tuple[Array, Array]:
         """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
         normals = self.normals(z)
         R = np.zeros((len(self), self.n))
-        for row, Phi, own, u in zip(R, self.factors, self.index, normals, strict=True):
-            _add_scores(row, Phi, own, u)
-        R = R.T * self.scale[:, None] + self.own * z[:, None]
-        return R, np.array([float(u @ u) for u in normals]) + z**2 @ self.own
+        for row, Phi, samples, u in zip(R, self.factors, self.index, normals, strict=True):
+            _add_scores(row, Phi, samples, u)
+        R = R.T * self.scale[:, None] + self.diagonal * z[:, None]
+        return R, np.array([float(u @ u) for u in normals]) + z**2 @ self.diagonal
 
     def scores(self, eta: Array, z: Array) -> Array:
         """``sum_p eta_p K_p z``."""
         scores, scaled = np.zeros(self.n), z * self.scale
-        for weight, Phi, own in zip(eta, self.factors, self.index, strict=True):
+        for weight, Phi, samples in zip(eta, self.factors, self.index, strict=True):
             if weight > 0:
-                _add_scores(scores, Phi, own, weight * gathered(Phi, own, scaled))
-        return scores * self.scale + (self.own @ eta) * z
+                _add_scores(scores, Phi, samples, weight * transposed_product(Phi, samples, scaled))
+        return scores * self.scale + (self.diagonal @ eta) * z
 
-    def through(self, w: Array) -> Array:
+    def factor_scores(self, w: Array) -> Array:
         """``sum_p Phi_p w_p``, where `w` has one number for every factor of all views."""
         scores, ends = np.zeros(self.n), np.cumsum([0, *(Phi.shape[1] for Phi in self.factors)])
-        for Phi, own, (a, b) in zip(self.factors, self.index, pairwise(ends), strict=True):
+        for Phi, samples, (a, b) in zip(self.factors, self.index, pairwise(ends), strict=True):
             if w[a:b].any():
-                _add_scores(scores, Phi, own, w[a:b])
+                _add_scores(scores, Phi, samples, w[a:b])
         return scores * self.scale
 
     def roots(self, eta: Array) -> Array:
@@ -137,28 +149,28 @@ class FactorStack:
         """The factors of some samples side by side, zero where a view is absent; in double precision."""
         parts = []
         for v, Phi in enumerate(self.factors):
-            own = self.place[samples, v]
+            place = self.place[samples, v]
             part = np.zeros((len(samples), Phi.shape[1]))
-            part[own >= 0] = Phi[own[own >= 0]]
+            part[place >= 0] = Phi[place[place >= 0]]
             parts.append(part)
         return np.hstack(parts) * self.scale[samples, None]
 
-    def restricted(self, samples: Array) -> FactorStack:
+    def restrict(self, samples: Array) -> FactorStack:
         """The same views of these `samples` only, given in rising order."""
-        kept = [np.isin(own, samples, assume_unique=True) for own in self.index]
+        kept = [np.isin(rows, samples, assume_unique=True) for rows in self.index]
         factors = [Phi[k] for Phi, k in zip(self.factors, kept, strict=True)]
-        index = [np.searchsorted(samples, own[k]) for own, k in zip(self.index, kept, strict=True)]
-        return FactorStack(factors, index, len(samples), self._own[samples], self.scale[samples])
+        index = [np.searchsorted(samples, rows[k]) for rows, k in zip(self.index, kept, strict=True)]
+        return FactorStack(factors, index, len(samples), self._diagonal[samples], self.scale[samples])
 
-    def scaled(self, scale: Array) -> FactorStack:
+    def rescale(self, scale: Array) -> FactorStack:
         """The same with every sample's factors multiplied by `scale`."""
-        return FactorStack(self.factors, self.index, self.n, self._own, self.scale * scale)
+        return FactorStack(self.factors, self.index, self.n, self._diagonal, self.scale * scale)
 
-    def alignments(self, y: Array, counted: Array) -> Alignments:
+    def centred_products(self, y: Array, counted: Array) -> Alignments:
         """Inner products of the centred kernels, over the samples that count."""
         ends = np.cumsum([0, *(Phi.shape[1] for Phi in self.factors)])
         parts, n = [slice(a, b) for a, b in pairwise(ends)], len(counted)
-        centred, own = y[counted] - y[counted].mean(), self.own[counted]
+        centred, diagonal = y[counted] - y[counted].mean(), self.diagonal[counted]
         mean, T, along = np.zeros(ends[-1]), np.zeros((ends[-1], ends[-1])), np.zeros(ends[-1])
         pieces = [slice(a, a + CHUNK) for a in range(0, n, CHUNK)]
         for piece in pieces:
@@ -168,16 +180,66 @@ class FactorStack:
             rows = self.rows(counted[piece]) - mean
             T += rows.T @ rows
             along += centred[piece] @ rows
-            beside += np.array([(rows[:, p] ** 2).sum(axis=1) for p in parts]) @ own[piece]
+            beside += np.array([(rows[:, p] ** 2).sum(axis=1) for p in parts]) @ diagonal[piece]
         M = np.array([[float((T[p, q] ** 2).sum()) for q in parts] for p in parts]) + beside + beside.T
-        M += (1 - 2 / n) * own.T @ own + np.outer(own.sum(axis=0), own.sum(axis=0)) / n**2
-        a = np.array([float(along[p] @ along[p]) for p in parts]) + centred**2 @ own
-        spread = np.array([float(np.trace(T[p, p])) for p in parts]) + (1 - 1 / n) * own.sum(axis=0)
+        total = diagonal.sum(axis=0)
+        M += (1 - 2 / n) * diagonal.T @ diagonal + np.outer(total, total) / n**2
+        a = np.array([float(along[p] @ along[p]) for p in parts]) + centred**2 @ diagonal
+        spread = np.array([float(np.trace(T[p, p])) for p in parts]) + (1 - 1 / n) * total
         return Alignments(M, a, spread)
 
-    def reached(self, views: Array) -> Array:
+    def samples_with(self, views: Array) -> Array:
         """Samples that have one of the `views` (True = this one)."""
         return np.flatnonzero((self.place[:, views] >= 0).any(axis=1))
+
+
+class _FactorSum:
+    """The sum by the factors of its kernels, never formed."""
+
+    def __init__(self, stack: FactorStack, eta: Array, ridge: float = 0.0) -> None:
+        self.stack, self.eta, self.ridge = stack, eta, ridge
+        self.largest = float((stack.squares @ eta).max(initial=0.0)) + ridge
+
+    def fit(self, box: Box, *, tol: float, start: Array | None = None) -> Machine:
+        """The machine on it, to a relative gap of `tol`."""
+        return fit_linear(self.stack, self.eta, box, tol=tol, start=start, ridge=self.ridge)
+
+    def response(self, box: Box, machine: Machine, R: Array, jitter: float) -> Response:
+        """How V bends; coefficients stay where they are."""
+        m = R.shape[1]
+        near, give = self._near(box, machine)
+        if len(near) < 2:
+            return Response.none(m)
+        Phi, root = self.stack.rows(near), self.stack.roots(self.eta)
+        bent = Phi / give[:, None]
+        # products of A with the columns of R and with 1, by Woodbury's identity
+        sides = np.column_stack([R[near], np.ones(len(near))])
+        inner = np.eye(len(root)) + root[:, None] * (bent.T @ Phi) * root
+        L = scipy.linalg.cholesky(inner, lower=True)
+        Y = scipy.linalg.solve_triangular(L, root[:, None] * (bent.T @ sides), lower=True)
+        plain = (sides / give[:, None]).T @ sides
+        A = plain - Y.T @ Y
+        H = A[:-1, :-1] - np.outer(A[-1, :-1], A[-1, :-1]) / A[-1, -1] if A[-1, -1] > 0 else A[:-1, :-1]
+        values, vectors = np.linalg.eigh((H + H.T) / 2)
+        none = Response.none(m)
+        return none._replace(H=vectors * np.maximum(values, 0.0) @ vectors.T)
+
+    def _near(self, box: Box, machine: Machine) -> tuple[Array, Array]:
+        """Samples near their kinks, some of them if there are very many, and how much each gives."""
+        held = np.flatnonzero((box.hi > box.lo) & (self.stack.squares @ self.eta > 0))
+        rest = box.t[held] - machine.scores[held] - machine.bias
+        distance = np.abs(np.abs(rest) - box.eps)
+        least = 5 * sum(Phi.shape[1] for Phi in self.stack.factors)
+        wanted = min(len(held), max(int(_NEAR * len(held)), least))
+        if wanted < 2:
+            return held[:0], distance[:0]
+        reach = float(np.partition(distance, wanted - 1)[wanted - 1])
+        near = held[distance <= reach]
+        sampled = near[:: -(-len(near) // _MOST_NEAR)]
+        floor = 1e-12 * float(np.abs(box.t).max())
+        give = 2 * max(reach, floor) / (box.hi[sampled] - box.lo[sampled])
+        give += self.stack.diagonal[sampled] @ self.eta + self.ridge
+        return sampled, give * (len(sampled) / len(near))
 
 
 @compiled(fast=True)
@@ -191,20 +253,6 @@ def _squares(Phi):  # type: ignore[no-untyped-def]
             total += np.float64(row[k]) * row[k]
         squares[i] = total
     return squares
-
-
-@compiled(fast=True)
-def gathered(Phi, index, z):  # type: ignore[no-untyped-def]
-    """``Phi' z``; rows of zero coefficients are not read."""
-    n, d = Phi.shape
-    total = np.zeros(d)
-    for i in range(n):
-        weight = z[index[i]]
-        if weight != 0.0:
-            row = Phi[i]
-            for k in range(d):
-                total[k] += weight * row[k]
-    return total
 
 
 @compiled(fast=True)

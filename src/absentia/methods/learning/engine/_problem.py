@@ -6,31 +6,31 @@ coefficients alone are a :class:`Cut`: a bound on V, linear in the weights, that
 Weights below :data:`DUST` of the largest are zero.  Where the run ends at ``tol``, what is left of a weight
 that the optimum has not is rounding: moving a share of DUST changes V by about DUST of itself, far below
 any sensible `tol`, but a view with such a weight would count as one that has a say.
+
+A :class:`State` is where a run stands: the best so far, all cuts, and how careful the next step has to be.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.methods.learning.engine._stack import Stack
-from absentia.methods.learning.engine._sums import Sum
-from absentia.methods.learning.engine._svm import Box, Machine, judged, rounding
+from absentia.methods.learning.engine._regions import Region
+from absentia.methods.learning.engine._stacks import Stack, Sum
+from absentia.methods.learning.engine._svm import Box, Machine, evaluate_machine, rounding_error
 
 GAP = "the relative duality gap"
 DUST = 1e-6  # weights below this part of the largest are zero
-Z_DUST = 1e-10  # the same for coefficients of samples
+_Z_DUST = 1e-10  # the same for coefficients of samples
 Starts = Sequence[Array] | None
-
-
-class Region(Protocol):
-    """Where the weights may be."""
-
-    def middle(self) -> Array: ...
-    def boundary(self, c: Array) -> Array: ...
-    def highest(self, q: Array) -> tuple[float, Array, Array]: ...
+_JITTER = 1e-9  # added to K_FF, relative to its diagonal; it is singular where eta sits at a vertex
+_MOST_JITTER = 1e-3
+_N_CUTS = 100  # cutting planes kept, with coefficients of
+_KEPT = 5_000_000  # samples in all, but of a few planes at least
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Point:
 
 def evaluate(problem: Problem, eta: Array, tol: float, starts: Starts = None) -> Point:
     """The machines at `eta` to a relative gap of `tol`, and the lower bound that they give."""
-    kernel = problem.stack.weighted(eta)
+    kernel = problem.stack.weighted_sum(eta)
     given = starts if starts is not None else [None] * len(problem.boxes)
     machines = [kernel.fit(b, tol=tol, start=z) for b, z in zip(problem.boxes, given, strict=True)]
     return _point(problem, eta, kernel, machines)
@@ -127,25 +127,28 @@ def _point(problem: Problem, eta: Array, kernel: Sum, machines: Sequence[Machine
     products = [problem.stack.products(machine.z) for machine in machines]
     R = tuple(columns for columns, _ in products)
     pairs = list(zip(problem.boxes, machines, R, strict=True))
-    machines = [judged(box, one.z, r @ eta, one.violation, one.n_steps) for box, one, r in pairs]
-    q = np.sum([own for _, own in products], axis=0)
+    machines = [evaluate_machine(box, svm.z, r @ eta, svm.violation, svm.n_steps) for box, svm, r in pairs]
+    q = np.sum([energy for _, energy in products], axis=0)
     kappa, vertex, price = problem.region.highest(q)
     linear = sum(box.linear(machine.z) for box, machine in zip(problem.boxes, machines, strict=True))
     # z scaled towards zero stays in the box, and may give the better bound
     scale = min(1.0, linear / kappa) if kappa > 0 and linear > 0 else 1.0
     lower = scale * linear - scale**2 * kappa / 2
     largest = float(problem.stack.largest() @ eta)
-    slack = sum(rounding(box, one, largest) for box, one in zip(problem.boxes, machines, strict=True))
+    slack = sum(rounding_error(box, svm, largest) for box, svm in zip(problem.boxes, machines, strict=True))
     return Point(eta, tuple(machines), kernel, R, q, kappa, vertex, price, linear, lower, slack)
 
 
 def with_coefficients(problem: Problem, point: Point, z: Starts = None) -> Point:
     """The same weights with coefficients `z` (by default its own), dust left out."""
     given = point.coefficients if z is None else z
-    clean = [box.feasible(without_dust(one, Z_DUST)) for box, one in zip(problem.boxes, given, strict=True)]
+    clean = [
+        box.make_feasible(without_dust(coefficients, _Z_DUST))
+        for box, coefficients in zip(problem.boxes, given, strict=True)
+    ]
     if all(np.array_equal(a, b) for a, b in zip(clean, point.coefficients, strict=True)):
         return point
-    machines = [one._replace(z=z) for one, z in zip(point.machines, clean, strict=True)]
+    machines = [svm._replace(z=z) for svm, z in zip(point.machines, clean, strict=True)]
     return _point(problem, point.eta, point.kernel, machines)
 
 
@@ -162,8 +165,95 @@ def without_dust(values: Array, share: float = DUST) -> Array:
     return np.where(size > share * size.max(initial=0.0), values, 0.0)
 
 
-def lifted(eta: Array) -> Array:
+def lift_small_weights(eta: Array) -> Array:
     """`eta` with weights that nearly count made large enough, instead of zero: the other way to round."""
     limit = DUST * float(eta.max())
     near = (eta > 0.1 * limit) & (eta <= limit)
     return np.where(near, 1.001 * limit, eta) if near.any() else eta
+
+
+# ---------------------------------------------------------------------------------- the state of a run
+
+
+class Candidate(NamedTuple):
+    """Weights and coefficients that might be handed over, by the gap of their own."""
+
+    gap: float
+    eta: Array
+    coefficients: list[Array]
+
+    @classmethod
+    def of(cls, point: Point) -> Candidate:
+        return cls(point.gap, point.eta, point.coefficients)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a run stands: the best point, the best lower bound, and how careful the next step is.
+
+    The point with the least gap of its own, ``surest``, need not be the one with the lowest objective.
+
+    ``shy`` marks views that once lost their weight in a step and wanted it back at once: V rises
+    steeply where their weight nears zero, which no quadratic model sees.
+    """
+
+    point: Point
+    lower: float
+    shy: Array
+    cuts: tuple[Cut, ...]
+    surest: Candidate
+    jitter: float = _JITTER
+    care: int = 0  # steps without progress, less those with it
+    radius: float = 0.1  # of the cutting planes' trust region, relative to the largest weight
+    n_machines: int = 1
+    n_refused: int = 0  # times that several machines together had a small gap, but none alone
+    wait: int = 0  # steps before the next attempt to end
+    tidy: bool = False
+
+    @property
+    def objective(self) -> float:
+        return self.point.primal
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap, by the best bounds of all machines so far; once tidy, by its own."""
+        return self.point.gap if self.tidy else relative_gap(self.objective, self.lower)
+
+
+def initial_state(problem: Problem, eta: Array | None = None, z: Starts = None) -> State:
+    """A first state, from given weights and coefficients if there are any."""
+    point = evaluate(problem, problem.region.middle() if eta is None else eta, 1e-2, z)
+    shy = np.zeros(len(point.eta), dtype=bool)
+    return State(point, point.lower, shy, (point.cut,), Candidate.of(point))
+
+
+def _n_cuts(n: int) -> int:
+    """How many cutting planes to keep."""
+    return min(_N_CUTS, max(_KEPT // n, 5))
+
+
+def advance(state: State, trials: Sequence[Point], promised: float, **changes: Any) -> State:
+    """`state` after `trials`, the last of which is kept if it is better; careful if that was too little."""
+    before, last = state.point.primal, trials[-1]
+    point = last if last.primal < before else state.point
+    after = replace(
+        state,
+        point=point,
+        lower=max(state.lower, *(trial.lower for trial in trials)),
+        cuts=(*state.cuts, *(trial.cut for trial in trials))[-_n_cuts(len(last.machines[0].z)) :],
+        surest=min(state.surest, *map(Candidate.of, trials), key=lambda candidate: candidate.gap),
+        n_machines=state.n_machines + len(trials),
+        **changes,
+    )
+    decrease = before - point.primal
+    if after.gap < 0.8 * state.gap or decrease > max(0.1 * promised, 0.02 * state.gap * before):
+        return replace(after, jitter=max(state.jitter / 10, _JITTER), care=max(state.care - 1, 0))
+    # a step that kept a small promise is no failure, but asks for a bolder one
+    care = state.care if decrease > 0.1 * promised else state.care + 1
+    return replace(after, jitter=min(state.jitter * 100, _MOST_JITTER), care=care)
+
+
+def next_tolerance(state: State, promised: float, tol: float) -> float:
+    """How exact the next machine has to be: as the gap and the promised decrease ask for."""
+    wanted = min(0.02 * state.gap, 0.1 * promised / state.objective)
+    return max(max(wanted, 0.2 * tol) * 0.1**state.care, 0.02 * tol)

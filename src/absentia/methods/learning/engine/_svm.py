@@ -19,7 +19,7 @@ best bias for the given ``K z``, minus the dual one is the certificate.  ``K z``
 the one that is carried along from pair to pair drifts.  No constant here has a unit: a kernel s times as
 large with bounds s times as small has the same machine, its coefficients s times as small.
 
-Where no coefficient is near its bound (large kernels, large C: nearly a hard margin) the losses' price
+Where no coefficient is near its bound (large kernels, large C: nearly a hard margin) the losses' weight
 turns the slightest violation into a large primal value.  There ``z`` is stretched until nobody has a loss,
 which costs the dual only the square of what it is stretched by.
 """
@@ -36,10 +36,10 @@ from numba.extending import intrinsic
 from absentia.core import Array
 from absentia.methods.learning.engine._compiled import compiled
 
-BLOCK = 256  # samples whose best is found in registers before anything is compared by position
-BIG = 1e150  # stands for "cannot move this way"; finite, so that it can be added to
-FLAT = 1e-12  # curvature of a pair that the kernel does not tell apart, relative to its largest value
-EPS = float(np.finfo(np.float64).eps)
+_BLOCK = 256  # samples whose best is found in registers before anything is compared by position
+_BIG = 1e150  # stands for "cannot move this way"; finite, so that it can be added to
+_FLAT = 1e-12  # curvature of a pair that the kernel does not tell apart, relative to its largest value
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class Box(NamedTuple):
@@ -128,7 +128,7 @@ class Box(NamedTuple):
                 return 1.0
         return 1.0
 
-    def feasible(self, z: Array) -> Array:
+    def make_feasible(self, z: Array) -> Array:
         """`z` clipped to the box, then the heavier sign scaled down until the sum is zero."""
         z = np.clip(z, self.lo, self.hi)
         up, down = float(z[z > 0].sum()), float(-z[z < 0].sum())
@@ -169,12 +169,12 @@ def fit_machine(
     max_steps : int, optional
         Pairs moved at most; by default 100 000 and 200 per sample.
     """
-    z = box.feasible(start) if start is not None else np.zeros(len(K))
+    z = box.make_feasible(start) if start is not None else np.zeros(len(K))
     diagonal = np.ascontiguousarray(np.diagonal(K), dtype=np.float64)
     largest = float(diagonal.max(initial=0.0))
-    flat = FLAT * largest if largest > 0 else 1.0
+    flat = _FLAT * largest if largest > 0 else 1.0
     most = 100_000 + 200 * len(K) if max_steps is None else max_steps
-    machine = judged(box, z, product(K, z))
+    machine = evaluate_machine(box, z, _kernel_product(K, z))
     aim = _first_aim(box, machine, tol)
     while True:
         left = most - machine.n_steps
@@ -182,7 +182,7 @@ def fit_machine(
         violation, steps = _smo(K, diagonal, flat, box.t, box.lo, box.hi, box.eps, z, scores, aim, left)
         # what rounding leaves of a gradient
         floor = 1e-15 * float(np.abs(box.t).max() + largest * np.abs(z).sum())
-        machine = stretched(box, z, product(K, z), floor, violation, machine.n_steps + steps)
+        machine = stretch_machine(box, z, _kernel_product(K, z), floor, violation, machine.n_steps + steps)
         z, wanted = machine.z, tol * abs(machine.primal)
         if machine.gap <= wanted or aim <= floor or machine.n_steps >= most:
             return machine
@@ -197,17 +197,21 @@ def _first_aim(box: Box, machine: Machine, tol: float) -> float:
     return min(2 * tol * abs(machine.primal) / weight, largest) if weight > 0 else largest
 
 
-def stretched(box: Box, z: Array, scores: Array, floor: float, violation: float, steps: int) -> Machine:
+def stretch_machine(
+    box: Box, z: Array, scores: Array, floor: float, violation: float, steps: int
+) -> Machine:
     """The machine at `z`, or at a multiple of it where that has the smaller gap."""
-    machine = judged(box, z, scores, violation, steps)
+    machine = evaluate_machine(box, z, scores, violation, steps)
     factor = box.stretch(z, scores, 8 * floor)
     if factor == 1:
         return machine
-    longer = judged(box, factor * z, factor * scores, violation, steps)
-    return min(machine, longer, key=lambda one: one.gap)
+    longer = evaluate_machine(box, factor * z, factor * scores, violation, steps)
+    return min(machine, longer, key=lambda candidate: candidate.gap)
 
 
-def judged(box: Box, z: Array, scores: Array, violation: float = np.inf, steps: int = 0) -> Machine:
+def evaluate_machine(
+    box: Box, z: Array, scores: Array, violation: float = np.inf, steps: int = 0
+) -> Machine:
     """The machine with coefficients `z` and ``K z = scores``: its bias and both objectives."""
     bias = box.best_bias(scores)
     norm = float(z @ scores)
@@ -215,19 +219,19 @@ def judged(box: Box, z: Array, scores: Array, violation: float = np.inf, steps: 
     return Machine(z, scores, bias, primal, box.linear(z) - norm / 2, violation, steps)
 
 
-def rounding(box: Box, machine: Machine, largest: float) -> float:
+def rounding_error(box: Box, machine: Machine, largest: float) -> float:
     """How much rounding may hide of the primal value; `largest` is the kernel's largest value.
 
     Scores have errors of a few units in the last place of their terms, and a loss that of its score times
-    its price: everybody's who has a loss, or might have one but for rounding.
+    its weight: everybody's who has a loss, or might have one but for rounding.
     """
-    error = 10 * EPS * (np.abs(box.t) + largest * float(np.abs(machine.z).sum()) + abs(machine.bias))
+    error = 10 * _EPS * (np.abs(box.t) + largest * float(np.abs(machine.z).sum()) + abs(machine.bias))
     rest = box.t - machine.scores - machine.bias
     up, down = rest - box.eps > -error, rest + box.eps < error
     return float(np.where(up, box.hi, 0.0) @ error - np.where(down, box.lo, 0.0) @ error)
 
 
-def product(K: Array, z: Array) -> Array:
+def _kernel_product(K: Array, z: Array) -> Array:
     """``K z`` in double precision, reading only rows of non-zero coefficients, always in the same order."""
     return np.asarray(_thin_product(K, z, np.flatnonzero(z)))
 
@@ -257,7 +261,7 @@ _larger, _smaller = _extreme("llvm.maxnum.f64"), _extreme("llvm.minnum.f64")
 @compiled(fast=True)
 def _advance(g, row_i, row_j, delta, up, down):  # type: ignore[no-untyped-def]
     """The last step's effect on the gradient, and in the same pass its steepest ways up and down."""
-    highest, lowest = -BIG, BIG
+    highest, lowest = -_BIG, _BIG
     for k in range(len(g)):
         x = g[k] - delta * (row_i[k] - row_j[k])
         g[k] = x
@@ -267,12 +271,12 @@ def _advance(g, row_i, row_j, delta, up, down):  # type: ignore[no-untyped-def]
 
 
 @compiled(fast=True)
-def _best_gain(g, row_i, diagonal, down, highest, own, flat):  # type: ignore[no-untyped-def]
+def _best_gain(g, row_i, diagonal, down, highest, K_ii, flat):  # type: ignore[no-untyped-def]
     """The most that the objective rises by when the steepest sample is paired with one of these."""
     best = 0.0
     for k in range(len(g)):
         d = _larger(highest - g[k] - down[k], 0.0)
-        best = _larger(best, d * d / _larger(own + diagonal[k] - 2 * row_i[k], flat))
+        best = _larger(best, d * d / _larger(K_ii + diagonal[k] - 2 * row_i[k], flat))
     return best
 
 
@@ -289,8 +293,8 @@ def _thin_product(K, z, support):  # type: ignore[no-untyped-def]
 @compiled
 def _moves(z, lo, hi, eps, up, down, i):  # type: ignore[no-untyped-def]
     """What is added to sample i's gradient when it moves up or down; out of reach if it cannot."""
-    up[i] = -BIG if z[i] >= hi[i] else (-eps if z[i] >= 0 else eps)
-    down[i] = BIG if z[i] <= lo[i] else (-eps if z[i] > 0 else eps)
+    up[i] = -_BIG if z[i] >= hi[i] else (-eps if z[i] >= 0 else eps)
+    down[i] = _BIG if z[i] <= lo[i] else (-eps if z[i] > 0 else eps)
 
 
 @compiled(fast=True)
@@ -303,9 +307,9 @@ def _smo(K, diagonal, flat, t, lo, hi, eps, z, scores, tol, max_steps):  # type:
         _moves(z, lo, hi, eps, up, down, i)
     i, j, delta, steps = 0, 0, 0.0, 0
     while True:
-        highest, lowest, place = -BIG, BIG, 0
-        for a in range(0, n, BLOCK):
-            b = min(a + BLOCK, n)
+        highest, lowest, place = -_BIG, _BIG, 0
+        for a in range(0, n, _BLOCK):
+            b = min(a + _BLOCK, n)
             here, low = _advance(g[a:b], K[i, a:b], K[j, a:b], delta, up[a:b], down[a:b])
             lowest = min(lowest, low)
             if here > highest:
@@ -316,23 +320,23 @@ def _smo(K, diagonal, flat, t, lo, hi, eps, z, scores, tol, max_steps):  # type:
         i, near = place, highest - 1e-14 * abs(highest)
         while i < n - 1 and g[i] + up[i] < near:
             i += 1
-        own, best, place = diagonal[i], 0.0, i
-        for a in range(0, n, BLOCK):
-            b = min(a + BLOCK, n)
-            here = _best_gain(g[a:b], K[i, a:b], diagonal[a:b], down[a:b], highest, own, flat)
+        K_ii, best, place = diagonal[i], 0.0, i
+        for a in range(0, n, _BLOCK):
+            b = min(a + _BLOCK, n)
+            here = _best_gain(g[a:b], K[i, a:b], diagonal[a:b], down[a:b], highest, K_ii, flat)
             if here > best:
                 best, place = here, a
         # the place of the best again: rounding may differ between vectorised and single values
         row_i, j, near = K[i], place, (1 - 1e-12) * best
         while j < n - 1:
             d = highest - g[j] - down[j]
-            if d > 0 and d * d >= near * max(own + diagonal[j] - 2 * row_i[j], flat):
+            if d > 0 and d * d >= near * max(K_ii + diagonal[j] - 2 * row_i[j], flat):
                 break
             j += 1
         # a step ends at a bound, or at the kink of |z|
         room_i = -z[i] if eps > 0 and z[i] < 0 else hi[i] - z[i]
         room_j = z[j] if eps > 0 and z[j] > 0 else z[j] - lo[j]
-        newton = (highest - g[j] - down[j]) / max(own + diagonal[j] - 2 * row_i[j], flat)
+        newton = (highest - g[j] - down[j]) / max(K_ii + diagonal[j] - 2 * row_i[j], flat)
         delta = min(newton, room_i, room_j)
         end_i, end_j = z[i] + room_i, z[j] - room_j
         z[i] = end_i if delta >= room_i else z[i] + delta

@@ -1,0 +1,163 @@
+"""What fusion and stacking share: a classifier for every view, learned from the samples that have it."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from absentia.core import Array, kept
+from absentia.data import Coding, KernelViews, Views, column_scales, folds, joined, suited_folds
+from absentia.methods.learning import Learner, subset
+from absentia.methods.prediction._absent import AbsentClassifier
+from absentia.methods.prediction._composite import CompositeClassifier
+from absentia.methods.prediction._kernel_pipeline import (
+    check_per_view,
+    decide_approximation,
+    restrict_estimator,
+)
+
+FOLDS = 5
+_MIN_CLASS_SIZE = 3  # samples of a class that a view must have to learn it: fewer cannot be split twice
+_MIN_PROBABILITY = 1e-4  # no view alone rules a class out
+
+
+@kept
+class FilledTable(NamedTuple):
+    """The one view of some samples as a table: categories one column a level, gaps the training means."""
+
+    coding: Coding
+    means: Array
+
+    @classmethod
+    def learn(cls, X: Views) -> Any:
+        coding = Coding.learn(X)
+        return cls(coding, column_scales(joined(coding(X)))[0])
+
+    def __call__(self, X: Views) -> Array:
+        table = joined(self.coding.of_new(X))
+        return np.where(np.isnan(table), self.means, table)
+
+
+@kept
+class ViewClassifier(NamedTuple):
+    """A classifier of one view, and the classes that it knows, as positions among all classes.
+
+    Classes that too few samples with the view have keep their frequency, `rest`.
+    """
+
+    estimator: Any
+    known: Array
+    rest: Array
+    table: FilledTable | None  # how features become a table without gaps, where the estimator takes one
+    rows: Array  # the samples that it learned from: those of known classes
+
+    @classmethod
+    def fit(cls, estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Any:
+        """Learned from samples that all have the one view of `X`; None if that tells no classes apart."""
+        counts = np.bincount(y, minlength=len(prior))
+        known = np.flatnonzero(counts >= _MIN_CLASS_SIZE)
+        if len(known) < 2:
+            return None
+        rows = np.flatnonzero(np.isin(y, known))
+        estimator, part = clone(estimator), subset(X, rows, rows)
+        table = None if isinstance(estimator, Learner) else FilledTable.learn(part)
+        options = {"sample_weight": weight[rows]} if has_fit_parameter(estimator, "sample_weight") else {}
+        estimator.fit(part if table is None else table(part), y[rows], **options)
+        return cls(estimator, known, np.where(counts >= _MIN_CLASS_SIZE, 0.0, prior), table, rows)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of all classes for samples that all have the view, rows x classes.
+
+        Kernels are against all samples given to ``fit``.
+        """
+        given = subset(X, np.arange(len(X)), self.rows) if self.table is None else self.table(X)
+        proba = np.tile(self.rest, (len(X), 1))
+        proba[:, self.known] = (1 - self.rest.sum()) * self.estimator.predict_proba(given)
+        proba = np.maximum(proba, _MIN_PROBABILITY)
+        return np.asarray(proba / proba.sum(axis=1, keepdims=True))
+
+
+def _held_out_proba(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Array:
+    """Probabilities by classifiers that were learned from other folds; the prior where none could."""
+    proba = np.tile(prior, (len(y), 1))
+    k = max(2, min(suited_folds(len(y), FOLDS), int(np.bincount(y)[np.unique(y)].min())))
+    for a, b in folds(np.arange(len(y)), y, k):
+        with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
+            fitted = ViewClassifier.fit(estimator, subset(X, a, a), y[a], weight[a], prior)
+            if fitted is not None:
+                proba[b] = fitted.predict_proba(subset(X, b, a))
+    return proba
+
+
+def _check_base(estimator: Any, X: Any) -> None:
+    """Raise unless the estimator can be used for every view of `X`."""
+    learns = hasattr(estimator, "fit") and hasattr(estimator, "predict_proba")
+    if isinstance(estimator, type) or not learns:
+        raise ValueError(f"estimator must be a classifier with predict_proba, not {estimator!r}")
+    if isinstance(X, KernelViews) and not isinstance(estimator, Learner):  # others get tables of features
+        name = type(estimator).__name__
+        raise ValueError(f"{name} takes features, but kernels came; give estimator=None")
+
+
+class PerViewClassifier(CompositeClassifier):
+    """Base of classifiers made of one classifier per view, each learned from the samples that have it."""
+
+    estimator: Any
+    _view_classifiers: dict[str, ViewClassifier | None]  # by view; None where it tells no classes apart
+    _columns: dict[str, Array]  # by view, the training samples that have it
+    _frequencies: Array  # of the classes, by weight
+
+    def _base(self, X: Any, name: str) -> Any:
+        """The unfitted classifier of a view."""
+        base = AbsentClassifier(None, kernel=self._kernel) if self.estimator is None else self.estimator
+        _check_base(base, X)
+        return restrict_estimator(base, [name])
+
+    def _learn(self, X: Any, y: Array, weight: Array) -> None:
+        check_per_view(getattr(self.estimator, "kernel", None), X.names)
+        self._kernel = decide_approximation(self.kernel, X) if self.estimator is None else self.kernel
+        super()._learn(X, y, weight)
+
+    def _learn_views(self, X: Any, y: Array, weight: Array) -> None:
+        self._frequencies = np.bincount(y, weight, minlength=len(self.classes_)) / weight.sum()
+        self._view_classifiers, self._columns = {}, {}
+        for v, name in enumerate(X.names):
+            rows = np.flatnonzero(X.observed[:, v])
+            view = subset(X.select([name]), rows, rows)
+            self._view_classifiers[name] = ViewClassifier.fit(
+                self._base(X, name), view, y[rows], weight[rows], self._frequencies
+            )
+            self._columns[name] = rows
+
+    def _held_out_proba(self, X: Any, y: Array, weight: Array) -> Array:
+        """Probabilities, views x samples x classes, by classifiers that have not seen the samples."""
+        proba = np.tile(self._frequencies, (X.n_views, len(X), 1))
+        for v, name in enumerate(X.names):
+            rows = np.flatnonzero(X.observed[:, v])
+            view = subset(X.select([name]), rows, rows)
+            proba[v, rows] = _held_out_proba(
+                self._base(X, name), view, y[rows], weight[rows], self._frequencies
+            )
+        return proba
+
+    def _view_proba(self, X: Any) -> Array:
+        """Probabilities of new samples, views x rows x classes; the frequencies where a view is absent."""
+        proba = np.tile(self._frequencies, (X.n_views, len(X), 1))
+        for v, name in enumerate(X.names):
+            classifier, rows = self._view_classifiers[name], np.flatnonzero(X.observed[:, v])
+            if classifier is not None and len(rows):
+                view = subset(X.select([name]), rows, self._columns[name])
+                proba[v, rows] = classifier.predict_proba(view)
+        return proba
+
+    def _log_odds(self, probabilities: Array) -> Array:
+        """Against the frequencies of the classes; zero where a view is absent."""
+        return np.asarray(np.log(probabilities / self._frequencies))
+
+
+def softmax_rows(scores: Array) -> Array:
+    """Probabilities proportional to the exponentials of scores, row by row."""
+    return np.asarray(softmax(scores, axis=1))

@@ -1,0 +1,327 @@
+"""Checks of everything that learns from incomplete data, classes, numbers or times to an event.
+
+Functions of an unfitted estimator that raise if it fails.  Data are made inside; pytest is not needed.
+"""
+
+import pickle
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import Pipeline
+
+from absentia import AbsenceWarning, ViewKernels, Views, datasets, missingness, models
+from absentia.methods.base import parameters_of
+from absentia.testing._tools import (
+    N,
+    answers,
+    assert_close,
+    data,
+    digits,
+    exact,
+    problem,
+    refused,
+    register,
+    scores,
+    subset,
+    takes_kernels,
+    targets,
+    task_of,
+    warned,
+    without_ids,
+)
+
+# -------------------------------------------------------------------------------- what must not matter
+
+
+@register("learner")
+def permuting_samples_permutes_the_answers(estimator: Any) -> None:
+    """At its own tolerance: what is learned from is brought into an order of its own first."""
+    X, digit = data(estimator)
+    order = np.random.default_rng(0).permutation(N)
+    several = [digit % 3] if task_of(estimator) == "classes" else []
+    for y in (targets(estimator, digit), *several):
+        fitted = clone(estimator).fit(X, y)
+        permuted = subset(X, order)
+        for same in (permuted, without_ids(permuted)):
+            other = clone(estimator).fit(same, y[order])
+            assert_close(answers(other, same), answers(fitted, X)[order], 1e-9)
+            np.testing.assert_array_equal(other.unusable(same), fitted.unusable(X)[order])
+            if isinstance(getattr(fitted, "weights_", None), np.ndarray):
+                assert_close(other.weights_, fitted.weights_, 1e-9)
+
+
+@register("learner")
+def reordering_views_changes_no_answer(estimator: Any) -> None:
+    X, y = problem(estimator)
+    reordered = X.select([X.names[v] for v in (3, 0, 5, 1, 4, 2)])
+    fitted, other = clone(estimator).fit(X, y), clone(estimator).fit(reordered, y)
+    assert_close(answers(other, reordered), answers(fitted, X), 1e-9)
+    if isinstance(getattr(fitted, "weights_", None), np.ndarray):
+        assert_close(other.weights_, fitted.weights_[[3, 0, 5, 1, 4, 2]], 1e-9)
+
+
+@register("learner")
+def threads_change_no_answer(estimator: Any) -> None:
+    """BLAS adds up in another order with two threads, once matrices are large enough for it to use them."""
+    X, y = problem(estimator, 240)
+    by_threads = []
+    for threads in (1, 2):
+        with threadpoolctl.threadpool_limits(threads):
+            by_threads.append(answers(clone(estimator).fit(X, y), X))
+    assert_close(by_threads[1], by_threads[0], 1e-6)
+
+
+@register("learner")
+def inputs_are_left_as_they_were(estimator: Any) -> None:
+    X, y = problem(estimator)
+    before, y_before = pickle.dumps(X), y.copy()
+    estimator.fit(X, y).predict(X)
+    assert pickle.dumps(X) == before
+    np.testing.assert_array_equal(y, y_before)
+
+
+@register("learner")
+def repeating_a_fit_repeats_it_to_the_bit(estimator: Any) -> None:
+    X, y = problem(estimator)
+    first = scores(clone(estimator).fit(X, y), X)
+    np.testing.assert_array_equal(first, scores(clone(estimator).fit(X, y), X))
+
+
+# ------------------------------------------------------------------------------ scikit-learn's contract
+
+
+def _parameters_as_text(estimator: Any) -> dict[str, str]:
+    """Parameters as they are shown: other estimators among them are equal in nothing else."""
+    return {name: repr(value) for name, value in estimator.get_params().items()}
+
+
+@register("learner")
+def clone_pickle_and_parameters_round_trip(estimator: Any) -> None:
+    X, y = problem(estimator)
+    given = _parameters_as_text(estimator)
+    assert _parameters_as_text(clone(estimator)) == given
+    again = type(estimator)().set_params(**estimator.get_params(deep=False))
+    assert _parameters_as_text(again) == given
+    fitted = estimator.fit(X, y)
+    assert fitted is estimator
+    assert _parameters_as_text(estimator) == given
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(scores(again, X), scores(fitted, X))
+
+
+@register("learner")
+def what_is_saved_comes_back(estimator: Any) -> None:
+    """With probabilities, if it has them: to the bit, as plain data and from a file."""
+    X, y = problem(estimator)
+    if "probability" in estimator.get_params():
+        estimator.set_params(probability=True)
+    fitted = estimator.fit(X, np.where(y, "few", "many") if task_of(estimator) == "classes" else y)
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = models.load(models.save(fitted, Path(folder) / "c.npz"))
+    for back in (type(estimator).from_state(fitted.state()), loaded):
+        assert type(back) is type(fitted)
+        assert _parameters_as_text(back) == _parameters_as_text(fitted)
+        np.testing.assert_array_equal(answers(back, X), answers(fitted, X))
+        np.testing.assert_array_equal(back.predict(X), fitted.predict(X))
+        np.testing.assert_array_equal(back.unusable(X), fitted.unusable(X))
+
+
+@register("learner")
+def who_was_there_is_said(estimator: Any) -> None:
+    X, y = problem(estimator)
+    estimator.fit(X, y)
+    assert estimator.names_in_ == X.names
+    np.testing.assert_array_equal(estimator.ids_, X.ids)
+    features = N if takes_kernels(estimator) else sum(X.block(name).shape[1] for name in X.names)
+    assert estimator.n_features_in_ == features
+
+
+#: Accuracy, R^2 and concordance that guessing does not reach.
+_BETTER_THAN_GUESSING = {"classes": 0.6, "numbers": 0.0, "survival": 0.55}
+
+
+@register("learner")
+def in_a_pipeline_on_views(estimator: Any) -> None:
+    views, digit = digits()
+    steps = [("kernels", ViewKernels())] if takes_kernels(estimator) else []
+    pipeline = Pipeline([*steps, ("estimator", estimator)])
+    values = cross_val_score(pipeline, views, targets(estimator, digit), cv=3, error_score="raise")
+    assert values.mean() > _BETTER_THAN_GUESSING[task_of(estimator)]
+
+
+@register("learner")
+def what_is_not_fitted_says_so(estimator: Any) -> None:
+    X, _ = data(estimator)
+    ways = ("predict", "decision_function", "predict_survival_function", "unusable")
+    for way in ways:
+        if hasattr(estimator, way):
+            with refused(NotFittedError, "not fitted"):
+                getattr(estimator, way)(X)
+
+
+@register("learner")
+def no_rows_get_no_answers(estimator: Any) -> None:
+    X, y = problem(estimator)
+    fitted = clone(estimator).fit(X, y)
+    rows = subset(X, np.zeros(0, int), np.arange(N))
+    assert scores(fitted, rows).shape == fitted.predict(rows).shape == fitted.unusable(rows).shape == (0,)
+
+
+# ----------------------------------------------------------------------------------------------- weights
+
+
+@register("weighted")
+def sample_weights_that_make_no_sense_are_refused(estimator: Any) -> None:
+    X, y = problem(estimator)
+    ones = np.ones(N)
+    for weight in (-ones, ones[1:], 0 * ones, np.nan * ones, np.inf * ones, ones[:, None]):
+        with refused(ValueError, "sample_weight must be"):
+            clone(estimator).fit(X, y, sample_weight=weight)
+
+
+@register("weighted")
+def weights_of_one_are_no_weights_and_the_second_fit_forgets_the_first(estimator: Any) -> None:
+    X, y = problem(estimator)
+    plain = scores(clone(estimator).fit(X, y), X)
+    weighted = clone(estimator).fit(X, y, sample_weight=np.ones(N))
+    np.testing.assert_array_equal(scores(weighted, X), plain)
+    weighted.fit(X, data(estimator)[1] % 3)
+    np.testing.assert_array_equal(scores(weighted.fit(X, y), X), plain)
+
+
+@register("weighted")
+def a_sample_of_weight_zero_might_as_well_not_be_there(estimator: Any) -> None:
+    """Not even if nobody else has its class."""
+    X, digit = data(estimator)
+    keep = np.arange(N) >= 15
+    y = np.where(keep, digit < 5 if task_of(estimator) == "classes" else digit, 20)
+    index = np.flatnonzero(keep)
+    weighted = exact(estimator).fit(X, y, sample_weight=keep.astype(float))
+    without = exact(estimator).fit(subset(X, index), y[index])
+    rows = subset(X, index, np.arange(N))
+    assert_close(scores(weighted, rows), scores(without, subset(X, index)), 5e-3)
+
+
+# ----------------------------------------------------------------------------------------------- absence
+
+
+@register("learner")
+def a_sample_without_any_view_is_named_flagged_and_changes_nothing(estimator: Any) -> None:
+    views, digit = digits()
+    keep = np.ones(views.observed.shape, bool)
+    keep[[0, 7]] = False
+    X: Any = views.hide(keep)
+    if takes_kernels(estimator):
+        with warned(AbsenceWarning, "no view at all"):
+            X = ViewKernels().fit_transform(X)
+    y = np.where(digit < 4, "few", "many") if task_of(estimator) == "classes" else targets(estimator, digit)
+    fitted = exact(estimator)
+    with warned(AbsenceWarning, r"2 sample\(s\) without any view, e.g. 0, take no part"):
+        fitted.fit(X, y)
+    np.testing.assert_array_equal(np.flatnonzero(fitted.unusable(X)), [0, 7])
+    assert np.isfinite(scores(fitted, X)).all()
+    rest = np.setdiff1d(np.arange(N), [0, 7])
+    without = exact(estimator).fit(subset(X, rest), y[rest])
+    assert_close(scores(fitted, X)[rest], scores(without, subset(X, rest)), 5e-3)
+
+
+@register("learner")
+def what_is_absent_is_never_read(estimator: Any) -> None:
+    """Hidden cells turned to nonsense before they are hidden, in training and beyond: the same bits."""
+    views, digit = datasets.load_digit_views(n_samples=N, return_X_y=True)
+    keep = missingness.fixed_per_sample(views, 3, random_state=0)
+    tables = zip(views.to_dict().items(), keep.T, strict=True)
+    nonsense = {name: np.where(seen[:, None], table, 1e6) for (name, table), seen in tables}
+    y = targets(estimator, digit)
+    by_source = []
+    for source in (views, Views.from_dict(nonsense)):
+        hidden = source.hide(keep)
+        train: Any = hidden[:40]
+        test: Any = hidden[40:]
+        if takes_kernels(estimator):
+            kernels = ViewKernels()
+            train, test = kernels.fit_transform(train), kernels.transform(test)
+        by_source.append(scores(clone(estimator).fit(train, y[:40]), test))
+    np.testing.assert_array_equal(by_source[1], by_source[0])
+
+
+@register("learner")
+def a_view_that_nobody_has_changes_nothing(estimator: Any) -> None:
+    views, digit = digits()
+    keep = np.ones(views.observed.shape, bool)
+    keep[:, 5] = False
+    assert (views.observed & keep).any(axis=1).all()
+    gone: Any = views.hide(keep)
+    without: Any = views.select(views.names[:5])
+    if takes_kernels(estimator):
+        with warned(AbsenceWarning, "view"):
+            gone = ViewKernels().fit_transform(gone)
+        without = ViewKernels().fit_transform(without)
+    y = targets(estimator, digit)
+    actual = scores(exact(estimator).fit(gone, y), gone)
+    assert_close(actual, scores(exact(estimator).fit(without, y), without), 2e-3)
+
+
+@register("learner")
+def rows_to_predict_may_lack_views_that_training_had(estimator: Any) -> None:
+    X, y = problem(estimator)
+    a, b = np.arange(0, N, 2), np.arange(1, N, 2)
+    fitted = estimator.fit(subset(X, a), y[a])
+    rows = subset(X, b, a)
+    keep = np.ones((N // 2, 6), bool)
+    keep[:, :2] = False
+    keep[0] = False
+    poor = rows.hide(keep)
+    assert np.isfinite(scores(fitted, poor)).all()
+    assert fitted.unusable(poor)[0]
+    untouched = ~(rows.observed & ~keep).any(axis=1)
+    np.testing.assert_allclose(scores(fitted, poor)[untouched], scores(fitted, rows)[untouched], atol=1e-12)
+
+
+# --------------------------------------------------------------------------------------------- bad input
+
+
+@register("learner")
+def parameters_that_make_no_sense_are_refused_by_name(estimator: Any) -> None:
+    X, y = problem(estimator)
+    for name, parameter in parameters_of(estimator).items():
+        if "anything" not in parameter.wanted:
+            with refused(ValueError, f"^{type(estimator).__name__}: {name} must be .*, not <object"):
+                clone(estimator).set_params(**{name: object()}).fit(X, y)
+    for name in {"C", "tol"} & set(estimator.get_params()):
+        with refused(ValueError, f"{name} must be a number above 0( or 'cv')?, not -1.0"):
+            clone(estimator).set_params(**{name: -1.0}).fit(X, y)
+
+
+@register("learner")
+def what_came_is_named_and_what_is_wanted(estimator: Any) -> None:
+    X, y = problem(estimator)
+    with refused(TypeError, r"Views are wanted, not ndarray"):
+        estimator.fit(np.eye(3), y[:3])
+    with refused(ValueError, "no sample to learn from"):
+        estimator.fit(subset(X, np.zeros(0, int)), y[:0])
+    with refused(TypeError, r"Views are wanted, not ndarray"):
+        estimator.fit(X, y).predict(np.eye(N))
+
+
+@register("learner")
+def rows_that_do_not_go_with_training_are_refused(estimator: Any) -> None:
+    X, y = problem(estimator)
+    fitted = estimator.fit(X, y)
+    if takes_kernels(estimator):
+        few = np.arange(10)
+        with refused(ValueError, f"columns must be the {N} training samples"):
+            fitted.predict(X[np.ix_(few, few)])
+        with refused(ValueError, "columns must be"):
+            fitted.predict(X[np.ix_(few, np.arange(N)[::-1])])
+        strange = X.select(X.names[1:])
+    else:  # of features, views that are left out may count as absent
+        strange = X.renamed({name: f"other {name}" for name in X.names})
+    with refused(ValueError, "were there in training"):
+        fitted.predict(strange)
