@@ -100,7 +100,7 @@ def differences(X: Views, y: np.ndarray) -> None:
     print("\nout of five folds, 95% intervals by jackknife")
     for name, risk in found.risks.items():
         own = experiment.concordance(target, risk, found.fold)
-        more = experiment.gained(target, risk, zero, found.fold)
+        more = experiment.concordance_gain(target, risk, zero, found.fold)
         print(
             f"  {name}: {own.value:.3f} ({own.low:.3f} to {own.high:.3f}); less zero-filled "
             f"{more.value:+.3f} ({more.low:+.3f} to {more.high:+.3f})"

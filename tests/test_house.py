@@ -24,6 +24,7 @@ FLOORS = [
     "datasets",
     "methods",
     "testing",
+    "tasks",
     "experiment",
     "papers",
     "app",

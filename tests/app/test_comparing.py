@@ -128,7 +128,7 @@ def test_nothing_absent():
 def test_kernels_instead_of_features():
     views, y = samples("classes")
     kernels = ViewKernels().fit_transform(views)
-    problem = problem_of(kernels, y)
+    problem = make_task_data(kernels, y)
     assert designed(problem, "auto", True).left_out["forest"] == "takes features, and the data are kernels"
     with pytest.raises(ValueError, match="method 'forest' takes features, and the data are kernels"):
         absentia.compare(kernels, y, methods=["forest"], **SMALL)
@@ -140,7 +140,7 @@ def test_kernels_instead_of_features():
 def test_left_out_methods_have_a_row_with_the_reason():
     views, y = samples("classes")
     kernels = ViewKernels().fit_transform(views)
-    problem = problem_of(kernels, y)
+    problem = make_task_data(kernels, y)
     design = designed(problem, "auto", True, repeats=1, cv=2)
     table = findings_table(comparing.Study(problem, design, "nowhere").findings())
     assert table.loc["forest", "remark"] == "takes features, and the data are kernels"
@@ -277,7 +277,7 @@ def test_numbers_of_numpy_will_do():
 
 def test_only_usual_methods_are_thinned(monkeypatch):
     views, y = samples("classes")
-    problem = problem_of(views, y)
+    problem = make_task_data(views, y)
     monkeypatch.setattr(comparing, "thinned", lambda problem, design: "thinned")
     assert designed(problem, "auto", True) == "thinned"
     assert designed(problem, "auto", False).methods[0] == "average"

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from absentia import io
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as endings
 from absentia.app import _terminal as terminal
 from absentia.app import report
 from absentia.app.cli import _main as cli

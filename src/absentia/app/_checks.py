@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-MOST_THREADS = 4096
+MAX_THREADS = 4096
 
 
 def check_number(flag: str, value: float | None, least: float = 0.0, most: float = math.inf) -> None:
@@ -30,11 +30,11 @@ def check_whole(flag: str, value: int | None, least: int = 1, most: int | None =
 
 
 def check_threads(value: int | None) -> None:
-    check_whole("--threads", value, 1, MOST_THREADS)
+    check_whole("--threads", value, 1, MAX_THREADS)
 
 
-def price_of(text: str) -> float | None:
-    """``--C``: a positive number, or None to choose it by cross-validation."""
+def parse_C(text: str) -> float | None:
+    """``--C``: a positive number, or None to select it by cross-validation."""
     if text == "cv":
         return None
     try:

@@ -156,7 +156,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
     def asked() -> bool:
         if interrupts:
-            from absentia.app._endings import patience
+            from absentia.app._exit_codes import patience
 
             patience.heard()
         return interrupts > 0

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from absentia import KernelViews, Views, io
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as endings
 from absentia.app.cli import _compare
 from absentia.app.cli._compare import kept_words
 from absentia.experiment.comparison import open_study

@@ -34,7 +34,7 @@ def test_a_method_that_lacks_a_rate_has_a_dash_there():
 
 
 def test_one_rate_is_in_the_middle():
-    span = found.Span(0.7, 0.6, 0.8)
+    span = found.Interval(0.7, 0.6, 0.8)
     made = rate_curves(make_findings(n_methods=1, curves=[found.CurvePoint("odd", 0.3, span)]))
     (mark,) = made.lines[0].marks
     assert made.left < mark.x < made.right
@@ -44,8 +44,8 @@ def test_one_rate_is_in_the_middle():
 
 def test_what_cannot_be_told_is_not_drawn():
     nan = float("nan")
-    points = [found.CurvePoint("a", 0.1, found.Span(nan, nan, nan))]
-    points += [found.CurvePoint("a", 0.3, found.Span(0.7, nan, nan))]
+    points = [found.CurvePoint("a", 0.1, found.Interval(nan, nan, nan))]
+    points += [found.CurvePoint("a", 0.3, found.Interval(0.7, nan, nan))]
     made = rate_curves(make_findings(n_methods=1, curves=points))
     (mark,) = made.lines[0].marks
     assert mark.low == mark.y == mark.high

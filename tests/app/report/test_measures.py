@@ -12,7 +12,7 @@ NAN = math.nan
 
 
 def test_shares_are_percent_and_points_and_the_rest_is_as_it_is():
-    span = found.Span(0.8421, 0.8104, 0.8712)
+    span = found.Interval(0.8421, 0.8104, 0.8712)
     assert measures.score(ACCURACY, 0.8421) == "84.2%"
     assert measures.interval(ACCURACY, span) == "81.0 to 87.1%"
     assert measures.gap(ACCURACY, 0.031) == "+3.1"
@@ -27,13 +27,13 @@ def test_shares_are_percent_and_points_and_the_rest_is_as_it_is():
 
 
 def test_an_interval_of_shares_ends_where_shares_do():
-    assert measures.interval(ACCURACY, found.Span(0.99, 0.95, 1.03)) == "95.0 to 100.0%"
-    assert measures.possible(ACCURACY, found.Span(0.01, -0.02, 0.04)).low == 0
-    assert measures.possible(RMSE, found.Span(0.01, -0.02, 1.4)) == (0.01, -0.02, 1.4)
+    assert measures.interval(ACCURACY, found.Interval(0.99, 0.95, 1.03)) == "95.0 to 100.0%"
+    assert measures.possible(ACCURACY, found.Interval(0.01, -0.02, 0.04)).low == 0
+    assert measures.possible(RMSE, found.Interval(0.01, -0.02, 1.4)) == (0.01, -0.02, 1.4)
 
 
 def test_what_cannot_be_told_is_a_dash():
-    nowhere = found.Span(NAN, NAN, NAN)
+    nowhere = found.Interval(NAN, NAN, NAN)
     for metric in (ACCURACY, RMSE):
         assert measures.score(metric, NAN) == measures.gap(metric, NAN) == "–"
         assert measures.interval(metric, nowhere) == measures.gap_interval(metric, NAN, 1.0) == "–"

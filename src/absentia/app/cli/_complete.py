@@ -1,20 +1,19 @@
 """``absentia complete``: fill the missing rows and columns of kernels, or the entries of a matrix."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from absentia.app._checks import check_threads
 from absentia.app._terminal import out
-from absentia.app.cli import _complete_kernels, _complete_matrix
-from absentia.app.cli._flags import Force, List, method_table, with_flags
+from absentia.app.cli._flags import Force, List, MethodFlags, flag_table, method_table, read_flags
 from absentia.app.cli._source import DATA, Features, Kernels, Logs, Threads
 
 # isort: split
 from cyclopts import Parameter
 
-from absentia.methods.catalogue import find, offered
-
-METHODS = offered("completer", "matrix")
+DEFAULT_METHOD = "cvkt"
 
 FILE = Parameter(
     name="FILE",
@@ -42,13 +41,12 @@ STD = Parameter(
 )
 
 
-@with_flags(METHODS.values())
 def complete(
     file: Annotated[Path | None, FILE] = None,
     /,
     *,
     output: Annotated[Path | None, OUTPUT] = None,
-    method: Annotated[str, Parameter(help="How to complete; see --list.")] = "cvkt",
+    method: Annotated[str, Parameter(help="How to complete; see --list.")] = DEFAULT_METHOD,
     source: Features = Features(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
     log: Logs = (),
@@ -59,7 +57,7 @@ def complete(
     threads: Threads = None,
     force: Force = False,
     list_methods: List = False,
-    flags: dict[str, str],
+    **flags: MethodFlags,
 ) -> None:
     """Fill the missing rows and columns of kernels, or the missing entries of a matrix (--method pma).
 
@@ -70,38 +68,31 @@ def complete(
     Ctrl-C once stops after the current iteration, if that ends within seconds, and writes what is there
     (exit code 3); twice, or once with pma, writes nothing.
     """
+    from absentia.methods.catalogue import find, offered
+
+    methods = offered("completer", "matrix")
     if list_methods:
-        out.print(method_table(METHODS))
-        return
+        named = method != DEFAULT_METHOD
+        out.print(flag_table(find(method, "completer", "matrix")) if named else method_table(methods))
+        return None
     if file is None or output is None:
         raise ValueError(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
         )
     check_threads(threads)
     entry = find(method, "completer", "matrix")
-    options = entry.read(flags)
+    parameters = read_flags(entry, flags, methods)
     if entry.family == "matrix":
+        from absentia.app.cli import _complete_matrix
+
         _refuse(method, {"--kernel": kernel or None, "--log": log or None, "--repair": repair})
         places = _complete_matrix.Places(file, output, std, report, force)
-        _complete_matrix.run(places, entry, options, threads)
-    else:
-        _refuse(method, {"--std": std})
-        _complete_kernels.run(
-            _complete_kernels.Call(
-                file,
-                output,
-                entry,
-                options,
-                source,
-                kernel,
-                log,
-                repair,
-                report,
-                not no_quality,
-                threads,
-                force,
-            )
-        )
+        return _complete_matrix.run(places, entry, parameters, threads)
+    from absentia.app.cli import _complete_kernels
+
+    _refuse(method, {"--std": std})
+    places = (file, output, entry, parameters, source, kernel, log, repair, report)
+    return _complete_kernels.run(_complete_kernels.Call(*places, not no_quality, threads, force))
 
 
 def _refuse(method: str, given: dict[str, Any]) -> None:

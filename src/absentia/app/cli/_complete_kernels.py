@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from absentia import experiment, files
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as exit_codes
 from absentia.app._checks import check_ending, check_outputs, check_report
 from absentia.app._terminal import iteration_bar, printable, step_bar, stop_on_interrupt, warnings_kept
-from absentia.app.cli._source import Source, check_kernel_names, containers, count_sentences, view_kernels
-from absentia.app.cli._words import (
-    concerns,
-    empty_sentences,
-    made_with,
-    parameters_in_words,
-    say,
-    say_where,
-)
+from absentia.app.cli._data_checks import concerns, count_sentences, empty_sentences
+from absentia.app.cli._output import made_with, parameters_in_words, say, say_where
+from absentia.app.cli._source import Source, check_kernel_names, containers, view_kernels
 from absentia.core import Iterative, Operator, Progress, Status, at_most, demand_memory, has_factors, warn
 from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.methods.catalogue import Entry, offered
@@ -61,7 +55,7 @@ def run(call: Call) -> None:
     check_ending(call.output, "the output", ".npz", *containers(call.file))
     check_outputs([call.file], [call.output, call.report], call.force)
     check_report(call.report)
-    endings.ledger.expect(call.output, call.report)
+    exit_codes.written.expect(call.output, call.report)
     opened = call.source.open(call.file)
     for note in opened.notes:
         say(printable(note))
@@ -81,7 +75,7 @@ def run(call: Call) -> None:
         say(f"{call.entry.name}: {completer.status_} ({completer.n_iter_} iterations)")
     say_where(completed_kernels=call.output, report=call.report)
     if isinstance(completer, Iterative) and completer.status_ == Status.STOPPED.value:
-        raise SystemExit(endings.EARLY)
+        raise SystemExit(exit_codes.STOPPED_EARLY)
 
 
 def refuse_matrix(file: Path, method: str) -> None:
@@ -183,7 +177,7 @@ def completion_story(
     judged = None
     if quality:
         with step_bar("judging", len(offered("completer"))) as tick:
-            judged = experiment.beside_others(method, completer, kernels, tick)
+            judged = experiment.compare_completers(method, completer, kernels, tick)
         if judged.sentence:
             say(judged.sentence)
     return CompletionStory(
@@ -195,7 +189,7 @@ def completion_story(
         traces={method: completer.objective_} if isinstance(completer, Iterative) else {},
         warnings=list(dict.fromkeys([*concerns(kernels), *remarks])),
         quality=judged,
-        unexplained=experiment.unexplained(completer, completed, kernels.observed),
+        unexplained=experiment.unexplained_share(completer, completed, kernels.observed),
         facts={
             "file": str(call.file),
             "method": f"{method}: {call.entry.when}",

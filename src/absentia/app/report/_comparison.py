@@ -23,7 +23,7 @@ CELLS = 2000  # of all confusion matrices together
 FEWEST_CLASSES = 10
 
 
-def render_comparison(findings: found.Findings) -> str:
+def render_comparison(findings: found.ComparisonResults) -> str:
     """One self-contained HTML page: no network, no other files, and one script."""
     values: dict[str, Any] = {
         "rankings": rankings(findings),
@@ -77,7 +77,7 @@ def _choices(values: Mapping[str, Any]) -> int:
     return max(*lengths, len(getattr((values["completion"] or {}).get("pictures"), "methods", ())))
 
 
-def _completion(findings: found.Findings | None) -> dict[str, Any] | None:
+def _completion(findings: found.ComparisonResults | None) -> dict[str, Any] | None:
     """The small report inside: a ranking and maps."""
     if findings is None:
         return None
@@ -102,14 +102,14 @@ class Progress:
     wanted: int
 
 
-def _progress(findings: found.Findings) -> Progress | None:
+def _progress(findings: found.ComparisonResults) -> Progress | None:
     if findings.done >= findings.wanted:
         return None
     words = f"{number(findings.done)} of {plural(findings.wanted, 'trial')}"
     return Progress(words, findings.done, findings.wanted)
 
 
-def _numbers(findings: found.Findings) -> list[Number]:
+def _numbers(findings: found.ComparisonResults) -> list[Number]:
     verdict, metric = findings.verdict, findings.metric
     scores = {row.method: row.scores[metric.name] for row in findings.rows if has_score(row, metric)}
     labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
@@ -138,7 +138,7 @@ class Mistaken:
     table: Confusion
 
 
-def confusions(findings: found.Findings) -> Sequence[Mistaken]:
+def confusions(findings: found.ComparisonResults) -> Sequence[Mistaken]:
     """Of every method that has one, recommended first; of many classes the most frequent."""
     methods = [row.method for row in findings.rows if row.method in findings.confusion]
     methods.sort(key=lambda method: method != findings.verdict.recommended)

@@ -62,9 +62,9 @@ class RateCurves:
     bottom: float = HEIGHT - BOTTOM
 
 
-def rate_curves(findings: found.Findings) -> RateCurves | None:
+def rate_curves(findings: found.ComparisonResults) -> RateCurves | None:
     """None if there are none."""
-    spans: dict[str, dict[float, found.Span]] = {}
+    spans: dict[str, dict[float, found.Interval]] = {}
     for one in findings.curves:
         if math.isfinite(one.score.value):
             spans.setdefault(one.method, {})[one.rate] = possible(findings.metric, one.score)
@@ -109,7 +109,7 @@ def _line(
     metric: found.Metric,
     i: int,
     method: str,
-    spans: Mapping[float, found.Span],
+    spans: Mapping[float, found.Interval],
     rates: Sequence[float],
     frame: _Frame,
     loud: bool,
@@ -127,12 +127,12 @@ def _line(
     )
 
 
-def _cell(metric: found.Metric, span: found.Span | None) -> tuple[str, str]:
+def _cell(metric: found.Metric, span: found.Interval | None) -> tuple[str, str]:
     return (DASH, "") if span is None else (score(metric, span.value), interval(metric, span))
 
 
 def _mark(
-    metric: found.Metric, method: str, rate: float, span: found.Span, frame: _Frame, aside: float
+    metric: found.Metric, method: str, rate: float, span: found.Interval, frame: _Frame, aside: float
 ) -> Mark:
     x, value = round(frame.x(rate) + aside, 1), score(metric, span.value)
     at, low, high = (_height(place) for place in frame.up.track(*span)[:3])

@@ -67,7 +67,7 @@ class Everything:
     extra: Sequence[tuple[str, str]] = EXTRA
 
 
-def everything(findings: found.Findings) -> Everything:
+def everything(findings: found.ComparisonResults) -> Everything:
     """Rows in the order of the findings."""
     gaps = {one.method: one for one in findings.differences}
     tops = {metric.name: _top(findings, metric) for metric in findings.metrics}
@@ -81,13 +81,13 @@ def everything(findings: found.Findings) -> Everything:
     )
 
 
-def _top(findings: found.Findings, metric: found.Metric) -> float | None:
+def _top(findings: found.ComparisonResults, metric: found.Metric) -> float | None:
     values = [row.scores[metric.name].value for row in findings.rows if has_score(row, metric)]
     return (max if metric.higher else min)(values, default=None)
 
 
 def _row(
-    findings: found.Findings,
+    findings: found.ComparisonResults,
     row: found.MethodRow,
     one: found.Difference | None,
     tops: dict[str, float | None],

@@ -35,7 +35,7 @@ class Groups:
     has_few: bool
 
 
-def groups(findings: found.Findings) -> Groups | None:
+def groups(findings: found.ComparisonResults) -> Groups | None:
     """None if nothing was measured by pattern."""
     metric = findings.group_metric or findings.metric
     methods = [m for m in in_order(findings) if any(m in one.scores for one in findings.patterns)]
@@ -75,14 +75,14 @@ def _cell(
     return score(metric, value), gap(metric, minus(metric, value, one.scores[simplest]), digits)
 
 
-def in_order(findings: found.Findings) -> list[str]:
+def in_order(findings: found.ComparisonResults) -> list[str]:
     """All methods, the simplest first, then as in the table."""
     others = [row.method for row in findings.rows if row.method != findings.verdict.simplest]
     there = any(row.method == findings.verdict.simplest for row in findings.rows)
     return [findings.verdict.simplest, *others] if there else others
 
 
-def first_seen(findings: found.Findings, methods: Sequence[str], most: int = SHOWN) -> list[int]:
+def first_seen(findings: found.ComparisonResults, methods: Sequence[str], most: int = SHOWN) -> list[int]:
     """Positions of those to show first: the simplest, the recommended, the best, then as they come."""
     verdict = findings.verdict
     wanted = [verdict.simplest, verdict.recommended, verdict.best, *methods]

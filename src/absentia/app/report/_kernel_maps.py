@@ -35,7 +35,7 @@ class Pictures:
     views: Sequence[ViewPictures]
 
 
-def pictures(findings: found.Findings) -> Pictures | None:
+def pictures(findings: found.ComparisonResults) -> Pictures | None:
     """None if there are no maps."""
     maps = findings.kernels
     if maps is None or not maps.truth:

@@ -14,14 +14,14 @@ def score(metric: found.Metric, value: float) -> str:
     return f"{100 * value:.1f}%" if metric.share else number(float(value))
 
 
-def possible(metric: found.Metric, span: found.Span) -> found.Span:
+def possible(metric: found.Metric, span: found.Interval) -> found.Interval:
     """A span without what a share cannot be."""
     if not metric.share:
         return span
-    return found.Span(span.value, max(span.low, min(span.value, 0.0)), min(span.high, max(span.value, 1.0)))
+    return found.Interval(span.value, max(span.low, min(span.value, 0.0)), min(span.high, max(span.value, 1.0)))
 
 
-def interval(metric: found.Metric, span: found.Span) -> str:
+def interval(metric: found.Metric, span: found.Interval) -> str:
     """``81.0 to 87.1%``."""
     _, low, high = possible(metric, span)
     if not (math.isfinite(low) and math.isfinite(high)):

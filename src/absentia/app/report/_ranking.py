@@ -46,13 +46,13 @@ class Unranked:
     why: str
 
 
-def rankings(findings: found.Findings) -> list[Ranking]:
+def rankings(findings: found.ComparisonResults) -> list[Ranking]:
     """One for each metric that any method has."""
     made = [ranking(findings, metric) for metric in findings.metrics]
     return [one for one in made if one.rows]
 
 
-def ranking(findings: found.Findings, metric: found.Metric) -> Ranking:
+def ranking(findings: found.ComparisonResults, metric: found.Metric) -> Ranking:
     """Best first in this metric; equals keep their order."""
     rows = [row for row in findings.rows if has_score(row, metric)]
     rows.sort(key=lambda row: row.scores[metric.name].value, reverse=metric.higher)
@@ -89,14 +89,14 @@ def has_score(row: found.MethodRow, metric: found.Metric) -> bool:
     return metric.name in row.scores and math.isfinite(row.scores[metric.name].value)
 
 
-def kind(findings: found.Findings, row: found.MethodRow) -> str:
+def kind(findings: found.ComparisonResults, row: found.MethodRow) -> str:
     """How a method is drawn."""
     if row.method == findings.verdict.recommended:
         return "chosen"
     return "baseline" if row.baseline else "method"
 
 
-def tags(findings: found.Findings, row: found.MethodRow) -> list[str]:
+def tags(findings: found.ComparisonResults, row: found.MethodRow) -> list[str]:
     """What stands beside a method's name."""
     verdict = findings.verdict
     said = {
@@ -119,7 +119,7 @@ def _tip(metric: found.Metric, row: found.MethodRow) -> str:
     return "; ".join(parts)
 
 
-def unranked(findings: found.Findings) -> list[Unranked]:
+def unranked(findings: found.ComparisonResults) -> list[Unranked]:
     """Methods that have no score in the main metric."""
     without = [row for row in findings.rows if not has_score(row, findings.metric)]
     return [Unranked(row.method, why_not(row)) for row in without]

@@ -151,7 +151,7 @@ def _verdicts(story: SurvivalStory) -> Iterator[str]:
     for name, other in story.risks.items():
         if name == story.method:
             continue
-        value, low, high = experiment.gained(story.target, own, other, story.fold)
+        value, low, high = experiment.concordance_gain(story.target, own, other, story.fold)
         end = "a difference that chance could make" if low <= 0 <= high else "more than chance would make"
         word = "above" if value >= 0 else "below"
         yield (

@@ -44,7 +44,7 @@ class Worths:
     alone_zero: float
 
 
-def worths(findings: found.Findings) -> Worths | None:
+def worths(findings: found.ComparisonResults) -> Worths | None:
     """None if no view was measured."""
     if not any(one.left_out or one.alone for one in findings.views):
         return None
@@ -78,7 +78,7 @@ def _axis(metric: found.Metric, contrasts: Sequence[found.Contrast | None]) -> A
     return axis(spans, also=(0.0,), hundredths=metric.share, sign=True, about=4)
 
 
-def _share(findings: found.Findings, view: str) -> str:
+def _share(findings: found.ComparisonResults, view: str) -> str:
     """Who has the view; nothing for what is not a view of the data (a sum of some, say)."""
     if view not in findings.names:
         return ""
