@@ -6,15 +6,15 @@ import numpy as np
 from scipy.special import erf
 
 from absentia.experiment.results import (
+    ComparisonResults,
     Contrast,
     CurvePoint,
     Difference,
-    ComparisonResults,
+    Interval,
     KernelMaps,
     MethodRow,
     Metric,
     PatternScores,
-    Interval,
     Recommendation,
     ViewWorth,
 )

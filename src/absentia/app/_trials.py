@@ -59,7 +59,7 @@ class Watch:
             self.spent.setdefault(method, []).append(seconds)
 
     def seconds_left(self) -> float | None:
-        """By what fits of the same methods took; others are taken to be like them.  None: nothing is known."""
+        """By what fits of the same methods took, and others like them; None: nothing is known."""
         spent = {name: median(seconds) for name, seconds in self.spent.items()}  # the first may be slow
         known = {**self.measured, **spent}
         if not known:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from absentia.experiment.comparison import TaskData
-    from absentia.experiment.results import ComparisonResults
+    from absentia.experiment.results import ComparisonResults, Recommendation
 
 DATA_COPIES, SPARE_BYTES = 5, 2**29  # of the data, and beside them, that a process may take
 
@@ -69,14 +69,19 @@ class Comparison:
         return self.study.results()
 
     @property
+    def recommendation(self) -> Recommendation:
+        """Which method to take, and why."""
+        return self.results.recommendation
+
+    @property
     def sentence(self) -> str:
         """What the table supports."""
-        return self.results.recommendation.headline
+        return self.recommendation.headline
 
     @property
     def best(self) -> str:
         """The method that is recommended."""
-        return self.results.recommendation.recommended
+        return self.recommendation.recommended
 
     def table(self) -> pd.DataFrame:
         """A row for each method: scores with intervals, differences to the simplest, costs, failures."""
@@ -238,13 +243,13 @@ def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, t
             study.time_methods(pool, tell)
         study.run(study.outstanding().todo, pool, tell)
         return
-    from absentia.app._trials import StudyWatch, watched
+    from absentia.app._trials import StudyWatch, Watch, watched
 
     for timing in (True, False) if thin else (False,):
         todo = study.untimed() if timing else study.outstanding().todo
         with watched(StudyWatch(study, todo, pool.jobs)) as watch:
 
-            def both(record: Any, watch: StudyWatch = watch) -> None:
+            def both(record: Any, watch: Watch = watch) -> None:
                 watch.tell(record)
                 tell(record)
 

@@ -1,7 +1,8 @@
 """How far completed cells can be trusted: observed ones are hidden, completed, and compared with the truth.
 
-A cell is a sample in a view.  A tenth of each view's cells is hidden, never a sample's last, and always the
-same ones.  Errors are those of :func:`absentia.tasks.row_errors`.  Of many samples some are drawn, by the data and not by the order they come in, and judged on alone.
+A cell is a sample in a view.  A tenth of each view's cells is hidden, never a sample's last, and always
+the same ones.  Errors are those of :func:`absentia.tasks.row_errors`.  Of many samples some are drawn,
+by the data and not by the order they come in, and judged on alone.
 """
 
 import time
@@ -193,8 +194,8 @@ def compare_completers(
 ) -> Quality:
     """A method beside mean fill, zero fill and every other completer of the catalogue at its defaults.
 
-    Of more than :data:`MAX_JUDGED` samples so many are drawn and judged on; methods that are not for as many
-    samples as there are, are left out all the same.
+    Of more than :data:`MAX_JUDGED` samples so many are drawn and judged on; methods that are not for as
+    many samples as there are, are left out all the same.
 
     Parameters
     ----------

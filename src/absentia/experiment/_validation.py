@@ -1,9 +1,9 @@
 """How well a method does on samples it has not seen, beside baselines on the same folds.
 
 Everything is learned inside a fold's training part: the kernels' scales and widths, C, the machine, its
-calibration.  Folds are cut by what the samples are, not by where they stand: the order of the samples changes
-none of it.  For classes the page also tells what decisions rest on, and what samples would gain from one more
-view; that, too, is said by models that have not seen them.
+calibration.  Folds are cut by what the samples are, not by where they stand: the order of the samples
+changes none of it.  For classes the page also tells what decisions rest on, and what samples would gain
+from one more view; that, too, is said by models that have not seen them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -122,7 +122,7 @@ def cross_validate(
 
 
 class _Fold:
-    """The samples of a fold as methods take them; kernels of features are made once for all that share them."""
+    """The samples of a fold as methods take them; kernels of features are made once for all methods."""
 
     def __init__(self, data: Views | KernelViews, train: Array, test: Array) -> None:
         self.train, self.test = take_samples(data, train), take_samples(data, test, train)

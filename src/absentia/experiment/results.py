@@ -149,7 +149,7 @@ class ComparisonResults:
         The first is the main one.
     equivalence : float
         Differences of the main metric up to this size are practically nil.
-    recommendation : Recommendation
+    verdict : Recommendation
     rows : sequence of MethodRow
         Best first by the main metric, those without scores last.
     differences : sequence of Difference
@@ -179,7 +179,7 @@ class ComparisonResults:
     task: str
     metrics: Sequence[Metric]
     equivalence: float
-    recommendation: Recommendation
+    verdict: Recommendation
     rows: Sequence[MethodRow]
     differences: Sequence[Difference]
     names: Sequence[str]
@@ -199,9 +199,9 @@ class ComparisonResults:
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def verdict(self) -> Recommendation:
-        """The recommendation, as the pages call it."""
-        return self.recommendation
+    def recommendation(self) -> Recommendation:
+        """Which method to take, and why."""
+        return self.verdict
 
     @property
     def n_samples(self) -> int:

@@ -1,7 +1,8 @@
-"""What all tasks share: a task checks targets, cuts folds, plans fits, predicts, scores, and names its baselines.
+"""What all tasks share: checking targets, cutting folds, planning fits, predicting, scoring, baselines.
 
-``fit``, ``predict``, ``compare`` and the pages ask the task and nothing else what is learned.  Targets `y` are
-arrays in the order of the samples, and methods are entries of the catalogue of the task's ``family``.
+``fit``, ``predict``, ``compare`` and the pages ask the task and nothing else what is learned.  Targets
+`y` are arrays in the order of the samples, and methods are entries of the catalogue of the task's
+``family``.
 """
 
 from abc import ABC, abstractmethod
@@ -53,7 +54,7 @@ class Predictions(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Positions of the samples that can be learned from, their targets, and the classes' or labels' names."""
+    """Positions of the samples that can be learned from, their targets, and names of classes or labels."""
 
     kept: Array
     y: Array
@@ -140,7 +141,7 @@ class Task(ABC):
         return min(DEFAULT_FOLDS, self.max_folds(y))
 
     def make_folds(self, order: Array, y: Array, n_folds: int, seed: Any = 0) -> list[tuple[Array, Array]]:
-        """Positions to learn from and to hold out, fold by fold; `order` is that of :func:`order_samples`."""
+        """Positions to learn from and to hold out, fold by fold; `order` is of :func:`order_samples`."""
         return folds(order, self.strata(y), n_folds, seed)
 
     # -------------------------------------------------------------------------------- methods and fits
@@ -184,7 +185,7 @@ class Task(ABC):
         return Plan(estimator, kernel, C, entry).suit(data)
 
     def learn(self, data: Views | KernelViews, y: Any, plan: Plan, tick: Tick = NO_TICK) -> Any:
-        """A model that takes what the data are: everything, kernels and C too, learned from these samples."""
+        """A model that takes what the data are; everything, kernels and C too, is learned from them."""
         y, plan = self.align_targets(data, y), plan.suit(data)
         kernels, X = plan.transform(data)
         return self._join(kernels, plan.fit(X, y, tick))

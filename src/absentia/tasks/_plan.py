@@ -1,8 +1,8 @@
 """How a method learns from data: what it is handed over, and how its C is selected.
 
-What to hand over is what the method's entry ``takes``: kernels, which are made of features before it; features;
-or either, which it makes kernels of itself.  All that is ranked has its C selected by :func:`select_C`, unless
-it selects C itself.
+What to hand over is what the method's entry ``takes``: kernels, which are made of features before it;
+features; or either, which it makes kernels of itself.  All that is ranked has its C selected by
+:func:`select_C`, unless it selects C itself.
 """
 
 import warnings
@@ -51,7 +51,7 @@ def take_samples(data: Any, rows: Array, columns: Array | None = None) -> Any:
 
 
 def order_samples(data: Views | KernelViews, *keys: Array) -> Array:
-    """Positions of the samples in an order that the data and the keys decide, whatever order they came in."""
+    """Positions of the samples in an order that the data and the keys decide, however they came."""
     profiles = feature_profiles(data) if isinstance(data, Views) else kernel_profiles(data)
     return sample_order(profiles, data.observed, *keys)
 
@@ -129,7 +129,8 @@ class Plan:
         """What the method takes of training samples, and the fitted kernels if these come before it."""
         if self.takes == "features" and not isinstance(data, Views):
             raise ValueError(
-                f"method {self.name!r} takes features, but kernels came; give the features, or another method"
+                f"method {self.name!r} takes features, but kernels came; give the features, or another "
+                "method"
             )
         return make_kernels(data, self.kernel) if self.takes == "kernels" else (None, data)
 

@@ -61,8 +61,9 @@ class Classification(Task):
             raise ValueError(f"{came} among samples with a view; two classes or more are wanted")
         if counts.min() < MIN_CLASS_SIZE:
             raise ValueError(
-                f"class {shown(classes[counts.argmin()])} has {counts.min()} sample(s) with a view; at least "
-                f"{MIN_CLASS_SIZE} are wanted for cross-validation: give it more, or leave its labels empty"
+                f"class {shown(classes[counts.argmin()])} has {counts.min()} sample(s) with a view; at "
+                f"least {MIN_CLASS_SIZE} are wanted for cross-validation: give it more, or leave its labels "
+                "empty"
             )
 
     def strata(self, y: Array) -> Array:
@@ -85,7 +86,7 @@ class Classification(Task):
         return Model(fitted, kernels)
 
     def baseline_plans(self, plan: Plan, data: Views | KernelViews) -> dict[str, Plan]:
-        """A machine on the average of the kernels, absent views read as zero; of many samples from factors."""
+        """A machine on the average of the kernels, absent views read as zero."""
         machine = make_pipeline(CombineKernels(), SVC(kernel="precomputed"))
         if len(data) > 2 * MANY:  # in each of two folds
             machine = AverageKernelSVC(normalize="rows")
@@ -210,8 +211,8 @@ def _large_classes(values: Array) -> Array:
         return np.arange(len(values))
     for name in classes[small].tolist():
         warn(
-            f"class {shown(name)} has fewer than {MIN_CLASS_SIZE} samples with a view, too few for the folds: "
-            "left out",
+            f"class {shown(name)} has fewer than {MIN_CLASS_SIZE} samples with a view, too few for the "
+            "folds: left out",
             AbsenceWarning,
         )
     return np.flatnonzero(~small[codes])

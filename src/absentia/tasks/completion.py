@@ -1,7 +1,7 @@
 """Completion: cells, a sample in a view each, are hidden, completed, and compared with the truth.
 
-Errors are those of :mod:`absentia.data.metrics` over the rows of hidden cells, as far as the truth is known: the
-columns of the samples that have the view.  Kernels are read some rows at a time.
+Errors are those of :mod:`absentia.data.metrics` over the rows of hidden cells, as far as the truth is
+known: the columns of the samples that have the view.  Kernels are read some rows at a time.
 """
 
 from typing import Any

@@ -21,7 +21,8 @@ from absentia.tasks.classification import MIN_CLASS_SIZE, MIN_PROBABILITY, Class
 PMA_ENTRIES = tuple(
     Entry("classifier", "kernels", "labels", name, "matrix:PMAClassifier", when, compared=("labels",))
     for name, when in {
-        "pma": "probabilistic matrix addition on the average kernel, absent = zero; labels tell of one another",
+        "pma": "probabilistic matrix addition on the average kernel, absent = zero; labels tell of one "
+        "another",
         "pma-cvkt": "the same on kernels completed by cvkt",
     }.items()
 )
@@ -48,8 +49,8 @@ class Multilabel(Task):
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise ValueError(
-                f"label {names[column]!r} of sample {shown(ids[row])} is {Y[row, column]:g}; of several labels "
-                "each is 1, 0 or unknown (NaN)"
+                f"label {names[column]!r} of sample {shown(ids[row])} is {Y[row, column]:g}; of several "
+                "labels each is 1, 0 or unknown (NaN)"
             )
         for name, counts in zip(
             names, zip((Y == 1).sum(axis=0), (Y == 0).sum(axis=0), strict=True), strict=True

@@ -1,7 +1,7 @@
-"""Numbers: how large something is.  The share of their variance that is explained, with intervals, and errors.
+"""Numbers: the share of their variance that is explained, with intervals, and errors.
 
-Folds have their share of small and large targets.  Intervals are by jackknife: the share that is not explained
-is a ratio of two sums over samples, and leaving out a sample takes its part from both.
+Folds have their share of small and large targets.  Intervals are by jackknife: the share that is not
+explained is a ratio of two sums over samples, and leaving out a sample takes its part from both.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""Times to an event, right-censored: who is at risk of an early one, and its concordance with what happened.
+"""Times to an event, right-censored: risks of an early one, and their concordance with what happened.
 
-Risks of different folds come from different models, so that only samples of the same fold are compared with
-one another.  Intervals are by jackknife: the index is a ratio of sums over pairs, and leaving out a sample takes
-its pairs from both.
+Risks of different folds come from different models, so that only samples of the same fold are compared
+with one another.  Intervals are by jackknife: the index is a ratio of sums over pairs, and leaving out
+a sample takes its pairs from both.
 """
 
 from collections.abc import Mapping

@@ -122,7 +122,7 @@ def timed(study, seconds, status="done", limit=None):
 def test_slow_methods_get_as_many_repeats_as_fit_into_their_time(task, tmp_path):
     beside = () if task == "completion" else ("mean", "cvkt")
     study = small(task, tmp_path, repeats=9, completers=beside)
-    simplest, slow, quick = METHODS[task]
+    simplest, slow, _ = METHODS[task]
     assert set(study.first_trials()) == {*METHODS[task], *beside}
     fits = 1 if task == "completion" else 3
     found = timed(study, {slow: METHOD_SECONDS / fits / 5.5, "cvkt": METHOD_SECONDS + 1})

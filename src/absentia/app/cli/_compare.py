@@ -1,4 +1,4 @@
-"""``absentia compare``, ``work`` and ``report``: which method works best on these data, and is it worth it."""
+"""``absentia compare``, ``work``, ``report``: which method works best on these data, and is it worth it."""
 
 from __future__ import annotations
 

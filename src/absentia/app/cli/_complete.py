@@ -91,8 +91,14 @@ def complete(
     from absentia.app.cli import _complete_kernels
 
     _refuse(method, {"--std": std})
-    places = (file, output, entry, parameters, source, kernel, log, repair, report)
-    return _complete_kernels.run(_complete_kernels.Call(*places, not no_quality, threads, force))
+    return _complete_kernels.run(
+        _complete_kernels.CompleteOptions(
+            *(file, output, entry, parameters, source, kernel, log, repair, report),
+            quality=not no_quality,
+            threads=threads,
+            force=force,
+        )
+    )
 
 
 def _refuse(method: str, given: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What is odd about data, in sentences: absence, kernels that are no kernels, columns that mean something else."""
+"""What is odd about data, in sentences: absence, kernels that are none, columns that mean other things."""
 
 from __future__ import annotations
 

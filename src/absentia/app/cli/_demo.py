@@ -1,4 +1,4 @@
-"""``absentia example`` and ``demo``: data to try everything on, and the main job on data that need no download."""
+"""``absentia example`` and ``demo``: data to try everything on, and the main job on data at hand."""
 
 from __future__ import annotations
 

@@ -83,12 +83,13 @@ def fit(
 
 def _list_methods(method: str) -> None:
     from absentia.methods.catalogue import find, offered
+    from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL
 
-    families = {"classes": "classifier", "numbers": "regressor", "survival": "survival"}
+    tasks = (CLASSIFICATION, REGRESSION, SURVIVAL)
     if method != DEFAULT_METHOD:
-        out.print(flag_table(find(method, *families.values())))
+        out.print(flag_table(find(method, *(task.family for task in tasks))))
         return
-    out.print(method_groups({words: offered(family) for words, family in families.items()}))
+    out.print(method_groups({task.name: offered(task.family) for task in tasks}))
 
 
 def _report_place(

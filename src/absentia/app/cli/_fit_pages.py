@@ -70,7 +70,8 @@ def _classification(fit: Fit, validation: Validation, common: Mapping[str, Any])
     classes = classifier.classes_
     story = report.ClassificationStory(
         title=f"{fit.options.data.name}, classified",
-        summary=f"{len(classes)} classes, learned with {fit.entry.name} from the views that each sample has.",
+        summary=f"{len(classes)} classes, learned with {fit.entry.name} from the views that each sample "
+        "has.",
         classes=[str(x) for x in classes.tolist()],
         weights=np.atleast_2d(classifier.weights_) if hasattr(classifier, "weights_") else None,
         truth=np.searchsorted(classes, seen.y),
@@ -97,6 +98,7 @@ def _candidate_rows(classifier: Any) -> list[list[str]]:
 def _regression(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
     seen = fit.training.validated
     target = (fit.options.labels or "").rpartition(":")[2].rpartition("/")[2] or "number"
+    assert validation.without is not None
     story = report.NumbersStory(
         title=f"{fit.options.data.name}, {target} predicted",
         summary=f"Numbers learned with {fit.entry.name} from the views that each sample has.",

@@ -1,4 +1,4 @@
-"""The work of ``absentia fit``, whatever is learned: read, learn, judge beside baselines, write, say how it went."""
+"""The work of ``absentia fit``: read, learn, judge beside baselines, write, and say how it went."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIT_TASKS = (CLASSIFICATION, REGRESSION, SURVIVAL)
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What was asked for on the command line; without a `method`, the default of what the labels are for."""
+    """What the command line asks for; without a `method`, the default of what the labels are for."""
 
     data: Path
     labels: str | None
@@ -48,21 +48,13 @@ class FitOptions:
     json: bool
 
     def check_method(self) -> Entry | None:
-        """The method that is named, with flags that it has; refuse others before anything is read."""
+        """The method that is named, if one is; what it does not have is refused before anything is read."""
         parse_C(self.C)
-        entry = None if self.method is None else find(self.method, *(task.family for task in FIT_TASKS))
-        likely = [task.find(task.default_method) for task in FIT_TASKS] if entry is None else [entry]
-        refusals = [why for why in map(self._why_not, likely) if why is not None]
-        if len(refusals) == len(likely):
-            raise refusals[0]
+        if self.method is None:
+            return None
+        entry = find(self.method, *(task.family for task in FIT_TASKS))
+        self.read_parameters(entry)
         return entry
-
-    def _why_not(self, entry: Entry) -> ValueError | None:
-        try:
-            self.read_parameters(entry)
-        except ValueError as error:
-            return error
-        return None
 
     def read_parameters(self, entry: Entry) -> dict[str, Any]:
         """Parameters of the method; refuse what it does not have."""

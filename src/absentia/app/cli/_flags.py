@@ -1,4 +1,4 @@
-"""Flags that several verbs have, and the parameters of methods as flags, read as the chosen method has them."""
+"""Flags that several verbs have, and parameters of methods as flags, read as the chosen method has them."""
 
 from __future__ import annotations
 

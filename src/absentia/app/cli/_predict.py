@@ -55,11 +55,12 @@ def predict(
 
     Example: absentia predict model.absentia newpatients/ -o predicted.csv
 
-    Columns: id, predicted, `probability=<class>` (or score, without probabilities), `view=<name>` (1 = had
-    it), flag (empty if there is nothing to say); of numbers, predicted alone; of survival, risk (higher is
-    worse) and `survival=<time>` instead of classes.  Predicted is the class with the largest probability, or
-    with the largest probability times weight, where the flag says the weights of the classes.  An id or a class that a spreadsheet would take for a
-    formula (= + - @ first) stands behind an apostrophe.
+    Columns: id, predicted, `probability=<class>` (or score, without probabilities), `view=<name>` (1 =
+    had it), flag (empty if there is nothing to say); of numbers, predicted alone; of survival, risk
+    (higher is worse) and `survival=<time>` instead of classes.  Predicted is the class with the largest
+    probability, or with the largest probability times weight, where the flag says the weights of the
+    classes.  An id or a class that a spreadsheet would take for a formula (= + - @ first) stands behind
+    an apostrophe.
     """
     check_threads(threads)
     printed = output == STANDARD
@@ -121,9 +122,9 @@ def load_model(path: Path) -> Model:
     fitted = models.load(path)
     if isinstance(fitted, models.Model):
         return fitted
-    if isinstance(fitted, Pipeline) and len(fitted) == 2 and isinstance(fitted[0], ViewKernels):
-        if find_task(fitted[1]) is not None:
-            return models.Model(fitted[1], fitted[0])
+    with_kernels = isinstance(fitted, Pipeline) and len(fitted) == 2 and isinstance(fitted[0], ViewKernels)
+    if with_kernels and find_task(fitted[1]) is not None:
+        return models.Model(fitted[1], fitted[0])
     if find_task(fitted) in (REGRESSION, SURVIVAL):
         return models.Model(fitted)
     raise ValueError(

@@ -73,7 +73,9 @@ def _region(metric: found.Metric, region: float) -> str:
     return f"{100 * region:.3g} {'point' if round(100 * region, 6) == 1 else 'points'}"
 
 
-def _compared(findings: found.ComparisonResults, one: found.Difference, along: Axis, digits: int | None) -> Compared:
+def _compared(
+    findings: found.ComparisonResults, one: found.Difference, along: Axis, digits: int | None
+) -> Compared:
     metric = findings.metric
     row = next((row for row in findings.rows if row.method == one.method), None)
     row = row or found.MethodRow(one.method, "", False)

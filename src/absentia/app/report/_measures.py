@@ -18,7 +18,9 @@ def possible(metric: found.Metric, span: found.Interval) -> found.Interval:
     """A span without what a share cannot be."""
     if not metric.share:
         return span
-    return found.Interval(span.value, max(span.low, min(span.value, 0.0)), min(span.high, max(span.value, 1.0)))
+    return found.Interval(
+        span.value, max(span.low, min(span.value, 0.0)), min(span.high, max(span.value, 1.0))
+    )
 
 
 def interval(metric: found.Metric, span: found.Interval) -> str:

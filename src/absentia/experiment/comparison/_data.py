@@ -173,7 +173,7 @@ def label_data(
 
 
 def _read_values(data: Any, y: Any) -> tuple[Array, tuple[str, ...], str]:
-    """Labels in the order of the samples, by id if they have ids; names of several; the task, if they say it."""
+    """Labels in the order of the samples, names of several labels, and the task, if the labels say it."""
     names = tuple(map(str, getattr(y, "columns", ())))
     if {"time", "event"} == {name.lower() for name in names}:
         both = sorted(y.columns, key=lambda name: str(name).lower(), reverse=True)  # time, event

@@ -247,14 +247,10 @@ def make_plan(method: str, data: TaskData, seed: int = 0) -> Plan:
 
 def find_version(plan: Plan, kind: str) -> str:
     """What a trial's numbers come from: a record of another version is not used again."""
-    around = [
-        "experiment.comparison._performing",
-        "experiment.comparison._design",
-        "tasks._base",
-        "tasks._plan",
-    ]
+    names = [cls.__module__ for cls in plan.classes if cls.__module__.startswith("absentia.")]
+    around = ["experiment.comparison._performing", "tasks._base", "tasks._plan"]
     around += ["tasks.completion"] if kind == "complete" else ["tasks.classification"]
-    return fingerprint(*(cls.__module__.removeprefix("absentia.") for cls in plan.classes), *around)
+    return fingerprint(*(name.removeprefix("absentia.") for name in names), *around)
 
 
 def hash_arrays(*arrays: Array) -> str:

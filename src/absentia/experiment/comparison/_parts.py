@@ -9,9 +9,9 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import statistics
-from absentia.experiment.results import Contrast, CurvePoint, KernelMaps, PatternScores, ViewWorth
 from absentia.experiment.comparison._performing import decode_map
 from absentia.experiment.engine import Record
+from absentia.experiment.results import Contrast, CurvePoint, KernelMaps, PatternScores, ViewWorth
 from absentia.tasks import Interval, Metric
 
 if TYPE_CHECKING:
@@ -121,7 +121,11 @@ def _views(summary: Summary) -> Iterator[ViewWorth]:
             for r in alone
         }
         left_out = [sign * (whole[key] - lost[key]) for key in lost if key in whole]
-        added = [sign * (alone_scores[key] - nothing[key]) for key in alone_scores if nothing.get(key) is not None]
+        added = [
+            sign * (score - nothing[key])
+            for key, score in alone_scores.items()
+            if nothing.get(key) is not None
+        ]
         yield ViewWorth(name, _contrast(left_out, summary.share), _contrast(added, summary.share))
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from sklearn.pipeline import Pipeline
 
-from absentia.experiment.results import Difference, MethodRow, Recommendation
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import Design, make_plan
+from absentia.experiment.results import Difference, MethodRow, Recommendation
 from absentia.kernels import ViewKernels
 from absentia.methods.prediction import PerLabel
 from absentia.tasks import C_FOLDS, C_GRID, Metric, Plan
@@ -27,7 +27,7 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a recommendation rests on; `rows` with scores, the best first, and differences to the `simplest`."""
+    """What a recommendation rests on: `rows`, the best first, and differences to the `simplest`."""
 
     metric: Metric
     equivalence: float
@@ -117,8 +117,8 @@ def _headline(evidence: Evidence, winner: str | None, recommended: str) -> str:
     if evidence.simplest not in evidence.measured:
         why = "failed" if evidence.row(evidence.simplest).failed else "is not measured yet"
         return (
-            f"No verdict: {evidence.simplest}, the simplest method, {why}, and there is nothing to hold the "
-            f"others against; {recommended} had the best mean ({level})."
+            f"No verdict: {evidence.simplest}, the simplest method, {why}, and there is nothing to hold "
+            f"the others against; {recommended} had the best mean ({level})."
         )
     if winner is None:
         return f"No clear winner: {recommended}, the simplest, {_no_worse(evidence)} ({level})."
@@ -151,8 +151,8 @@ def _details(evidence: Evidence, best: str, winner: str | None, recommended: str
     simplest, one = evidence.simplest, evidence.by_method.get(best)
     if one is not None and best != recommended and one.mean > 0 and not is_better(one):
         yield (
-            f"{best} had the best mean, {_points(evidence, one.mean)} better than {simplest}, which could be "
-            f"chance ({_sure(evidence, one)})."
+            f"{best} had the best mean, {_points(evidence, one.mean)} better than {simplest}, which could "
+            f"be chance ({_sure(evidence, one)})."
         )
     if winner is not None and winner != recommended and recommended != simplest:
         gap = evidence.score(winner) - evidence.score(recommended)
@@ -187,7 +187,8 @@ def _groups(evidence: Evidence, named: Collection[str | None]) -> Iterator[str]:
         if others:
             yield f"{words}: {_listed(others)}."
     if same:
-        yield f"Practically the same as {evidence.simplest}, with a probability above {SAME_PROBABILITY:.0%}: {_listed(same)}."
+        words = f"Practically the same as {evidence.simplest}, with a probability above"
+        yield f"{words} {SAME_PROBABILITY:.0%}: {_listed(same)}."
 
 
 def _costs(evidence: Evidence, recommended: str) -> Iterator[str]:
@@ -332,7 +333,7 @@ def _imports(lines: Iterable[str]) -> list[str]:
 
 
 def _models(name: str, data: TaskData) -> Iterator[str]:
-    """What learns, with kernels before it; then the selection of its C, where it does not select it itself."""
+    """What learns, with kernels before it; then the selection of its C, where it does not do that."""
     entry = data.task.find(name)
     default = data.has_features and repr(data.kernel) == repr(ViewKernels())
     plan = make_plan(name, data)

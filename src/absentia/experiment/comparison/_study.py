@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from absentia.experiment.results import ComparisonResults
 from absentia.experiment.comparison._data import FILE, TaskData, load_data
 from absentia.experiment.comparison._design import FILE as DESIGN
 from absentia.experiment.comparison._design import Design, Expansion, count_folds, load_design, make_plan
@@ -18,6 +17,7 @@ from absentia.experiment.comparison._recommendation import format_score
 from absentia.experiment.comparison._record_checks import RecordChecker
 from absentia.experiment.comparison._summary import Summary, costs_of
 from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
+from absentia.experiment.results import ComparisonResults
 from absentia.files import FileError, one_line
 from absentia.tasks import Metric
 
@@ -112,7 +112,7 @@ class Study:
         begin: Callable[[Trial], None] = lambda trial: None,
         seconds: float | None = None,
     ) -> None:
-        """Do these trials, each in at most so many CPU seconds; whoever interrupts it loses those under way."""
+        """Do these trials, each in so many CPU seconds; whoever interrupts it loses those under way."""
         limits = self.design.limits
         if seconds is not None:
             limits = replace(limits, seconds=min(seconds, limits.seconds or seconds))

@@ -13,12 +13,12 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import statistics
-from absentia.experiment.results import ComparisonResults, Difference, MethodRow
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import Design, count_folds
 from absentia.experiment.comparison._parts import interval, make_parts, scores_by_fold
 from absentia.experiment.comparison._recommendation import Evidence, make_commands, make_scripts, recommend
 from absentia.experiment.engine import Record
+from absentia.experiment.results import ComparisonResults, Difference, MethodRow
 from absentia.tasks import Interval, Metric
 
 Folds = dict[tuple[int, int], float]
@@ -173,7 +173,7 @@ class Summary:
             task=self.data.kind,
             metrics=self.metrics,
             equivalence=self.equivalence,
-            recommendation=recommend(Evidence(*parts), python, commands),
+            verdict=recommend(Evidence(*parts), python, commands),
             rows=self.rows,
             differences=self.differences,
             names=data.names,
@@ -214,13 +214,13 @@ def make_facts(summary: Summary) -> dict[str, str]:
     if kind == "completion":
         made = "kernels are made of all samples before; " if summary.data.has_features else ""
         facts["hidden"] = (
-            f"{design.hide:.0%} of the observed cells, {HIDDEN_WORDS[design.mechanism]}, {design.repeats} times"
-            f"{_hidden_share(summary)}; {made}scores are of hidden cells only"
+            f"{design.hide:.0%} of the observed cells, {HIDDEN_WORDS[design.mechanism]}, "
+            f"{design.repeats} times{_hidden_share(summary)}; {made}scores are of hidden cells only"
         )
     else:
         facts["folds"] = (
-            f"{count_folds(summary.data, design)} folds, {design.repeats} repeats, the same for every method; "
-            "kernels, completion and all that is chosen come from the training part of a fold"
+            f"{count_folds(summary.data, design)} folds, {design.repeats} repeats, the same for every "
+            "method; kernels, completion and all that is chosen come from the training part of a fold"
         )
     if design.repeats_of:
         fewer = ", ".join(f"{name} ({count})" for name, count in design.repeats_of.items())

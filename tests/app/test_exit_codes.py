@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from absentia import io
-from absentia.app import _exit_codes as endings
+from absentia.app import _exit_codes as exit_codes
 from absentia.app import _terminal as terminal
 from absentia.app import report
 from absentia.app.cli import _main as cli
@@ -209,7 +209,7 @@ SIGNALS = [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "SIGTERM"), (signal.
 @pytest.fixture
 def heard(monkeypatch):
     """Signals are not ignored from birth, as they are where the tests run in the background."""
-    monkeypatch.setattr(endings, "ASKING", (signal.SIGTERM, signal.SIGHUP))
+    monkeypatch.setattr(exit_codes, "END_SIGNALS", (signal.SIGTERM, signal.SIGHUP))
     before = {number: signal.getsignal(number) for number, _ in SIGNALS}
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -374,7 +374,7 @@ import ctypes, os, signal, sys
 import numba, numpy as np
 from absentia import io
 from absentia.__main__ import main
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as exit_codes
 from absentia.app.cli import _main as cli
 
 number, nogil = signal.Signals(int(sys.argv[1])), sys.argv[2] == "lets others run"
@@ -391,7 +391,7 @@ def run(number, state):
 
 run(0, np.zeros(2))
 io.open_data = lambda *_, **__: run(int(number), np.ones(2))
-endings.patience.seconds = 0.2
+exit_codes.patience.seconds = 0.2
 sys.argv = ["absentia", "complete", "k.npz", "-o", "o.npz"]
 cli.main() if nogil else main()
 """
@@ -425,7 +425,7 @@ import os, signal, sys
 from concurrent.futures import ThreadPoolExecutor
 from absentia import io
 from absentia.__main__ import main
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as exit_codes
 
 def read():
     print("reads", flush=True)
@@ -439,7 +439,7 @@ def wait(path, **options):
         ThreadPoolExecutor().submit(read).result()
 
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
-io.open_data, endings.patience.seconds = wait, 0.2
+io.open_data, exit_codes.patience.seconds = wait, 0.2
 main()
 """
 

@@ -6,14 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from absentia import KernelViews, Views
-from absentia.app.cli._words import (
-    concerns,
-    indefinite_sentences,
-    made_with,
-    parameters_in_words,
-    say_what_is_next,
-    say_where,
-)
+from absentia.app.cli._data_checks import concerns, indefinite_sentences
+from absentia.app.cli._output import made_with, parameters_in_words, say_what_is_next, say_where
 
 
 def test_where_files_are_is_said_of_those_that_were_written(capsys):

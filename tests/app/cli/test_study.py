@@ -1,4 +1,4 @@
-"""What ``absentia compare`` is asked, and how it is said again."""
+"""Options of ``absentia compare``, and the study that they ask for."""
 
 import shlex
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from absentia import Views, io
-from absentia.app.cli._question import Question, Reading, asked, bytes_of, read_problem
+from absentia.app.cli._compare import CompareOptions, ReadOptions
 from absentia.app.cli._source import Features
+from absentia.app.cli._study import make_study, read_task_data
 
 
 @pytest.fixture
@@ -19,12 +20,12 @@ def data(tmp_path):
 
 
 def test_only_what_was_given_is_said_again():
-    assert Question().words() == []
-    asked_for = Question(methods=("average", "mkl"), repeats=2, rates=(0.1, 0.3), all_repeats=True)
-    assert asked_for.words() == [
+    assert CompareOptions().words() == []
+    given = CompareOptions(methods=("average", "mkl"), repeats=2, rates=(0.1, 0.3), all_repeats=True)
+    assert given.words() == [
         *("--methods", "average", "mkl", "--repeats", "2", "--rates", "0.1", "0.3", "--all-repeats")
     ]
-    assert Reading(Features(id="p"), ("cosine",), ("a",)).words() == [
+    assert ReadOptions(Features(id="p"), ("cosine",), ("a",)).words() == [
         "--id",
         "p",
         "--kernel",
@@ -35,8 +36,8 @@ def test_only_what_was_given_is_said_again():
 
 
 def test_the_command_in_the_design_is_the_command(data):
-    question = Question(methods=("average",), repeats=1, memory_limit="2G")
-    study, _ = asked(data, "y", Reading(kernel=("linear",)), question, data.parent / "my folder")
+    options = CompareOptions(methods=("average",), repeats=1, memory_limit="2G")
+    study, _ = make_study(data, "y", ReadOptions(kernel=("linear",)), options, data.parent / "my folder")
     words = shlex.split(study.design.command)
     assert words[:5] == ["absentia", "compare", str(data), "--labels", "y"]
     assert words[5:] == [
@@ -45,15 +46,15 @@ def test_the_command_in_the_design_is_the_command(data):
     ]
     assert study.design.call == shlex.join(words[2:7])
     assert study.design.memory_limit == 2 << 30
-    assert study.problem.kernel.kernel == "linear"
+    assert study.data.kernel.kernel == "linear"
 
 
 @pytest.mark.parametrize(
     ("labels", "task"), [("y", "classes"), ("number", "numbers"), (None, "completion")]
 )
 def test_what_is_compared_follows_from_the_labels(data, labels, task):
-    problem, _ = read_problem(data, labels, Reading())
-    assert problem.task == task
+    problem, _ = read_task_data(data, labels, ReadOptions())
+    assert problem.kind == task
     assert len(problem.data) == 30
 
 
@@ -62,17 +63,11 @@ def test_what_was_warned_of_goes_with_the_design(data):
     X[0] = 1
     io.write(data, Views.from_dict({"counts": X, "other": X - 0.5}), y=np.arange(30) % 2)
     with pytest.warns(UserWarning, match="looks like counts"):
-        study, _ = asked(data, "y", Reading(), Question(methods=("average",)), None)
+        study, _ = make_study(data, "y", ReadOptions(), CompareOptions(methods=("average",)), None)
     assert any("'counts' looks like counts" in remark for remark in study.design.remarks)
 
 
-def test_memory_is_read_as_people_write_it():
-    assert bytes_of(None) is None
-    assert bytes_of("4G") == 4 << 30
-    assert bytes_of("512 MB") == 512 << 20
-
-
 def test_how_kernels_are_made_is_said_again():
-    assert Reading().words() == []
-    words = Reading(Features(approx="rff", factors=9)).words()
+    assert ReadOptions().words() == []
+    words = ReadOptions(Features(approx="rff", factors=9)).words()
     assert words == ["--approx", "rff", "--factors", "9"]

@@ -10,9 +10,9 @@ import pytest
 
 import absentia
 from absentia import ViewKernels, Views
-from absentia.app import _comparing as comparing
-from absentia.app._comparing import designed, findings_table, held_bytes, jobs_of
-from absentia.experiment.comparison import problem_of
+from absentia.app import comparison as comparing
+from absentia.app.comparison import _count_bytes, count_jobs, make_design, results_table
+from absentia.experiment.comparison import Study, make_task_data
 from comparing import made_views, targets
 from findings import make_findings
 
@@ -35,7 +35,7 @@ def plain(found):
 
 def checked(found, task, methods):
     """What holds of every comparison."""
-    told = found.findings
+    told = found.results
     assert told.task == task
     assert {row.method for row in told.rows} == set(methods)
     assert told.done == told.wanted > 0
@@ -102,7 +102,7 @@ def test_several_labels_some_unknown(method):
     assert told.classes == ["er", "her2"]
     assert all(row.scores for row in told.rows)
     assert np.isin(found.best_estimator().predict(views), (0, 1)).all()
-    assert found.findings.verdict.command == ""
+    assert found.results.recommendation.command == ""
 
 
 @pytest.mark.parametrize("mechanism", ["own", "mcar", "per-view", "exclusive"])
@@ -121,7 +121,7 @@ def test_nothing_absent():
     assert checked(
         absentia.compare(views, methods=["zero"], repeats=2, n_jobs=1), "completion", ["mean", "zero"]
     )
-    told = absentia.compare(views, y, methods=["complete-cases"], **SMALL).findings
+    told = absentia.compare(views, y, methods=["complete-cases"], **SMALL).results
     assert [group.words for group in told.patterns] == ["every view"]
 
 
@@ -129,7 +129,7 @@ def test_kernels_instead_of_features():
     views, y = samples("classes")
     kernels = ViewKernels().fit_transform(views)
     problem = make_task_data(kernels, y)
-    assert designed(problem, "auto", True).left_out["forest"] == "takes features, and the data are kernels"
+    assert make_design(problem, "auto").left_out["forest"] == "takes features, and the data are kernels"
     with pytest.raises(ValueError, match="method 'forest' takes features, and the data are kernels"):
         absentia.compare(kernels, y, methods=["forest"], **SMALL)
     found = absentia.compare(kernels, y, methods=["mean-svm"], **SMALL)
@@ -141,8 +141,8 @@ def test_left_out_methods_have_a_row_with_the_reason():
     views, y = samples("classes")
     kernels = ViewKernels().fit_transform(views)
     problem = make_task_data(kernels, y)
-    design = designed(problem, "auto", True, repeats=1, cv=2)
-    table = findings_table(comparing.Study(problem, design, "nowhere").findings())
+    design = make_design(problem, "auto", repeats=1, cv=2)
+    table = results_table(Study(problem, design, "nowhere").results())
     assert table.loc["forest", "remark"] == "takes features, and the data are kernels"
     assert table.loc["average", "remark"] == ""
 
@@ -157,7 +157,7 @@ def test_a_method_that_fails_in_every_fold_is_a_row_with_its_error():
     assert (row.method, row.done, row.failed, dict(row.scores)) == ("complete-cases", 0, 2, {})
     assert "samples have all 3 views" in row.errors[0]
     assert found.table().loc["complete-cases", "remark"] == "; ".join(row.errors)
-    assert "Failed at least once: complete-cases; the table says why." in told.verdict.details
+    assert "Failed at least once: complete-cases; the table says why." in told.recommendation.details
 
 
 # --------------------------------------------------------------------------------------- the same twice
@@ -177,8 +177,8 @@ def test_the_same_call_twice_has_the_same_records(task, method):
 def test_the_order_of_samples_changes_no_score():
     views, y = samples("classes")
     rows = np.random.default_rng(0).permutation(40)
-    one = absentia.compare(views, y, methods=["linear"], **SMALL).findings
-    other = absentia.compare(views[rows], y[rows], methods=["linear"], **SMALL).findings
+    one = absentia.compare(views, y, methods=["linear"], **SMALL).results
+    other = absentia.compare(views[rows], y[rows], methods=["linear"], **SMALL).results
     for row, same in zip(sorted(one.rows, key=str), sorted(other.rows, key=str), strict=True):
         assert same.scores["accuracy"] == pytest.approx(row.scores["accuracy"])
     for method, table in one.confusion.items():
@@ -272,22 +272,28 @@ def test_numbers_of_numpy_will_do():
         rates=rates,
         n_jobs=1,
     )
-    assert {point.rate for point in found.findings.curves} == {0.1, 0.2, 0.3}
+    assert {point.rate for point in found.results.curves} == {0.1, 0.2, 0.3}
 
 
 def test_only_usual_methods_are_thinned(monkeypatch):
     views, y = samples("classes")
     problem = make_task_data(views, y)
-    monkeypatch.setattr(comparing, "thinned", lambda problem, design: "thinned")
-    assert designed(problem, "auto", True) == "thinned"
-    assert designed(problem, "auto", False).methods[0] == "average"
-    assert designed(problem, ["em-svm"], True).methods == ("average", "em-svm")
+    assert make_design(problem, "auto").methods[0] == "average"
+    assert make_design(problem, ["em-svm"]).methods == ("average", "em-svm")
+    timed = []
+    monkeypatch.setattr(Study, "time_methods", lambda *_: timed.append(True))
+    monkeypatch.setattr(Study, "run", lambda *_: None)
+    for methods, thin in (("auto", False), ("linear", True), (["linear"], True)):
+        absentia.compare(views, y, methods=methods, thin=thin, n_jobs=1)
+    assert timed == []
+    absentia.compare(views, y, n_jobs=1)
+    assert timed == [True]
 
 
 def test_columns_of_the_table_do_not_hang_on_who_is_first():
     for task in ("classes", "completion"):
         found = make_findings(task=task)
-        columns = findings_table(found).columns.tolist()
+        columns = results_table(found).columns.tolist()
         assert columns[0] == "baseline"
         assert columns[-1] == "remark"
         assert columns.index("difference") < columns.index("p (McNemar)") < columns.index("CPU seconds")
@@ -300,17 +306,40 @@ def test_verbose_tells_what_is_done_and_the_callback_hears_too(monkeypatch):
     views, y = samples("classes")
     quick = {**SMALL, "methods": ["average", "linear"]}
     found = absentia.compare(views, y, **quick, verbose=True, callback=heard.append)
-    assert len(heard) == found.findings.wanted
+    assert len(heard) == found.results.wanted
     assert said[0].startswith(f"1 of {len(heard)} done")
 
 
 def test_processes_are_as_many_as_cores_and_memory_allow(monkeypatch, rng):
     views = Views.from_dict({"a": rng.standard_normal((100, 5)), "b": rng.standard_normal((100, 2))})
-    assert held_bytes(views) == 700 * 8
-    assert held_bytes(ViewKernels().fit_transform(views)) == 2 * 100 * 100 * 8
+    assert _count_bytes(views) == 700 * 8
+    assert _count_bytes(ViewKernels().fit_transform(views)) == 2 * 100 * 100 * 8
     monkeypatch.setenv("ABSENTIA_MEMORY", "600M")
-    assert jobs_of(None, views) == 1
-    assert jobs_of(3, views) == 3
-    assert jobs_of(-1, views) >= 1
+    assert count_jobs(None, views) == 1
+    assert count_jobs(3, views) == 3
+    assert count_jobs(-1, views) >= 1
     monkeypatch.setenv("ABSENTIA_MEMORY", "64G")
-    assert jobs_of(None, views) == joblib.cpu_count()
+    assert count_jobs(None, views) == joblib.cpu_count()
+
+
+def test_samples_that_seem_to_be_of_one_patient_are_warned_of():
+    views, y = samples("classes")
+    ids = [f"P{i // 2:02d}_visit{i % 2 + 1}" for i in range(len(views))]
+    twice = Views.from_dict({name: views.block(name) for name in ()} or dict(views.to_dict()), ids=ids)
+    with pytest.warns(absentia.AbsenceWarning, match=r"one patient|P00_visit1"):
+        absentia.compare(twice, y, methods=["linear"], **SMALL)
+
+
+def test_times_and_events_are_compared():
+    views, _ = samples("classes")
+    _, factors = made_views(len(views))
+    y = targets("survival", factors)
+    found = absentia.compare(views, y, methods=["cox"], **SMALL)
+    table = found.table()
+    assert found.results.metric.name == "concordance"
+    assert set(table.index) == {"cox-zero", "cox"}
+    assert table["concordance"].between(0, 1).all()
+    frame = pd.DataFrame({"event": y.event, "time": y.time}, index=views.ids).sample(frac=1, random_state=0)
+    again = absentia.compare(views, frame, methods=["cox"], **SMALL)
+    pd.testing.assert_series_equal(again.table()["concordance"], table["concordance"])
+    assert found.best_estimator().predict(views[:3]).shape == (3,)
