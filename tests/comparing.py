@@ -58,6 +58,9 @@ def made_data(task, n=40, seed=0, rate=0.3):
     return make_task_data(views, targets(task, factors, seed))
 
 
+made_problem = made_data  # as tests of methods call it
+
+
 def made_design(task, **more):
     return Design(METHODS[task], **{"repeats": 3, "cv": 3, **more})
 

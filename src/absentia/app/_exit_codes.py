@@ -25,8 +25,8 @@ from absentia.app._terminal import err, printable
 # isort: split
 from cyclopts import CycloptsError
 
-DEFECT, BAD_CALL, STOPPED_EARLY = 1, 2, 3
-TRACEBACK = "ABSENTIA_TRACEBACK"
+_DEFECT, _BAD_CALL, STOPPED_EARLY = 1, 2, 3
+_TRACEBACK = "ABSENTIA_TRACEBACK"
 
 #: Signals that ask to end: SIGTERM, and where there is one SIGHUP (the terminal has gone).
 END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -45,7 +45,7 @@ _NAMES = {
 }
 
 
-class Terminated(BaseException):
+class _Terminated(BaseException):
     """A signal that asks to end; raised where the program is, so that whatever is half done is undone."""
 
     def __init__(self, number: int) -> None:
@@ -56,14 +56,14 @@ class Terminated(BaseException):
 # ------------------------------------------------------------------------------------- what was written
 
 
-Stamp = tuple[int, int, int]
+_Stamp = tuple[int, int, int]
 
 
-class WrittenOutputs:
+class _WrittenOutputs:
     """Files that a command means to write, as they were before: what has changed since was written."""
 
     def __init__(self) -> None:
-        self._before: dict[Path, tuple[Path, Stamp | None]] = {}  # as given: where it is, how it was
+        self._before: dict[Path, tuple[Path, _Stamp | None]] = {}  # as given: where it is, how it was
         self._kept: Callable[[], str] | None = None
 
     def expect(self, *paths: Path | None) -> None:
@@ -93,7 +93,7 @@ class WrittenOutputs:
         return _list_paths(there, "written") + (f", {_list_paths(missing, 'not')}" if missing else "")
 
 
-def _stamp(path: Path) -> Stamp | None:
+def _stamp(path: Path) -> _Stamp | None:
     """What changes when a file is replaced."""
     try:
         found = path.stat()
@@ -106,16 +106,16 @@ def _list_paths(paths: Sequence[Path], what: str) -> str:
     return f"{' and '.join(str(path) for path in paths)} {'was' if len(paths) == 1 else 'were'} {what}"
 
 
-written = WrittenOutputs()
+written = _WrittenOutputs()
 
 
 # ------------------------------------------------------------------------------------------- signals
 
 
-HEARD = b"\0"  # no signal has this number
+_HEARD = b"\0"  # no signal has this number
 
 
-class Patience:
+class _Patience:
     """Ends a process that a signal has not reached after some seconds, as in the middle of a long product.
 
     Python's own handlers wait until such a step is over.  Signals are also written to a socket, though, and
@@ -144,7 +144,7 @@ class Patience:
         """A signal has come where it can be answered."""
         if self._ours is not None:
             with suppress(OSError):
-                self._ours.send(HEARD)
+                self._ours.send(_HEARD)
 
     def end(self) -> None:
         """Listen no longer."""
@@ -192,7 +192,7 @@ def _listen(
             if not came:
                 return
             pass_on(came)
-            if came == HEARD:
+            if came == _HEARD:
                 number = 0
             elif not number and came[0] in (signal.SIGINT, *END_SIGNALS):
                 number, deadline = came[0], time.monotonic() + seconds
@@ -221,12 +221,12 @@ def _kill(process: int, number: int) -> None:
     os.kill(process, signal.SIGKILL)
 
 
-patience = Patience()
+patience = _Patience()
 
 
 @contextmanager
 def handle_signals() -> Iterator[None]:
-    """Inside, signals that ask to end raise :class:`Terminated`; those that are ignored stay ignored.
+    """Inside, signals that ask to end raise :class:`_Terminated`; those that are ignored stay ignored.
 
     After the first the others are ignored, as what is half done is being undone then.
     """
@@ -240,7 +240,7 @@ def handle_signals() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         for one in asked:
             signal.signal(one, signal.SIG_IGN)
-        raise Terminated(number)
+        raise _Terminated(number)
 
     for number in asked:
         signal.signal(number, end)
@@ -263,10 +263,10 @@ def _ignore_signals() -> None:
 # ------------------------------------------------------------------------------------------- endings
 
 
-def describe_end(error: BaseException) -> tuple[int, str]:
+def _describe_end(error: BaseException) -> tuple[int, str]:
     """Exit code and sentence for whatever came out of a command; no sentence for a closed pipe."""
-    if isinstance(error, KeyboardInterrupt | Terminated):
-        number = error.number if isinstance(error, Terminated) else int(signal.SIGINT)
+    if isinstance(error, KeyboardInterrupt | _Terminated):
+        number = error.number if isinstance(error, _Terminated) else int(signal.SIGINT)
         return 128 + number, f"{_end_words(number)}; {written.sentence()}"
     if isinstance(error, BrokenPipeError):
         return 128 + getattr(signal, "SIGPIPE", 13), ""
@@ -277,7 +277,7 @@ def describe_end(error: BaseException) -> tuple[int, str]:
 def _failure(error: BaseException) -> tuple[int, str]:
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
-        return BAD_CALL, (
+        return _BAD_CALL, (
             f"out of memory{': ' + text if text else ''}; take fewer samples (memory grows with their "
             "square), or a machine with more memory"
         )
@@ -285,10 +285,10 @@ def _failure(error: BaseException) -> tuple[int, str]:
         return _system(error)
     arithmetic = type(error).__name__ in ("LinAlgError", "NotPositiveDefiniteError")  # ValueErrors too
     if isinstance(error, CycloptsError | ValueError | ImportError) and text and not arithmetic:
-        return BAD_CALL, text
-    return DEFECT, (
+        return _BAD_CALL, text
+    return _DEFECT, (
         f"{type(error).__name__}: {text or 'without a word'}; this is a defect of absentia: please report "
-        f"it, with what {TRACEBACK}=1 shows"
+        f"it, with what {_TRACEBACK}=1 shows"
     )
 
 
@@ -297,13 +297,13 @@ def _system(error: OSError) -> tuple[int, str]:
     reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DEFECT, f"{where}{reason}; make room on the disk, or write elsewhere"
+        return _DEFECT, f"{where}{reason}; make room on the disk, or write elsewhere"
     if error.errno == errno.ENOMEM:
         return (
-            BAD_CALL,
+            _BAD_CALL,
             f"out of memory: {where}{reason}; take fewer samples, or a machine with more memory",
         )
-    return (BAD_CALL if error.errno in _NAMES or error.errno is None else DEFECT), f"{where}{reason}"
+    return (_BAD_CALL if error.errno in _NAMES or error.errno is None else _DEFECT), f"{where}{reason}"
 
 
 def leave(error: BaseException) -> int:
@@ -312,9 +312,9 @@ def leave(error: BaseException) -> int:
     _ignore_signals()
     with suppress(Exception):
         _silence_broken_streams()
-    code, sentence = describe_end(error)
+    code, sentence = _describe_end(error)
     with suppress(Exception):
-        if os.environ.get(TRACEBACK, "0") not in ("", "0"):
+        if os.environ.get(_TRACEBACK, "0") not in ("", "0"):
             err.print("".join(traceback.format_exception(error)), markup=False, soft_wrap=True)
         if sentence:
             err.print(f"absentia: {printable(sentence)}", soft_wrap=True)

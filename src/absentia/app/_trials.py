@@ -18,7 +18,7 @@ from rich.table import Table
 from absentia.experiment.comparison import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from absentia.experiment.comparison import Study
     from absentia.experiment.engine import Record, Trial
@@ -86,16 +86,24 @@ class Watch:
 class StudyWatch(Watch):
     """Of a comparison, whose methods can be ranked on the way."""
 
-    def __init__(self, study: Study, todo: Sequence[Trial], jobs: int) -> None:
+    def __init__(
+        self,
+        study: Study,
+        todo: Sequence[Trial],
+        jobs: int,
+        listener: Callable[[Record], None] = lambda record: None,
+    ) -> None:
         super().__init__(todo, jobs, study.measured_seconds())
         self.study, self.metric = study, study.metric
         self.scores: dict[str, list[float]] = {}
+        self.listener = listener
 
     def named(self, key: Mapping[str, Any]) -> str:
         return str(key["method"])
 
     def tell(self, record: Record) -> None:
         super().tell(record)
+        self.listener(record)
         value = record.result.get("scores", {}).get(self.metric.name) if record.done else None
         if value is not None and record.trial["kind"] in ("predict", "complete"):
             self.scores.setdefault(str(record.trial["method"]), []).append(float(value))

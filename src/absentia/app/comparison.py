@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from absentia.experiment.comparison import TaskData
     from absentia.experiment.results import ComparisonResults, Recommendation
 
-DATA_COPIES, SPARE_BYTES = 5, 2**29  # of the data, and beside them, that a process may take
+_DATA_COPIES, _SPARE_BYTES = 5, 2**29  # of the data, and beside them, that a process may take
 
 #: Columns of the table, and what they are of a difference to the simplest.
-DIFFERENCE_COLUMNS = {
+_DIFFERENCE_COLUMNS = {
     "difference": "mean",
     "difference low": "low",
     "difference high": "high",
@@ -123,7 +123,7 @@ def results_table(results: ComparisonResults) -> pd.DataFrame:
             if metric == results.metric:
                 cells |= {f"{metric.name} {end}": getattr(score, end, None) for end in ("low", "high")}
         difference = differences.get(row.method)
-        cells |= {words: getattr(difference, name, None) for words, name in DIFFERENCE_COLUMNS.items()}
+        cells |= {words: getattr(difference, name, None) for words, name in _DIFFERENCE_COLUMNS.items()}
         cells |= {"CPU seconds": row.cpu, "memory MB": row.memory}
         cells |= {"fits": row.done, "failed": row.failed, "wanted": row.wanted}
         cells["remark"] = row.left_out or "; ".join(row.errors)
@@ -238,25 +238,17 @@ def _open_folder(folder: Any, data: TaskData, design: Design) -> Comparison:
 
 
 def _run(study: Study, pool: Pool, tell: Callable[[Any], None], verbose: bool, thin: bool) -> None:
-    if not verbose:
-        if thin:
-            study.time_methods(pool, tell)
-        study.run(study.outstanding().todo, pool, tell)
-        return
-    from absentia.app._trials import StudyWatch, Watch, watched
-
+    """Time methods if slow ones are to be thinned out, then do all that is left."""
     for timing in (True, False) if thin else (False,):
         todo = study.untimed() if timing else study.outstanding().todo
-        with watched(StudyWatch(study, todo, pool.jobs)) as watch:
+        run = study.time_methods if timing else partial(study.run, todo)
+        if not verbose:
+            run(pool, tell)
+            continue
+        from absentia.app._trials import StudyWatch, watched
 
-            def both(record: Any, watch: Watch = watch) -> None:
-                watch.tell(record)
-                tell(record)
-
-            if timing:
-                study.time_methods(pool, both, watch.begin)
-            else:
-                study.run(todo, pool, both, watch.begin)
+        with watched(StudyWatch(study, todo, pool.jobs, tell)) as watch:
+            run(pool, watch.tell, watch.begin)
 
 
 def make_design(data: TaskData, methods: str | Iterable[str], **given: Any) -> Design:
@@ -283,7 +275,7 @@ def count_jobs(n_jobs: int | None, data: Views | KernelViews) -> int:
     if n_jobs is not None:
         return int(effective_n_jobs(n_jobs))
     return max(
-        1, min(int(cpu_count()), available_memory() // (SPARE_BYTES + DATA_COPIES * _count_bytes(data)))
+        1, min(int(cpu_count()), available_memory() // (_SPARE_BYTES + _DATA_COPIES * _count_bytes(data)))
     )
 
 

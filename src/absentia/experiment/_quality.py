@@ -24,7 +24,7 @@ from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
 from absentia.tasks import row_errors
 
-TIME_FOR_OTHERS = 60.0  # seconds by the clock below
+_TIME_FOR_OTHERS = 60.0  # seconds by the clock below
 clock: Callable[[], float] = time.process_time
 MAX_JUDGED = 3000  # samples that methods are judged on; of more so many are drawn
 LATE = "was not done when the time was up"
@@ -91,7 +91,7 @@ def measure_hidden_errors(
     tick: Callable[[], None] = lambda: None,
     *,
     others: Mapping[str, Completer] | None = None,
-    seconds: float = TIME_FOR_OTHERS,
+    seconds: float = _TIME_FOR_OTHERS,
     most: int | None = None,
 ) -> Quality:
     """Hide observed cells, complete them with every method, and measure.

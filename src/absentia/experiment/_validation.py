@@ -22,7 +22,7 @@ from absentia.methods.models import Model
 from absentia.tasks import Plan, Task, make_kernels, order_samples, quiet, take_samples
 
 MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
-GAIN_DRAWS = 10  # values tried of each absent view
+_GAIN_DRAWS = 10  # values tried of each absent view
 
 
 def _ignore() -> None:
@@ -193,7 +193,7 @@ class _Details:
         assert self.gains is not None
         if not len(test):
             return
-        found = inspection.value_of_views(model, self.data[test], self.data[train], n_draws=GAIN_DRAWS)
+        found = inspection.value_of_views(model, self.data[test], self.data[train], n_draws=_GAIN_DRAWS)
         place = dict(zip(self.data.ids[test].tolist(), test.tolist(), strict=True))
         for sample, view, *numbers in found.itertuples(index=False):
             self.gains.append(Gain(place[sample], self.data.names.index(view), *map(float, numbers)))

@@ -35,7 +35,7 @@ from absentia.methods.prediction import LIBRARY
 
 C_GRID = (0.1, 1.0, 10.0, 100.0)
 C_FOLDS = 3
-PROGRESS_STEPS = 20  # that a fit of many fits is shown as
+_PROGRESS_STEPS = 20  # that a fit of many fits is shown as
 Tick = Callable[[], None]
 
 
@@ -151,7 +151,7 @@ class Plan:
     @property
     def n_steps(self) -> int:
         """How often :meth:`fit` calls ``tick``."""
-        return (len(C_GRID) if self.selects_C else 0) + (PROGRESS_STEPS if self._tells_steps else 1)
+        return (len(C_GRID) if self.selects_C else 0) + (_PROGRESS_STEPS if self._tells_steps else 1)
 
     @property
     def _tells_steps(self) -> bool:
@@ -168,7 +168,7 @@ class Plan:
             estimator.set_params(**{self.C_parameter: select_C(quick, self.C_parameter, X, y, tick)})
         elif self.C is not None:
             estimator.set_params(**{self.C_parameter: self.C})
-        with _show_steps(estimator, tick, PROGRESS_STEPS if self._tells_steps else 1):
+        with _show_steps(estimator, tick, _PROGRESS_STEPS if self._tells_steps else 1):
             return estimator.fit(X, y)
 
 

@@ -23,7 +23,7 @@ from absentia.tasks._plan import Plan
 
 MIN_CLASS_SIZE = 3  # with fewer samples, some fold's training part could not be split again
 MIN_PROBABILITY = 1e-6  # in logarithms
-AVERAGED, MAJORITY = "averaged kernel SVM", "most frequent class"
+AVERAGED, _MAJORITY = "averaged kernel SVM", "most frequent class"
 
 
 class Classification(Task):
@@ -40,7 +40,7 @@ class Classification(Task):
     )
     pattern_metric = metrics[1]
     main_score = "accuracy"
-    prior_name = MAJORITY
+    prior_name = _MAJORITY
     sections = frozenset({"hidden views", "contributions"})
     max_validated = 20_000
     wanted = "one class for each sample is wanted: --labels FILE:COLUMN"
@@ -62,8 +62,8 @@ class Classification(Task):
         if counts.min() < MIN_CLASS_SIZE:
             raise ValueError(
                 f"class {shown(classes[counts.argmin()])} has {counts.min()} sample(s) with a view; at "
-                f"least {MIN_CLASS_SIZE} are wanted for cross-validation: give it more, or leave its labels "
-                "empty"
+                f"least {MIN_CLASS_SIZE} are wanted for cross-validation: give it more, or leave its "
+                "labels empty"
             )
 
     def strata(self, y: Array) -> Array:

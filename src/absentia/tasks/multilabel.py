@@ -18,7 +18,7 @@ from absentia.tasks._plan import Plan
 from absentia.tasks.classification import MIN_CLASS_SIZE, MIN_PROBABILITY, Classification, mean_area
 
 #: Of all labels together, which classifiers do not offer.
-PMA_ENTRIES = tuple(
+_PMA_ENTRIES = tuple(
     Entry("classifier", "kernels", "labels", name, "matrix:PMAClassifier", when, compared=("labels",))
     for name, when in {
         "pma": "probabilistic matrix addition on the average kernel, absent = zero; labels tell of one "
@@ -69,14 +69,14 @@ class Multilabel(Task):
         return tuple(np.nan_to_num(y.T, nan=-1.0))
 
     def _entries(self) -> Sequence[Entry]:
-        return [*super()._entries(), *PMA_ENTRIES]
+        return [*super()._entries(), *_PMA_ENTRIES]
 
     def plan(
         self, method: str | Entry, data: Views | KernelViews, kernel: Any = "rbf", **options: Any
     ) -> Plan:
         entry = self.find(method) if isinstance(method, str) else method
         features = isinstance(data, Views)
-        if entry in PMA_ENTRIES:
+        if entry in _PMA_ENTRIES:
             steps = [kernel] if features else []
             steps += [CVKT()] if entry.name == "pma-cvkt" else []
             pipeline = make_pipeline(*steps, CombineKernels(), PMAClassifier("precomputed"))

@@ -14,7 +14,7 @@ from absentia.data import KernelViews, Views
 from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_error, normal_interval
 from absentia.tasks._plan import Plan
 
-MIN_NUMBERS = 10
+_MIN_NUMBERS = 10
 MEAN = "mean of the targets"
 
 
@@ -42,9 +42,9 @@ class Regression(Task):
             raise ValueError(
                 f"{int((~np.isfinite(y)).sum())} number(s) are infinite; correct or empty them"
             )
-        if len(y) < MIN_NUMBERS:
+        if len(y) < _MIN_NUMBERS:
             raise ValueError(
-                f"{len(y)} sample(s) with a number and a view; at least {MIN_NUMBERS} are wanted"
+                f"{len(y)} sample(s) with a number and a view; at least {_MIN_NUMBERS} are wanted"
             )
         if (y == y[0]).all():
             raise ValueError(f"all {len(y)} numbers are {y[0]:g}; there is nothing to learn")

@@ -17,8 +17,8 @@ from absentia.data.survival import as_survival, concordant_pairs
 from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_error, normal_interval
 from absentia.tasks._plan import Plan
 
-MIN_EVENTS = 5
-ZERO_FILLED, NO_MODEL = "cox, zero-filled kernels", "no model"
+_MIN_EVENTS = 5
+_ZERO_FILLED, NO_MODEL = "cox, zero-filled kernels", "no model"
 
 
 class Survival(Task):
@@ -43,9 +43,9 @@ class Survival(Task):
 
     def check_targets(self, y: Array) -> None:
         events = int(np.asarray(y)[:, 1].sum()) if len(y) else 0
-        if events < MIN_EVENTS:
+        if events < _MIN_EVENTS:
             raise ValueError(
-                f"{events} event(s) among {len(y)} samples with a view; at least {MIN_EVENTS} are wanted: "
+                f"{events} event(s) among {len(y)} samples with a view; at least {_MIN_EVENTS} are wanted: "
                 "follow them longer, or check which column is the event"
             )
 
@@ -69,7 +69,7 @@ class Survival(Task):
         given = plan.estimator.get_params()
         options = {name: given[name] for name in ("alpha", "ties") if name in given}
         options["presence"] = False
-        return {ZERO_FILLED: self.plan("cox-zero", data, plan.kernel, options=options)}
+        return {_ZERO_FILLED: self.plan("cox-zero", data, plan.kernel, options=options)}
 
     def output_columns(self, fitted: Any) -> list[str]:
         return ["risk", *(f"survival={time:.6g}" for time in event_quartiles(fitted).tolist())]

@@ -17,32 +17,32 @@ from absentia.app.cli._source import DATA, LABELS, Kernels, LabelledFeatures, Lo
 from cyclopts import Parameter
 
 PAGE, TABLE = "report.html", "table.csv"
-DESIGN, TASK_DATA = "design.json", "data.absentia"  # what else a comparison keeps in its folder
-MAX_JOBS = 4096
+DESIGN, _TASK_DATA = "design.json", "data.absentia"  # what else a comparison keeps in its folder
+_MAX_JOBS = 4096
 FOLDER = Parameter(
     name=["--output", "-o"], help="Folder for records, table and page; the same command goes on in it."
 )
 JOBS = Parameter(name=["--jobs", "-j"], help="Processes; by default one for each core, if memory allows.")
-DASK = Parameter(help="Address of a Dask scheduler whose workers see the same folder.")
+_DASK = Parameter(help="Address of a Dask scheduler whose workers see the same folder.")
 RETRY = Parameter(name="--retry", negative="", help="Run again what failed before.")
-DRY = Parameter(
+_DRY = Parameter(
     name="--dry-run",
     negative="",
     help="Say how many fits there are and, if it is known, how long they take.",
 )
 PLAN = Parameter(name="--plan-only", negative="", help="Write data and design, to be run by absentia work.")
-SHARD = Parameter(help="NUMBER/COUNT: this part of the trials, as 3/16; by default all.")
+_SHARD = Parameter(help="NUMBER/COUNT: this part of the trials, as 3/16; by default all.")
 METHODS = Parameter(
     name="--methods", help="auto, or names; see --list.", consume_multiple=True, negative=""
 )
-RATES = Parameter(
+_RATES = Parameter(
     name="--rates",
     help="Also hide these shares of the observed cells, for curves.",
     consume_multiple=True,
     negative="",
 )
 EQUAL = Parameter(name="--equivalence", help="Differences up to this are practically nil.")
-HIDE = Parameter(name="--hide", help="Share of the observed cells to hide, without labels.")
+_HIDE = Parameter(name="--hide", help="Share of the observed cells to hide, without labels.")
 TIME = Parameter(name="--time-limit", help="CPU seconds that a fit may take; more is a failure.")
 MEMORY = Parameter(name="--memory-limit", help="Memory that a fit may take, as 4G; more is a failure.")
 THIN = Parameter(
@@ -60,9 +60,9 @@ class CompareOptions:
     metric: Annotated[str | None, Parameter(name="--metric", help="What is ranked by.")] = None
     repeats: Annotated[Whole, Parameter(name="--repeats", help="Of the folds, or of the hiding.")] = 5
     cv: Annotated[Whole, Parameter(name="--cv", help="Folds.")] = 5
-    hide: Annotated[float, HIDE] = 0.2
+    hide: Annotated[float, _HIDE] = 0.2
     mechanism: Annotated[Mechanism, Parameter(name="--mechanism", help="How cells are hidden.")] = "own"
-    rates: Annotated[tuple[float, ...], RATES] = ()
+    rates: Annotated[tuple[float, ...], _RATES] = ()
     equivalence: Annotated[float, EQUAL] = 0.01
     seed: Annotated[Whole, Parameter(name="--seed", help="Of folds, of what is hidden, of methods.")] = 0
     all_repeats: Annotated[bool, THIN] = False
@@ -107,10 +107,10 @@ def compare(
     options: CompareOptions = CompareOptions(),  # noqa: B008 - it is frozen
     reading: ReadOptions = ReadOptions(),  # noqa: B008
     jobs: Annotated[MaybeWhole, JOBS] = None,
-    dask: Annotated[str | None, DASK] = None,
+    dask: Annotated[str | None, _DASK] = None,
     retry: Annotated[bool, RETRY] = False,
     force: Force = False,
-    dry_run: Annotated[bool, DRY] = False,
+    dry_run: Annotated[bool, _DRY] = False,
     plan_only: Annotated[bool, PLAN] = False,
     json: Annotated[bool, JSON] = False,
     list_methods: List = False,
@@ -128,7 +128,7 @@ def compare(
         raise ValueError("DATA and -o FOLDER are wanted; see absentia compare --help")
     if json and (dry_run or plan_only):
         raise ValueError("--json is for results; leave it out with --dry-run and --plan-only")
-    check_whole("--jobs", jobs, 1, MAX_JOBS)
+    check_whole("--jobs", jobs, 1, _MAX_JOBS)
     if output is not None:
         check_folder(output)
         check_report(output / PAGE)
@@ -157,9 +157,9 @@ def work(
     folder: Annotated[Path, Parameter(name="FOLDER", help="A folder of absentia compare.")],
     /,
     *,
-    shard: Annotated[str, SHARD] = "1/1",
+    shard: Annotated[str, _SHARD] = "1/1",
     jobs: Annotated[MaybeWhole, JOBS] = 1,
-    dask: Annotated[str | None, DASK] = None,
+    dask: Annotated[str | None, _DASK] = None,
     retry: Annotated[bool, RETRY] = False,
 ) -> None:
     """Run trials of a comparison that are not done yet, for SLURM arrays and the like.
@@ -168,7 +168,7 @@ def work(
 
     Example: absentia work compared/ --shard 3/16
     """
-    check_whole("--jobs", jobs, 1, MAX_JOBS)
+    check_whole("--jobs", jobs, 1, _MAX_JOBS)
     from absentia.app.cli import _study as studies
     from absentia.app.comparison import count_jobs
     from absentia.experiment.comparison import open_study
@@ -219,8 +219,8 @@ def report(
 
 def check_study_folder(folder: Path, force: bool, *others: str) -> None:
     """Refuse to replace files in a folder that is not of a comparison, unless by `force`."""
-    if not all((folder / name).is_file() for name in (DESIGN, TASK_DATA)):
-        check_replaced([folder / name for name in (PAGE, TABLE, DESIGN, TASK_DATA, *others)], force)
+    if not all((folder / name).is_file() for name in (DESIGN, _TASK_DATA)):
+        check_replaced([folder / name for name in (PAGE, TABLE, DESIGN, _TASK_DATA, *others)], force)
 
 
 def _list_methods() -> None:

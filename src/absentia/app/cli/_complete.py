@@ -27,16 +27,16 @@ OUTPUT = Parameter(
     "and .h5ad also a file of that kind, the one that came with kernels and presence added. For pma a .csv "
     "file, or an .npz file with X, std and observed.",
 )
-REPAIR = Parameter(
+_REPAIR = Parameter(
     help="Make kernels that are not positive semidefinite so, by clipping or shifting eigenvalues."
 )
-QUALITY = Parameter(
+_QUALITY = Parameter(
     name="--no-quality",
     negative="",
     help="Leave out of the report how well methods fill observed cells that are hidden, which takes a "
     "minute or so.",
 )
-STD = Parameter(
+_STD = Parameter(
     help="The .csv file for standard deviations (pma); by default OUT with the ending .std.csv."
 )
 
@@ -50,10 +50,10 @@ def complete(
     source: Features = Features(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
     log: Logs = (),
-    repair: Annotated[Literal["clip", "shift"] | None, REPAIR] = None,
-    std: Annotated[Path | None, STD] = None,
+    repair: Annotated[Literal["clip", "shift"] | None, _REPAIR] = None,
+    std: Annotated[Path | None, _STD] = None,
     report: Annotated[Path | None, Parameter(help="Also write an HTML report here.")] = None,
-    no_quality: Annotated[bool, QUALITY] = False,
+    no_quality: Annotated[bool, _QUALITY] = False,
     threads: Threads = None,
     force: Force = False,
     list_methods: List = False,

@@ -51,7 +51,7 @@ def run(options: CompleteOptions) -> None:
     completer = options.entry.make(**options.parameters)
     check_kernel_names(options.kernels)
     if not options.source.views:
-        refuse_matrix(options.file, options.entry.name)
+        _refuse_matrix(options.file, options.entry.name)
     check_ending(options.output, "the output", ".npz", *containers(options.file))
     check_outputs([options.file], [options.output, options.report], options.force)
     check_report(options.report)
@@ -60,7 +60,7 @@ def run(options: CompleteOptions) -> None:
     for note in opened.notes:
         say(printable(note))
     with at_most(options.threads, len(opened.data)), warnings_kept() as remarks:
-        check_room(options.entry, opened.data)
+        _check_room(options.entry, opened.data)
         kernels = as_kernels(opened, options)
         del opened
         completed = run_completer(completer, kernels, options.entry.name)
@@ -69,7 +69,7 @@ def run(options: CompleteOptions) -> None:
         if options.report is not None:
             from absentia.app import report
 
-            story = completion_story(options, completer, kernels, completed, remarks, options.quality)
+            story = _completion_story(options, completer, kernels, completed, remarks, options.quality)
             report.write(story, options.report)
     if isinstance(completer, Iterative):
         say(f"{options.entry.name}: {completer.status_} ({completer.n_iter_} iterations)")
@@ -78,7 +78,7 @@ def run(options: CompleteOptions) -> None:
         raise SystemExit(exit_codes.STOPPED_EARLY)
 
 
-def refuse_matrix(file: Path, method: str) -> None:
+def _refuse_matrix(file: Path, method: str) -> None:
     """Say what to do with a matrix that came to a method for views."""
     if files.holds_matrix(file):
         raise ValueError(
@@ -110,7 +110,8 @@ def check_finite(options: CompleteOptions, completed: KernelViews) -> None:
         if not _finite(completed.operator(name)):
             raise ValueError(
                 f"{options.file}: view {name!r}, completed with {options.entry.name}, has values that are "
-                "not finite; scale the kernels (to a mean diagonal of 1, for example), or choose another method"
+                "not finite; scale the kernels (to a mean diagonal of 1, for example), or choose another "
+                "method"
             )
 
 
@@ -124,7 +125,7 @@ def _finite(operator: Operator) -> bool:
     return all(bool(np.isfinite(operator.block(rows, everyone)).all()) for rows in parts)
 
 
-def check_room(entry: Entry, kernels: Views | KernelViews) -> None:
+def _check_room(entry: Entry, kernels: Views | KernelViews) -> None:
     """Refuse, before it begins, a method that forms whole kernels where there is no memory for them."""
     if entry.max_samples is None:
         return
@@ -164,7 +165,7 @@ def run_completer(completer: Completer, kernels: KernelViews, method: str) -> Ke
         return completer.set_params(callback=callback).fit_transform(kernels)
 
 
-def completion_story(
+def _completion_story(
     options: CompleteOptions,
     completer: Completer,
     kernels: KernelViews,

@@ -48,7 +48,7 @@ def run(places: Places, entry: Entry, options: dict[str, Any], threads: int | No
     if report is not None:
         from absentia.app import report as reporting
 
-        html = reporting.render_matrix(matrix_story(file, entry, matrix, done, held, options, remarks))
+        html = reporting.render_matrix(_matrix_story(file, entry, matrix, done, held, options, remarks))
     _write(output, beside, matrix, done, entry.name)
     if html is not None and report is not None:
         reporting.save(html, report)
@@ -175,7 +175,7 @@ def _say(method: str, matrix: Matrix, done: Completion, held: HeldOut | None) ->
         )
 
 
-def matrix_story(
+def _matrix_story(
     file: Path,
     entry: Entry,
     matrix: Matrix,

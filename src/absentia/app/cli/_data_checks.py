@@ -41,7 +41,7 @@ def advice(data: Views | KernelViews, labels: Labels | None = None) -> list[str]
         if present.sum() == 1 and len(present) > 1
     ]
     if isinstance(data, Views):
-        found += empty_columns(data)
+        found += _empty_columns(data)
         found += [f"view {name!r} is constant; it can tell nothing apart" for name in constant(data)]
     if data.observed.all():
         found.append("every sample has every view: there is nothing to complete")
@@ -76,7 +76,7 @@ def empty_sentences(kernels: KernelViews) -> list[str]:
     return found
 
 
-def empty_columns(data: Views) -> list[str]:
+def _empty_columns(data: Views) -> list[str]:
     """A sentence for each view with features that nobody has a value of."""
     found = []
     for name in data.names:

@@ -25,7 +25,7 @@ METHODS = (
 )
 COMPLETERS = ("mean", "zero", "knn", "cvkt")
 REPEATS = 2
-MIN_DIGITS, MAX_DIGITS = 50, 1797  # digits: five of each, and all there are
+_MIN_DIGITS, _MAX_DIGITS = 50, 1797  # digits: five of each, and all there are
 DATA = "digits.npz"
 
 
@@ -54,7 +54,7 @@ def demo(
     force
         Replace files that are there and not written by absentia.
     """
-    check_whole("--n-samples", n_samples, MIN_DIGITS, MAX_DIGITS)
+    check_whole("--n-samples", n_samples, _MIN_DIGITS, _MAX_DIGITS)
     check_number("--absent", absent, most=0.8)
     check_whole("--seed", seed, 0)
     check_folder(output)
@@ -68,7 +68,7 @@ def demo(
     check_study_folder(output, force, DATA)
     study = demo_study(n_samples, absent, seed, output)
     study.save()
-    views, y = hidden_digits(n_samples, absent, seed)
+    views, y = _hidden_digits(n_samples, absent, seed)
     files.write(output / DATA, views, digit=y)
     run_trials(study, Pool(count_jobs(None, study.data.data), apart=True), retry=False)
     finish(study)
@@ -86,7 +86,7 @@ def demo_study(n_samples: int, absent: float, seed: int, folder: Path) -> Study:
     """The digits with a share of their views hidden, and methods to compare on them."""
     from absentia.experiment.comparison import Design, Study, make_task_data
 
-    views, y = hidden_digits(n_samples, absent, seed)
+    views, y = _hidden_digits(n_samples, absent, seed)
     flags = ("--n-samples", n_samples, "--absent", absent, "--seed", seed)
     design = Design(
         METHODS,
@@ -100,7 +100,7 @@ def demo_study(n_samples: int, absent: float, seed: int, folder: Path) -> Study:
     return Study(make_task_data(views, y), design, folder)
 
 
-def hidden_digits(n_samples: int, absent: float, seed: int) -> tuple[Any, Any]:
+def _hidden_digits(n_samples: int, absent: float, seed: int) -> tuple[Any, Any]:
     """The views as the methods get them, and the digits."""
     from absentia import datasets
     from absentia.data import missingness

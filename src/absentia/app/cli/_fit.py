@@ -25,10 +25,12 @@ from cyclopts import Parameter
 DEFAULT_METHOD = "auto"  # of each task its own
 
 OUTPUT = Parameter(name=["--output", "-o"], help="The model, .absentia or .npz; it holds no code.")
-METHOD = Parameter(help="How to learn; see --list. Of numbers by default ridge, of FILE:TIME,EVENT cox.")
-ERROR_COST = Parameter(name="--C", help="Cost of a training error, or cv to select it by cross-validation.")
-REPORT = Parameter(name="--report", help="Where to write the HTML report; by default beside the model.")
-NO_REPORT = Parameter(
+_METHOD = Parameter(help="How to learn; see --list. Of numbers by default ridge, of FILE:TIME,EVENT cox.")
+_ERROR_COST = Parameter(
+    name="--C", help="Cost of a training error, or cv to select it by cross-validation."
+)
+_REPORT = Parameter(name="--report", help="Where to write the HTML report; by default beside the model.")
+_NO_REPORT = Parameter(
     name="--no-report",
     negative="",
     help="No report, and so no cross-validation of the method and the baselines.",
@@ -41,16 +43,16 @@ def fit(
     *,
     labels: Annotated[str | None, Parameter(help=LABELS)] = None,
     output: Annotated[Path | None, OUTPUT] = None,
-    method: Annotated[str, METHOD] = DEFAULT_METHOD,
-    C: Annotated[str, ERROR_COST] = "cv",
+    method: Annotated[str, _METHOD] = DEFAULT_METHOD,
+    C: Annotated[str, _ERROR_COST] = "cv",
     source: LabelledFeatures = LabelledFeatures(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
     log: Logs = (),
     probability: Annotated[
         bool, Parameter(help="Also learn to give the probabilities of the classes.")
     ] = True,
-    report: Annotated[Path | None, REPORT] = None,
-    no_report: Annotated[bool, NO_REPORT] = False,
+    report: Annotated[Path | None, _REPORT] = None,
+    no_report: Annotated[bool, _NO_REPORT] = False,
     threads: Threads = None,
     force: Force = False,
     json: Annotated[bool, JSON] = False,

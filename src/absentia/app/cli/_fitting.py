@@ -26,7 +26,7 @@ from absentia.methods.catalogue import Entry, find, offered
 from absentia.methods.models import Model
 from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, Interval, Plan, Task
 
-FIT_TASKS = (CLASSIFICATION, REGRESSION, SURVIVAL)
+_FIT_TASKS = (CLASSIFICATION, REGRESSION, SURVIVAL)
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class FitOptions:
         parse_C(self.C)
         if self.method is None:
             return None
-        entry = find(self.method, *(task.family for task in FIT_TASKS))
+        entry = find(self.method, *(task.family for task in _FIT_TASKS))
         self.read_parameters(entry)
         return entry
 
     def read_parameters(self, entry: Entry) -> dict[str, Any]:
         """Parameters of the method; refuse what it does not have."""
-        parameters = read_flags(entry, self.flags, offered(*(task.family for task in FIT_TASKS)))
+        parameters = read_flags(entry, self.flags, offered(*(task.family for task in _FIT_TASKS)))
         has_C = "C" in entry.make(**parameters).get_params() and "C" not in entry.without
         if parse_C(self.C) is not None and not has_C:
             flag = next((flag for flag in entry.parameters() if flag in ("--penalty", "--alpha")), None)
@@ -103,7 +103,7 @@ class Fit:
 def run_fit(options: FitOptions) -> None:
     """Learn, write the model and the report, and say how it went."""
     entry = options.check_method()
-    tasks = FIT_TASKS if entry is None else [task for task in FIT_TASKS if task.family == entry.family]
+    tasks = _FIT_TASKS if entry is None else [task for task in _FIT_TASKS if task.family == entry.family]
     with warnings_kept() as remarks:
         training = read_training(
             options.data, options.source, options.labels, options.kernel, options.log, tasks=tasks
@@ -182,11 +182,11 @@ def _say_how_it_went(fit: Fit) -> None:
     say("; ".join(_summary_parts(fit)))
     if hasattr(fitted, "candidates_"):
         say(printable(f"used: {fitted.sentence_}"))
-        out.print(candidate_table(fitted))
+        out.print(_candidate_table(fitted))
     if task is CLASSIFICATION and hasattr(fitted, "weights_"):
         out.print(weight_table(fitted))
     if fit.scores:
-        out.print(score_table(fit.scores))
+        out.print(_score_table(fit.scores))
 
 
 def _summary_parts(fit: Fit) -> list[str]:
@@ -264,14 +264,14 @@ def candidate_rows(classifier: Any) -> list[list[str]]:
     return rows
 
 
-def candidate_table(classifier: Any) -> Table:
+def _candidate_table(classifier: Any) -> Table:
     table = Table("tried", "accuracy", "balanced", "log-loss", "weight", box=None, pad_edge=False)
     for name, *cells in candidate_rows(classifier):
         table.add_row(printable(name), *cells)
     return table
 
 
-def score_table(scores: Mapping[str, Mapping[str, Any]]) -> Table:
+def _score_table(scores: Mapping[str, Mapping[str, Any]]) -> Table:
     """How well each method predicts what it has not seen, with intervals where there are any."""
     table = Table("cross-validated", box=None, pad_edge=False)
     for measure, value in next(iter(scores.values())).items():

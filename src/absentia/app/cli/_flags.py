@@ -45,14 +45,14 @@ def read_flags(entry: Entry, flags: Mapping[str, str], known: Mapping[str, Entry
     if strange:
         flags_there = {flag for other in known.values() for flag in other.parameters()}
         if strange[0] not in flags_there:
-            near = get_close_matches(strange[0], [*sorted(flags_there), *VERB_FLAGS], 1)
+            near = get_close_matches(strange[0], [*sorted(flags_there), *_VERB_FLAGS], 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise ValueError(f'Unknown option: "{strange[0]}".{hint}')
     return entry.read(given)
 
 
 #: Flags of verbs that somebody may have meant.
-VERB_FLAGS = [
+_VERB_FLAGS = [
     *("--labels", "--output", "--method", "--C", "--kernel", "--log", "--probability", "--no-probability"),
     *("--report", "--no-report", "--no-quality", "--threads", "--force", "--json", "--list", "--repair"),
     *("--id", "--views", "--layer", "--use-rep", "--ignore", "--transpose", "--features-from-labels"),

@@ -74,9 +74,9 @@ def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
 
     data = opened.data if labels is None else labels.without(opened.data)
     say(f"[bold]{escape(str(path))}[/]  {escape(data._headline())}")
-    out.print(view_table(data, labels))
-    out.print(pattern_table(data))
-    say(group_sentence(data))
+    out.print(_view_table(data, labels))
+    out.print(_pattern_table(data))
+    say(_group_sentence(data))
     for note in opened.notes:
         say(f"note: {printable(note)}")
     with at_most(None, len(data)):
@@ -85,7 +85,7 @@ def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
         show_warning(sentence)
 
 
-def view_table(data: Presence, labels: Labels | None = None) -> Table:
+def _view_table(data: Presence, labels: Labels | None = None) -> Table:
     table = Table("view", "samples", "present", "columns", box=None, pad_edge=False)
     for name, present in zip(data.names, data.observed.T, strict=True):
         share = f"{present.mean():.0%}" if len(present) else "-"
@@ -109,7 +109,7 @@ def columns(data: Any, name: str) -> str:
     return columns_in_words(data, name) + (f", {missing} value{plural} missing" if missing else "")
 
 
-def pattern_table(data: Presence, most: int = 10) -> Table:
+def _pattern_table(data: Presence, most: int = 10) -> Table:
     found, counts = data.patterns()
     table = Table(
         "samples", "share", "have", title="patterns", title_justify="left", box=None, pad_edge=False
@@ -123,7 +123,7 @@ def pattern_table(data: Presence, most: int = 10) -> Table:
     return table
 
 
-def group_sentence(data: Presence) -> str:
+def _group_sentence(data: Presence) -> str:
     """What the connected components of co-observation mean for the user."""
     groups = data.components()
     import numpy as np

@@ -37,7 +37,7 @@ OUTPUT = Parameter(
     "one that came with predictions in obs.",
 )
 BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are predicted
-MAX_ROWS = 4096
+_MAX_ROWS = 4096
 
 
 def predict(
@@ -73,13 +73,15 @@ def predict(
     from absentia import files
     from absentia.core import at_most
 
-    fitted = load_model(model)
+    fitted = _load_model(model)
     reading = source.as_trained(new, files.read_state(model)[1]["about"].get("reading"))
     data = as_trained(fitted, files.read_new(new, **reading), new)
     with at_most(threads, len(fitted.classifier.ids_)):
         try:
-            matched = matched_sentences(fitted, data)
-            write = partial(write_into, file=new) if output.suffix in containers(new) else write_predictions
+            matched = _matched_sentences(fitted, data)
+            write = (
+                partial(_write_into, file=new) if output.suffix in containers(new) else write_predictions
+            )
             flagged = write(output, fitted, data)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
@@ -111,7 +113,7 @@ def _weight_words(model: Model) -> str:
     return weight_words(model.classifier) if _task(model) is CLASSIFICATION else ""
 
 
-def load_model(path: Path) -> Model:
+def _load_model(path: Path) -> Model:
     """A fitted model with the kernels that are made before it."""
     from sklearn.pipeline import Pipeline
 
@@ -146,7 +148,7 @@ def as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | K
                 "of training; give an .npz file with K (views x new x training samples), ids and column_ids"
             )
         return data
-    check_orientation(model, data, path)
+    _check_orientation(model, data, path)
     if len(model.names) == 1 and data.n_views == 1:
         return data.renamed(dict(zip(data.names, model.names, strict=True)))
     if not set(data.names) & set(model.names):
@@ -157,7 +159,7 @@ def as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | K
     return data
 
 
-def check_orientation(model: Model, data: Views, path: Path) -> None:
+def _check_orientation(model: Model, data: Views, path: Path) -> None:
     """Refuse views whose samples are called as the features of training are: they are transposed."""
     if not model.takes_features:
         return
@@ -174,7 +176,7 @@ def check_orientation(model: Model, data: Views, path: Path) -> None:
             )
 
 
-def matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
+def _matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
     """How the columns of new samples go with those of training, and which views are not looked at."""
     from absentia.data import Views
 
@@ -201,7 +203,7 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
 
     def save(file: BinaryIO) -> None:
         nonlocal flagged
-        file.writelines(files.csv_rows([prediction_header(model)]))
+        file.writelines(files.csv_rows([_prediction_header(model)]))
         for lines in _by_block(model, data):
             file.writelines(files.csv_rows(lines))
             flagged += sum(bool(line[-1]) for line in lines)
@@ -215,7 +217,7 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
     return flagged
 
 
-def write_into(output: Path, model: Model, data: Views | KernelViews, *, file: Path) -> int:
+def _write_into(output: Path, model: Model, data: Views | KernelViews, *, file: Path) -> int:
     """The container that the samples came from, with predictions in its obs; how many are flagged."""
     from absentia import files
 
@@ -223,7 +225,7 @@ def write_into(output: Path, model: Model, data: Views | KernelViews, *, file: P
     texts = {"flag", "predicted"} if _task(model).name == "classes" else {"flag"}
     columns = {
         f"absentia_{name}": [line[k] if name in texts else float(line[k]) for line in lines]
-        for k, name in enumerate(prediction_header(model))
+        for k, name in enumerate(_prediction_header(model))
         if name != "id" and not name.startswith("view=")
     }
     files.write_mudata(output, data.to_mudata(files.read_mudata(file), obs=columns))
@@ -247,10 +249,10 @@ def _by_block(model: Model, data: Views | KernelViews) -> Iterator[list[list[Any
 def block_rows(model: Model) -> int:
     """How many samples at a time: as many as fill :data:`BLOCK_BYTES` with kernels of every view."""
     one = 8 * max(1, len(model.classifier.ids_)) * max(1, len(model.names))
-    return min(max(BLOCK_BYTES // one, 1), MAX_ROWS)
+    return min(max(BLOCK_BYTES // one, 1), _MAX_ROWS)
 
 
-def prediction_header(model: Model) -> list[str]:
+def _prediction_header(model: Model) -> list[str]:
     """The first line of the table of predictions."""
     columns = _task(model).output_columns(model.classifier)
     return ["id", *columns, *(f"view={name}" for name in model.names), "flag"]

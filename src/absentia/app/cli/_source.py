@@ -40,15 +40,15 @@ def _repeated(name: str, words: str) -> Parameter:
     )
 
 
-IGNORE = _repeated(
+_IGNORE = _repeated(
     "--ignore",
     'Columns to leave out: COLUMN of any view, or VIEW:COLUMN; patterns too ("clinical:date_*"), and '
     '"VIEW:*" for a whole view.',
 )
-TRANSPOSE = _repeated(
+_TRANSPOSE = _repeated(
     "--transpose", "Views whose tables have samples as columns (genes x samples); without a name, all."
 )
-FROM_LABELS = _repeated(
+_FROM_LABELS = _repeated(
     "--features-from-labels",
     "Columns of the table of labels that are features all the same; by default none is.",
 )
@@ -72,8 +72,8 @@ class Source:
         str | None,
         Parameter(name="--use-rep", help="Entry of obsm (.h5ad, .h5mu), instead of X.", group=READING),
     ] = None
-    ignore: Annotated[tuple[str, ...], IGNORE] = ()
-    transpose: Annotated[tuple[str, ...] | None, TRANSPOSE] = None
+    ignore: Annotated[tuple[str, ...], _IGNORE] = ()
+    transpose: Annotated[tuple[str, ...] | None, _TRANSPOSE] = None
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""
@@ -122,7 +122,7 @@ class Source:
 class Labelled(Source):
     """The same, where labels are read too."""
 
-    features_from_labels: Annotated[tuple[str, ...], FROM_LABELS] = ()
+    features_from_labels: Annotated[tuple[str, ...], _FROM_LABELS] = ()
 
     def options(self) -> dict[str, Any]:
         return super().options() | {"features_from_labels": self.features_from_labels}
@@ -133,7 +133,7 @@ class Labelled(Source):
         return found | ({"features from labels": own} if own else {})
 
 
-APPROX = Parameter(
+_APPROX = Parameter(
     name="--approx",
     group=READING,
     help="Kernels of features whole (none) or by factors (nystrom; rff for rbf), linear in the samples; "
@@ -149,7 +149,7 @@ FACTORS = Parameter(
 class Features(Source):
     """The same, where kernels are made of features: whole, or by factors."""
 
-    approx: Annotated[Literal["auto", "nystrom", "rff", "none"], APPROX] = "auto"
+    approx: Annotated[Literal["auto", "nystrom", "rff", "none"], _APPROX] = "auto"
     factors: Annotated[Whole, FACTORS] = 200
 
     def sizing(self) -> dict[str, Any]:
@@ -170,12 +170,12 @@ def containers(file: Path) -> tuple[str, ...]:
     return (ending,) if ending in (".h5mu", ".h5ad") else ()
 
 
-KERNEL = _repeated(
+_KERNEL = _repeated(
     "--kernel", "Kernel of feature views: NAME for all of them, VIEW=NAME for one; rbf by default."
 )
-LOG = _repeated("--log", "Feature views of which log(1 + x) is taken first; for counts.")
-Kernels = Annotated[tuple[str, ...], KERNEL]
-Logs = Annotated[tuple[str, ...], LOG]
+_LOG = _repeated("--log", "Feature views of which log(1 + x) is taken first; for counts.")
+Kernels = Annotated[tuple[str, ...], _KERNEL]
+Logs = Annotated[tuple[str, ...], _LOG]
 
 
 def check_kernel_names(kernels: Sequence[str]) -> None:

@@ -147,19 +147,19 @@ def finish(study: Study, json: bool = False) -> None:
     report.save(report.render_comparison(comparison.results), page)
     write_whole(table, lambda file: file.write(content))
     if json:
-        return say_json(as_json(comparison))
+        return say_json(_as_json(comparison))
     recommendation = comparison.results.recommendation
     say(f"[bold]{printable(recommendation.headline)}[/]")
     for sentence in recommendation.details:
         say(printable(sentence))
-    out.print(ranking_table(comparison))
+    out.print(_ranking_table(comparison))
     say_where(page=page.resolve(), table=table)
     if recommendation.command:
         say(f"next:  {printable(recommendation.command.replace('absentia', program(), 1))}")
     return None
 
 
-def as_json(comparison: Comparison) -> dict[str, Any]:
+def _as_json(comparison: Comparison) -> dict[str, Any]:
     """For programs."""
     results = comparison.results
     recommendation = results.recommendation
@@ -177,7 +177,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def ranking_table(comparison: Comparison) -> Table:
+def _ranking_table(comparison: Comparison) -> Table:
     """The table, as far as it fits a terminal."""
     results, words = comparison.results, comparison.study.format_score
     table = Table(box=None, pad_edge=False)

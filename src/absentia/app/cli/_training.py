@@ -36,14 +36,14 @@ from absentia.tasks import (
 )
 
 #: What labels of a kind are for.
-TASK_OF_LABELS: dict[str, Task] = {
+_TASK_OF_LABELS: dict[str, Task] = {
     "classes": CLASSIFICATION,
     "numbers": REGRESSION,
     "survival": SURVIVAL,
     "multilabel": MULTILABEL,
 }
 #: What labels that are no classes are, and what learns from them.
-OTHER_LABELS = {
+_OTHER_LABELS = {
     "numbers": "numbers, which --method ridge learns from (others: --list); if they are codes of classes, "
     "write them as words (c1, c2)",
     "survival": "times and events, which --method cox or cox-fusion learns from",
@@ -117,7 +117,7 @@ def read_training(
     makes = view_kernels(opened, kernels, logs, source)
     if isinstance(data, KernelViews) and (kernels or logs):
         raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
-    kept, dropped = select_samples(data, found, called)
+    kept, dropped = _select_samples(data, found, called)
     for why, count in dropped.items():
         if count:
             warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
@@ -146,29 +146,29 @@ def _odd_sentences(labels: Labels, data: Any, used: Any, kernels: ViewKernels) -
 
 def _check_task(labels: Labels, tasks: Sequence[Task], what: str) -> Task:
     """What the labels are for, if that is one of the tasks that are wanted."""
-    task = TASK_OF_LABELS[labels.kind]
+    task = _TASK_OF_LABELS[labels.kind]
     if task in tasks:
         return task
     if CLASSIFICATION in tasks:
-        raise ValueError(f"{what} are {OTHER_LABELS[labels.kind]}")
+        raise ValueError(f"{what} are {_OTHER_LABELS[labels.kind]}")
     raise ValueError(f"{what} are {labels.kind}; {tasks[0].wanted}")
 
 
 def explain_refusal(data: Views | KernelViews, labels: Labels, what: str) -> str:
     """Why ``absentia fit`` would refuse these labels; nothing if it would not."""
     if labels.kind == "multilabel":
-        return OTHER_LABELS["multilabel"]
+        return _OTHER_LABELS["multilabel"]
     try:
         with warnings.catch_warnings(action="ignore"):
-            select_samples(data, labels, what)
+            _select_samples(data, labels, what)
     except ValueError as error:
         return str(error)
     return ""
 
 
-def select_samples(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
+def _select_samples(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
     """Positions of the samples to learn from, and how many are not and why."""
-    task, blind = TASK_OF_LABELS[labels.kind], ~data.observed.any(axis=1)
+    task, blind = _TASK_OF_LABELS[labels.kind], ~data.observed.any(axis=1)
     usable = np.flatnonzero(labels.known & ~blind)
     try:
         targets = task.prepare_targets(labels.values[usable], data.ids[usable], labels.columns)

@@ -18,7 +18,7 @@ from absentia.kernels import ViewKernels
 from absentia.methods.prediction import for_views
 from absentia.tasks import TASKS, Task, is_unknown, order_samples, take_samples
 
-MAX_CLASSES = 20  # that whole numbers can be; more of them are numbers
+_MAX_CLASSES = 20  # that whole numbers can be; more of them are numbers
 FILE = "data.absentia"
 
 
@@ -206,13 +206,13 @@ def _unify_types(values: Array) -> Array:
 
 
 def _guess_task(values: Array) -> str:
-    """Texts are classes, and so are up to :data:`MAX_CLASSES` different whole numbers."""
+    """Texts are classes, and so are up to :data:`_MAX_CLASSES` different whole numbers."""
     if values.ndim == 2:
         return "labels"
     if values.dtype.kind not in "iuf":
         return "classes"
     whole = bool((values == np.round(values)).all())
-    return "classes" if whole and len(np.unique(values)) <= MAX_CLASSES else "numbers"
+    return "classes" if whole and len(np.unique(values)) <= _MAX_CLASSES else "numbers"
 
 
 def _among(data: Any, rows: Array) -> Any:

@@ -25,8 +25,8 @@ from absentia.files import FileError, write_whole
 from absentia.tasks import Plan
 
 FILE = "design.json"
-MAX_REPEATS = 10_000  # or folds
-CURVE_REPEATS, COMPLETION_REPEATS = 2, 3
+_MAX_REPEATS = 10_000  # or folds
+_CURVE_REPEATS, _COMPLETION_REPEATS = 2, 3
 #: Completers that are tried beside predictions.
 COMPLETERS_BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")
 Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
@@ -74,7 +74,7 @@ class Design:
         whole = [(name, getattr(self, name), least) for name, least in counts.items()]
         whole += [(f"repeats_of {method}", count, 1) for method, count in self.repeats_of.items()]
         for name, value, least in whole:
-            most = math.inf if name == "seed" else MAX_REPEATS
+            most = math.inf if name == "seed" else _MAX_REPEATS
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise ValueError(f"{name} is a whole number of {least} or more, not {_shown(value)}")
         if not all(0 < rate < 1 for rate in self.rates):
@@ -111,7 +111,7 @@ class Design:
     @property
     def repeats_beside(self) -> int:
         """How often cells are hidden beside predictions."""
-        return min(self.repeats, COMPLETION_REPEATS)
+        return min(self.repeats, _COMPLETION_REPEATS)
 
     def repeats_for(self, method: str) -> int:
         return min(self.repeats, self.repeats_of.get(method, self.repeats))
@@ -193,7 +193,7 @@ class Expansion:
                     yield self._trial("views", self.simplest, repeat, fold, views=list(views))
 
     def _curves(self) -> Iterator[Trial]:
-        for repeat in range(min(self.design.repeats, CURVE_REPEATS)):
+        for repeat in range(min(self.design.repeats, _CURVE_REPEATS)):
             for rate in self.design.rates:
                 for fold in range(self._n_folds):
                     methods = [m for m in self.design.methods if repeat < self.design.repeats_for(m)]
@@ -223,7 +223,7 @@ class Expansion:
                 "data": self.data.hash,
                 "method": plan.name,
                 "parameters": plan.parameters,
-                "version": find_version(plan, kind),
+                "version": _find_version(plan, kind),
                 "seed": self.design.seed,
                 "repeat": repeat,
                 "fold": fold,
@@ -245,7 +245,7 @@ def make_plan(method: str, data: TaskData, seed: int = 0) -> Plan:
     return data.task.plan(method, data.data, data.kernel, seed=seed)
 
 
-def find_version(plan: Plan, kind: str) -> str:
+def _find_version(plan: Plan, kind: str) -> str:
     """What a trial's numbers come from: a record of another version is not used again."""
     names = [cls.__module__ for cls in plan.classes if cls.__module__.startswith("absentia.")]
     around = ["experiment.comparison._performing", "tasks._base", "tasks._plan"]

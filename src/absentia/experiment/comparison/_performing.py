@@ -18,7 +18,7 @@ from absentia.experiment.engine import FolderError
 from absentia.methods.models import Model
 from absentia.tasks import Predictions, Task, score_completion
 
-PROBABILITY_DIGITS = 6
+_PROBABILITY_DIGITS = 6
 MAP_SIDE = 40  # blocks along each axis of a picture
 EMPTY_BYTE = 255  # of a block in which nothing is
 BLOCK_ROWS = 256
@@ -81,7 +81,7 @@ def _predict(key: Mapping[str, Any], data: TaskData, train: Array, test: Array) 
         result["nothing"] = task.prior_scores(y[test], y[train])
     if key["kind"] == "predict":
         result |= {"test": test.tolist(), "predicted": said.values.tolist()}
-        rounded = None if said.probabilities is None else said.probabilities.round(PROBABILITY_DIGITS)
+        rounded = None if said.probabilities is None else said.probabilities.round(_PROBABILITY_DIGITS)
         result["probabilities"] = None if rounded is None else rounded.tolist()
     return result
 

@@ -22,7 +22,7 @@ from absentia.tasks import C_FOLDS, C_GRID, Metric, Plan
 SIGNIFICANCE = 0.05
 SAME_PROBABILITY = 0.95  # from which on two methods are called the same
 ROUNDING = 1e-9  # relative to the region of equivalence
-MAX_NAMED = 5
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -255,8 +255,8 @@ def _size(megabytes: float) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    some = ", ".join(names[:MAX_NAMED])
-    return f"{some} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else some
+    some = ", ".join(names[:_MAX_NAMED])
+    return f"{some} and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else some
 
 
 # ------------------------------------------------------------------------------- how to use a method

@@ -13,7 +13,7 @@ from absentia.experiment.comparison._performing import MAP_SIDE
 from absentia.experiment.engine import Record
 from absentia.tasks import COMPLETION, Task
 
-PICTURES = ("truth", "hidden", "completed")
+_PICTURES = ("truth", "hidden", "completed")
 LARGEST = 1e100  # of a number: squares of it and their sums stay finite
 
 
@@ -87,13 +87,13 @@ def _check_maps(maps: Any, names: Sequence[str], n_samples: int) -> None:
     if set(views) != set(names):
         raise ValueError(f"maps are not of the views {', '.join(names)}")
     for name, view in views.items():
-        ends = _mapping(view, f"map {name!r}", ("low", "high", *PICTURES))
+        ends = _mapping(view, f"map {name!r}", ("low", "high", *_PICTURES))
         low: Any = ends.get("low")
         high: Any = ends.get("high")
         if not (_is_number(low) and _is_number(high) and low <= high):
             raise ValueError(f"map {name!r} goes from {_shown(low)} to {_shown(high)}; numbers are wanted")
-        if not all(_is_picture(ends.get(what), side) for what in PICTURES):
-            raise ValueError(f"map {name!r} is not {', '.join(PICTURES)} of {side} x {side} bytes")
+        if not all(_is_picture(ends.get(what), side) for what in _PICTURES):
+            raise ValueError(f"map {name!r} is not {', '.join(_PICTURES)} of {side} x {side} bytes")
 
 
 def _is_picture(text: Any, side: int) -> bool:

@@ -22,10 +22,10 @@ from absentia.files import FileError, one_line
 from absentia.tasks import Metric
 
 METHOD_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where slow ones are thinned out
-FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
-MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
+_FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
+_MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
-SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
+_SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
 CHANGED = {
     "data": "the data are others",
     "seed": "the seed is another",
@@ -140,7 +140,7 @@ class Study:
         untimed = self.untimed()
         simplest = [trial for trial in untimed if trial.key["method"] == self.data.task.simplest]
         self.run(simplest, pool, tell, begin)  # all others are held against it, however long it takes
-        self.run([t for t in untimed if t not in simplest], pool, tell, begin, FIRST_FIT_SECONDS)
+        self.run([t for t in untimed if t not in simplest], pool, tell, begin, _FIRST_FIT_SECONDS)
         found = self.records.of(list(self.first_trials().values()))
         self.design = thin_design(self.data, self.design, {r.trial["method"]: r for r in found.values()})
         self.__dict__.pop("trials", None)
@@ -205,7 +205,7 @@ def _is_settled(record: Record | None, limits: Limits, retry: bool) -> bool:
 
 
 def _same_trial(key: Mapping[str, Any]) -> str:
-    return repr([key.get(name) for name in SAME_TRIAL])
+    return repr([key.get(name) for name in _SAME_TRIAL])
 
 
 def _why(trial: Trial, own: Record | None, before: Mapping[str, Record]) -> str:
@@ -230,7 +230,7 @@ def thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) ->
     others = {name: record for name, record in firsts.items() if name != simplest}
     slow = {name: _too_slow(record) for name, record in others.items() if _is_too_slow(record, design)}
     fits = 1 if completion else count_folds(data, design)
-    least = MIN_DRAWS if completion else 1
+    least = _MIN_DRAWS if completion else 1
     counts = {
         name: max(least, int(METHOD_SECONDS / max(fits * cpu[name], 1e-9)))
         for name in design.methods
@@ -254,7 +254,7 @@ def _is_too_slow(record: Record, design: Design) -> bool:
 
 
 def _too_slow(record: Record) -> str:
-    limit = record.cost.get("time_limit") or FIRST_FIT_SECONDS
+    limit = record.cost.get("time_limit") or _FIRST_FIT_SECONDS
     return f"took more than {limit:g} CPU s for its first fit on these data; ask for it by name"
 
 
