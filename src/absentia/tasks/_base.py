@@ -226,6 +226,10 @@ class Task(ABC):
         """What programs are told of a fitted estimator and the targets that it learned from."""
         return {self.strength: self.find_strength(fitted), "weights": view_weights(fitted)}
 
+    def count_words(self, y: Array) -> list[str]:
+        """How many of what there are among the targets."""
+        return []
+
     def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
         """How well methods predict samples that they have not seen: a number or an interval by measure."""
         raise NotImplementedError

@@ -144,6 +144,9 @@ class Classification(Task):
             "candidates": getattr(fitted, "candidates_", None),
         }
 
+    def count_words(self, y: Array) -> list[str]:
+        return [f"{len(np.unique(y))} classes"]
+
     def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
         return {name: {"accuracy": float((values == y).mean())} for name, values in predicted.items()}
 

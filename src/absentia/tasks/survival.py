@@ -86,6 +86,9 @@ class Survival(Task):
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
         return {"events": int(y[:, 1].sum()), **super().describe(fitted, y)}
 
+    def count_words(self, y: Array) -> list[str]:
+        return [f"{int(y[:, 1].sum())} events"]
+
     def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
         times = Times(y[:, 0], y[:, 1] == 1)
         return {name: {"concordance": concordance(times, risk, fold)} for name, risk in predicted.items()}

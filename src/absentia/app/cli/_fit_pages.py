@@ -38,8 +38,6 @@ def render_fit(fit: Fit, remarks: Sequence[str]) -> str:
 
 def _facts(fit: Fit, validation: Validation) -> dict[str, str]:
     """How it was done, by name."""
-    from absentia.app.cli._fitting import format_strength
-
     options, task, seen = fit.options, fit.task, fit.training.validated
     facts = {
         "file": str(options.data),
@@ -65,6 +63,13 @@ def _facts(fit: Fit, validation: Validation) -> dict[str, str]:
     return facts | {"made with": made_with()}
 
 
+def format_strength(strength: Any) -> str:
+    """C, a penalty, or penalties by view as they are read."""
+    if isinstance(strength, Mapping):
+        return ", ".join(f"{name} {value:g}" for name, value in strength.items() if value == value)
+    return f"{strength:g}"
+
+
 def _classification(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
     classifier, seen = fit.fitted, fit.training.validated
     classes = classifier.classes_
@@ -81,7 +86,7 @@ def _classification(fit: Fit, validation: Validation, common: Mapping[str, Any])
         scores=validation.scores,
         without=None if validation.without is None else np.searchsorted(classes, validation.without),
         **model_fields(fit.model, validation),
-        tried=_candidate_rows(classifier),
+        tried=candidate_rows(classifier),
         used=getattr(classifier, "sentence_", ""),
         n_learned=seen.n_learned,
         **common,
@@ -89,10 +94,14 @@ def _classification(fit: Fit, validation: Validation, common: Mapping[str, Any])
     return report.render_classification(story)
 
 
-def _candidate_rows(classifier: Any) -> list[list[str]]:
-    from absentia.app.cli._fitting import candidate_rows
-
-    return candidate_rows(classifier)
+def candidate_rows(classifier: Any) -> list[list[str]]:
+    """What was tried on held-out samples: name, accuracy, its mean over classes, log-loss, weight."""
+    rows = []
+    for name, candidate in getattr(classifier, "candidates_", {}).items():
+        numbers = [f"{candidate[key]:.3f}" for key in ("accuracy", "balanced", "loss")]
+        dropped = candidate["dropped"] and f"dropped after {candidate['dropped']} folds"
+        rows.append([name, *numbers, dropped or f"{candidate['weight']:.2f}"])
+    return rows
 
 
 def _regression(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
@@ -114,8 +123,8 @@ def _regression(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> 
 
 def _survival(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> str:
     seen, fitted = fit.training.validated, fit.fitted
-    weights: Mapping[str, float] = getattr(fitted, "weights_", {})
-    completed = getattr(fitted, "completer", None) is not None and not weights
+    alone: Mapping[str, float] = getattr(fitted, "concordances_", {})  # of views that are fused
+    completed = getattr(fitted, "completer", None) is not None and not alone
     story = report.SurvivalStory(
         title=f"{fit.options.data.name}, survival",
         summary=f"Risks learned with {fit.entry.name} from the views that each sample has, "
@@ -125,7 +134,7 @@ def _survival(fit: Fit, validation: Validation, common: Mapping[str, Any]) -> st
         risks=validation.predicted,
         fold=validation.fold,
         unit=(fit.options.labels or "time").rpartition(":")[2].partition(",")[0],
-        views={name: (f"{w:.3f}", f"{fitted.concordances_[name]:.3f}") for name, w in weights.items()},
+        views={name: (f"{fitted.weights_[name]:.3f}", f"{value:.3f}") for name, value in alone.items()},
         **common,
     )
     return report.render_survival(story)

@@ -13,8 +13,10 @@ from rich.table import Table
 from sklearn.pipeline import Pipeline
 
 from absentia import experiment
+from absentia.app import report
 from absentia.app._checks import parse_C
 from absentia.app._terminal import out, printable, step_bar, warnings_kept
+from absentia.app.cli._fit_pages import candidate_rows, format_strength, render_fit
 from absentia.app.cli._flags import read_flags
 from absentia.app.cli._output import say, say_json, say_what_is_next
 from absentia.app.cli._source import Source
@@ -145,8 +147,6 @@ def _learn(plan: Plan, training: Training, validate: bool) -> tuple[Any, Validat
 
 def _write(fit: Fit, remarks: Sequence[str]) -> None:
     """The page is made before anything is written: what cannot be shown is not there by half."""
-    from absentia.app.cli._fit_pages import render_fit
-
     about = fit.training.about(fit.entry.name, fit.options.data)
     if fit.task is SURVIVAL:
         about["events"] = int(fit.training.y[:, 1].sum())
@@ -157,19 +157,10 @@ def _write(fit: Fit, remarks: Sequence[str]) -> None:
     model = replace(fit.model, about=about) if isinstance(fit.model, Model) else fit.model
     models.save(model, fit.options.output, about)
     if html is not None and fit.options.page is not None:
-        from absentia.app import report
-
         report.save(html, fit.options.page)
 
 
 # -------------------------------------------------------------------------------------- what goes out
-
-
-def format_strength(strength: Any) -> str:
-    """C, a penalty, or penalties by view as they are read."""
-    if isinstance(strength, Mapping):
-        return ", ".join(f"{name} {value:g}" for name, value in strength.items() if value == value)
-    return f"{strength:g}"
 
 
 def _say_how_it_went(fit: Fit) -> None:
@@ -193,9 +184,7 @@ def _summary_parts(fit: Fit) -> list[str]:
     """How many samples, views and so on; the strength and whether it was given; how the fit ended."""
     task, fitted, y = fit.task, fit.fitted, fit.training.y
     views = f"{len(fitted.names_in_)} view{'' if len(fitted.names_in_) == 1 else 's'}"
-    counts = {"classes": lambda: f", {len(fitted.classes_)} classes", "survival": lambda: _events(y)}
-    more = counts.get(task.name, str)()
-    parts = [f"{fit.entry.name}: {len(y)} samples, {views}{more}"]
+    parts = [", ".join([f"{fit.entry.name}: {len(y)} samples", views, *task.count_words(y)])]
     strength = task.find_strength(fitted)
     if strength is not None:
         how = "given" if _is_given(fit) else task.selection
@@ -204,10 +193,6 @@ def _summary_parts(fit: Fit) -> list[str]:
         gap = f", duality gap {fitted.gap_:.1e}" if hasattr(fitted, "gap_") else ""
         parts.append(fitted.status_ + gap)
     return parts
-
-
-def _events(y: Any) -> str:
-    return f", {int(y[:, 1].sum())} events"
 
 
 def _is_given(fit: Fit) -> bool:
@@ -252,16 +237,6 @@ def weight_table(fitted: Any) -> Table:
     for name, column in zip(fitted.names_in_, weights.T, strict=True):
         table.add_row(printable(name), f"{column.mean():.3f}")
     return table
-
-
-def candidate_rows(classifier: Any) -> list[list[str]]:
-    """What was tried on held-out samples: name, accuracy, its mean over classes, log-loss, weight."""
-    rows = []
-    for name, candidate in getattr(classifier, "candidates_", {}).items():
-        numbers = [f"{candidate[key]:.3f}" for key in ("accuracy", "balanced", "loss")]
-        dropped = candidate["dropped"] and f"dropped after {candidate['dropped']} folds"
-        rows.append([name, *numbers, dropped or f"{candidate['weight']:.2f}"])
-    return rows
 
 
 def _candidate_table(classifier: Any) -> Table:
