@@ -3,11 +3,11 @@
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from absentia.core import estimator
+from absentia.core import Estimator, estimator
 from absentia.data.survival import as_survival
 from absentia.methods.base import Positive
 from absentia.methods.catalogue import Entry
-from absentia.methods.learning import Classifier, Learner
+from absentia.methods.learning import Classifier
 
 
 def mean_kernel(X):
@@ -19,17 +19,20 @@ def mean_kernel(X):
     return total
 
 
-class Ridge(Learner):
+class Ridge(Estimator):
     """Kernel ridge regression on the average kernel."""
 
     def _solve(self, X, y, alpha):
-        self._remember(self._input.check(X, self))
+        self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
         self._mean = float(y.mean())
         self._dual = np.linalg.solve(mean_kernel(X) + alpha * np.eye(len(X)), y - self._mean)
         return self
 
     def predict(self, X):
-        return self._mean + mean_kernel(self._check_rows(X)) @ self._dual
+        return self._mean + mean_kernel(X) @ self._dual
+
+    def unusable(self, X):
+        return ~X.observed.any(axis=1)
 
 
 @estimator

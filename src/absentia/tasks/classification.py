@@ -183,17 +183,17 @@ class Classification(Task):
 
 def class_weights(classifier: Any) -> Array:
     """Weights of the classes that a fitted classifier decides by, the least of them 1."""
-    balance, frequencies = getattr(classifier, "balance", 0.0), getattr(classifier, "_frequent", None)
-    if not balance or frequencies is None:
-        return np.ones(len(classifier.classes_))
-    weights = np.asarray(frequencies, dtype=np.float64) ** -balance
-    return np.asarray(weights / weights.min())
+    weights = getattr(classifier, "decision_weights_", None)
+    if weights is None:
+        frequencies = getattr(classifier, "_frequent", np.ones(len(classifier.classes_)))
+        weights = np.asarray(frequencies, dtype=np.float64) ** -getattr(classifier, "balance", 0.0)
+    return np.asarray(weights / np.min(weights))
 
 
 def weight_words(classifier: Any) -> str:
     """By what a class is decided, where that is not its probability alone; else nothing."""
     weights = class_weights(classifier)
-    if (weights == 1).all():
+    if np.allclose(weights, 1):
         return ""
     names = np.asarray(classifier.classes_).tolist()
     words = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(names, weights, strict=True))
