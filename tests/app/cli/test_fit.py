@@ -247,9 +247,9 @@ def test_a_real_ctrl_c_during_the_fit_writes_nothing(tmp_path):
     code = (
         # where the tests run in the background, the signal is ignored from birth
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys; from absentia.app.cli import _main as cli; from absentia.experiment import _validation as validation\n"
+        "import sys; from absentia.app.cli import _main as cli; from absentia.tasks import Plan\n"
         "def endless(*a):\n    print('busy', flush=True)\n    while True: pass\n"
-        "validation.best_C = endless; cli.main(sys.argv[1:])"
+        "Plan.fit = endless; cli.main(sys.argv[1:])"
     )
     command = [
         sys.executable,
@@ -469,9 +469,9 @@ def test_a_price_is_refused_where_there_is_none(folder, tmp_path):
 
 
 def test_by_default_several_methods_are_tried_and_used_together(folder, tmp_path, monkeypatch):
-    from absentia.methods.prediction import _chooser
+    from absentia.methods.prediction import LIBRARY
 
-    monkeypatch.setitem(_chooser.LIBRARY, "features", ("cvkt-linear", "linear"))
+    monkeypatch.setitem(LIBRARY, "features", ("cvkt-linear", "linear"))
     command = ["fit", "train.npz", "--labels", "labels.csv", "-o", tmp_path / "m.absentia", "--no-report"]
     result = run(*command, cwd=folder)
     assert result.returncode == 0, result.stderr

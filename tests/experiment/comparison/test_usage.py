@@ -153,6 +153,8 @@ def cohort(tmp_path_factory):
     labels["score"] = np.where(codes < 0, np.nan, codes + 0.3 * rng.normal(size=len(labels)))
     labels[["subtype"]].to_csv(folder / "classes.csv")
     labels[["score"]].to_csv(folder / "numbers.csv")
+    times = pd.DataFrame({"TIME": np.exp(-labels["score"]), "EVENT": np.arange(len(labels)) % 3 > 0})
+    times.astype({"EVENT": float}).where(labels["score"].notna()).to_csv(folder / "survival.csv")
     several = pd.get_dummies(labels["subtype"]).astype(float)
     several[labels["subtype"].isna()] = np.nan
     several.to_csv(folder / "labels.csv")
@@ -161,7 +163,7 @@ def cohort(tmp_path_factory):
     return folder
 
 
-COLUMNS = {"classes": "subtype", "numbers": "score", "labels": "", "completion": ""}
+COLUMNS = {"classes": "subtype", "numbers": "score", "survival": "", "labels": "", "completion": ""}
 
 
 def ran(script, cohort, task, data, tmp_path, monkeypatch):
@@ -180,7 +182,7 @@ def cohort_problem(cohort, task, data):
     if task == "completion":
         return make_task_data(samples)
     frame = pd.read_csv(cohort / f"{task}.csv", index_col=0)
-    return make_task_data(samples, frame if task == "labels" else frame.iloc[:, 0])
+    return make_task_data(samples, frame.iloc[:, 0] if task in ("classes", "numbers") else frame)
 
 
 @pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
@@ -192,6 +194,7 @@ def cohort_problem(cohort, task, data):
         for task, quick in {
             "classes": ["linear"],
             "numbers": ["ridge-zero"],
+            "survival": ["cox-zero"],
             "labels": ["linear"],
             "completion": ["mean"],
         }.items()
@@ -217,6 +220,7 @@ def test_scripts_of_kernels_run(task, cohort, tmp_path, monkeypatch):
     names = {
         "classes": ["average", "cvkt-svm"],
         "numbers": ["ridge-zero"],
+        "survival": ["cox-zero"],
         "labels": ["average", "pma-cvkt"],
         "completion": ["cvkt"],
     }

@@ -13,8 +13,7 @@ from absentia.app.cli._source import DATA, Features, Kernels, Logs, Threads
 # isort: split
 from cyclopts import Parameter
 
-DEFAULT_METHOD = "cvkt"
-
+_FAMILIES: tuple[Literal["completer"], Literal["matrix"]] = ("completer", "matrix")
 FILE = Parameter(
     name="FILE",
     help=f"{DATA} Kernels are computed from features. For pma a CSV file (first line: column names; first "
@@ -46,7 +45,7 @@ def complete(
     /,
     *,
     output: Annotated[Path | None, OUTPUT] = None,
-    method: Annotated[str, Parameter(help="How to complete; see --list.")] = DEFAULT_METHOD,
+    method: Annotated[str | None, Parameter(help="How to complete, by default cvkt; see --list.")] = None,
     source: Features = Features(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
     log: Logs = (),
@@ -70,27 +69,27 @@ def complete(
     """
     from absentia.methods.catalogue import find, offered
 
-    methods = offered("completer", "matrix")
+    methods = offered(*_FAMILIES)
     if list_methods:
-        named = method != DEFAULT_METHOD
-        out.print(flag_table(find(method, "completer", "matrix")) if named else method_table(methods))
+        table = method_table(methods) if method is None else flag_table(find(method, *_FAMILIES))
+        out.print(table)
         return None
     if file is None or output is None:
         raise ValueError(
             "an input FILE and an output (-o OUT.npz) are wanted; see absentia complete --help"
         )
     check_threads(threads)
-    entry = find(method, "completer", "matrix")
+    entry = find(method or "cvkt", *_FAMILIES)
     parameters = read_flags(entry, flags, methods)
     if entry.family == "matrix":
         from absentia.app.cli import _complete_matrix
 
-        _refuse(method, {"--kernel": kernel or None, "--log": log or None, "--repair": repair})
+        _refuse(entry.name, {"--kernel": kernel or None, "--log": log or None, "--repair": repair})
         places = _complete_matrix.Places(file, output, std, report, force)
         return _complete_matrix.run(places, entry, parameters, threads)
     from absentia.app.cli import _complete_kernels
 
-    _refuse(method, {"--std": std})
+    _refuse(entry.name, {"--std": std})
     return _complete_kernels.run(
         _complete_kernels.CompleteOptions(
             *(file, output, entry, parameters, source, kernel, log, repair, report),

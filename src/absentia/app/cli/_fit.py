@@ -22,10 +22,10 @@ from absentia.app.cli._source import (
 # isort: split
 from cyclopts import Parameter
 
-DEFAULT_METHOD = "auto"  # of each task its own
-
 OUTPUT = Parameter(name=["--output", "-o"], help="The model, .absentia or .npz; it holds no code.")
-_METHOD = Parameter(help="How to learn; see --list. Of numbers by default ridge, of FILE:TIME,EVENT cox.")
+_METHOD = Parameter(
+    help="How to learn; see --list. By default auto for classes, ridge for numbers, cox for TIME,EVENT."
+)
 _ERROR_COST = Parameter(
     name="--C", help="Cost of a training error, or cv to select it by cross-validation."
 )
@@ -43,7 +43,7 @@ def fit(
     *,
     labels: Annotated[str | None, Parameter(help=LABELS)] = None,
     output: Annotated[Path | None, OUTPUT] = None,
-    method: Annotated[str, _METHOD] = DEFAULT_METHOD,
+    method: Annotated[str | None, _METHOD] = None,
     C: Annotated[str, _ERROR_COST] = "cv",
     source: LabelledFeatures = LabelledFeatures(),  # noqa: B008 - it is frozen
     kernel: Kernels = (),
@@ -75,7 +75,7 @@ def fit(
     page = _report_place(data, output, labels, report, no_report, force)
     from absentia.app.cli._fitting import FitOptions, run_fit
 
-    named = None if method == DEFAULT_METHOD else method
+    named = None if method == "auto" else method  # which of each task its own is
     return run_fit(
         FitOptions(
             data, labels, output, page, source, kernel, log, named, C, flags, probability, threads, json
@@ -83,12 +83,12 @@ def fit(
     )
 
 
-def _list_methods(method: str) -> None:
+def _list_methods(method: str | None) -> None:
     from absentia.methods.catalogue import find, offered
     from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL
 
     tasks = (CLASSIFICATION, REGRESSION, SURVIVAL)
-    if method != DEFAULT_METHOD:
+    if method is not None:
         out.print(flag_table(find(method, *(task.family for task in tasks))))
         return
     out.print(method_groups({task.name: offered(task.family) for task in tasks}))

@@ -314,8 +314,9 @@ _TARGETS = {
         'SAMPLES, y = SAMPLES.align(y, missing="drop")  # by id',
     ),
     "survival": (
-        'y = pd.read_csv("LABELS.csv", index_col=0)[["TIME", "EVENT"]]',
-        "y = y.reindex(SAMPLES.ids).to_numpy()  # every sample has both",
+        'y = pd.read_csv("LABELS.csv", index_col=0)[["TIME", "EVENT"]].dropna()',
+        'SAMPLES, _ = SAMPLES.align(y["TIME"], missing="drop")  # by id',
+        "y = y.loc[SAMPLES.ids].to_numpy()",
     ),
     "labels": (
         'Y = pd.read_csv("LABELS.csv", index_col=0)  # 1, 0 or empty, a column per label',
