@@ -138,7 +138,7 @@ class Classification(Task):
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
         return {
             "classes": np.asarray(fitted.classes_).tolist(),
-            "C": getattr(fitted, "C", None),
+            "C": self.find_strength(fitted),
             "status": getattr(fitted, "status_", None),
             "weights": view_weights(fitted),
             "candidates": getattr(fitted, "candidates_", None),
