@@ -20,9 +20,10 @@ from pathlib import Path
 import common  # before NumPy: one BLAS thread
 import numpy as np
 
-from absentia import Views, experiment, missingness
+from absentia import Views, missingness
 from absentia.data import folds
-from absentia.methods.catalogue import find
+from absentia.experiment.comparison import predict_samples
+from absentia.tasks import CLASSIFICATION
 
 METHODS = [
     "auto", "average", "cvkt-svm", "cvkt-linear", "cvkt-mkl", "mean-svm", "mkl", "amkl-convex", "fusion",
@@ -71,8 +72,9 @@ def one(method, views, y, train, test):
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = experiment.learn(views[train], y[train], experiment.Plan(find(method, "classifier").make()))
-        said = model.predict(views[test])
+        plan = CLASSIFICATION.plan(method, views[train])
+        model = CLASSIFICATION.learn(views[train], y[train], plan)
+        said = predict_samples(CLASSIFICATION, model, views[test]).values
     return {"accuracy": float((said == y[test]).mean()), "balanced": balanced(y[test], said),
             "seconds": time.process_time() - start}  # fmt: skip
 

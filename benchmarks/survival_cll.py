@@ -20,6 +20,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from absentia import AbsentSurvival, CombineKernels, Views, datasets, experiment, survival
 from absentia.methods.prediction._kernel_pipeline import KernelPipeline
+from absentia.tasks import SURVIVAL, Plan
 
 METHODS = {
     "cox (cvkt, average kernel, presence)": AbsentSurvival(),
@@ -96,12 +97,13 @@ def measured(name: str, model: AbsentSurvival, X: Views, y: np.ndarray, repeats:
 
 def differences(X: Views, y: np.ndarray) -> None:
     """On one set of folds: each method against zero-filled kernels, with an interval."""
-    found = experiment.cross_validate_survival(X, y, METHODS)
-    target, zero = survival.as_survival(y), found.risks["cox, zero-filled kernels"]
+    plans = {name: Plan(method) for name, method in METHODS.items()}
+    found = experiment.cross_validate(SURVIVAL, X, y, plans)
+    target, zero = survival.as_survival(y), found.predicted["cox, zero-filled kernels"]
     print("\nout of five folds, 95% intervals by jackknife")
-    for name, risk in found.risks.items():
+    for name, risk in found.predicted.items():
         own = experiment.concordance(target, risk, found.fold)
-        more = experiment.gained(target, risk, zero, found.fold)
+        more = experiment.concordance_gain(target, risk, zero, found.fold)
         print(
             f"  {name}: {own.value:.3f} ({own.low:.3f} to {own.high:.3f}); less zero-filled "
             f"{more.value:+.3f} ({more.low:+.3f} to {more.high:+.3f})"

@@ -5,16 +5,17 @@ from functools import cache
 import numpy as np
 
 from absentia import Views, missingness
+from absentia.data.survival import Survival
+from absentia.experiment.comparison import make_task_data
 from absentia.experiment.comparison._design import Design, Expansion
-from absentia.experiment.comparison._maps import maps_of
-from absentia.experiment.comparison._measures import METRICS, prior_scores, scores
-from absentia.experiment.comparison._problem import problem_of
-from absentia.experiment.comparison._splits import split
+from absentia.experiment.comparison._performing import draw_maps
 from absentia.experiment.engine import Record
+from absentia.tasks import COMPLETION, Predictions
 
 METHODS = {
     "classes": ("average", "linear", "mean-svm"),
     "numbers": ("ridge-zero", "linear-regression", "ridge-mean"),
+    "survival": ("cox-zero", "cox", "cox-fusion"),
     "labels": ("average", "linear", "pma"),
     "completion": ("mean", "zero", "knn"),
 }
@@ -38,6 +39,9 @@ def targets(task, factors, seed=0):
     rng = np.random.default_rng(seed + 1)
     if task == "completion":
         return None
+    if task == "survival":
+        time = rng.exponential(np.exp(-2 * factors[:, 0]))
+        return Survival(time, rng.random(len(time)) < 0.8)
     if task == "numbers":
         return factors[:, 0] + 0.1 * rng.normal(size=len(factors))
     if task == "labels":
@@ -49,9 +53,12 @@ def targets(task, factors, seed=0):
 
 
 @cache
-def made_problem(task, n=40, seed=0, rate=0.3):
+def made_data(task, n=40, seed=0, rate=0.3):
     views, factors = made_views(n, seed, rate)
-    return problem_of(views, targets(task, factors, seed))
+    return make_task_data(views, targets(task, factors, seed))
+
+
+made_problem = made_data  # as tests of methods call it
 
 
 def made_design(task, **more):
@@ -67,14 +74,14 @@ def made_up(problem, trial, rng):
 
 def _result(problem, key, rng):
     if key["kind"] == "complete":
-        found = {metric.name: float(rng.uniform(0.1, 0.9)) for metric in METRICS["completion"]}
+        found = {metric.name: float(rng.uniform(0.1, 0.9)) for metric in COMPLETION.metrics}
         result = {"scores": found, "by view": {}, "hidden": 5}
         return result | ({"maps": made_maps(problem)} if key["repeat"] == 0 else {})
-    train, test = split(problem, key["cv"], key["seed"], key["repeat"])[key["fold"]]
+    train, test = problem.split(key["cv"], key["seed"], key["repeat"])[key["fold"]]
     said, probabilities = luck(problem, test, rng)
-    result = {"scores": scores(problem.task, problem.y[test], said, probabilities)}
+    result = {"scores": problem.task.scores(problem.y[test], Predictions(said, probabilities))}
     if key["kind"] == "views":
-        result["nothing"] = prior_scores(problem.task, problem.y[test], problem.y[train])
+        result["nothing"] = problem.task.prior_scores(problem.y[test], problem.y[train])
     if key["kind"] == "predict":
         result |= {"test": test.tolist(), "predicted": said.tolist()}
     return result
@@ -83,9 +90,11 @@ def _result(problem, key, rng):
 def luck(problem, test, rng):
     """Predictions and probabilities that are half right."""
     y = problem.y[test]
-    if problem.task == "numbers":
+    if problem.kind == "survival":
+        return rng.normal(size=len(y)), None
+    if problem.kind == "numbers":
         return y + rng.normal(size=len(y)), None
-    if problem.task == "labels":
+    if problem.kind == "labels":
         probabilities = np.clip(0.3 * np.nan_to_num(y) + 0.7 * rng.random(y.shape), 0, 1)
         return (probabilities > 0.5).astype(float), probabilities
     probabilities = rng.random((len(y), len(problem.classes))) + 0.3 * np.eye(len(problem.classes))[y]
@@ -97,7 +106,7 @@ def luck(problem, test, rng):
 def made_maps(problem):
     kernels = problem.kernels
     part = kernels.hide(missingness.mcar(kernels, 0.2, random_state=0))
-    return maps_of(problem, kernels, part, kernels)
+    return draw_maps(problem, kernels, part, kernels)
 
 
 def trials_of(problem, design):

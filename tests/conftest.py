@@ -17,7 +17,7 @@ import threadpoolctl
 from hypothesis import HealthCheck, settings
 
 from absentia import ViewKernels, datasets, missingness
-from absentia.app import _endings, _terminal
+from absentia.app import _exit_codes, _terminal
 from absentia.core import _callbacks
 from absentia.experiment import _quality
 from absentia.testing._problems import random_kernels, random_problem  # noqa: F401
@@ -34,8 +34,8 @@ settings.load_profile("steady")
 
 # a signal that asks to end ends the tests, at once and in the middle of compiled code too: commands that
 # run in this process leave it alone, but where a test is about it
-_endings.ASKING = ()
-_endings.patience.seconds = 600.0
+_exit_codes.END_SIGNALS = ()
+_exit_codes.patience.seconds = 600.0
 if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
     ctypes.CDLL(None).prctl(
         1, signal.SIGKILL

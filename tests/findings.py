@@ -5,17 +5,17 @@ import dataclasses
 import numpy as np
 from scipy.special import erf
 
-from absentia.experiment._findings import (
+from absentia.experiment.results import (
+    ComparisonResults,
     Contrast,
     CurvePoint,
     Difference,
-    Findings,
+    Interval,
     KernelMaps,
     MethodRow,
     Metric,
     PatternScores,
-    Span,
-    Verdict,
+    Recommendation,
     ViewWorth,
 )
 
@@ -70,7 +70,7 @@ def spans(metrics, quality, rng):
         value = 0.55 + 0.38 * quality + 0.01 * rng.standard_normal()
         value = value if metric.higher else 1.6 - value
         half = rng.uniform(0.012, 0.035)
-        made[metric.name] = Span(value, value - half, value + half)
+        made[metric.name] = Interval(value, value - half, value + half)
     return made
 
 
@@ -147,7 +147,7 @@ def pattern_scores(observed, names, methods, rng):
 
 def verdict_of(rows, simplest):
     best = rows[0].method
-    return Verdict(
+    return Recommendation(
         simplest,
         best,
         best,
@@ -182,7 +182,7 @@ def make_findings(
     }
     rates = (0.0, 0.1, 0.3, 0.5)
     curves = [
-        CurvePoint(row.method, rate, Span(*(np.array(row.scores[metrics[0].name]) - 0.25 * rate)))
+        CurvePoint(row.method, rate, Interval(*(np.array(row.scores[metrics[0].name]) - 0.25 * rate)))
         for row in rows
         for rate in rates
     ]
@@ -226,7 +226,7 @@ def make_findings(
             "command": "absentia compare cohort --labels labels.csv:subtype",
         },
     }
-    return Findings(**(values | changes))
+    return ComparisonResults(**(values | changes))
 
 
 def failing(row):

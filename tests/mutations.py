@@ -79,7 +79,7 @@ def _compared(path):
     try:
         study = open_study(folder)
         study.outstanding()
-        return study.findings()
+        return study.results()
     except ValueError as error:  # one sentence, which the command line prints
         raise io.FileError(f"{path}: {' '.join(str(error).split())}") from error
 
@@ -243,11 +243,11 @@ def _comparisons():
     found = []
     for task in ("classes", "completion"):
         with tempfile.TemporaryDirectory() as folder:
-            study = Study(comparing.made_problem(task), comparing.made_design(task), folder)
+            study = Study(comparing.made_data(task), comparing.made_design(task), folder)
             study.save()
             rng = np.random.default_rng(0)
             for trial in study.trials[:12]:
-                study.records.write(comparing.made_up(study.problem, trial, rng))
+                study.records.write(comparing.made_up(study.data, trial, rng))
             files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
             found.append(packed([(str(path.relative_to(folder)), path.read_bytes()) for path in files]))
     return found

@@ -25,6 +25,7 @@ FLOORS = [
     "datasets",
     "methods",
     "testing",
+    "tasks",
     "experiment",
     "papers",
     "app",

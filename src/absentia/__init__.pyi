@@ -3,8 +3,8 @@
 from absentia import datasets as datasets
 from absentia import files as io  # noqa: F401
 from absentia import papers as papers
-from absentia.app import compare as compare
-from absentia.app import open_comparison as open_comparison
+from absentia.app.comparison import compare as compare
+from absentia.app.comparison import open_comparison as open_comparison
 from absentia.data import AbsenceWarning as AbsenceWarning
 from absentia.data import KernelViews as KernelViews
 from absentia.data import Views as Views

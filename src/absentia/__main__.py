@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Load the command line and run it; Ctrl-C while it loads is no error either."""
     try:
-        from absentia.app._endings import run_process
+        from absentia.app._exit_codes import run_process
         from absentia.app.cli._main import main as run
     except KeyboardInterrupt:
         sys.stderr.write("absentia: interrupted; nothing was written\n")

@@ -10,14 +10,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from absentia import Views, io, models
-from absentia import experiment as validation
 from absentia.app._checks import check_replaced
-from absentia.app.cli import _compare as cli_compare
-from absentia.app.cli import _complete_kernels, _predict
+from absentia.app.cli import _complete_kernels, _fitting, _predict, _study
 from absentia.app.cli import _complete_matrix as cli_matrix
 from absentia.app.cli import _demo as demo
-from absentia.app.cli import _fit as cli_fit
+from absentia.app.cli._compare import check_study_folder
 from absentia.core import _threads as threads
+from absentia.tasks import Task
 from command import refused, run
 from conftest import random_problem
 
@@ -66,13 +65,13 @@ def idle(monkeypatch):
     for where, name in [
         (io, "read"),
         (_complete_kernels, "run_completer"),
-        (cli_fit, "read_training"),
+        (_fitting, "read_training"),
         (io, "read_new"),
         (models, "load"),
         (io, "read_matrix"),
         (demo, "demo_study"),
-        (cli_compare, "run_trials"),
-        (validation, "learn"),
+        (_study, "run_trials"),
+        (Task, "learn"),
     ]:
         monkeypatch.setattr(where, name, work)
 
@@ -221,7 +220,7 @@ def test_without_a_report_no_extra_is_wanted(folder, tmp_path, monkeypatch):
     [
         (K, (_complete_kernels, "run_completer")),
         (T, (cli_matrix, "_run")),
-        ([*F, "--no-report"], (validation, "learn")),
+        ([*F, "--no-report"], (Task, "learn")),
         (P, (_predict, "write_predictions")),
     ],
     ids=["complete", "pma", "fit", "predict"],
@@ -284,7 +283,7 @@ def test_no_call_gives_a_traceback(folder, tmp_path_factory, arguments):
     with pytest.MonkeyPatch.context() as patch:
         # the demo and comparisons take their time and have tests of their own
         patch.setattr(demo, "demo_study", lambda *_, **__: 1 / 0)
-        patch.setattr(cli_compare, "run_trials", lambda *_, **__: None)
+        patch.setattr(_study, "run_trials", lambda *_, **__: None)
         result = run(*arguments, cwd=place)
     assert result.returncode in (0, 1, 2), result
     assert "Traceback" not in result.stderr + result.stdout
@@ -359,8 +358,8 @@ def test_what_absentia_wrote_is_replaced_and_the_rest_by_force(folder, tmp_path)
 def test_a_folder_of_a_comparison_is_gone_on_with(tmp_path):
     (tmp_path / "table.csv").write_text("mine")
     with pytest.raises(ValueError, match=r"table.csv: is there already"):
-        cli_compare.check_study_folder(tmp_path, force=False)
-    cli_compare.check_study_folder(tmp_path, force=True)
+        check_study_folder(tmp_path, force=False)
+    check_study_folder(tmp_path, force=True)
     for name in ("design.json", "data.absentia"):
         (tmp_path / name).write_text("{}")
-    cli_compare.check_study_folder(tmp_path, force=False)
+    check_study_folder(tmp_path, force=False)

@@ -11,7 +11,7 @@ from absentia.app import _trials as trials
 from absentia.app._trials import StudyWatch, watched
 from absentia.experiment.engine import Record, Trial
 
-GUESSES = {"mean": 1.0, "svt": 10.0, "cvkt": 100.0}
+MEASURED = {"mean": 1.0, "svt": 10.0, "cvkt": 100.0}
 
 
 @dataclass
@@ -19,19 +19,17 @@ class Study:
     """As much of one as is looked at."""
 
     higher: bool = True
-    problem: object = None
+    measured: bool = True
 
     @property
     def metric(self):
         return SimpleNamespace(name="score", higher=self.higher)
 
-    def words(self, value):
+    def format_score(self, value):
         return f"{value:.2f}"
 
-
-@pytest.fixture(autouse=True)
-def guesses(monkeypatch):
-    monkeypatch.setattr(trials, "expected", lambda method, problem: GUESSES[method])
+    def measured_seconds(self):
+        return MEASURED if self.measured else {}
 
 
 def trial(method, fold=0, kind="predict"):
@@ -66,13 +64,21 @@ def test_no_more_than_four_names_are_shown():
     assert watch.line() == "0 of 0 done · running m0, m1, m2, m3, ..."
 
 
-def test_time_left_is_guessed_first_and_then_measured():
+def test_time_left_is_by_what_fits_took_here_or_before():
     watch = StudyWatch(Study(), TODO, 2)
     assert watch.seconds_left() == pytest.approx((4 * 1 + 4 * 10) / 2)
     watch.tell(record(TODO[0], wall=3.0))
-    assert watch.seconds_left() == pytest.approx((3 * 3.0 + 4 * 3 * 10) / 2)  # all are three times as slow
+    assert watch.seconds_left() == pytest.approx((3 * 3.0 + 4 * 10) / 2)
     watch.tell(record(TODO[1], wall=2.0))
     assert watch.seconds_left() == pytest.approx((3 * 3.0 + 3 * 2.0) / 2)
+
+
+def test_nothing_is_said_of_time_before_the_first_fit_and_others_are_like_those_that_are_known():
+    watch = StudyWatch(Study(measured=False), TODO, 1)
+    assert watch.seconds_left() is None
+    assert watch.line() == "0 of 8 done"
+    watch.tell(record(TODO[0], wall=3.0))
+    assert watch.seconds_left() == pytest.approx(7 * 3.0)
 
 
 def test_neither_a_slow_start_nor_a_death_spoils_the_time_left():

@@ -9,8 +9,9 @@ import pytest
 
 import absentia
 from absentia import AbsentClassifier, AutoClassifier, EarlyFusionClassifier, LateFusion, Views
-from absentia.experiment import Plan, cross_validate
-from absentia.methods import catalogue
+from absentia.experiment import cross_validate
+from absentia.tasks import CLASSIFICATION
+from absentia.tasks.classification import AVERAGED
 
 SEEDS, SAMPLES = 50, 60
 SIZES = [(1, 1), (2, 1), (5, 1), (50, 1), (2, 3)]  # features, views
@@ -67,11 +68,10 @@ def test_what_a_fit_says_of_itself_and_its_baseline(name):
     rows = []
     for seed in range(SEEDS):
         X, y = noise(seed, 2, 1)
-        method = catalogue.find(name, "classifier").make()
-        judged = cross_validate(X, y, Plan(method))
-        rows.append(
-            {name: np.mean(judged.predicted == y), "averaged kernel": np.mean(judged.averaged == y)}
-        )
+        plan = CLASSIFICATION.plan(name, X)
+        plans = {name: plan, **CLASSIFICATION.baseline_plans(plan, X)}
+        judged = cross_validate(CLASSIFICATION, X, y, plans)
+        rows.append({key: np.mean(judged.predicted[key] == y) for key in (name, AVERAGED)})
     assert_at_chance(collect(rows))
 
 

@@ -4,10 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
 
 from absentia import (
     CVKT,
     MKMC,
+    CombineKernels,
     KernelViews,
     MeanFill,
     ViewKernels,
@@ -17,9 +20,10 @@ from absentia import (
     missingness,
 )
 from absentia.experiment import _quality as module
-from absentia.experiment import beside_others, hidden_errors, unexplained
+from absentia.experiment import accuracy, compare_completers, measure_hidden_errors, unexplained_share
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Holdout
+from absentia.tasks import completion
 
 OFFERED = offered("completer")
 OFFERED = {**OFFERED, "em": replace(OFFERED["em"], max_samples=40)}
@@ -37,7 +41,7 @@ def kernels(whole):
 
 
 def test_errors_of_complete_kernels_are_those_of_the_metrics(whole):
-    found = hidden_errors(whole, {"cvkt": CVKT(), "zero": ZeroFill()})
+    found = measure_hidden_errors(whole, {"cvkt": CVKT(), "zero": ZeroFill()})
     keep = np.ones_like(whole.observed)
     keep[tuple(found.cells.T)] = False
     assert len(found.cells) == (~keep).sum() == 30
@@ -50,27 +54,27 @@ def test_errors_of_complete_kernels_are_those_of_the_metrics(whole):
 
 
 def test_only_observed_cells_are_hidden_and_nobody_loses_the_last_view(kernels):
-    found = hidden_errors(kernels, {"mean": MeanFill()})
+    found = measure_hidden_errors(kernels, {"mean": MeanFill()})
     assert kernels.observed[tuple(found.cells.T)].all()
     assert found.left.min() >= 1
     shown = kernels.observed.copy()
     shown[tuple(found.cells.T)] = False
     np.testing.assert_array_equal(found.left, shown.sum(axis=1)[found.cells[:, 0]])
-    again = hidden_errors(kernels, {"mean": MeanFill()})
+    again = measure_hidden_errors(kernels, {"mean": MeanFill()})
     np.testing.assert_array_equal(found.errors["mean"], again.errors["mean"])
 
 
 def test_rows_are_compared_in_parts_as_at_once(kernels, monkeypatch):
-    at_once = hidden_errors(kernels, {"m": CVKT()}, share=0.3)
-    monkeypatch.setattr(module, "ROWS", 2)
-    in_parts = hidden_errors(kernels, {"m": CVKT()}, share=0.3)
+    at_once = measure_hidden_errors(kernels, {"m": CVKT()}, share=0.3)
+    monkeypatch.setattr(completion, "BLOCK_ROWS", 2)
+    in_parts = measure_hidden_errors(kernels, {"m": CVKT()}, share=0.3)
     np.testing.assert_allclose(in_parts.errors["m"], at_once.errors["m"], rtol=1e-12)
     np.testing.assert_allclose(in_parts.misaligned["m"], at_once.misaligned["m"], atol=1e-12)
 
 
 def test_no_more_methods_are_tried_once_the_time_is_up(kernels):
     ticks = []
-    found = hidden_errors(
+    found = measure_hidden_errors(
         kernels,
         {"mean": MeanFill()},
         others={"mkmc": MKMC(), "zero": ZeroFill()},
@@ -85,7 +89,7 @@ def test_no_more_methods_are_tried_once_the_time_is_up(kernels):
 def test_a_method_that_is_late_is_stopped_and_has_no_number(kernels, monkeypatch):
     clock = iter([0.0, 0.0, 0.0] + [100.0] * 50)
     monkeypatch.setattr(module, "clock", lambda: next(clock))
-    found = hidden_errors(kernels, {}, others={"mkmc": MKMC(tol=1e-12)}, seconds=10.0)
+    found = measure_hidden_errors(kernels, {}, others={"mkmc": MKMC(tol=1e-12)}, seconds=10.0)
     assert found.left_out == {"mkmc": module.LATE}
     assert found.errors == {}
 
@@ -93,7 +97,7 @@ def test_a_method_that_is_late_is_stopped_and_has_no_number(kernels, monkeypatch
 def test_the_callback_of_the_method_that_is_judged_is_not_called(kernels):
     called = []
     method = MKMC(max_iter=2, callback=lambda progress: called.append(progress))
-    found = hidden_errors(kernels, {"mkmc": method})
+    found = measure_hidden_errors(kernels, {"mkmc": method})
     assert called == []
     assert "mkmc" in found.errors
 
@@ -103,7 +107,7 @@ def test_a_method_that_fails_says_why_and_the_others_go_on(kernels):
         def fit_transform(self, X, y=None):
             raise ValueError("no such luck")
 
-    found = hidden_errors(kernels, {"bad": Failing(), "mean": MeanFill()})
+    found = measure_hidden_errors(kernels, {"bad": Failing(), "mean": MeanFill()})
     assert found.left_out == {"bad": "could not: no such luck"}
     assert list(found.errors) == ["mean"]
 
@@ -115,26 +119,26 @@ def test_values_that_are_no_numbers_are_not_averaged_away(kernels):
             return done.completed({name: np.full((len(X), len(X)), np.inf) for name in X.names})
 
     with np.errstate(invalid="ignore"):
-        found = hidden_errors(kernels, {"bad": Infinite()})
+        found = measure_hidden_errors(kernels, {"bad": Infinite()})
     assert found.left_out == {"bad": "gave values that are not finite"}
 
 
 def test_with_one_view_there_is_nothing_to_hide():
     alone = KernelViews.from_dense(np.eye(8)[None])
-    found = hidden_errors(alone, {"mean": MeanFill()})
+    found = measure_hidden_errors(alone, {"mean": MeanFill()})
     assert (len(found.cells), found.errors, found.left_out) == (0, {}, {})
 
 
 def test_what_is_unexplained_is_a_share_of_completed_cells_only(kernels):
     method = MKMC(n_components=3)
     completed = method.fit_transform(kernels)
-    share = unexplained(method, completed, kernels.observed)
+    share = unexplained_share(method, completed, kernels.observed)
     np.testing.assert_array_equal(np.isnan(share), kernels.observed)
     assert ((share[~kernels.observed] > 0) & (share[~kernels.observed] < 1)).all()
     t, v = np.argwhere(~kernels.observed)[0]
     own = completed.block(kernels.names[v])[t, t]
     assert share[t, v] == pytest.approx(method.posterior_variance()[t, v] / own)
-    assert unexplained(CVKT(), completed, kernels.observed) is None
+    assert unexplained_share(CVKT(), completed, kernels.observed) is None
 
 
 def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels, monkeypatch):
@@ -146,7 +150,7 @@ def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels,
         module, "offered", lambda family: entries | {"mkc-sdp": large, "cvkt": entries["knn"]}
     )
     ticks = []
-    found = beside_others("cvkt", CVKT(rounds=2), kernels, lambda: ticks.append(1))
+    found = compare_completers("cvkt", CVKT(rounds=2), kernels, lambda: ticks.append(1))
     assert list(found.errors) == ["mean", "zero", "cvkt", "knn"]
     trial = Holdout.of(kernels, 0)
     errors, _ = module.row_errors(kernels, CVKT(rounds=2).fit_transform(trial.part), found.cells)
@@ -156,14 +160,25 @@ def test_a_method_stands_beside_baselines_and_the_rest_of_the_catalogue(kernels,
 
 
 def test_of_many_samples_some_are_judged_on(kernels, monkeypatch):
-    monkeypatch.setattr(module, "MOST", 30)
+    monkeypatch.setattr(module, "MAX_JUDGED", 30)
     monkeypatch.setattr(module, "offered", lambda *_: {n: e for n, e in OFFERED.items() if n in FEW})
-    found = beside_others("mean", MeanFill(), kernels)
+    found = compare_completers("mean", MeanFill(), kernels)
     assert found.drawn == (50, 30)
     assert found.cells[:, 0].max() < 30
     assert found.left_out["em"] == "is for at most 40 samples"  # of all samples, not of those drawn
     order = np.random.default_rng(0).permutation(50)
-    again = beside_others("mean", MeanFill(), kernels[np.ix_(order, order)])
+    again = compare_completers("mean", MeanFill(), kernels[np.ix_(order, order)])
     np.testing.assert_allclose(again.overall("mean"), found.overall("mean"), rtol=1e-9)
-    monkeypatch.setattr(module, "MOST", 50)
-    assert beside_others("mean", MeanFill(), kernels).drawn is None
+    monkeypatch.setattr(module, "MAX_JUDGED", 50)
+    assert compare_completers("mean", MeanFill(), kernels).drawn is None
+
+
+def test_accuracy_is_that_of_a_machine_on_the_sum_fold_by_fold():
+    views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
+    kernels = ViewKernels().fit_transform(views)
+    total = CombineKernels().fit_transform(kernels)
+    right = []
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(total, y):
+        machine = SVC(kernel="precomputed").fit(total[np.ix_(train, train)], y[train])
+        right.append(machine.score(total[np.ix_(test, train)], y[test]))
+    assert accuracy(kernels, y) == np.mean(right)

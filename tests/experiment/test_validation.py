@@ -1,11 +1,18 @@
-"""absentia fit and absentia predict, from files to files."""
+"""Cross-validation: nothing of what is judged on is seen by what is judged, whatever is learned."""
 
 import numpy as np
 import pytest
+from scipy.stats import entropy
 
-from absentia.experiment import _validation as validation
-from absentia.experiment._validation import Plan, cross_validate, learn
+from absentia import AbsentClassifier, AverageKernelSVC, EarlyFusionClassifier, ViewKernels
+from absentia.experiment import _validation, count_steps
+from absentia.experiment import cross_validate as cross_validate_task
+from absentia.experiment._validation import predict_without_each
+from absentia.methods.learning._selection import GRID
+from absentia.tasks import CLASSIFICATION, Plan
+from absentia.tasks.classification import AVERAGED, MIN_CLASS_SIZE
 from digits import digit_views
+from readable import planted
 
 WARNED = pytest.mark.filterwarnings("ignore:.*have every view, which makes this identical")
 
@@ -13,6 +20,17 @@ WARNED = pytest.mark.filterwarnings("ignore:.*have every view, which makes this 
 @pytest.fixture(autouse=True)
 def wide_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
+
+
+def plans(data, plan):
+    return {"own": plan, **CLASSIFICATION.baseline_plans(plan, data)}
+
+
+def cross_validate(data, y, plan, *more):
+    return cross_validate_task(CLASSIFICATION, data, y, plans(data, plan), *more)
+
+
+learn = CLASSIFICATION.learn
 
 
 @WARNED
@@ -23,7 +41,7 @@ def test_labels_that_mean_nothing_are_predicted_no_better_than_chance():
     views, _ = digit_views(160, n_classes=10)
     y = np.random.default_rng(1).permutation(np.arange(160) % 2)
     judged = cross_validate(views, y, Plan(MKLClassifier(probability=True), C=100.0))
-    for predicted in (judged.predicted, judged.averaged):
+    for predicted in (judged.predicted["own"], judged.predicted[AVERAGED]):
         assert (predicted == y).mean() < 0.65
     in_training = learn(views, y, Plan(MKLClassifier(), C=100.0)).predict(views)
     assert (in_training == y).mean() > 0.9
@@ -56,9 +74,9 @@ def test_progress_counts_to_the_end(C):
     views, y = digit_views(60)
     plan, steps = Plan(MKLClassifier(), C=C), []
     learn(views, y, plan, lambda: steps.append(1))
-    assert len(steps) == plan.steps(y, validate=False)
+    assert len(steps) == count_steps(CLASSIFICATION, plan, {}, y)
     cross_validate(views, y, plan, lambda: steps.append(1))
-    assert len(steps) == plan.steps(y, validate=True)
+    assert len(steps) == count_steps(CLASSIFICATION, plan, plans(views, plan), y)
 
 
 @WARNED
@@ -67,11 +85,12 @@ def test_a_class_of_three_samples_is_enough():
 
     views, y = digit_views(40)
     y = np.where(np.cumsum(y == 2) <= 3, y, np.where(y == 2, 1, y))
-    assert (y == 2).sum() == validation.FEWEST
-    judged = cross_validate(views, y, Plan(AbsentMKLClassifier(probability=True)))
+    assert (y == 2).sum() == MIN_CLASS_SIZE
+    plan = Plan(AbsentMKLClassifier(C="cv", probability=True))
+    judged = cross_validate(views, y, plan)
     assert judged.probabilities.shape == (40, 3)
     np.testing.assert_allclose(judged.probabilities.sum(axis=1), 1)
-    assert learn(views, y, Plan(AbsentMKLClassifier(probability=True))).classifier.C in validation.GRID
+    assert learn(views, y, plan).classifier.C_ in GRID
 
 
 @WARNED
@@ -82,8 +101,8 @@ def test_labels_by_id_have_to_be_in_the_order_of_the_samples():
 
     views, y = digit_views(40)
     labels, plan = pd.Series(y, index=views.ids), Plan(AverageKernelSVC(), C=1.0)
-    expected = cross_validate(views, y, plan).predicted
-    np.testing.assert_array_equal(cross_validate(views, labels, plan).predicted, expected)
+    expected = cross_validate(views, y, plan).predicted["own"]
+    np.testing.assert_array_equal(cross_validate(views, labels, plan).predicted["own"], expected)
     for verb in (cross_validate, learn):
         with pytest.raises(ValueError, match=r"y = views\.align\(y\)"):
             verb(views, labels[::-1], plan)
@@ -96,10 +115,12 @@ def test_scores_go_with_predictions_and_views_are_hidden_from_those_who_have_the
     for n_classes in (2, 3):
         views, y = digit_views(60, n_classes=n_classes)
         judged = cross_validate(views, y, Plan(AverageKernelSVC(), C=1.0))
-        np.testing.assert_array_equal(np.unique(y)[judged.scores.argmax(axis=1)], judged.predicted)
+        np.testing.assert_array_equal(np.unique(y)[judged.scores.argmax(axis=1)], judged.predicted["own"])
         has = views.observed
-        np.testing.assert_array_equal(judged.without[~has], np.tile(judged.predicted[:, None], 6)[~has])
-        assert (judged.without != judged.predicted[:, None]).any()
+        np.testing.assert_array_equal(
+            judged.without[~has], np.tile(judged.predicted["own"][:, None], 6)[~has]
+        )
+        assert (judged.without != judged.predicted["own"][:, None]).any()
 
 
 def test_each_view_alone_is_hidden_from_those_who_have_it():
@@ -109,16 +130,54 @@ def test_each_view_alone_is_hidden_from_those_who_have_it():
 
     views, _ = digit_views(20)
     seen = SaysWhatItSees().predict(views)
-    said = validation._without_each(SaysWhatItSees(), views, seen)
+    said = predict_without_each(CLASSIFICATION, SaysWhatItSees(), views, seen)
     np.testing.assert_array_equal(said, seen[:, None] - views.observed * 2 ** np.arange(views.n_views))
 
 
-def test_what_is_said_of_views_reaches_methods_with_a_kernel_of_their_own():
-    from absentia import AbsentClassifier, ViewKernels
+# ------------------------------------------------------------------------ what decisions rest on, and gains
 
-    views, _ = digit_views(40)
-    said = ViewKernels("rbf", per_view={views.names[0]: {"log": True}})
-    own = Plan(AbsentClassifier(kernel="linear"), said).suited(views).classifier.kernel
-    assert (own.kernel, own.per_view) == ("linear", said.per_view)
-    assert Plan(AbsentClassifier(), said).suited(views).classifier.kernel.kernel == "rbf"
-    assert Plan(AbsentClassifier(kernel="linear"), "rbf").suited(views).classifier.kernel == "linear"
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_contributions_and_gains_are_of_samples_that_the_model_has_not_seen(n_classes, monkeypatch):
+    seen = []
+    value = _validation.inspection.value_of_views
+
+    def watched(model, X, among, **options):
+        seen.append(set(X.ids.tolist()) & set(among.ids.tolist()))
+        assert not set(X.ids.tolist()) & set(model.classifier.ids_.tolist())
+        return value(model, X, among, **options)
+
+    monkeypatch.setattr(_validation.inspection, "value_of_views", watched)
+    views, y = planted(60, n_classes=n_classes)
+    judged = cross_validate(views, y, Plan(AbsentClassifier("mean"), C=1.0))
+    assert len(seen) == 5
+    assert not any(seen)
+    assert judged.exact
+    assert judged.parts.shape == (60, 3, n_classes)
+    size = np.abs(judged.parts).mean(axis=(0, 2))
+    assert size[0] > size[2]
+    lacking = {(i, v) for i, v in np.argwhere(~views.observed).tolist()}
+    assert {(g.sample, g.view) for g in judged.gains} == lacking
+    by_view = [np.mean([g.gain for g in judged.gains if g.view == v]) for v in range(3)]
+    assert by_view[0] > by_view[2]
+
+
+def test_of_kernels_there_are_no_gains_and_machines_on_kernels_of_features_have_some():
+    views, y = planted(40)
+    plan = Plan(AverageKernelSVC(probability=True), C=1.0)
+    kernels = ViewKernels().fit_transform(views)
+    assert cross_validate(kernels, y, plan).gains is None
+    assert len(cross_validate(views, y, plan).gains) > 0
+    assert cross_validate(views, y, Plan(AverageKernelSVC(), C=1.0)).gains is None
+
+
+def test_only_the_least_certain_are_tried_where_there_are_many(monkeypatch):
+    monkeypatch.setattr(_validation, "MAX_GAIN_SAMPLES", 10)
+    views, y = planted(60)
+    judged = cross_validate(views, y, Plan(EarlyFusionClassifier("logistic"), C=1.0))
+    assert not judged.exact
+    samples = {g.sample for g in judged.gains}
+    assert len(samples) == 10
+    lacking = np.flatnonzero(~views.observed.all(axis=1))
+    doubt = entropy(judged.probabilities, axis=1)
+    assert doubt[list(samples)].mean() > doubt[lacking].mean()

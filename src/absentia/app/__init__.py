@@ -1,3 +1,1 @@
-"""What people run: the command line and the report."""
-
-from absentia.app._comparing import Comparison, compare, open_comparison
+"""What people run: the command line, comparisons and the report."""

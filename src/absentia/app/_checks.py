@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-MOST_THREADS = 4096
+_MAX_THREADS = 4096
 
 
 def check_number(flag: str, value: float | None, least: float = 0.0, most: float = math.inf) -> None:
@@ -30,11 +30,11 @@ def check_whole(flag: str, value: int | None, least: int = 1, most: int | None =
 
 
 def check_threads(value: int | None) -> None:
-    check_whole("--threads", value, 1, MOST_THREADS)
+    check_whole("--threads", value, 1, _MAX_THREADS)
 
 
-def price_of(text: str) -> float | None:
-    """``--C``: a positive number, or None to choose it by cross-validation."""
+def parse_C(text: str) -> float | None:
+    """``--C``: a positive number, or None to select it by cross-validation."""
     if text == "cv":
         return None
     try:
@@ -59,7 +59,7 @@ def check_outputs(
     others = list(inputs)
     for output in outputs:
         if output is not None:
-            check_output(output, others)
+            _check_output(output, others)
             others.append(output)
     check_replaced([output for output in outputs if output not in own], force)
 
@@ -76,7 +76,7 @@ def check_replaced(outputs: Sequence[Path | None], force: bool) -> None:
             )
 
 
-def check_output(output: Path, others: Sequence[Path]) -> None:
+def _check_output(output: Path, others: Sequence[Path]) -> None:
     """Refuse one output; `others` are the files it must not be."""
     if any(_same(output, other) for other in others):
         raise ValueError(f"{output}: inputs and outputs are to be different files; choose another name")

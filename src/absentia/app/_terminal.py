@@ -122,7 +122,7 @@ def iteration_bar() -> Iterator[Callable[[str], Callback]]:
 
         def start(name: str) -> Callback:
             if not err.is_terminal:
-                return now_and_then(name)
+                return _now_and_then(name)
             task = bar.add_task(escape(name), total=None, state="")
 
             def show(progress: Progress) -> None:
@@ -134,7 +134,7 @@ def iteration_bar() -> Iterator[Callable[[str], Callback]]:
         yield start
 
 
-def now_and_then(name: str, seconds: float = 10.0) -> Callback:
+def _now_and_then(name: str, seconds: float = 10.0) -> Callback:
     """Progress for logs: a line at most every so many seconds."""
     is_due = make_pace(seconds)
 
@@ -156,7 +156,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 
     def asked() -> bool:
         if interrupts:
-            from absentia.app._endings import patience
+            from absentia.app._exit_codes import patience
 
             patience.heard()
         return interrupts > 0

@@ -15,10 +15,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from absentia.experiment.comparison import expected, seconds_words
+from absentia.experiment.comparison import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from absentia.experiment.comparison import Study
     from absentia.experiment.engine import Record, Trial
@@ -27,17 +27,17 @@ EVERY = 15.0  # seconds between lines where there is no terminal
 
 
 class Watch:
-    """What there is to say of trials while they run; `guesses` are seconds that methods take, about."""
+    """What there is to say of trials while they run; `measured` are seconds that methods took before."""
 
     def __init__(
-        self, todo: Sequence[Trial], jobs: int, guesses: Mapping[str, float] | None = None
+        self, todo: Sequence[Trial], jobs: int, measured: Mapping[str, float] | None = None
     ) -> None:
         self.jobs, self.total = max(1, jobs), len(todo)
         self.done = self.failed = 0
         self.running: dict[str, str] = {}
         self.left = [self.named(trial.key) for trial in todo]
         self.spent: dict[str, list[float]] = {}
-        self.guesses = guesses or {}
+        self.measured = measured or {}
 
     def named(self, key: Mapping[str, Any]) -> str:
         """What a trial's method is called: times are told apart by it."""
@@ -58,16 +58,14 @@ class Watch:
         if seconds is not None:  # of those that died nobody knows
             self.spent.setdefault(method, []).append(seconds)
 
-    def seconds_left(self) -> float:
-        """By what the same methods took, and by their laws before any did."""
-        known = {
-            name: median(spent) for name, spent in self.spent.items()
-        }  # the first in a process are slow
-        pace = 1.0
-        if known:
-            pace = sum(known.values()) / max(sum(self.guesses.get(name, 1.0) for name in known), 1e-9)
-        each = {name: known.get(name, pace * self.guesses.get(name, 1.0)) for name in set(self.left)}
-        return sum(each[name] for name in self.left) / self.jobs
+    def seconds_left(self) -> float | None:
+        """By what fits of the same methods took, and others like them; None: nothing is known."""
+        spent = {name: median(seconds) for name, seconds in self.spent.items()}  # the first may be slow
+        known = {**self.measured, **spent}
+        if not known:
+            return None
+        mean = sum(known.values()) / len(known)
+        return sum(known.get(name, mean) for name in self.left) / self.jobs
 
     def best(self) -> str:
         """Which method is best so far, where that can be said."""
@@ -79,7 +77,8 @@ class Watch:
         parts = [f"{self.done} of {self.total} done"]
         parts += [f"running {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"] if names else []
         parts += [f"{self.failed} failed"] if self.failed else []
-        parts += [f"about {seconds_words(self.seconds_left())} left"] if self.left else []
+        seconds = self.seconds_left()
+        parts += [f"about {format_seconds(seconds)} left"] if self.left and seconds is not None else []
         parts += [best] if (best := self.best()) else []
         return " · ".join(parts)
 
@@ -87,17 +86,24 @@ class Watch:
 class StudyWatch(Watch):
     """Of a comparison, whose methods can be ranked on the way."""
 
-    def __init__(self, study: Study, todo: Sequence[Trial], jobs: int) -> None:
-        names = {str(trial.key["method"]) for trial in todo}
-        super().__init__(todo, jobs, {name: expected(name, study.problem) for name in names})
+    def __init__(
+        self,
+        study: Study,
+        todo: Sequence[Trial],
+        jobs: int,
+        listener: Callable[[Record], None] = lambda record: None,
+    ) -> None:
+        super().__init__(todo, jobs, study.measured_seconds())
         self.study, self.metric = study, study.metric
         self.scores: dict[str, list[float]] = {}
+        self.listener = listener
 
     def named(self, key: Mapping[str, Any]) -> str:
         return str(key["method"])
 
     def tell(self, record: Record) -> None:
         super().tell(record)
+        self.listener(record)
         value = record.result.get("scores", {}).get(self.metric.name) if record.done else None
         if value is not None and record.trial["kind"] in ("predict", "complete"):
             self.scores.setdefault(str(record.trial["method"]), []).append(float(value))
@@ -108,7 +114,7 @@ class StudyWatch(Watch):
             return ""
         pick = max if self.metric.higher else min
         name = pick(means, key=lambda one: means[one])
-        return f"best so far {name} ({self.study.words(means[name])})"
+        return f"best so far {name} ({self.study.format_score(means[name])})"
 
 
 @contextmanager

@@ -1,9 +1,8 @@
 """How far completed cells can be trusted: observed ones are hidden, completed, and compared with the truth.
 
-A cell is a sample in a view.  A tenth of each view's cells is hidden, never a sample's last, and always the
-same ones.  Errors are those of :mod:`absentia.data.metrics` over the rows of hidden cells, as far as the
-truth is known: the columns of the samples that have the view.  Kernels are read some rows at a time.
-Of many samples some are drawn, by the data and not by the order they come in, and judged on alone.
+A cell is a sample in a view.  A tenth of each view's cells is hidden, never a sample's last, and always
+the same ones.  Errors are those of :func:`absentia.tasks.row_errors`.  Of many samples some are drawn,
+by the data and not by the order they come in, and judged on alone.
 """
 
 import time
@@ -14,16 +13,20 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 
 from absentia.core import Array, RandomState
 from absentia.data import KernelViews
+from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
+from absentia.tasks import row_errors
 
-ROWS = 256  # of a kernel are looked at together
-SECONDS = 60.0  # by the clock below
+_TIME_FOR_OTHERS = 60.0  # seconds by the clock below
 clock: Callable[[], float] = time.process_time
-MOST = 3000  # samples that methods are judged on; of more so many are drawn
+MAX_JUDGED = 3000  # samples that methods are judged on; of more so many are drawn
 LATE = "was not done when the time was up"
 UNTRIED = "was not tried: the time was up"
 
@@ -80,7 +83,7 @@ class Quality:
         return _mean(self.are(method)), _mean(self.misaligned[method])
 
 
-def hidden_errors(
+def measure_hidden_errors(
     kernels: KernelViews,
     completers: Mapping[str, Completer],
     share: float = 0.1,
@@ -88,7 +91,7 @@ def hidden_errors(
     tick: Callable[[], None] = lambda: None,
     *,
     others: Mapping[str, Completer] | None = None,
-    seconds: float = SECONDS,
+    seconds: float = _TIME_FOR_OTHERS,
     most: int | None = None,
 ) -> Quality:
     """Hide observed cells, complete them with every method, and measure.
@@ -112,28 +115,30 @@ def hidden_errors(
     most : int, optional
         Of more samples so many are drawn, and cells are those of these.
     """
-    trial = Holdout.of(kernels, random_state, share, most)
-    drawn = None if len(trial.whole) == len(kernels) else (len(kernels), len(trial.whole))
-    cells = np.argwhere(trial.whole.observed & ~trial.part.observed & trial.part.observed.any(axis=0))
-    found = Quality(
-        kernels.names, cells, trial.part.observed.sum(axis=1)[cells[:, 0]], {}, {}, {}, {}, drawn
-    )
+    holdout = Holdout.of(kernels, random_state, share, most)
+    whole, part = holdout.whole, holdout.part
+    drawn = None if len(whole) == len(kernels) else (len(kernels), len(whole))
+    cells = np.argwhere(whole.observed & ~part.observed & part.observed.any(axis=0))
+    left = part.observed.sum(axis=1)[cells[:, 0]]
+    quality = Quality(kernels.names, cells, left, {}, {}, {}, {}, drawn)
     if not len(cells):
-        return found
+        return quality
     deadline = clock() + seconds
     for name, completer in completers.items():
-        _judge(found, trial, name, completer, None)
+        _judge(quality, holdout, name, completer, None)
         tick()
     for name, completer in (others or {}).items():
         if clock() < deadline:
-            _judge(found, trial, name, completer, deadline)
+            _judge(quality, holdout, name, completer, deadline)
         else:
-            found.left_out[name] = UNTRIED
+            quality.left_out[name] = UNTRIED
         tick()
-    return found
+    return quality
 
 
-def _judge(found: Quality, trial: Holdout, name: str, completer: Completer, deadline: float | None) -> None:
+def _judge(
+    quality: Quality, holdout: Holdout, name: str, completer: Completer, deadline: float | None
+) -> None:
     """Add what one method does, or why it does nothing."""
     method = clone(completer)
     if "callback" in method.get_params():
@@ -141,54 +146,22 @@ def _judge(found: Quality, trial: Holdout, name: str, completer: Completer, dead
     start = clock()
     try:
         with warnings.catch_warnings(action="ignore"):  # those of the completion are the ones to read
-            completed = method.fit_transform(trial.part)
+            completed = method.fit_transform(holdout.part)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
-        found.left_out[name] = f"could not: {error or type(error).__name__}"
+        quality.left_out[name] = f"could not: {error or type(error).__name__}"
         return
     spent = clock() - start
     if deadline is not None and clock() > deadline and not getattr(method, "converged_", True):
-        found.left_out[name] = LATE
+        quality.left_out[name] = LATE
         return
-    errors, misaligned = row_errors(trial.whole, completed, found.cells)
+    errors, misaligned = row_errors(holdout.whole, completed, quality.cells)
     if np.isinf(errors).any():
-        found.left_out[name] = "gave values that are not finite"
+        quality.left_out[name] = "gave values that are not finite"
         return
-    found.errors[name], found.misaligned[name], found.seconds[name] = errors, misaligned, spent
+    quality.errors[name], quality.misaligned[name], quality.seconds[name] = errors, misaligned, spent
 
 
-def row_errors(truth: KernelViews, completed: KernelViews, cells: Array) -> tuple[Array, Array]:
-    """Relative error of each cell's row (infinite where it is no number), and CA over the rows by view.
-
-    Parameters
-    ----------
-    truth : KernelViews
-        Incomplete, but with these cells.
-    completed : KernelViews
-        The same samples with everything observed.
-    cells : (h, 2) int
-        Sample and view.
-    """
-    errors, misaligned = np.full(len(cells), np.nan), np.full(truth.n_views, np.nan)
-    for v, name in enumerate(truth.names):
-        own = np.flatnonzero(cells[:, 1] == v)
-        columns = np.flatnonzero(truth.observed[:, v])
-        products = np.zeros(3)
-        for part in np.array_split(own, max(1, -(-len(own) // ROWS))):
-            rows = cells[part, 0]
-            K = truth.operator(name).block(np.searchsorted(columns, rows), np.arange(len(columns)))
-            K_hat = completed.operator(name).block(rows, columns)
-            size = np.linalg.norm(K, axis=1)
-            missed = np.linalg.norm(K_hat - K, axis=1)
-            np.divide(missed, size, out=(relative := np.full(len(rows), np.nan)), where=size > 0)
-            errors[part] = np.where((size > 0) & ~np.isfinite(missed), np.inf, relative)
-            products += [np.vdot(K, K_hat), np.vdot(K, K), np.vdot(K_hat, K_hat)]
-        if products[1] > 0:
-            norms = np.sqrt(products[1] * products[2])
-            misaligned[v] = max(1 - products[0] / norms, 0.0) if norms > 0 else 1.0
-    return errors, misaligned
-
-
-def unexplained(completer: Any, completed: KernelViews, observed: Array) -> Array | None:
+def unexplained_share(completer: Any, completed: KernelViews, observed: Array) -> Array | None:
     """The share, 0 to 1, of each completed cell's own value that the model does not explain.
 
     Samples x views, NaN where the cell was observed; None if the method does not say.
@@ -212,17 +185,17 @@ def unexplained(completer: Any, completed: KernelViews, observed: Array) -> Arra
 
 def _mean(values: Array) -> float:
     """Of what there is; NaN of nothing."""
-    some = values[~np.isnan(values)]
-    return float(some.mean()) if len(some) else float("nan")
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
-def beside_others(
+def compare_completers(
     name: str, completer: Completer, kernels: KernelViews, tick: Callable[[], None] = lambda: None
 ) -> Quality:
     """A method beside mean fill, zero fill and every other completer of the catalogue at its defaults.
 
-    Of more than :data:`MOST` samples so many are drawn and judged on; methods that are not for as many
-    samples as there are, are left out all the same.
+    Of more than :data:`MAX_JUDGED` samples so many are drawn and judged on; methods that are not for as
+    many samples as there are, are left out all the same.
 
     Parameters
     ----------
@@ -236,16 +209,24 @@ def beside_others(
         Called once for each completer of the catalogue.
     """
     entries = offered("completer")
-    first = {e.name: e.make() for e in entries.values() if e.baseline and e.name != name} | {
-        name: completer
-    }
-    rest = sorted(
-        (e for e in entries.values() if e.name not in first), key=lambda e: e.max_samples is not None
-    )
+    first = {e.name: e.make() for e in entries.values() if e.baseline and e.name != name}
+    first[name] = completer
+    others = [entry for entry in entries.values() if entry.name not in first]
+    rest = sorted(others, key=lambda entry: entry.max_samples is not None)
     small = {e.name: e.make() for e in rest if e.max_samples is None or len(kernels) <= e.max_samples}
-    found = hidden_errors(kernels, first, tick=tick, others=small, most=MOST)
+    quality = measure_hidden_errors(kernels, first, tick=tick, others=small, most=MAX_JUDGED)
     for entry in rest:
         if entry.name not in small:
-            found.left_out[entry.name] = f"is for at most {entry.max_samples} samples"
+            quality.left_out[entry.name] = f"is for at most {entry.max_samples} samples"
             tick()
-    return found
+    return quality
+
+
+def accuracy(kernels: KernelViews, y: Array) -> float:
+    """Cross-validated accuracy of an SVM on the cosine-normalised sum of completed kernels.
+
+    The completion saw the test samples' kernels, never their labels.
+    """
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    svm = make_pipeline(CombineKernels(), SVC(kernel="precomputed"))
+    return float(cross_val_score(svm, kernels, y, cv=folds).mean())

@@ -1,311 +1,216 @@
-"""How well a classifier does on samples it has not seen, beside two baselines on the same folds.
+"""How well a method does on samples it has not seen, beside baselines on the same folds.
 
 Everything is learned inside a fold's training part: the kernels' scales and widths, C, the machine, its
-calibration.  The baselines are a support vector machine on the average of the kernels, absent views read as
-zero (:class:`absentia.CombineKernels`, its C chosen in the same way), and the most frequent class.
-
-Folds are cut by what the samples are, not by where they stand: the order of the samples changes none of it.
-Of many samples (``data.MANY``) there are two folds instead of five, C is chosen on some of them, and the
-average is of kernels as they are, of factors where these are factors.
+calibration.  Folds are cut by what the samples are, not by where they stand: the order of the samples
+changes none of it.  For classes the page also tells what decisions rest on, and what samples would gain
+from one more view; that, too, is said by models that have not seen them.
 """
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
+from scipy.stats import entropy
 
-from absentia.core import Array, Progress
-from absentia.data import (
-    MANY,
-    KernelViews,
-    Views,
-    feature_profiles,
-    folds,
-    kernel_profiles,
-    sample_order,
-    shown,
-    some_of,
-    suited_folds,
-)
-from absentia.experiment._readings import Gain, Readings
-from absentia.kernels import CombineKernels, ViewKernels
-from absentia.methods.learning import AverageKernelSVC
+from absentia.core import Array
+from absentia.data import KernelViews, Views
+from absentia.kernels import ViewKernels
+from absentia.methods import inspection
 from absentia.methods.models import Model
+from absentia.tasks import Plan, Task, make_kernels, order_samples, quiet, take_samples
 
-GRID = (0.1, 1.0, 10.0, 100.0)
-FOLDS, INNER_FOLDS = 5, 3
-TRIALS = 20  # steps that a fit of many fits is shown as
-FEWEST = 3  # samples of a class: with less, some fold's training part could not be split again
-Tick = Callable[[], None]
+MAX_GAIN_SAMPLES = 60  # whose absent views are tried, those of least certainty first
+_GAIN_DRAWS = 10  # values tried of each absent view
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What to learn with: an unfitted classifier, the kernel of feature views, C or None to choose it.
+def _ignore() -> None:
+    """Nobody watches."""
 
-    C is chosen only for classifiers that have one, and kernels are made only for those that take them.
-    """
 
-    classifier: Any
-    kernel: str | ViewKernels = "rbf"
-    C: float | None = None
+class Gain(NamedTuple):
+    """A sample and a view that it lacks, by position: how sure the model is now, and would be with it."""
 
-    @property
-    def searched(self) -> bool:
-        """Whether C is to be chosen."""
-        return self.C is None and price(self.classifier) is not None
-
-    @property
-    def takes_kernels(self) -> bool:
-        return bool(self.classifier.__sklearn_tags__().input_tags.pairwise)
-
-    def suited(self, data: Views | KernelViews) -> "Plan":
-        """The same for these data: classifiers that make kernels themselves make those of the plan."""
-        own = self.classifier.get_params().get("kernel")
-        if own is None or not hasattr(self.classifier, "kernel"):
-            return self
-        if isinstance(data, KernelViews):
-            own = "precomputed"
-        elif isinstance(own, str) and own == "rbf":
-            own = self.kernel
-        elif isinstance(own, str) and isinstance(self.kernel, ViewKernels):  # logarithms and the like stay
-            own = clone(self.kernel).set_params(kernel=own)
-        return replace(self, classifier=clone(self.classifier).set_params(kernel=own))
-
-    def steps(self, y: Array, validate: bool) -> int:
-        """How often :func:`learn`, and :func:`cross_validate` if wanted, call ``tick``."""
-        search = len(GRID) if self.searched else 0
-        fit = search + (TRIALS if _tells(self.classifier) else 1)
-        folds = min(suited_folds(len(y), FOLDS), _fewest(y)) if validate else 0
-        return fit + folds * (fit + len(GRID))
+    sample: int
+    view: int
+    entropy: float
+    expected: float
+    gain: float
+    changes: float
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Out-of-fold results, one row per sample."""
+    """Out-of-fold results, one row per sample.
 
-    predicted: Array
-    averaged: Array
-    majority: Array
-    probabilities: Array | None  # samples x classes
-    prices: tuple[float, ...]  # C of every fold, if there is one
-    averaged_prices: tuple[float, ...]
-    scores: Array | None = None  # samples x classes, of the decision function
-    without: Array | None = None  # samples x views: what is predicted if the sample lacked that view
-    parts: Array | None = None  # samples x views x classes: what the view adds to the decision
-    exact: bool = False  # whether parts are those of the scores, or differences that hiding makes
-    gains: Sequence[Gain] | None = None  # what one more view is worth; None: it cannot be told
+    Attributes
+    ----------
+    predicted : mapping of str to (n,)
+        By method: first the one that is judged, then baselines, last what knows nothing of a sample.
+    fold : (n,) int
+        Where each sample was held out.
+    strengths : mapping of str to tuple
+        C, penalty or alpha of a method in every fold, if it has one.
+    without : (n, V), optional
+        What the first method predicts if a view is hidden from a sample.
+    probabilities, scores : (n, classes), optional
+        Of the first method, where it has them.
+    parts : (n, V, classes), optional
+        What each view adds to the decision.
+    exact : bool
+        Whether parts are those of the scores, or differences that hiding makes.
+    gains : sequence of Gain, optional
+        What one more view is worth; None: it cannot be told.
+    """
+
+    predicted: Mapping[str, Array]
+    fold: Array
+    strengths: Mapping[str, tuple[Any, ...]]
+    without: Array | None = None
+    probabilities: Array | None = None
+    scores: Array | None = None
+    parts: Array | None = None
+    exact: bool = False
+    gains: Sequence[Gain] | None = None
 
     @property
     def n_folds(self) -> int:
-        return len(self.averaged_prices)
+        return int(self.fold.max()) + 1
 
 
-def price(classifier: Any) -> float | None:
-    """The C that a classifier has, or has chosen itself; None: it has none, or none yet."""
-    C = getattr(classifier, "C_", getattr(classifier, "C", None))
-    return float(C) if isinstance(C, Real) else None
-
-
-def learn(data: Views | KernelViews, y: Array, plan: Plan, tick: Tick = lambda: None) -> Model:
-    """Kernels, C and classifier, all learned from these samples."""
-    data.demand_order(y)
-    y, plan = np.asarray(y), plan.suited(data)
-    if not plan.takes_kernels:
-        return Model(fitted(_features(data, plan), y, plan, tick))
-    makes, kernels = training_kernels(data, plan.kernel)
-    return Model(fitted(kernels, y, plan, tick), makes)
-
-
-def _features(data: Views | KernelViews, plan: Plan) -> Views:
-    if not isinstance(data, Views):
-        name = type(plan.classifier).__name__
-        raise ValueError(f"{name} takes features, but kernels came; give the features, or another method")
-    return data
-
-
-def _halves(data: Views | KernelViews, plan: Plan, train: Array, test: Array) -> tuple[Views, Views]:
-    features = _features(data, plan)
-    return features[train], features[test]
-
-
-def training_kernels(
-    data: Views | KernelViews, kernel: str | ViewKernels
-) -> tuple[ViewKernels | None, KernelViews]:
-    """Square kernels, and what makes rows of new samples if they came from features."""
-    if isinstance(data, KernelViews):
-        return None, data
-    makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
-    return makes, makes.fit_transform(data)
-
-
-def fitted(X: Views | KernelViews, y: Array, plan: Plan, tick: Tick) -> Any:
-    """The classifier, with its C chosen first if it is to be."""
-    classifier = clone(plan.classifier)
-    if plan.searched:
-        quick = clone(classifier)
-        if "probability" in quick.get_params():
-            quick.set_params(probability=False)
-        classifier.set_params(C=best_C(quick, "C", X, y, tick))
-    elif plan.C is not None:
-        classifier.set_params(C=plan.C)
-    with _told(classifier, tick):
-        return classifier.fit(X, y)
-
-
-def _tells(classifier: Any) -> bool:
-    """Whether a fit is many fits, and tells of them."""
-    return "candidates" in classifier.get_params()
-
-
-@contextmanager
-def _told(classifier: Any, tick: Tick) -> Iterator[None]:
-    """Ticks for a fit inside: one at the end, or :data:`TRIALS` on the way if it tells of its steps."""
-    done, steps = 0, TRIALS if _tells(classifier) else 1
-
-    def tell(progress: Progress) -> None:
-        nonlocal done
-        while done < progress.iteration * steps // progress.max_iter and done < steps - 1:
-            done += 1
-            tick()
-
-    if steps > 1:
-        classifier.set_params(callback=tell)
-    yield
-    if steps > 1:
-        classifier.set_params(callback=None)
-    for _ in range(steps - done):
-        tick()
-
-
-def best_C(estimator: Any, name: str, X: Views | KernelViews, y: Array, tick: Tick) -> float:
-    """The C of :data:`GRID` with the most samples right when held out; the least of equals."""
-    if len(y) > MANY:
-        some = spaced(X, y, MANY // 2)  # enough to choose by
-        X, y = _part(X, some, some), y[some]
-    parts = folds(sample_order(_profiles(X), X.observed, y), y, min(INNER_FOLDS, _fewest(y)))
-    right = []
-    for C in GRID:
-        count = 0
-        for train, test in parts:
-            machine = clone(estimator).set_params(**{name: C})
-            with quiet():
-                machine.fit(_part(X, train, train), y[train])
-                count += int((machine.predict(_part(X, test, train)) == y[test]).sum())
-        right.append(count)
-        tick()
-    return GRID[int(np.argmax(right))]
-
-
-def spaced(X: Views | KernelViews, y: Array, most: int) -> Array:
-    """Positions of at most about `most` samples, evenly spaced in an order that the data decide."""
-    order = sample_order(_profiles(X), X.observed, y)
-    return np.sort(order[some_of(y[order], most)])
-
-
-def _profiles(X: Views | KernelViews) -> Any:
-    return feature_profiles(X) if isinstance(X, Views) else kernel_profiles(X)
-
-
-def _part(X: Views | KernelViews, rows: Array, columns: Array) -> Any:
-    """Samples `rows`, of kernels against `columns`."""
-    return X[rows] if isinstance(X, Views) else X[np.ix_(rows, columns)]
+def count_steps(task: Task, plan: Plan, plans: Mapping[str, Plan], y: Array) -> int:
+    """How often a fit of `plan` to all samples, and a cross-validation of `plans`, call ``tick``."""
+    return plan.n_steps + (task.count_folds(y) * sum(one.n_steps for one in plans.values()) if plans else 0)
 
 
 def cross_validate(
-    data: Views | KernelViews, y: Array, plan: Plan, tick: Tick = lambda: None, seed: int = 0
+    task: Task,
+    data: Views | KernelViews,
+    y: Any,
+    plans: Mapping[str, Plan],
+    tick: Any = _ignore,
+    seed: int = 0,
 ) -> Validation:
-    """Out-of-fold predictions of the method and of the baselines, on the same folds."""
-    data.demand_order(y)
-    y, plan = np.asarray(y), plan.suited(data)
-    classes = np.unique(y)
-    predicted, averaged, majority = (np.empty_like(y) for _ in range(3))
-    wanted = hasattr(plan.classifier, "predict_proba")
-    probabilities, scores = (np.zeros((len(y), len(classes))) for _ in range(2))
-    without = np.empty(data.observed.shape, dtype=y.dtype)
-    chosen, averaged_prices = [], []
-    k = min(suited_folds(len(y), FOLDS), _fewest(y))
-    cut = folds(sample_order(_profiles(data), data.observed, y), y, k, seed)
-    readings = Readings(data, len(classes), len(cut))
-    for train, test in cut:
-        with quiet():
-            makes, kernels = training_kernels(_part(data, train, train), plan.kernel)
-            rows = makes.transform(data[test]) if makes else _part(data, test, train)
-            own = (kernels, rows) if plan.takes_kernels else _halves(data, plan, train, test)
-            classifier = fitted(own[0], y[train], plan, tick)
-            predicted[test] = classifier.predict(own[1])
-            scores[test] = _scores(classifier, own[1])
-            without[test] = _without_each(classifier, own[1], predicted[test])
-            if wanted:
-                probabilities[test] = classifier.predict_proba(own[1])
-            model = Model(classifier, makes if plan.takes_kernels else None)
-            readings.read(model, train, test, own[1], probabilities[test] if wanted else None)
-            average, C_name = _averaged_machine(len(train))
-            C = best_C(average, C_name, kernels, y[train], tick)
-            averaged[test] = average.set_params(**{C_name: C}).fit(kernels, y[train]).predict(rows)
-        values, sizes = np.unique(y[train], return_counts=True)
-        majority[test] = values[sizes.argmax()]
-        chosen += [] if (C_ := price(classifier)) is None else [C_]
-        averaged_prices.append(C)
-    return Validation(
-        *(predicted, averaged, majority),
-        probabilities if wanted else None,
-        *(tuple(chosen), tuple(averaged_prices)),
-        *(scores, without, readings.parts),
-        readings.exact,
-        readings.gains if wanted else None,
-    )
+    """Out-of-fold predictions of each of the `plans`, of which the first is judged, on the same folds."""
+    y = task.align_targets(data, y)
+    plans = {name: plan.suit(data) for name, plan in plans.items()}
+    first = next(iter(plans))
+    order = order_samples(data, *task.order_keys(y))
+    cut = task.make_folds(order, y, task.count_folds(y), seed)
+    column = y if y.ndim == 1 else y[:, 0]
+    predicted = {name: np.empty_like(column) for name in (*plans, task.prior_name)}
+    strengths: dict[str, list[Any]] = {name: [] for name in plans}
+    details = _Details(task, data, y, len(cut))
+    fold = np.zeros(len(y), dtype=int)
+    for k, (train, test) in enumerate(cut):
+        fold[test] = k
+        part = _Fold(data, train, test)
+        for name, plan in plans.items():
+            with quiet():
+                kernels, X, rows = part.prepare(plan)
+                fitted = plan.fit(X, y[train], tick)
+                said = task.predict(fitted, rows)
+                predicted[name][test] = said.values
+                if name == first:
+                    details.read(fitted, kernels, rows, said, train, test)
+            if (strength := task.find_strength(fitted)) is not None:
+                strengths[name].append(strength)
+        predicted[task.prior_name][test] = task.predict_prior(y[train], len(test))
+    used = {name: tuple(values) for name, values in strengths.items()}
+    return Validation(predicted, fold, used, **details.fields())
 
 
-def _averaged_machine(n: int) -> tuple[Any, str]:
-    """The baseline, and what its C is called; on factors, where samples are many."""
-    if n > MANY:
-        return AverageKernelSVC(normalize="rows"), "C"
-    return make_pipeline(CombineKernels(), SVC(kernel="precomputed")), "svc__C"
+class _Fold:
+    """The samples of a fold as methods take them; kernels of features are made once for all methods."""
+
+    def __init__(self, data: Views | KernelViews, train: Array, test: Array) -> None:
+        self.train, self.test = take_samples(data, train), take_samples(data, test, train)
+        self._made: list[tuple[Any, ViewKernels | None, KernelViews, Any]] = []
+
+    def prepare(self, plan: Plan) -> tuple[ViewKernels | None, Any, Any]:
+        """Kernels that are made before the method, if any; training samples, and held-out ones."""
+        if plan.takes != "kernels":
+            return None, plan.transform(self.train)[1], self.test
+        for kernel, *made in self._made:
+            if kernel is plan.kernel or kernel == plan.kernel:
+                return made[0], made[1], made[2]
+        makes, kernels = make_kernels(self.train, plan.kernel)
+        rows = self.test if makes is None else makes.transform(self.test)
+        self._made.append((plan.kernel, makes, kernels, rows))
+        return makes, kernels, rows
 
 
-def _scores(classifier: Any, rows: Views | KernelViews) -> Array:
-    """Scores by class; of two classes the one's are the other's turned round."""
+class _Details:
+    """What is read of the method that is judged beside its predictions, fold by fold."""
+
+    def __init__(self, task: Task, data: Views | KernelViews, y: Array, n_folds: int) -> None:
+        self.task, self.data, self.y = task, data, y
+        self.without = (
+            np.empty(data.observed.shape, dtype=y.dtype) if "hidden views" in task.sections else None
+        )
+        self.probabilities: Array | None = None
+        self.scores: Array | None = None
+        self.parts: Array | None = None
+        self.exact = False
+        self.gains: list[Gain] | None = None
+        self._share = -(-MAX_GAIN_SAMPLES // n_folds)
+
+    @cached_property
+    def _n_classes(self) -> int:
+        return len(np.unique(self.y))
+
+    def fields(self) -> dict[str, Any]:
+        names = ("without", "probabilities", "scores", "parts", "exact", "gains")
+        return {name: getattr(self, name) for name in names}
+
+    def read(self, fitted: Any, kernels: Any, rows: Any, said: Any, train: Array, test: Array) -> None:
+        """The samples `test`, which the fitted estimator takes as `rows`."""
+        if self.without is not None:
+            self.without[test] = predict_without_each(self.task, fitted, rows, said.values)
+        if "contributions" not in self.task.sections:
+            return
+        shape = (len(self.y), self._n_classes)
+        if self.scores is None or self.parts is None:
+            self.scores, self.parts = np.zeros(shape), np.zeros((*self.data.observed.shape, shape[1]))
+        self.scores[test] = _score_classes(fitted, rows)
+        found = inspection.contributions(fitted, rows)
+        self.parts[test] = found["contribution"].to_numpy().reshape(len(test), *self.parts.shape[1:])
+        self.exact = found.attrs["how"] == "exact"
+        if said.probabilities is None:
+            return
+        if self.probabilities is None:
+            self.probabilities = np.zeros(shape)
+            self.gains = [] if isinstance(self.data, Views) else None
+        self.probabilities[test] = said.probabilities
+        if self.gains is not None:
+            doubtful = np.argsort(-entropy(said.probabilities, axis=1), kind="stable")
+            lacks = np.asarray((~self.data.observed[test]).any(axis=1))
+            self._try_views(Model(fitted, kernels), train, test[doubtful[lacks[doubtful]][: self._share]])
+
+    def _try_views(self, model: Model, train: Array, test: Array) -> None:
+        assert isinstance(self.data, Views)
+        assert self.gains is not None
+        if not len(test):
+            return
+        found = inspection.value_of_views(model, self.data[test], self.data[train], n_draws=_GAIN_DRAWS)
+        place = dict(zip(self.data.ids[test].tolist(), test.tolist(), strict=True))
+        for sample, view, *numbers in found.itertuples(index=False):
+            self.gains.append(Gain(place[sample], self.data.names.index(view), *map(float, numbers)))
+
+
+def _score_classes(classifier: Any, rows: Any) -> Array:
+    """Scores by class; of two classes the one's are the other's with the sign changed."""
     scores = np.asarray(classifier.decision_function(rows))
     return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 
-def _without_each(classifier: Any, rows: Views | KernelViews, predicted: Array) -> Array:
-    """What the fitted classifier says of each sample (row) with each view (column) hidden from it."""
-    said = np.tile(predicted[:, None], rows.observed.shape[1])
+def predict_without_each(task: Task, fitted: Any, rows: Any, predicted: Array) -> Array:
+    """What is predicted of each sample (row) with each view (column) hidden from it."""
+    without = np.tile(predicted[:, None], rows.observed.shape[1])
     for v, has in enumerate(rows.observed.T):
         if has.any():
             keep = rows.observed.copy()
             keep[:, v] = False
-            said[has, v] = classifier.predict(rows.hide(keep))[has]
-    return said
-
-
-def check_classes(y: Array) -> None:
-    """Raise unless there are two classes or more, each large enough for the folds."""
-    classes, counts = np.unique(y, return_counts=True)
-    if len(classes) < 2:
-        came = f"only the class {shown(classes[0])}" if len(classes) else "no class"
-        raise ValueError(f"{came} among samples with a view; two classes or more are wanted")
-    if counts.min() < FEWEST:
-        raise ValueError(
-            f"class {shown(classes[counts.argmin()])} has {counts.min()} sample(s) with a view; at least "
-            f"{FEWEST} are wanted for cross-validation: give it more, or leave its labels empty"
-        )
-
-
-def _fewest(y: Array) -> int:
-    """Samples of the rarest class."""
-    return int(np.unique(y, return_counts=True)[1].min())
-
-
-def quiet() -> Any:
-    """Inside, no warnings: those of the fit on all samples are the ones to read."""
-    return warnings.catch_warnings(action="ignore")
+            without[has, v] = task.predict(fitted, rows.hide(keep)).values[has]
+    return without

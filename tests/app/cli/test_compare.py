@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from absentia import KernelViews, Views, io
-from absentia.app import _endings as endings
-from absentia.app.cli import _compare
-from absentia.app.cli._compare import kept_words
+from absentia.app import _exit_codes as exit_codes
+from absentia.app.cli import _study
+from absentia.app.cli._study import kept_words
 from absentia.experiment.comparison import open_study
 from command import refused, run
 
@@ -160,14 +160,14 @@ def test_who_interrupts_is_told_what_is_kept(data, compared, tmp_path, monkeypat
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_compare.Study, "run", interrupted)
+    monkeypatch.setattr(_study.Study, "run", interrupted)
     result = run("compare", "v.npz", "--labels", "y", "-o", tmp_path / "out", *QUICK, cwd=data)
     assert result.returncode == 130
     assert "0 of 8 trials are kept" in result.stderr
     assert "the same command" in result.stderr
     assert "absentia report" in result.stderr
     assert "8 of 8 trials" in kept_words(open_study(data / "out"))
-    assert endings.ledger.written() == []
+    assert exit_codes.written.changed() == []
 
 
 def test_list_shows_the_methods_of_every_task():

@@ -33,9 +33,9 @@ def test_demo_opens_with_the_sentence_and_writes_a_page(tmp_path):
 
 def test_the_demo_hides_what_it_says_and_tries_every_kind_of_method(tmp_path):
     study = demo_study(60, 0.3, 1, tmp_path)
-    data = study.problem.data
+    data = study.data.data
     assert (~data.observed).sum() == round(0.3 * data.observed.size)
-    assert len(study.problem.classes) == 10
+    assert len(study.data.classes) == 10
     assert {trial.key["method"] for trial in study.trials} == {*METHODS, *COMPLETERS}
     assert list(tmp_path.iterdir()) == []
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
-from absentia.app.cli import _predict
 from absentia.files._labels import as_labels
+from absentia.tasks import CLASSIFICATION
 from command import refused, run, run_process
 from digits import digit_views
 
@@ -100,11 +100,11 @@ def test_new_samples_may_lack_views_altogether_or_all_views(folder, tmp_path):
     result = run("predict", folder / "model.npz", "few.npz", "-o", "p.csv", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     rows = table(tmp_path / "p.csv")
-    assert rows[3]["flag"] == _predict.NO_VIEW
+    assert rows[3]["flag"] == CLASSIFICATION.no_view
     prior = models.load(folder / "model.npz").classifier._prior
     assert float(rows[3]["probability=one"]) == pytest.approx(prior[0], abs=1e-5)
     assert all(row["view=moments"] == "0" for row in rows)
-    assert all(row["flag"] != _predict.NO_VIEW for row in rows if row["view=pixels"] == "1")
+    assert all(row["flag"] != CLASSIFICATION.no_view for row in rows if row["view=pixels"] == "1")
 
 
 def test_kernels_are_learned_from_and_rows_of_kernels_classified(folder, tmp_path):
@@ -247,9 +247,9 @@ def test_a_real_ctrl_c_during_the_fit_writes_nothing(tmp_path):
     code = (
         # where the tests run in the background, the signal is ignored from birth
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys; from absentia.app.cli import _main as cli; from absentia.experiment import _validation as validation\n"
+        "import sys; from absentia.app.cli import _main as cli; from absentia.tasks import Plan\n"
         "def endless(*a):\n    print('busy', flush=True)\n    while True: pass\n"
-        "validation.best_C = endless; cli.main(sys.argv[1:])"
+        "Plan.fit = endless; cli.main(sys.argv[1:])"
     )
     command = [
         sys.executable,
@@ -320,7 +320,7 @@ BAD = [
     ([*FIT, "word", "-o", "m.npz", "--C", "inf"], ["--C is a positive number"]),
     ([*FIT, "wrd", "-o", "m.npz"], ["holds no labels 'wrd'", "'word'"]),
     ([*FIT, "gone.csv", "-o", "m.npz"], ["gone.csv: no such file"]),
-    ([*FIT, "one", "-o", "m.npz"], ["one: only the class 0", "two classes or more"]),
+    ([*FIT, "one", "-o", "m.npz"], ["labels 'one': only the class 0", "two classes or more"]),
     ([*FIT, ".", "-o", "m.npz"], ["is a folder"]),
     (["fit", "gone.npz", "--labels", "y", "-o", "m.npz"], ["gone.npz: no such file"]),
     (["fit", "labels.csv", "--labels", "y", "-o", "m.npz"], ["there are no labels 'y'"]),
@@ -469,9 +469,9 @@ def test_a_price_is_refused_where_there_is_none(folder, tmp_path):
 
 
 def test_by_default_several_methods_are_tried_and_used_together(folder, tmp_path, monkeypatch):
-    from absentia.methods.prediction import _chooser
+    from absentia.methods.prediction import LIBRARY
 
-    monkeypatch.setitem(_chooser.LIBRARY, "features", ("cvkt-linear", "linear"))
+    monkeypatch.setitem(LIBRARY, "features", ("cvkt-linear", "linear"))
     command = ["fit", "train.npz", "--labels", "labels.csv", "-o", tmp_path / "m.absentia", "--no-report"]
     result = run(*command, cwd=folder)
     assert result.returncode == 0, result.stderr
@@ -491,9 +491,9 @@ def test_by_default_several_methods_are_tried_and_used_together(folder, tmp_path
 def test_a_page_of_very_many_samples_says_what_was_learned_from_and_what_was_judged_on(
     tmp_path, monkeypatch
 ):
-    from absentia.app.cli import _training
+    from absentia.tasks import Classification
 
-    monkeypatch.setattr(_training, "JUDGED", 30)
+    monkeypatch.setattr(Classification, "max_validated", 30)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     np.savez(tmp_path / "d.npz", view_a=X[:, :2], view_b=X[:, 2:], y=np.where(X[:, 0] > 0, "u", "v"))

@@ -95,7 +95,7 @@ def test_whole_numbers_are_classes_unless_a_regressor_is_named(folder, tmp_path)
     said = run(*command, "--method", "ridge", "--penalty", "0.5", "--presence", "yes", cwd=folder)
     assert said.returncode == 0, said.stderr
     assert "these whole numbers are learned as numbers" in said.stdout
-    assert "penalty 0.5 (given)" in said.stdout
+    assert "penalty = 0.5 (given)" in said.stdout
     model = absentia.load(tmp_path / "m.npz")
     assert (model.penalty, model.presence) == (0.5, True)
 

@@ -8,7 +8,6 @@ import pytest
 
 import absentia
 from absentia import AbsentSurvival, Views, io
-from absentia.app.cli._fit_survival import is_survival
 from absentia.app.cli._source import Source
 from command import refused, run
 
@@ -114,11 +113,10 @@ def test_what_does_not_go_together_is_refused_and_nothing_is_written(folder, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_labels_are_looked_at_only_where_two_columns_are_named(folder, monkeypatch):
-    train, both = folder / "train.npz", f"{folder / 'clinical.csv'}:years,died"
-    assert is_survival("usual", "usual", train, Source(), both)
-    assert is_survival("cox-fusion", "usual", train, Source(), None)
-    assert not is_survival("mkl", "usual", train, Source(), both)
-    monkeypatch.setattr(Source, "open", lambda *_: pytest.fail("read for nothing"))
-    assert not is_survival("usual", "usual", train, Source(), "clinical.csv:group")
-    assert not is_survival("usual", "usual", train, Source(), None)
+def test_data_are_read_once(folder, tmp_path, monkeypatch):
+    opened, real = [], Source.open
+    monkeypatch.setattr(Source, "open", lambda *given: opened.append(given) or real(*given))
+    both = ("--labels", "clinical.csv:years,died", "--no-report", "-o", tmp_path / "m.absentia")
+    assert run("fit", "train.npz", *both, cwd=folder).returncode == 0
+    assert run("compare", "train.npz", *both[:2], "--dry-run", cwd=folder).returncode == 0
+    assert len(opened) == 2

@@ -1,9 +1,9 @@
-"""Parameters of methods appear as flags by themselves, with the words of their docstrings."""
+"""Parameters of methods are flags by themselves, listed with the words of their docstrings."""
 
 import pytest
 
-from absentia.app.cli._flags import method_groups, method_table, with_flags
-from absentia.methods.catalogue import CATALOGUE, offered
+from absentia.app.cli._flags import method_groups, method_table
+from absentia.methods.catalogue import find, offered
 from command import refused, run
 
 
@@ -13,16 +13,25 @@ def wide_terminal(monkeypatch):
 
 
 @pytest.mark.parametrize("verb", ["complete", "fit"])
-def test_help_names_every_flag_of_every_method(verb):
+def test_lists_name_every_flag_of_every_method_and_explain_those_of_one(verb):
     families = ("completer", "matrix") if verb == "complete" else ("classifier", "regressor", "survival")
-    text = run(verb, "--help").stdout
+    text = run(verb, "--list").stdout
     for entry in offered(*families).values():
         for flag in entry.parameters():
             assert flag in text
-    for words in (
-        ("Rank of what is transferred", "How often to learn") if verb == "complete" else ("p-norm",)
-    ):
-        assert words in text
+    assert "--list names them" in run(verb, "--help").stdout
+    method, words = ("mkmc-pca", "--prior") if verb == "complete" else ("mkl", "p-norm")
+    explained = run(verb, "--method", method, "--list").stdout
+    assert words in explained
+    for flag in find(method, *families).parameters():
+        assert flag in explained
+
+
+def test_what_no_method_has_is_refused_with_a_hint(kernels, tmp_path):
+    call = ["complete", kernels, "-o", tmp_path / "o.npz"]
+    refused(run(*call, "--repot", "r.html"), 'Unknown option: "--repot"', "Did you mean --report?")
+    refused(run(*call, "--round", "3"), "Did you mean --rounds?")
+    refused(run("fit", kernels, "--lables", "y", "-o", tmp_path / "m.npz", "--method", "mkl"), "--labels?")
 
 
 def test_flags_reach_the_method(kernels, tmp_path, few_judged):
@@ -41,19 +50,6 @@ def test_a_flag_is_read_as_the_chosen_method_has_it(kernels, tmp_path):
     assert run(*call, "heldout", "--method", "em").returncode == 0
     refused(run(*call, "loo", "--method", "em"), "--ridge is a number above 0 or heldout, not 'loo'")
     refused(run(*call, "1", "--method", "zero"), "--ridge does not apply to method 'zero'")
-
-
-def test_what_a_verb_has_itself_is_not_asked_twice():
-    seen = {}
-
-    @with_flags(CATALOGUE)
-    def verb(*, tol: str = "own", flags: dict[str, str]) -> None:
-        """A verb."""
-        seen.update(tol=tol, flags=flags)
-
-    verb(tol="given", flag_rounds="3", flag_rank=None)
-    assert seen == {"tol": "given", "flags": {"--rounds": "3"}}
-    assert "flag_tol" not in verb.__annotations__
 
 
 def test_the_list_says_when_what_not_and_which_flags():

@@ -1,9 +1,13 @@
 """The command line as a whole: help, bad usage, bad files."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import absentia
+from absentia.app.cli import _main as cli
 from command import refused, run, run_process
 
 
@@ -96,3 +100,20 @@ def test_help_shows_examples():
     for word in ("demo", "inspect", "complete", "absentia complete breast/", "--install-completion"):
         assert word in result.stdout
     assert run("--version").stdout.strip() == absentia.__version__
+
+
+@pytest.mark.parametrize("verb", [None, *(verb for verb in cli.VERBS if verb != "reproduce")])
+def test_help_loads_nothing_that_does_mathematics(verb):
+    words = [word for word in (verb, "--help") if word]
+    heavy = ["numpy", "scipy", "sklearn", "pandas", "matplotlib", "jinja2"]
+    code = f"""
+import sys
+from absentia.app.cli._main import main
+try:
+    main({words!r})
+finally:
+    sys.stderr.write(",".join(name for name in {heavy!r} if name in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "Usage" in done.stdout
+    assert done.stderr == ""

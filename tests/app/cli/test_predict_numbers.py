@@ -7,7 +7,7 @@ import pytest
 
 import absentia
 from absentia import AbsentClassifier, AbsentRegressor, AbsentSurvival, EarlyFusionRegressor, Views, io
-from absentia.app.cli._predict_numbers import NO_VIEW, tells_numbers
+from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, find_task
 from command import run
 
 
@@ -32,7 +32,7 @@ def test_the_table_has_numbers_views_and_flags(regressor, tmp_path, monkeypatch)
         [float(row["predicted"]) for row in rows], fitted.predict(new), rtol=1e-5, atol=1e-6
     )
     assert [row["view=b"] for row in rows] == ["1", "0", "0"]
-    assert [row["flag"] for row in rows] == ["", "", NO_VIEW]
+    assert [row["flag"] for row in rows] == ["", "", REGRESSION.no_view]
     io.write("less.npz", views[40:42].select(["a"]))
     assert run("predict", "m.absentia", "less.npz", "-o", "p.csv").returncode == 0
     with open("p.csv", newline="") as file:
@@ -42,7 +42,7 @@ def test_the_table_has_numbers_views_and_flags(regressor, tmp_path, monkeypatch)
 
 
 def test_what_tells_numbers():
-    assert tells_numbers(AbsentRegressor())
-    assert not tells_numbers(AbsentClassifier())
-    assert not tells_numbers(AbsentSurvival())
-    assert not tells_numbers(object())
+    assert find_task(AbsentRegressor()) is REGRESSION
+    assert find_task(AbsentClassifier()) is CLASSIFICATION
+    assert find_task(AbsentSurvival()) is SURVIVAL
+    assert find_task(object()) is None

@@ -7,8 +7,8 @@ import pytest
 
 import absentia
 from absentia import AbsentSurvival, ViewKernels, Views, io
-from absentia.app.cli._predict_survival import NO_VIEW, quartiles, tells_survival
-from absentia.methods.models import Model
+from absentia.tasks import SURVIVAL, find_task
+from absentia.tasks.survival import event_quartiles
 from command import run
 
 
@@ -34,7 +34,7 @@ def test_the_table_has_risks_probabilities_views_and_flags(model):
     assert "3 samples with a risk, 1 flagged" in said.stdout
     with open("p.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    times = quartiles(Model(fitted))
+    times = event_quartiles(fitted)
     assert list(rows[0]) == [
         "id",
         "risk",
@@ -48,7 +48,7 @@ def test_the_table_has_risks_probabilities_views_and_flags(model):
     probabilities = [[float(row[f"survival={t:.6g}"]) for t in times] for row in rows]
     np.testing.assert_allclose(probabilities, fitted.predict_survival_function(new, times), rtol=1e-5)
     assert [row["view=b"] for row in rows] == ["1", "0", "0"]
-    assert [row["flag"] for row in rows] == ["", "", NO_VIEW]
+    assert [row["flag"] for row in rows] == ["", "", SURVIVAL.no_view]
 
 
 def test_a_view_that_nobody_has_may_be_left_out(model):
@@ -80,5 +80,5 @@ def test_kernels_of_new_samples_are_taken_by_a_model_of_kernels(model, tmp_path)
 
 
 def test_other_models_tell_no_survival(model):
-    assert tells_survival(model[0])
-    assert not tells_survival(absentia.MKLClassifier())
+    assert find_task(model[0]) is SURVIVAL
+    assert find_task(absentia.MKLClassifier()) is not SURVIVAL

@@ -5,17 +5,9 @@ import pandas as pd
 import pytest
 
 from absentia import AbsenceWarning, KernelViews, Views
-from absentia.app.cli._source import (
-    Features,
-    Source,
-    count_sentences,
-    find_labels,
-    kernel_of,
-    kernels_in_words,
-    label_sentence,
-    number_sentences,
-    view_kernels,
-)
+from absentia.app.cli._data_checks import count_sentences, number_sentences
+from absentia.app.cli._source import Features, Source, kernel_of, kernels_in_words, view_kernels
+from absentia.app.cli._training import find_labels, label_sentence
 from absentia.files import Labels, Opened
 
 COUNTS = np.random.default_rng(0).poisson(0.5, size=(20, 6)).astype(float)

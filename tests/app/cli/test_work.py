@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.app.cli import _work
+from absentia.experiment import engine
 from absentia.experiment.comparison import open_study
 from absentia.experiment.engine import Pool, Records
 from command import refused, run
@@ -13,7 +13,7 @@ from command import refused, run
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch):
     """Trials are done here: starting workers takes seconds."""
-    monkeypatch.setattr(_work, "Pool", lambda *args, **kwargs: Pool())
+    monkeypatch.setattr(engine, "Pool", lambda *args, **kwargs: Pool())
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_numbers_may_be_missing_anywhere():
     findings = make_findings()
     nan = float("nan")
     rows = [
-        dataclasses.replace(row, cpu=None, memory=None, scores={"accuracy": found.Span(0.5, nan, nan)})
+        dataclasses.replace(row, cpu=None, memory=None, scores={"accuracy": found.Interval(0.5, nan, nan)})
         for row in findings.rows
     ]
     gaps = [

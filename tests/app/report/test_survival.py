@@ -64,7 +64,7 @@ def test_concordances_are_those_of_the_risks():
         assert row[1].startswith(f"{value:.3f}")
         assert row[2] == (f"{low:.3f} to {high:.3f}" if high > low else "–")
     text = render_survival(story)
-    own = experiment.gained(story.target, story.risks["own"], story.risks["nothing"], story.fold)
+    own = experiment.concordance_gain(story.target, story.risks["own"], story.risks["nothing"], story.fold)
     assert f"own is {own.value:.3f} above nothing" in text
     assert "more than chance would make" in text
 

@@ -8,22 +8,24 @@ import numpy as np
 import pytest
 
 from absentia import ViewKernels
+from absentia.experiment.comparison import TaskData, make_task_data
 from absentia.experiment.comparison._design import (
-    BESIDE,
+    COMPLETERS_BESIDE,
     FILE,
+    MECHANISMS,
     Design,
-    as_completion,
-    check_metric,
-    chosen_methods,
+    choose_methods,
+    count_folds,
+    draw_kept_cells,
+    hash_arrays,
     load_design,
-    n_folds,
 )
-from absentia.experiment.comparison._problem import problem_of
-from absentia.experiment.comparison._strategies import SIMPLEST, USUAL
+from absentia.experiment.comparison._study import Study
 from absentia.files import FileError
-from comparing import METHODS, made_design, made_problem, made_views, targets, trials_of
+from absentia.tasks import TASKS as ALL
+from comparing import METHODS, made_data, made_design, made_views, targets, trials_of
 
-TASKS = ["classes", "numbers", "labels", "completion"]
+TASKS = list(ALL)
 
 
 def hashes(problem, design):
@@ -92,17 +94,17 @@ def test_what_is_no_design_is_said(tmp_path):
 
 
 def test_the_metric_is_checked_and_filled_in():
-    problem = made_problem("classes")
-    assert check_metric(problem, Design(("average",))).metric == "balanced accuracy"
+    problem = made_data("classes")
+    assert Study(problem, Design(("average",)), "nowhere").design.metric == "balanced accuracy"
     with pytest.raises(ValueError, match="metric 'R2' is none of"):
-        check_metric(problem, Design(("average",), metric="R2"))
+        Study(problem, Design(("average",), metric="R2"), "nowhere")
 
 
 def test_folds_are_no_more_than_the_smallest_class_has_samples():
     views, _ = made_views(20)
     y = np.array(["a"] * 16 + ["b"] * 4)
-    assert n_folds(problem_of(views, y), Design(("average",), cv=5)) == 4
-    assert n_folds(made_problem("numbers"), Design(("ridge-zero",), cv=5)) == 5
+    assert count_folds(make_task_data(views, y), Design(("average",), cv=5)) == 4
+    assert count_folds(made_data("numbers"), Design(("ridge-zero",), cv=5)) == 5
 
 
 # ------------------------------------------------------------------------------------------------ trials
@@ -110,7 +112,7 @@ def test_folds_are_no_more_than_the_smallest_class_has_samples():
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_larger_design_contains_the_smaller_one(task):
-    problem = made_problem(task)
+    problem = made_data(task)
     small = Design(METHODS[task][:2], repeats=2, cv=3)
     larger = [
         replace(small, repeats=4),
@@ -126,25 +128,24 @@ def test_a_larger_design_contains_the_smaller_one(task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_another_seed_data_or_kernel_is_another_trial(task):
-    problem, design = made_problem(task), made_design(task)
+    problem, design = made_data(task), made_design(task)
     own = hashes(problem, design)
     assert not own & hashes(problem, replace(design, seed=1))
     views, factors = made_views(seed=5)
-    assert not own & hashes(problem_of(views, targets(task, factors)), design)
-    assert not own & hashes(
-        problem_of(problem.data, *([] if problem.y is None else [problem.y]), kernel="linear"), design
-    )
+    assert not own & hashes(make_task_data(views, targets(task, factors)), design)
+    linear = TaskData(problem.data, task, problem.y, problem.classes, ViewKernels("linear"))
+    assert not own & hashes(linear, design)
 
 
 def test_other_folds_are_other_trials():
-    problem = made_problem("classes")
+    problem = made_data("classes")
     design = made_design("classes")
     assert not hashes(problem, design) & hashes(problem, replace(design, cv=4))
 
 
 def test_of_two_views_one_left_out_is_the_other_alone():
-    problem = made_problem("classes")
-    two = problem.changed(problem.data.select(problem.data.names[:2]))
+    problem = made_data("classes")
+    two = problem.replace(problem.data.select(problem.data.names[:2]))
     kinds = [trial.key for trial in trials_of(two, made_design("classes", repeats=1))]
     asked = [tuple(key["views"]) for key in kinds if key["kind"] == "views" and key["fold"] == 0]
     assert sorted(asked) == sorted((name,) for name in two.data.names)
@@ -153,7 +154,7 @@ def test_of_two_views_one_left_out_is_the_other_alone():
 
 
 def test_the_trials_of_a_prediction():
-    problem = made_problem("classes")
+    problem = made_data("classes")
     design = made_design(
         "classes", repeats=3, rates=(0.2,), completers=("mean", "zero"), repeats_of={"linear": 1}
     )
@@ -173,7 +174,7 @@ def test_the_trials_of_a_prediction():
 
 
 def test_every_method_has_the_same_folds():
-    problem = made_problem("classes")
+    problem = made_data("classes")
     cuts = {}
     for trial in trials_of(problem, made_design("classes")):
         place = trial.key["repeat"], trial.key["fold"]
@@ -184,7 +185,7 @@ def test_every_method_has_the_same_folds():
 
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_the_trials_of_completion(repeats):
-    problem = made_problem("completion")
+    problem = made_data("completion")
     design = made_design("completion", repeats=repeats, rates=(0.2, 0.4), repeats_of={"knn": 1})
     found = [(t.key["method"], t.key["rate"], t.key["repeat"]) for t in trials_of(problem, design)]
     assert sorted(found) == sorted(
@@ -197,25 +198,25 @@ def test_the_trials_of_completion(repeats):
 
 def test_one_view_has_no_other_to_be_left_out():
     views, factors = made_views(rate=0.0)
-    problem = problem_of(views.select(["view0"]), targets("classes", factors))
+    problem = make_task_data(views.select(["view0"]), targets("classes", factors))
     assert {trial.key["kind"] for trial in trials_of(problem, made_design("classes"))} == {"predict"}
 
 
 def test_pictures_by_class_are_other_trials_than_without_labels():
     """Records of one folder are never mixed: samples in pictures are ordered by the labels."""
-    problem = made_problem("classes")
+    problem = made_data("classes")
     beside = {
         t.hash
         for t in trials_of(problem, made_design("classes", completers=("mean",)))
         if t.key["kind"] == "complete"
     }
-    alone = {t.hash for t in trials_of(as_completion(problem), made_design("completion"))}
+    alone = {t.hash for t in trials_of(problem.for_completion(), made_design("completion"))}
     assert beside
     assert not beside & alone
 
 
 def test_the_version_of_a_trial_hangs_on_what_its_answer_comes_from():
-    problem = made_problem("classes")
+    problem = made_data("classes")
     versions = {}
     for trial in trials_of(problem, made_design("classes", rates=(0.2,), completers=("mean",))):
         versions.setdefault((trial.key["kind"], trial.key["method"]), set()).add(trial.key["version"])
@@ -230,36 +231,36 @@ def test_the_version_of_a_trial_hangs_on_what_its_answer_comes_from():
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_simplest_is_always_tried_and_first(task):
-    problem = made_problem(task)
+    problem = made_data(task)
     other = METHODS[task][1]
-    assert chosen_methods(problem, [other])[0] == (SIMPLEST[task], other)
-    assert chosen_methods(problem, other)[0] == (SIMPLEST[task], other)
-    assert chosen_methods(problem, np.array([other, other]))[0] == (SIMPLEST[task], other)
-    names, left_out, beside = chosen_methods(problem, "auto")
-    assert names == USUAL[task]
+    assert choose_methods(problem, [other])[0] == (ALL[task].simplest, other)
+    assert choose_methods(problem, other)[0] == (ALL[task].simplest, other)
+    assert choose_methods(problem, np.array([other, other]))[0] == (ALL[task].simplest, other)
+    names, left_out, beside = choose_methods(problem, "auto")
+    assert names == ALL[task].compared_methods()
     assert left_out == {}
-    assert beside == (() if task == "completion" else BESIDE)
-    assert chosen_methods(problem, "auto", completers=False)[2] == ()
+    assert beside == (() if task == "completion" else COMPLETERS_BESIDE)
+    assert choose_methods(problem, "auto", completers=False)[2] == ()
 
 
 def test_nothing_is_completed_where_nothing_is_absent():
-    assert chosen_methods(made_problem("classes", rate=0.0), "auto")[2] == ()
+    assert choose_methods(made_data("classes", rate=0.0), "auto")[2] == ()
 
 
 def test_methods_that_want_features_are_left_out_of_kernels():
-    problem = made_problem("classes")
-    kernels = problem.changed(ViewKernels().fit_transform(problem.data))
-    names, left_out, _ = chosen_methods(kernels, "auto")
+    problem = made_data("classes")
+    kernels = problem.replace(ViewKernels().fit_transform(problem.data))
+    names, left_out, _ = choose_methods(kernels, "auto")
     assert set(left_out) == {"complete-cases", "linear", "forest", "boosting"}
     assert set(left_out.values()) == {"takes features, and the data are kernels"}
     assert not set(names) & set(left_out)
     with pytest.raises(ValueError, match="method 'forest' takes features, and the data are kernels"):
-        chosen_methods(kernels, ["forest"])
+        choose_methods(kernels, ["forest"])
 
 
 def test_methods_for_few_samples_are_left_out_of_many():
-    problem = made_problem("completion", n=501)
-    _, left_out, _ = chosen_methods(problem, "auto")
+    problem = made_data("completion", n=501)
+    _, left_out, _ = choose_methods(problem, "auto")
     assert left_out == dict.fromkeys(
         ("mkc-ht", "mkc-app", "mkc-sdp"), "is for at most 500 samples, and there are 501"
     )
@@ -267,7 +268,96 @@ def test_methods_for_few_samples_are_left_out_of_many():
 
 def test_unknown_methods_are_refused():
     with pytest.raises(ValueError, match="mkl"):
-        chosen_methods(made_problem("classes"), ["mkll"])
+        choose_methods(made_data("classes"), ["mkll"])
     with pytest.raises(ValueError, match="pma"):
-        chosen_methods(made_problem("classes"), ["pma"])  # of several labels alone
-    assert "pma" in chosen_methods(made_problem("labels"), ["pma"])[0]
+        choose_methods(made_data("classes"), ["pma"])  # of several labels alone
+    assert "pma" in choose_methods(made_data("labels"), ["pma"])[0]
+
+
+# ------------------------------------------------------------------- who is held out, and what is hidden
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers", "survival", "labels"])
+def test_folds_part_the_samples(task):
+    problem = made_data(task)
+    parts = problem.split(4, 0, 1)
+    assert sorted(np.concatenate([test for _, test in parts]).tolist()) == list(range(40))
+    for train, test in parts:
+        assert sorted([*train, *test]) == list(range(40))
+
+
+def test_folds_have_their_share_of_every_class_and_of_large_numbers():
+    problem = made_data("classes")
+    shares = [np.bincount(problem.y[test], minlength=2) for _, test in problem.split(4, 0, 0)]
+    assert np.ptp(shares, axis=0).max() <= 1
+    problem = made_data("numbers")
+    large = problem.y > np.quantile(problem.y, 0.8)
+    counts = [large[test].sum() for _, test in problem.split(4, 0, 0)]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_repeats_and_seeds_cut_otherwise():
+    problem = made_data("classes")
+    cuts = [tuple(problem.split(3, seed, repeat)[0][1].tolist()) for seed in (0, 1) for repeat in (0, 1)]
+    assert len(set(cuts)) == 4
+    assert tuple(problem.split(3, 0, 0)[0][1].tolist()) == cuts[0]
+
+
+def permuted(problem, rows):
+    y = None if problem.y is None else problem.y[rows]
+    data = problem.data[rows] if problem.has_features else problem.data[np.ix_(rows, rows)]
+    return TaskData(data, problem.kind, y, problem.classes, problem.kernel)
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers", "survival", "labels"])
+@pytest.mark.parametrize("kind", ["features", "kernels"])
+def test_folds_go_with_the_samples_not_with_their_order(task, kind):
+    problem = made_data(task)
+    if kind == "kernels":
+        problem = problem.replace(problem.kernels)
+    rows = np.random.default_rng(3).permutation(40)
+    other = permuted(problem, rows)
+    for (_, test), (_, moved) in zip(problem.split(3, 0, 1), other.split(3, 0, 1), strict=True):
+        assert sorted(problem.data.ids[test]) == sorted(other.data.ids[moved])
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_hidden_cells_go_with_the_samples_not_with_their_order(mechanism):
+    problem = made_data("completion")
+    rows = np.random.default_rng(3).permutation(40)
+    keep = draw_kept_cells(problem, mechanism, 0.2, 0, 1)
+    np.testing.assert_array_equal(
+        draw_kept_cells(permuted(problem, rows), mechanism, 0.2, 0, 1), keep[rows]
+    )
+    assert not (keep & ~problem.data.observed).any()
+    assert keep.any(axis=1).all()
+    assert (keep != draw_kept_cells(problem, mechanism, 0.2, 0, 0)).any()
+    assert (keep != draw_kept_cells(problem, mechanism, 0.2, 1, 1)).any()
+
+
+def test_how_many_cells_are_hidden():
+    problem = made_data("completion")
+    observed = problem.data.observed
+    for mechanism, wanted in (("mcar", round(0.2 * observed.sum())), ("own", round(0.2 * observed.sum()))):
+        assert (observed & ~draw_kept_cells(problem, mechanism, 0.2, 0, 0)).sum() == wanted
+    hidden = (observed & ~draw_kept_cells(problem, "per-view", 0.2, 0, 0)).sum(axis=0)
+    np.testing.assert_array_equal(hidden, np.rint(0.2 * observed.sum(axis=0)))
+    left = draw_kept_cells(problem, "exclusive", 0.5, 0, 0)[observed.sum(axis=1) > 1].sum(axis=1)
+    assert (left == 1).sum() >= round(0.5 * len(left))
+
+
+def test_where_own_patterns_do_not_suffice_cells_go_at_random():
+    keep = np.ones((40, 3), bool)
+    keep[0, 2] = False
+    problem = made_data("completion", rate=0.0)
+    whole = problem.data.observed.sum()
+    assert (~draw_kept_cells(problem, "own", 0.3, 0, 0)).sum() == round(0.3 * whole)  # nothing is absent
+    nearly = problem.replace(problem.data.hide(keep))
+    assert (nearly.data.observed & ~draw_kept_cells(nearly, "own", 0.3, 0, 0)).sum() <= round(0.3 * whole)
+
+
+def test_a_hash_tells_every_split_apart():
+    one, other = np.arange(5), np.arange(5, 8)
+    assert hash_arrays(one, other) == hash_arrays(one.astype(np.int32), other)
+    assert hash_arrays(one, other) != hash_arrays(other, one)
+    assert hash_arrays(np.arange(6), np.arange(6, 8)) != hash_arrays(one, other)

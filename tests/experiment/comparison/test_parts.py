@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.experiment._findings import Metric
-from absentia.experiment.comparison._maps import decoded
-from absentia.experiment.comparison._parts import TOP_PATTERNS, all_parts, folds_of, span
-from absentia.experiment.comparison._problem import problem_of
+from absentia.experiment.comparison import make_task_data
+from absentia.experiment.comparison._parts import TOP_PATTERNS, interval, make_parts, scores_by_fold
+from absentia.experiment.comparison._performing import decode_map
 from absentia.experiment.comparison._summary import Summary
 from absentia.experiment.engine import Record
-from comparing import METHODS, made_design, made_problem, made_records, made_views, targets
+from absentia.experiment.results import Metric
+from comparing import METHODS, made_data, made_design, made_records, made_views, targets
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 
 
 def parts(problem, design, records):
-    return all_parts(Summary(problem, design, records, dict.fromkeys(design.methods, 9)))
+    return make_parts(Summary(problem, design, records, dict.fromkeys(design.methods, 9)))
 
 
 # ------------------------------------------------------------------------------------------------- folds
@@ -33,19 +33,19 @@ def test_folds_are_those_that_were_done_and_measured():
         done(0, 0, 0.7),
         Record({"repeat": 2, "fold": 0}, "failed"),
     ]
-    assert list(folds_of(records, "AUC").items()) == [((0, 0), 0.7), ((1, 0), 0.5)]
-    assert folds_of(records, "accuracy") == {}
+    assert list(scores_by_fold(records, "AUC").items()) == [((0, 0), 0.7), ((1, 0), 0.5)]
+    assert scores_by_fold(records, "accuracy") == {}
 
 
 def test_spans_stay_where_scores_can_be():
     share, error = Metric("AUC", True, True, ""), Metric("RMSE", False, False, "")
-    assert span(np.array([0.9, 1.0, 1.0]), share, 0.5).high == 1.0
-    assert span(np.array([0.1, 0.5]), error, 0.5).low == 0.0
-    assert span(np.array([0.1, -0.9]), Metric("R2", True, True, ""), 0.5).low < -1
-    assert span(np.array([-0.1, -0.2]), Metric("similarity", True, True, ""), 0.1).value == pytest.approx(
-        -0.15
-    )
-    one = span(np.array([0.4]), share, 0.5, 0.1)
+    assert interval(np.array([0.9, 1.0, 1.0]), share, 0.5).high == 1.0
+    assert interval(np.array([0.1, 0.5]), error, 0.5).low == 0.0
+    assert interval(np.array([0.1, -0.9]), Metric("R2", True, True, ""), 0.5).low < -1
+    assert interval(
+        np.array([-0.1, -0.2]), Metric("similarity", True, True, ""), 0.1
+    ).value == pytest.approx(-0.15)
+    one = interval(np.array([0.4]), share, 0.5, 0.1)
     assert one.value == pytest.approx(0.5)
     assert np.isnan([one.low, one.high]).all()
 
@@ -55,7 +55,7 @@ def test_spans_stay_where_scores_can_be():
 
 @pytest.mark.parametrize("task", ["classes", "numbers", "labels"])
 def test_patterns_part_the_samples(task):
-    problem, design = made_problem(task), made_design(task)
+    problem, design = made_data(task), made_design(task)
     records = made_records(problem, design)
     found = parts(problem, design, records)
     groups = found["patterns"]
@@ -84,9 +84,9 @@ def total(problem, records, method):
             if (key["kind"], key["method"], key["repeat"]) == ("predict", method, repeat):
                 test, said = record.result["test"], np.array(record.result["predicted"])
                 y = problem.y[test]
-                if problem.task == "numbers":
+                if problem.kind == "numbers":
                     values[test] = (y - said) ** 2
-                elif problem.task == "labels":
+                elif problem.kind == "labels":
                     values[test] = np.nanmean(np.where(np.isnan(y), np.nan, y == said), axis=1)
                 else:
                     values[test] = y == said
@@ -96,7 +96,7 @@ def total(problem, records, method):
 
 def test_patterns_in_words_and_many_of_them_together():
     views, factors = made_views(200, rate=0.45, widths=(2, 2, 2, 2, 2))
-    problem = problem_of(views, targets("classes", factors))
+    problem = make_task_data(views, targets("classes", factors))
     design = made_design("classes", repeats=1)
     groups = parts(problem, design, made_records(problem, design))["patterns"]
     assert len(groups) == TOP_PATTERNS + 1
@@ -125,7 +125,7 @@ def test_patterns_in_words_and_many_of_them_together():
     ("task", "metric"), [("classes", "accuracy"), ("classes", "log-loss"), ("numbers", "RMSE")]
 )
 def test_a_view_is_worth_what_is_lost_without_it(task, metric):
-    problem, design = made_problem(task), made_design(task, metric=metric)
+    problem, design = made_data(task), made_design(task, metric=metric)
     sign = 1 if metric == "accuracy" else -1
     rng = np.random.default_rng(0)
 
@@ -152,7 +152,7 @@ def test_a_view_is_worth_what_is_lost_without_it(task, metric):
 
 
 def test_views_of_which_nothing_is_known():
-    problem, design = made_problem("classes"), made_design("classes")
+    problem, design = made_data("classes"), made_design("classes")
     records = made_records(problem, design)
     some = [r for r in records if r.trial["kind"] != "views" or r.trial["views"] == ["view0"]]
     worth = {one.view: one for one in parts(problem, design, some)["views"]}
@@ -167,10 +167,10 @@ def test_views_of_which_nothing_is_known():
 
 
 def test_curves_of_predictions_begin_with_nothing_hidden():
-    problem, design = made_problem("classes"), made_design("classes", rates=(0.4, 0.2))
+    problem, design = made_data("classes"), made_design("classes", rates=(0.4, 0.2))
     records = made_records(problem, design)
     summary = Summary(problem, design, records, dict.fromkeys(design.methods, 9))
-    points = all_parts(summary)["curves"]
+    points = make_parts(summary)["curves"]
     for row in summary.rows:
         own = [point for point in points if point.method == row.method]
         assert [point.rate for point in own] == [0.0, 0.2, 0.4]
@@ -184,7 +184,7 @@ def test_curves_of_predictions_begin_with_nothing_hidden():
 
 
 def test_curves_of_completion_have_the_rates():
-    problem = made_problem("completion")
+    problem = made_data("completion")
     design = made_design("completion", rates=(0.1, 0.4))
     points = parts(problem, design, made_records(problem, design))["curves"]
     assert {point.rate for point in points} == {0.1, 0.2, 0.4}
@@ -196,7 +196,7 @@ def test_curves_of_completion_have_the_rates():
 
 
 def test_confusion_counts_every_sample_once():
-    problem, design = made_problem("classes"), made_design("classes")
+    problem, design = made_data("classes"), made_design("classes")
     records = made_records(problem, design)
     found = parts(problem, design, records)
     assert found["classes"] == ["early", "late"]
@@ -215,7 +215,7 @@ def test_confusion_counts_every_sample_once():
 
 
 def test_confusion_is_of_true_classes_in_rows():
-    problem, design = made_problem("classes"), made_design("classes", repeats=1)
+    problem, design = made_data("classes"), made_design("classes", repeats=1)
     records = [
         replace(r, result={**r.result, "predicted": [1] * len(r.result["test"])})
         for r in made_records(problem, design)
@@ -226,19 +226,19 @@ def test_confusion_is_of_true_classes_in_rows():
 
 
 def test_kernels_are_drawn_by_method_and_view():
-    problem, design = made_problem("completion"), made_design("completion")
+    problem, design = made_data("completion"), made_design("completion")
     records = made_records(problem, design)
     maps = parts(problem, design, records)["kernels"]
     assert set(maps.completed) == set(design.methods)
     assert set(maps.truth) == set(maps.hidden) == set(problem.data.names)
     held = records[0].result["maps"]["views"]["view1"]
-    np.testing.assert_array_equal(maps.truth["view1"], decoded(held, "truth", maps.side))
-    np.testing.assert_array_equal(maps.hidden["view1"], decoded(held, "hidden", maps.side))
+    np.testing.assert_array_equal(maps.truth["view1"], decode_map(held, "truth", maps.side))
+    np.testing.assert_array_equal(maps.hidden["view1"], decode_map(held, "hidden", maps.side))
     assert maps.order == records[0].result["maps"]["order"]
     assert parts(problem, design, [])["kernels"] is None
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_without_records_there_are_no_parts(task):
-    found = parts(made_problem(task), made_design(task, rates=(0.1,)), [])
+    found = parts(made_data(task), made_design(task, rates=(0.1,)), [])
     assert [found[name] for name in ("views", "curves", "confusion", "kernels")] == [[], [], {}, None]

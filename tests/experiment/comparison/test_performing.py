@@ -3,24 +3,32 @@
 import numpy as np
 import pytest
 
-from absentia import KernelViews, missingness
+from absentia import KernelViews, MeanFill, missingness
+from absentia.experiment.comparison import TaskData
 from absentia.experiment.comparison import _performing as performing
-from absentia.experiment.comparison._design import as_completion
-from absentia.experiment.comparison._measures import METRICS
-from absentia.experiment.comparison._performing import Perform, perform
-from absentia.experiment.comparison._problem import Problem
-from absentia.experiment.comparison._splits import kept_cells, split
+from absentia.experiment.comparison._design import draw_kept_cells
+from absentia.experiment.comparison._performing import (
+    EMPTY_BYTE,
+    MAP_SIDE,
+    Perform,
+    block_means,
+    decode_map,
+    draw_maps,
+    order_for_maps,
+    perform,
+)
 from absentia.experiment.engine import FolderError
-from comparing import METHODS, made_design, made_problem, trials_of
+from absentia.tasks import TASKS, Predictions, Regression, Task
+from comparing import METHODS, made_data, made_design, made_maps, trials_of
 
 # samples that have one view alone have none without it, which the engine, which runs trials, does not repeat
 pytestmark = pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
-PREDICTIONS = ["classes", "numbers", "labels"]
+PREDICTIONS = ["classes", "numbers", "survival", "labels"]
 
 
 def trial(problem, kind, method, **more):
     design = made_design(
-        problem.task, rates=(0.2,), completers=("mean",) if problem.task != "completion" else ()
+        problem.kind, rates=(0.2,), completers=("mean",) if problem.kind != "completion" else ()
     )
     found = [
         t.key for t in trials_of(problem, design) if t.key["kind"] == kind and t.key["method"] == method
@@ -29,7 +37,7 @@ def trial(problem, kind, method, **more):
 
 
 def of_kernels(problem):
-    return problem.changed(problem.kernels)
+    return problem.replace(problem.kernels)
 
 
 # ------------------------------------------------------------------------------------------------ leakage
@@ -40,30 +48,27 @@ class Spy:
 
     def __init__(self, monkeypatch):
         self.learned, self.asked = [], []
-        real = performing.fit
+        learn, predict = Task.learn, performing.predict_samples
 
-        def fit(how, problem, X, y):
+        def watched_learn(task, X, y, plan, tick=lambda: None):
             self.learned.append((tuple(X.ids), np.array(y)))
-            found = real(how, problem, X, y)
-            return found._replace(predict=self.watched(found.predict))
+            return learn(task, X, y, plan, tick)
 
-        monkeypatch.setattr(performing, "fit", fit)
-
-    def watched(self, predict):
-        def asked(rows):
+        def watched_predict(task, model, rows):
             self.asked.append(tuple(rows.ids))
-            return predict(rows)
+            return predict(task, model, rows)
 
-        return asked
+        monkeypatch.setattr(Task, "learn", watched_learn)
+        monkeypatch.setattr(performing, "predict_samples", watched_predict)
 
 
 @pytest.mark.parametrize("task", PREDICTIONS)
 @pytest.mark.parametrize("kind", ["predict", "views", "rates"])
 def test_a_fold_is_learned_without_those_it_is_judged_on(task, kind, monkeypatch):
-    problem, spy = made_problem(task), Spy(monkeypatch)
+    problem, spy = made_data(task), Spy(monkeypatch)
     key = trial(problem, kind, METHODS[task][0], repeat=1, fold=2)
     perform(key, problem)
-    train, test = split(problem, 3, 0, 1)[2]
+    train, test = problem.split(3, 0, 1)[2]
     ids = problem.data.ids
     ((learned, y),) = spy.learned
     assert learned == tuple(ids[train])
@@ -76,13 +81,18 @@ def test_a_fold_is_learned_without_those_it_is_judged_on(task, kind, monkeypatch
 @pytest.mark.parametrize("kind", ["features", "kernels"])
 def test_labels_of_the_judged_change_no_prediction(task, kind):
     """Folds are cut by the labels, too, so that the trial is done on the folds of the true ones."""
-    problem = made_problem(task)
+    problem = made_data(task)
     if kind == "kernels":
         problem = of_kernels(problem)
-    train, test = split(problem, 3, 0, 0)[0]
+    train, test = problem.split(3, 0, 0)[0]
     wrong = problem.y.copy()
-    wrong[test] = {"classes": 1 - wrong[test], "numbers": 100 - wrong[test], "labels": np.nan}[task]
-    other = Problem(problem.data, task, wrong, problem.classes, problem.kernel)
+    wrong[test] = {
+        "classes": 1 - wrong[test],
+        "numbers": 100 - wrong[test],
+        "survival": wrong[test][::-1],
+        "labels": np.nan,
+    }[task]
+    other = TaskData(problem.data, task, wrong, problem.classes, problem.kernel)
     methods = [m for m in METHODS[task] if kind == "features" or m not in ("linear", "linear-regression")]
     for method in methods:
         key = trial(problem, "predict", method, repeat=0, fold=0)
@@ -96,19 +106,19 @@ def test_labels_of_the_judged_change_no_prediction(task, kind):
 @pytest.mark.parametrize("method", ["average", "mean-svm", "cvkt-svm"])
 def test_features_of_some_judged_change_no_prediction_of_others(method):
     """Kernels, their widths and their completion come from the training part alone."""
-    problem = made_problem("classes")
-    train, test = split(problem, 3, 0, 0)[0]
+    problem = made_data("classes")
+    train, test = problem.split(3, 0, 0)[0]
     key = trial(problem, "predict", "average", repeat=0, fold=0) | {"method": method}
     whole = performing._predict(key, problem, train, test)
     rows = np.r_[train, test[:3]]
-    few = Problem(problem.data[rows], "classes", problem.y[rows], problem.classes, problem.kernel)
+    few = TaskData(problem.data[rows], "classes", problem.y[rows], problem.classes, problem.kernel)
     some = performing._predict(key, few, np.arange(len(train)), len(train) + np.arange(3))
     np.testing.assert_allclose(some["probabilities"], whole["probabilities"][:3], atol=2e-6)
 
 
 @pytest.mark.parametrize("method", ["mean", "zero", "knn", "cvkt"])
 def test_the_truth_of_hidden_cells_changes_no_completion(method, monkeypatch):
-    problem = of_kernels(made_problem("completion", n=30, rate=0.0))
+    problem = of_kernels(made_data("completion", n=30, rate=0.0))
     keep = missingness.mcar(problem.data, 0.2, random_state=0)
     monkeypatch.setattr(performing, "_kept", lambda key, problem: keep)
     rng = np.random.default_rng(0)
@@ -118,12 +128,12 @@ def test_the_truth_of_hidden_cells_changes_no_completion(method, monkeypatch):
         factor = np.ones(30)
         factor[gone] = rng.uniform(2, 3, len(gone))
         K[v] *= np.outer(factor, factor)
-    other = problem.changed(KernelViews.from_dense(K, ids=problem.data.ids, names=problem.data.names))
+    other = problem.replace(KernelViews.from_dense(K, ids=problem.data.ids, names=problem.data.names))
     seen = []
     monkeypatch.setattr(
-        performing, "completion_scores", lambda truth, completed, cells: seen.append(completed) or {"": {}}
+        performing, "score_completion", lambda truth, completed, cells: seen.append(completed) or {"": {}}
     )
-    monkeypatch.setattr(performing, "maps_of", lambda *parts: {})
+    monkeypatch.setattr(performing, "draw_maps", lambda *parts: {})
     key = trial(problem, "complete", "mean", repeat=0) | {"method": method}
     for one in (problem, other):
         perform(key, one)
@@ -135,7 +145,7 @@ def test_what_is_chosen_is_chosen_inside_the_fold(monkeypatch):
     """C is chosen by a search that only sees the samples of the training part."""
     from absentia.methods.learning import _selection as selection
 
-    problem, seen, real = made_problem("classes"), [], selection.select_C
+    problem, seen, real = made_data("classes"), [], selection.select_C
 
     def select_C(estimator, X, y, weight, **options):
         seen.append(sorted(X.ids))
@@ -143,7 +153,7 @@ def test_what_is_chosen_is_chosen_inside_the_fold(monkeypatch):
 
     monkeypatch.setattr(selection, "select_C", select_C)
     perform(trial(problem, "predict", "average", repeat=0, fold=1), problem)
-    train, _ = split(problem, 3, 0, 0)[1]
+    train, _ = problem.split(3, 0, 0)[1]
     assert seen == [sorted(problem.data.ids[train])]
 
 
@@ -152,11 +162,11 @@ def test_what_is_chosen_is_chosen_inside_the_fold(monkeypatch):
 
 @pytest.mark.parametrize("task", PREDICTIONS)
 def test_the_result_of_a_prediction(task):
-    problem = made_problem(task)
+    problem = made_data(task)
     key = trial(problem, "predict", METHODS[task][0], repeat=0, fold=1)
     found = perform(key, problem)
-    assert list(found["scores"]) == [metric.name for metric in METRICS[task]]
-    assert found["test"] == split(problem, 3, 0, 0)[1][1].tolist()
+    assert list(found["scores"]) == [metric.name for metric in TASKS[task].metrics]
+    assert found["test"] == problem.split(3, 0, 0)[1][1].tolist()
     assert len(found["predicted"]) == len(found["test"])
     assert found == perform(key, problem)
     views = perform(trial(problem, "views", METHODS[task][0], views=["view1"]), problem)
@@ -165,43 +175,43 @@ def test_the_result_of_a_prediction(task):
 
 @pytest.mark.parametrize("task", ["classes", "numbers"])
 def test_one_view_alone_is_what_it_says(task):
-    problem = made_problem(task)
+    problem = made_data(task)
     key = trial(problem, "views", METHODS[task][0], views=["view1"], repeat=0, fold=0)
-    alone = problem.changed(problem.data.select(["view1"]))
-    train, test = split(problem, 3, 0, 0)[0]
+    alone = problem.replace(problem.data.select(["view1"]))
+    train, test = problem.split(3, 0, 0)[0]
     assert perform(key, problem)["scores"] == performing._predict(key, alone, train, test)["scores"]
     assert perform(key, problem)["scores"] != perform(key | {"views": ["view0"]}, problem)["scores"]
 
 
 def test_a_rate_hides_cells_of_all_samples():
-    problem = made_problem("classes")
+    problem = made_data("classes")
     key = trial(problem, "rates", "average", repeat=0, fold=0)
-    hidden = problem.changed(problem.data.hide(kept_cells(problem, "own", 0.2, 0, 0)))
-    train, test = split(problem, 3, 0, 0)[0]
+    hidden = problem.replace(problem.data.hide(draw_kept_cells(problem, "own", 0.2, 0, 0)))
+    train, test = problem.split(3, 0, 0)[0]
     assert perform(key, problem) == performing._predict(key, hidden, train, test)
 
 
 @pytest.mark.parametrize("task", ["completion", "classes"])
 def test_the_result_of_a_completion(task):
-    problem = made_problem(task)
+    problem = made_data(task)
     key = trial(problem, "complete", "mean", repeat=0)
     found = perform(key, problem)
-    cells = problem.data.observed & ~kept_cells(problem, "own", 0.2, 0, 0)
+    cells = problem.data.observed & ~draw_kept_cells(problem, "own", 0.2, 0, 0)
     assert found["hidden"] == cells.sum()
     assert set(found["by view"]) <= set(problem.data.names)
     assert set(found["maps"]["views"]) == set(problem.data.names)
     assert ("class" in found["maps"]["order"]) == (task == "classes")
     if task == "completion":
         assert "maps" not in perform(trial(problem, "complete", "mean", repeat=1), problem)
-        assert perform(key, as_completion(problem)) == found
+        assert perform(key, problem.for_completion()) == found
 
 
 def test_permuted_samples_have_the_same_scores():
     for task in ("classes", "completion"):
-        problem = made_problem(task)
+        problem = made_data(task)
         rows = np.random.default_rng(1).permutation(40)
         y = None if problem.y is None else problem.y[rows]
-        other = Problem(problem.data[rows], task, y, problem.classes, problem.kernel)
+        other = TaskData(problem.data[rows], task, y, problem.classes, problem.kernel)
         kind = "complete" if task == "completion" else "predict"
         for method in METHODS[task]:
             found, moved = (perform(trial(p, kind, method, repeat=0, fold=0), p) for p in (problem, other))
@@ -212,49 +222,137 @@ def test_permuted_samples_have_the_same_scores():
 
 
 def test_other_folds_than_the_trial_was_made_for_are_refused():
-    problem = made_problem("classes")
+    problem = made_data("classes")
     key = trial(problem, "predict", "average", repeat=0, fold=0)
     with pytest.raises(FolderError, match="folds are cut otherwise"):
         perform(key | {"split": "0" * 16}, problem)
 
 
 def test_nothing_to_hide_is_an_error():
-    problem = made_problem("completion")
+    problem = made_data("completion")
     alone = np.zeros((40, 3), bool)
     alone[np.arange(40), np.arange(40) % 3] = True
-    views = made_problem("completion", rate=0.0).data.hide(alone)
+    views = made_data("completion", rate=0.0).data.hide(alone)
     with pytest.raises(ValueError, match=r"can go|no cell could be hidden"):
-        perform(trial(problem, "complete", "mean", repeat=0), problem.changed(views))
+        perform(trial(problem, "complete", "mean", repeat=0), problem.replace(views))
 
 
 def test_what_is_no_number_is_an_error(monkeypatch):
-    problem, real = made_problem("numbers"), performing.fit
-    monkeypatch.setattr(
-        performing,
-        "fit",
-        lambda *given: real(*given)._replace(predict=lambda rows: np.full(len(rows), np.nan)),
-    )
+    problem = made_data("numbers")
+    nothing = lambda task, fitted, rows: Predictions(np.full(len(rows), np.nan))
+    monkeypatch.setattr(Regression, "predict", nothing)
     with pytest.raises(ValueError, match="predicted what is no number"):
         perform(trial(problem, "predict", "ridge-zero", repeat=0, fold=0), problem)
 
 
 def test_another_process_reads_the_data_once(tmp_path, monkeypatch):
-    problem = made_problem("classes")
+    problem = made_data("classes")
     problem.save(tmp_path)
     does = Perform(tmp_path, problem)
     key = trial(problem, "predict", "average", repeat=0, fold=0)
     here = does(key)
     performing._loaded.clear()  # as in a process that has not made the object
-    loads, real = [], performing.load_problem
-    monkeypatch.setattr(performing, "load_problem", lambda folder: loads.append(folder) or real(folder))
+    loads, real = [], performing.load_data
+    monkeypatch.setattr(performing, "load_data", lambda folder: loads.append(folder) or real(folder))
     assert does(key) == does(key) == here
     assert len(loads) == 1
 
 
 def test_data_that_were_replaced_are_refused(tmp_path):
-    problem = made_problem("classes")
+    problem = made_data("classes")
     does = Perform(tmp_path, problem)
-    made_problem("classes", seed=3).save(tmp_path)
+    made_data("classes", seed=3).save(tmp_path)
     performing._loaded.clear()
     with pytest.raises(FolderError, match="have been replaced"):
         does({})
+
+
+# ------------------------------------------------------------------------------------------------ pictures
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return made_data("classes", n=50)
+
+
+def test_blocks_are_means_over_those_that_have_the_view(problem):
+    kernels = problem.kernels
+    groups = np.array_split(np.arange(50), 7)
+    K, observed = dense(kernels), kernels.observed
+    for v in range(3):
+        found = block_means(kernels, v, groups)
+        for i, rows in enumerate(groups):
+            for j, columns in enumerate(groups):
+                own = K[v][np.ix_(rows[observed[rows, v]], columns[observed[columns, v]])]
+                assert found[i, j] == pytest.approx(own.mean()) if own.size else np.isnan(found[i, j])
+
+
+def dense(kernels):
+    K = np.full((kernels.n_views, len(kernels), len(kernels)), np.nan)
+    for v, name in enumerate(kernels.names):
+        has = np.flatnonzero(kernels.observed[:, v])
+        K[v][np.ix_(has, has)] = kernels.operator(name).to_dense()
+    return K
+
+
+def test_groups_without_anybody_are_empty(problem):
+    keep = problem.data.observed.copy()
+    keep[:10, 0], keep[:10, 1] = False, True
+    kernels = made_data("completion", n=50, rate=0.0).kernels.hide(keep)
+    found = block_means(kernels, 0, np.array_split(np.arange(50), 10))
+    assert np.isnan(found[:2]).all()
+    assert np.isnan(found[:, :2]).all()
+    assert np.isfinite(found[2:, 2:]).any()
+
+
+def test_what_is_drawn_is_what_is_there(problem):
+    kernels = problem.kernels
+    part = kernels.hide(missingness.mcar(kernels, 0.2, random_state=0))
+    completed = MeanFill().fit_transform(part)
+    found = draw_maps(problem, kernels, part, completed)
+    order, words = order_for_maps(problem, kernels)
+    groups = np.array_split(order, MAP_SIDE)
+    assert (found["side"], found["order"]) == (MAP_SIDE, words)
+    for v, name in enumerate(kernels.names):
+        held = found["views"][name]
+        step = (held["high"] - held["low"]) / (EMPTY_BYTE - 1)
+        for what, one in (("truth", kernels), ("hidden", part), ("completed", completed)):
+            means, picture = block_means(one, v, groups), decode_map(held, what, MAP_SIDE)
+            np.testing.assert_array_equal(np.isnan(means), np.isnan(picture))
+            np.testing.assert_allclose(picture, means, atol=step)
+    assert np.isfinite(decode_map(found["views"]["view0"], "completed", MAP_SIDE)).all()
+
+
+def test_few_samples_make_a_smaller_picture():
+    found = made_maps(made_data("completion", n=12))
+    assert found["side"] == 12
+    assert decode_map(found["views"]["view0"], "truth", 12).shape == (12, 12)
+
+
+def test_a_kernel_of_one_value_can_be_drawn():
+    kernels = KernelViews.from_dense(np.ones((2, 6, 6)))
+    problem = made_data("completion").replace(kernels)
+    keep = np.ones((6, 2), bool)
+    keep[0, 0] = False
+    found = draw_maps(problem, kernels, kernels.hide(keep), kernels)
+    assert (decode_map(found["views"][kernels.names[1]], "truth", 6) == 1).all()
+    assert np.isnan(decode_map(found["views"][kernels.names[0]], "hidden", 6)[0]).all()
+
+
+def test_samples_are_ordered_by_class_and_in_classes_by_the_data(problem):
+    order, words = order_for_maps(problem, problem.kernels)
+    assert words == "Samples are ordered by class."
+    assert (np.diff(problem.y[order]) >= 0).all()
+    rows = np.random.default_rng(0).permutation(50)
+    other = type(problem)(problem.data[rows], "classes", problem.y[rows], problem.classes, problem.kernel)
+    np.testing.assert_array_equal(rows[order_for_maps(other, other.kernels)[0]], order)
+
+
+def test_without_classes_alike_samples_are_neighbours():
+    group = np.arange(30) % 2
+    K = np.where(group[:, None] == group, 1.0, 0.1) + 0.5 * np.eye(30)
+    kernels = KernelViews.from_dense(np.stack([K, K]))
+    order, words = order_for_maps(made_data("completion").replace(kernels), kernels)
+    assert "leading direction" in words
+    assert sorted(order) == list(range(30))
+    assert (np.diff(group[order]) != 0).sum() == 1

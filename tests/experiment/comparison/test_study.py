@@ -6,25 +6,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from absentia.experiment.comparison._data import FILE
 from absentia.experiment.comparison._design import Design
-from absentia.experiment.comparison._problem import FILE
-from absentia.experiment.comparison._study import Outstanding, Study, _settled, open_study
+from absentia.experiment.comparison._study import (
+    METHOD_SECONDS,
+    Outstanding,
+    Study,
+    _is_settled,
+    open_study,
+    thin_design,
+)
 from absentia.experiment.engine import Limits, Pool, Record
 from absentia.files import FileError
-from comparing import METHODS, made_design, made_problem, made_up
+from comparing import METHODS, made_data, made_design, made_up
 
-TASKS = ["classes", "numbers", "labels", "completion"]
+TASKS = ["classes", "numbers", "survival", "labels", "completion"]
 
 
 def filled(study, share=1.0, seed=0):
     """Records by luck for the first trials."""
     rng = np.random.default_rng(seed)
     for trial in study.trials[: round(share * len(study.trials))]:
-        study.records.write(made_up(study.problem, trial, rng))
+        study.records.write(made_up(study.data, trial, rng))
 
 
 def small(task, tmp_path, **more):
-    study = Study(made_problem(task), made_design(task, **more), tmp_path)
+    study = Study(made_data(task), made_design(task, **more), tmp_path)
     study.save()
     return study
 
@@ -52,11 +59,11 @@ def test_what_has_no_record_is_to_be_run(tmp_path):
 def test_why_trials_are_run_again(tmp_path):
     study = small("completion", tmp_path)
     filled(study)
-    seeds = Study(study.problem, made_design("completion", seed=1), tmp_path)
+    seeds = Study(study.data, made_design("completion", seed=1), tmp_path)
     assert set(seeds.outstanding().why) == {"the seed is another"}
-    data = Study(made_problem("completion", seed=1), made_design("completion"), tmp_path)
+    data = Study(made_data("completion", seed=1), made_design("completion"), tmp_path)
     assert set(data.outstanding().why) == {"the data are others"}
-    more = Study(study.problem, made_design("completion", repeats=4), tmp_path).outstanding()
+    more = Study(study.data, made_design("completion", repeats=4), tmp_path).outstanding()
     assert more.why == {"new": 3}
     assert more.reused == 9
     assert Outstanding([], 3, {}).sentence == "3 trials: 3 are there already, 0 to run"
@@ -83,17 +90,94 @@ def test_why_trials_are_run_again(tmp_path):
 )
 def test_what_is_run_again(status, before, limits, retry, settled):
     cost = {"time_limit": before, "memory_limit": before}
-    assert _settled(Record({}, status, cost=cost), limits, retry) == settled
-    assert not _settled(None, limits, retry)
+    assert _is_settled(Record({}, status, cost=cost), limits, retry) == settled
+    assert not _is_settled(None, limits, retry)
 
 
-def test_expected_seconds_add_up(tmp_path):
+# ------------------------------------------------------------------------------------- what fits cost
+
+
+def test_what_a_method_takes_is_the_median_of_its_fits(tmp_path):
     study = small("classes", tmp_path)
-    whole = study.expected_seconds(study.trials)
-    assert whole == pytest.approx(
-        study.expected_seconds(study.trials[:7]) + study.expected_seconds(study.trials[7:])
+    assert study.measured_seconds() == {}
+    for trial, cpu in zip(study.trials[::3][:3], (1.0, 5.0, 2.0), strict=True):
+        assert trial.key["method"] == "average"
+        study.records.write(
+            replace(made_up(study.data, trial, np.random.default_rng(0)), cost={"cpu": cpu})
+        )
+    assert study.measured_seconds() == {"average": 2.0}
+
+
+def timed(study, seconds, status="done", limit=None):
+    """Records of first fits that took so long."""
+    rng, found = np.random.default_rng(0), {}
+    for method, trial in study.first_trials().items():
+        record = made_up(study.data, trial, rng)
+        cost = {"cpu": seconds.get(method, 0.001), "time_limit": limit}
+        found[method] = replace(record, status=status if method in seconds else "done", cost=cost)
+    return found
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_slow_methods_get_as_many_repeats_as_fit_into_their_time(task, tmp_path):
+    beside = () if task == "completion" else ("mean", "cvkt")
+    study = small(task, tmp_path, repeats=9, completers=beside)
+    simplest, slow, _ = METHODS[task]
+    assert set(study.first_trials()) == {*METHODS[task], *beside}
+    fits = 1 if task == "completion" else 3
+    found = timed(study, {slow: METHOD_SECONDS / fits / 5.5, "cvkt": METHOD_SECONDS + 1})
+    thin = thin_design(study.data, study.design, found)
+    assert thin.repeats_of == {slow: 5}
+    assert (thin.methods, thin.left_out) == (study.design.methods, {})
+    assert thin.completers == beside[:1]
+    least = thin_design(study.data, study.design, timed(study, {slow: 1000.0, simplest: 1000.0}))
+    assert least.repeats_of == {slow: 3 if task == "completion" else 1}  # one draw tells nothing of chance
+    assert least.repeats_for(simplest) == 9
+    assert least.repeats_of_views == 1
+    assert thin_design(study.data, study.design, {}) == study.design
+
+
+def test_what_is_not_done_in_time_is_left_out_and_why(tmp_path):
+    study = small("classes", tmp_path)
+    late = timed(study, {"linear": 60.0, "average": 60.0}, "time", 60.0)
+    thin = thin_design(study.data, study.design, late)
+    assert thin.methods == ("average", "mean-svm")
+    assert thin.left_out == {
+        "linear": "took more than 60 CPU s for its first fit on these data; ask for it by name"
+    }
+    limited = replace(study.design, time_limit=60.0)  # by the user: then it is a failure in the table
+    assert thin_design(study.data, limited, late).left_out == {}
+
+
+def test_methods_are_timed_once_and_a_folder_that_is_gone_on_with_is_thinned_alike(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(
+        Study, "run", lambda study, trials, *more, **limits: ran.append([t.key["method"] for t in trials])
+        or [study.records.write(record) for record in timed(study, {"linear": 1.0}).values()]
+    )  # fmt: skip
+    study = small("classes", tmp_path, repeats=20)
+    study.time_methods(Pool())
+    assert ran == [["average"], ["linear", "mean-svm"]]
+    assert study.design.repeats_of == {"linear": int(METHOD_SECONDS / 3)}
+    assert {t.key["repeat"] for t in study.trials if t.key["method"] == "linear"} == {*range(6)}
+    assert open_study(tmp_path).design == study.design
+    again = Study(study.data, made_design("classes", repeats=20), tmp_path)
+    assert again.untimed() == []
+    again.time_methods(Pool())
+    assert ran[2:] == [[], []]
+    assert again.design == study.design
+
+
+def test_a_first_fit_has_a_minute_and_the_simplest_all_the_time_that_it_wants(tmp_path, monkeypatch):
+    limits = []
+    monkeypatch.setattr(
+        "absentia.experiment.comparison._study.run", lambda trials, how, pool: limits.append(how.limits)
     )
-    assert whole > 0
+    small("classes", tmp_path).time_methods(Pool())
+    assert [one.seconds for one in limits] == [None, 60.0]
+    limits.clear()
+    small("classes", tmp_path, time_limit=5.0).time_methods(Pool())
+    assert [one.seconds for one in limits] == [5.0, 5.0]
 
 
 # ------------------------------------------------------------------------------------------------ folders
@@ -105,14 +189,14 @@ def test_a_study_is_opened_as_it_was_asked_for(tmp_path):
     back = open_study(tmp_path)
     assert back.design == study.design
     assert [t.hash for t in back.trials] == [t.hash for t in study.trials]
-    assert back.findings().verdict == study.findings().verdict
-    assert back.words(0.5) == "50.0%"
+    assert back.results().recommendation == study.results().recommendation
+    assert back.format_score(0.5) == "50.0%"
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_study_of_kernels_is_opened_with_its_records(task, tmp_path):
-    problem = made_problem(task)
-    problem = problem.changed(problem.kernels)
+    problem = made_data(task)
+    problem = problem.replace(problem.kernels)
     study = Study(problem, Design(METHODS[task][:1], repeats=2, cv=2), tmp_path)
     study.save()
     filled(study)
@@ -122,13 +206,13 @@ def test_a_study_of_kernels_is_opened_with_its_records(task, tmp_path):
 def test_data_are_written_again_only_if_they_are_others(tmp_path):
     study = small("classes", tmp_path)
     before = (tmp_path / FILE).stat().st_mtime_ns
-    Study(study.problem, made_design("classes", repeats=1), tmp_path).save()
+    Study(study.data, made_design("classes", repeats=1), tmp_path).save()
     assert (tmp_path / FILE).stat().st_mtime_ns == before
-    Study(made_problem("classes", seed=1), made_design("classes"), tmp_path).save()
-    assert open_study(tmp_path).problem.hash == made_problem("classes", seed=1).hash
+    Study(made_data("classes", seed=1), made_design("classes"), tmp_path).save()
+    assert open_study(tmp_path).data.hash == made_data("classes", seed=1).hash
     (tmp_path / "design.json").write_text("{")
     study.save()
-    assert open_study(tmp_path).problem.hash == study.problem.hash
+    assert open_study(tmp_path).data.hash == study.data.hash
 
 
 def test_other_folders_are_refused(tmp_path):
@@ -141,7 +225,7 @@ def test_other_folders_are_refused(tmp_path):
 
 def test_a_metric_that_the_task_has_not_is_refused(tmp_path):
     with pytest.raises(ValueError, match="metric 'R2'"):
-        Study(made_problem("classes"), made_design("classes", metric="R2"), tmp_path)
+        Study(made_data("classes"), made_design("classes", metric="R2"), tmp_path)
 
 
 # ------------------------------------------------------------------------------------------------- running
@@ -184,7 +268,7 @@ def test_findings_of_what_is_there(task, share, tmp_path):
         remarks=("note",),
     )
     filled(study, share)
-    found = study.findings()
+    found = study.results()
     assert (found.done, found.wanted) == (len(study.records.hashes()), len(study.trials))
     assert found.warnings == ("note",)
     assert {row.method: row.wanted for row in found.rows} == {
@@ -209,7 +293,7 @@ def test_records_that_are_damaged_are_run_again(tmp_path):
     path = study.records.path(study.trials[0].hash)
     path.write_text(json.dumps({"status": "done"}))
     assert [t.hash for t in study.outstanding().todo] == [study.trials[0].hash]
-    assert study.findings().done == len(study.trials) - 1
+    assert study.results().done == len(study.trials) - 1
 
 
 @pytest.mark.parametrize("changes", [{"methods": ["mean", "unheard-of"]}, {"metric": "accuracy"}])
@@ -224,8 +308,6 @@ def test_a_design_that_does_not_go_with_its_data_is_named(tmp_path, changes):
 def test_records_of_other_questions_are_not_counted(tmp_path):
     study = small("completion", tmp_path)
     filled(study)
-    fewer = Study(
-        study.problem, replace(study.design, methods=METHODS["completion"][:2], repeats=2), tmp_path
-    )
-    found = fewer.findings()
+    fewer = Study(study.data, replace(study.design, methods=METHODS["completion"][:2], repeats=2), tmp_path)
+    found = fewer.results()
     assert (found.done, len(found.rows)) == (4, 2)

@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from absentia.data import statistics
-from absentia.experiment.comparison._measures import METRICS
-from absentia.experiment.comparison._strategies import SIMPLEST
-from absentia.experiment.comparison._summary import Summary
+from absentia.experiment.comparison._design import MECHANISMS
+from absentia.experiment.comparison._summary import HIDDEN_WORDS, Summary, make_facts
 from absentia.experiment.engine import Record
-from comparing import METHODS, made_design, made_problem, made_records, trials_of
+from absentia.tasks import TASKS as ALL
+from comparing import METHODS, made_data, made_design, made_records, trials_of
 
-TASKS = ["classes", "numbers", "labels", "completion"]
+TASKS = list(ALL)
 
 
 def wanted(problem, design):
-    main = "complete" if problem.task == "completion" else "predict"
+    main = "complete" if problem.kind == "completion" else "predict"
     counts = dict.fromkeys(design.methods, 0)
     for trial in trials_of(problem, design):
         if trial.key["kind"] == main and trial.key.get("rate", design.hide) == design.hide:
@@ -40,14 +40,14 @@ def scored(problem, design, value):
         if number is None:
             found.append(Record(key, "failed", error="could not", cost={"cpu": 9.0}))
         else:
-            name = design.metric or METRICS[problem.task][0].name
+            name = design.metric or problem.task.metrics[0].name
             scores = {**record.result["scores"], name: number}
             found.append(replace(record, result={**record.result, "scores": scores}))
     return found
 
 
-def by_method(findings):
-    return {row.method: row for row in findings.rows}
+def by_method(results):
+    return {row.method: row for row in results.rows}
 
 
 # ------------------------------------------------------------------------------------------- the table
@@ -55,14 +55,14 @@ def by_method(findings):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_scores_are_means_of_folds_with_their_interval(task):
-    problem, design = made_problem(task), made_design(task)
+    problem, design = made_data(task), made_design(task)
     records = made_records(problem, design)
-    found = summed(problem, design, records).findings()
+    found = summed(problem, design, records).results()
     share = 0.25 if task == "completion" else 0.5  # hidden over left, tested over trained
     main = [r for r in records if r.trial["kind"] in ("predict", "complete")]
     for row in found.rows:
         own = [r for r in main if r.trial["method"] == row.method]
-        for metric in METRICS[task]:
+        for metric in ALL[task].metrics:
             values = [r.result["scores"][metric.name] for r in own]
             span = statistics.corrected_resampled_t(values, share)
             assert row.scores[metric.name].value == pytest.approx(span.mean)
@@ -86,9 +86,9 @@ def test_scores_are_means_of_folds_with_their_interval(task):
     ],
 )
 def test_differences_are_positive_where_a_method_is_better(task, metric):
-    problem, design = made_problem(task), made_design(task, metric=metric)
+    problem, design = made_data(task), made_design(task, metric=metric)
     simplest, good, bad = METHODS[task]
-    higher = next(m for m in METRICS[task] if m.name == metric).higher
+    higher = next(m for m in ALL[task].metrics if m.name == metric).higher
     rng = np.random.default_rng(0)
     noise = {key: 0.01 * rng.normal() for key in np.ndindex(3, 3, 3)}
 
@@ -100,7 +100,7 @@ def test_differences_are_positive_where_a_method_is_better(task, metric):
         )
         return level + noise[METHODS[task].index(method), repeat, fold]
 
-    found = summed(problem, design, scored(problem, design, value)).findings()
+    found = summed(problem, design, scored(problem, design, value)).results()
     assert found.metric.name == metric
     assert [row.method for row in found.rows] == [good, simplest, bad]
     own = {one.method: one for one in found.differences}
@@ -115,11 +115,11 @@ def test_differences_are_positive_where_a_method_is_better(task, metric):
     np.testing.assert_allclose(
         [one.adjusted for one in found.differences], statistics.holm([one.p for one in found.differences])
     )
-    assert (found.verdict.winner, found.verdict.best) == (good, good)
+    assert (found.recommendation.winner, found.recommendation.best) == (good, good)
 
 
 def test_the_region_of_equivalence_is_relative_where_scores_are_no_shares():
-    problem = made_problem("numbers")
+    problem = made_data("numbers")
     rmse = made_design("numbers", metric="RMSE", equivalence=0.02)
     found = summed(problem, rmse, scored(problem, rmse, lambda m, r, f: 50.0 + f))
     assert found.equivalence == pytest.approx(0.02 * 51)
@@ -130,11 +130,11 @@ def test_the_region_of_equivalence_is_relative_where_scores_are_no_shares():
 
 @pytest.mark.parametrize("task", ["classes", "completion"])
 def test_a_thinned_method_is_shown_by_the_folds_that_it_shares(task):
-    problem = made_problem(task)
+    problem = made_data(task)
     simplest, slow, _ = METHODS[task]
     design = made_design(task, repeats_of={slow: 2})
     hard = lambda m, repeat, fold: 0.9 - 0.3 * repeat + (0.05 if m == slow else 0.0) + 0.001 * fold
-    found = summed(problem, design, scored(problem, design, hard)).findings()
+    found = summed(problem, design, scored(problem, design, hard)).results()
     rows, metric = by_method(found), found.metric.name
     own = next(one for one in found.differences if one.method == slow)
     sign = 1 if found.metric.higher else -1
@@ -145,11 +145,11 @@ def test_a_thinned_method_is_shown_by_the_folds_that_it_shares(task):
 
 
 def test_folds_that_the_simplest_failed_on_are_nobody_elses_gain():
-    problem, design = made_problem("classes"), made_design("classes")
+    problem, design = made_data("classes"), made_design("classes")
     value = lambda m, repeat, fold: (
         None if m == "average" and fold == 0 else 0.5 + 0.2 * (fold == 0) + 0.01 * (m == "linear")
     )
-    found = summed(problem, design, scored(problem, design, value)).findings()
+    found = summed(problem, design, scored(problem, design, value)).results()
     rows = by_method(found)
     scores = {m: rows[m].scores["balanced accuracy"].value for m in rows}
     assert scores["linear"] - scores["average"] == pytest.approx(0.01)
@@ -158,31 +158,31 @@ def test_folds_that_the_simplest_failed_on_are_nobody_elses_gain():
 
 
 def test_shares_stay_shares():
-    problem = made_problem("classes")
+    problem = made_data("classes")
     design = made_design("classes", repeats_of={"linear": 1})
     value = lambda m, repeat, fold: 1.0 if m == "linear" else 0.8 + 0.1 * repeat
-    found = summed(problem, design, scored(problem, design, value)).findings()
+    found = summed(problem, design, scored(problem, design, value)).results()
     assert by_method(found)["linear"].scores["balanced accuracy"] == (1.0, 1.0, 1.0)
 
 
 def test_equal_differences_on_few_folds_prove_nothing():
     """Accuracies of small folds are often the same: no spread is no proof."""
-    problem = made_problem("classes")
+    problem = made_data("classes")
     value = lambda m, repeat, fold: 0.6 if m == "linear" else 0.5
     few = made_design("classes", repeats=1, cv=2)
-    found = summed(problem, few, scored(problem, few, value)).findings()
+    found = summed(problem, few, scored(problem, few, value)).results()
     assert {one.method: one.p for one in found.differences} == {"linear": 0.5, "mean-svm": 1.0}
-    assert found.verdict.winner is None
+    assert found.recommendation.winner is None
     many = made_design("classes", repeats=5, cv=5)
-    assert summed(problem, many, scored(problem, many, value)).findings().verdict.winner == "linear"
+    assert summed(problem, many, scored(problem, many, value)).results().recommendation.winner == "linear"
 
 
 def test_one_draw_has_no_interval_and_no_difference():
-    problem, design = made_problem("completion"), made_design("completion", repeats=1)
-    found = summed(problem, design, made_records(problem, design)).findings()
+    problem, design = made_data("completion"), made_design("completion", repeats=1)
+    found = summed(problem, design, made_records(problem, design)).results()
     assert found.differences == []
     assert all(np.isnan(row.scores["ARE"].low) for row in found.rows)
-    assert found.verdict.winner is None
+    assert found.recommendation.winner is None
 
 
 # ------------------------------------------------------------------------------------------------ mcnemar
@@ -202,11 +202,11 @@ def with_predictions(problem, design, right):
 
 
 def test_every_sample_counts_once_in_mcnemar():
-    problem, design = made_problem("classes"), made_design("classes")
+    problem, design = made_data("classes"), made_design("classes")
     right = lambda m, repeat, i: {"average": i >= 10, "linear": i < 30, "mean-svm": i >= 10 or repeat == 0}[
         m
     ]
-    found = summed(problem, design, with_predictions(problem, design, right)).findings()
+    found = summed(problem, design, with_predictions(problem, design, right)).results()
     own = {one.method: one for one in found.differences}
     assert (own["linear"].wins, own["linear"].losses) == (10, 10)
     assert own["linear"].p_mcnemar == 1.0
@@ -215,25 +215,25 @@ def test_every_sample_counts_once_in_mcnemar():
 
 def test_mcnemar_counts_the_repeats_that_both_had():
     """Of two repeats a draw is no hit; the other method has to be judged on the same two."""
-    problem, design = made_problem("classes"), made_design("classes", repeats_of={"linear": 2})
+    problem, design = made_data("classes"), made_design("classes", repeats_of={"linear": 2})
     right = lambda m, repeat, i: repeat != 1
-    found = summed(problem, design, with_predictions(problem, design, right)).findings()
+    found = summed(problem, design, with_predictions(problem, design, right)).results()
     own = next(one for one in found.differences if one.method == "linear")
     assert (own.wins, own.losses) == (0, 0)
 
 
 def test_right_as_often_as_wrong_is_no_hit():
-    problem, design = made_problem("classes"), made_design("classes", repeats=2)
+    problem, design = made_data("classes"), made_design("classes", repeats=2)
     right = lambda m, repeat, i: m == "linear" or repeat == 0
-    found = summed(problem, design, with_predictions(problem, design, right)).findings()
+    found = summed(problem, design, with_predictions(problem, design, right)).results()
     own = next(one for one in found.differences if one.method == "linear")
     assert (own.wins, own.losses) == (40, 0)
 
 
 @pytest.mark.parametrize("task", ["numbers", "labels", "completion"])
 def test_without_right_and_wrong_there_is_no_mcnemar(task):
-    problem, design = made_problem(task), made_design(task)
-    for one in summed(problem, design, made_records(problem, design)).findings().differences:
+    problem, design = made_data(task), made_design(task)
+    for one in summed(problem, design, made_records(problem, design)).results().differences:
         assert (one.wins, one.losses, one.p_mcnemar) == (None, None, None)
 
 
@@ -241,9 +241,9 @@ def test_without_right_and_wrong_there_is_no_mcnemar(task):
 
 
 def test_a_method_that_always_fails_is_a_row_with_its_error():
-    problem, design = made_problem("classes"), made_design("classes", left_out={"em-svm": "is slow"})
+    problem, design = made_data("classes"), made_design("classes", left_out={"em-svm": "is slow"})
     value = lambda m, repeat, fold: None if m == "linear" else 0.5 + 0.01 * fold
-    found = summed(problem, design, scored(problem, design, value)).findings()
+    found = summed(problem, design, scored(problem, design, value)).results()
     last = found.rows[-2]
     assert (last.method, last.scores, last.failed, last.errors) == ("linear", {}, 9, ("could not",))
     assert (found.rows[-1].method, found.rows[-1].left_out) == ("em-svm", "is slow")
@@ -258,7 +258,7 @@ def fate(lot, record):
 
 @cache
 def all_records(task):
-    problem = made_problem(task)
+    problem = made_data(task)
     design = made_design(task, rates=(0.1, 0.2), repeats_of={METHODS[task][1]: 1})
     return problem, design, made_records(problem, design)
 
@@ -266,23 +266,81 @@ def all_records(task):
 @pytest.mark.parametrize("task", TASKS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_any_part_of_the_records_makes_findings(task, data):
+def test_any_part_of_the_records_makes_results(task, data):
     problem, design, records = all_records(task)
     fates = data.draw(st.lists(st.sampled_from([0, 1, 1, 2]), min_size=len(records), max_size=len(records)))
     some = [fate(f, record) for f, record in zip(fates, records, strict=True) if f]
-    found = summed(problem, design, some).findings()
+    found = summed(problem, design, some).results()
     assert sum(row.done + row.failed for row in found.rows) <= len(some)
     assert {row.method for row in found.rows} == set(design.methods)
-    assert found.verdict.headline
+    assert found.recommendation.headline
     measured = [row.method for row in found.rows if found.metric.name in row.scores]
-    assert found.verdict.recommended in (measured or [SIMPLEST[task]])
+    assert found.recommendation.recommended in (measured or [ALL[task].simplest])
     for one in found.differences:
         assert one.adjusted >= one.p
         rows = by_method(found)
         sign = 1 if found.metric.higher else -1
         gap = (
             rows[one.method].scores[found.metric.name].value
-            - rows[SIMPLEST[task]].scores[found.metric.name].value
+            - rows[ALL[task].simplest].scores[found.metric.name].value
         )
         assert sign * gap == pytest.approx(one.mean, abs=1e-9) or found.metric.higher  # clipped at 1
     assert sum(group.count for group in found.patterns) in (0, len(problem.data))
+
+
+# ---------------------------------------------------------------------------------- how it was done
+
+
+def told(task, problem=None, **more):
+    problem, design = problem or made_data(task), made_design(task, **more)
+    return make_facts(
+        Summary(problem, design, made_records(problem, design), dict.fromkeys(design.methods, 9))
+    )
+
+
+def test_what_a_prediction_was_made_of():
+    problem = made_data("classes")
+    found = told("classes", seed=3, command="absentia compare d", repeats_of={"linear": 1})
+    assert found["data"] == f"40 samples, 3 views of features, content {problem.hash}"
+    assert found["seed"] == "3"
+    assert found["folds"].startswith("3 folds, 3 repeats, the same for every method")
+    assert found["fewer repeats"] == "linear (1): slow on data of this size"
+    assert found["kernels"] == "ViewKernels()"
+    assert found["command"] == "absentia compare d"
+    assert found["made with"] == "absentia 1"
+    assert "McNemar" in found["statistics"]
+    assert "hidden" not in found
+
+
+def test_what_completion_was_made_of():
+    found = told("completion", hide=0.3, mechanism="mcar")
+    assert found["hidden"].startswith(
+        "30% of the observed cells, at random, 3 times (6.0% of all observed cells); kernels are made of all"
+    )
+    assert not {"folds", "fewer repeats", "command"} & set(found)
+    assert "McNemar" not in found["statistics"]
+    assert set(HIDDEN_WORDS) == set(MECHANISMS)
+
+
+def test_kernels_that_came_are_not_made():
+    problem = made_data("completion")
+    found = told("completion", problem.replace(problem.kernels))
+    assert "views of kernels" in found["data"]
+    assert "kernels" not in found
+    assert "made of all" not in found["hidden"]
+
+
+def test_the_region_of_equivalence_is_told_in_units_of_the_metric():
+    problem, design = made_data("numbers"), made_design("numbers", metric="RMSE", equivalence=0.02)
+    records = made_records(problem, design)
+    summary = Summary(problem, design, records, dict.fromkeys(METHODS["numbers"], 9))
+    assert f"with {summary.equivalence:.3g} as practically nil" in make_facts(summary)["statistics"]
+    assert summary.equivalence != 0.02
+
+
+@pytest.mark.parametrize("task", ["classes", "completion"])
+def test_time_is_that_of_all_trials(task):
+    problem, design = made_data(task), made_design(task)
+    records = made_records(problem, design)
+    found = make_facts(Summary(problem, design, records, dict.fromkeys(METHODS[task], 9)))
+    assert found["CPU time"] == f"{sum(r.cost['cpu'] for r in records):.0f} s in {len(records)} trials"

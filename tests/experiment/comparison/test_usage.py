@@ -10,19 +10,17 @@ import pytest
 
 import absentia
 from absentia import ViewKernels, datasets
-from absentia.experiment.comparison._design import Design, chosen_methods
-from absentia.experiment.comparison._problem import problem_of
-from absentia.experiment.comparison._strategies import FAMILY, USUAL
-from absentia.experiment.comparison._usage import commands, scripts
-from absentia.methods import catalogue
-from comparing import made_problem
+from absentia.experiment.comparison import Design, choose_methods, make_task_data
+from absentia.experiment.comparison._recommendation import make_commands, make_scripts
+from absentia.tasks import TASKS as ALL
+from comparing import made_data
 
-TASKS = ["classes", "numbers", "labels", "completion"]
+TASKS = list(ALL)
 
 
 def all_scripts(problem):
-    names, _, _ = chosen_methods(problem, "auto")
-    return scripts(problem, Design(names))
+    names, _, _ = choose_methods(problem, "auto")
+    return make_scripts(problem, Design(names))
 
 
 # ------------------------------------------------------------------------------------------------- scripts
@@ -31,9 +29,9 @@ def all_scripts(problem):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("kind", ["features", "kernels", "linear"])
 def test_lines_are_few_and_import_what_they_use(task, kind):
-    problem = made_problem(task)
+    problem = made_data(task)
     if kind == "kernels":
-        problem = problem.changed(problem.kernels)
+        problem = problem.replace(problem.kernels)
     if kind == "linear":
         problem = type(problem)(problem.data, task, problem.y, problem.classes, ViewKernels("linear"))
     for name, script in all_scripts(problem).items():
@@ -71,7 +69,7 @@ def makes_kernels(name, task, kind):
         return False
     if task == "completion" or name in ("pma", "pma-cvkt"):
         return True
-    entry = catalogue.find(name, FAMILY[task])
+    entry = ALL[task].find(name)
     if task != "labels" and entry.takes == "kernels":
         return True
     has = task == "labels" or hasattr(entry.make(), "kernel")
@@ -84,25 +82,25 @@ def test_kernels_that_came_are_said_to_be_there():
         "numbers": ("ridge-zero",),
         "labels": ("average", "pma"),
     }.items():
-        problem = made_problem(task)
-        found = all_scripts(problem.changed(problem.kernels))
+        problem = made_data(task)
+        found = all_scripts(problem.replace(problem.kernels))
         assert all("kernel='precomputed'" in found[name] for name in names), task
         assert all("views" not in script for script in found.values())
 
 
 def test_C_is_selected_by_the_methods_themselves():
-    found = all_scripts(made_problem("classes"))
+    found = all_scripts(made_data("classes"))
     assert not any("GridSearchCV" in script for script in found.values())
     selected = {name for name, script in found.items() if "C='cv'" in script}
     assert selected == {"average", "mkl", "amkl-convex", "amkl-iterative", "amkl-penalized"}
     assert not any(
-        "GridSearchCV" in s for t in ("numbers", "labels") for s in all_scripts(made_problem(t)).values()
+        "GridSearchCV" in s for t in ("numbers", "labels") for s in all_scripts(made_data(t)).values()
     )
 
 
 def test_a_script_by_heart():
-    problem = made_problem("classes")
-    assert scripts(problem, Design(("average",)))["average"].splitlines() == [
+    problem = made_data("classes")
+    assert make_scripts(problem, Design(("average",)))["average"].splitlines() == [
         "import pandas as pd",
         "import absentia",
         "from absentia import AverageKernelSVC, ViewKernels",
@@ -121,9 +119,9 @@ def test_a_script_by_heart():
 
 @pytest.mark.parametrize("task", TASKS)
 def test_commands_name_methods_that_the_verbs_have(task):
-    problem = made_problem(task)
-    names = USUAL[task]
-    found = commands(problem, Design(names))
+    problem = made_data(task)
+    names = ALL[task].compared_methods()
+    found = make_commands(problem, Design(names))
     if task == "labels":
         assert found == {}
         return
@@ -132,9 +130,9 @@ def test_commands_name_methods_that_the_verbs_have(task):
         verb = "complete" if task == "completion" else "fit"
         assert words[:3] == ["absentia", verb, "DATA"]
         assert words[words.index("--method") + 1] == name
-        assert name in catalogue.offered(FAMILY[task], variants=True)
+        assert ALL[task].find(name).name == name
         assert words[-2] == "-o"
-    mine = commands(problem, Design(names, call="d --labels l.csv:c"))[names[0]]
+    mine = make_commands(problem, Design(names, call="d --labels l.csv:c"))[names[0]]
     assert "DATA" not in mine
     assert " d --labels l.csv:c --method " in mine
 
@@ -154,6 +152,8 @@ def cohort(tmp_path_factory):
     labels["score"] = np.where(codes < 0, np.nan, codes + 0.3 * rng.normal(size=len(labels)))
     labels[["subtype"]].to_csv(folder / "classes.csv")
     labels[["score"]].to_csv(folder / "numbers.csv")
+    times = pd.DataFrame({"TIME": np.exp(-labels["score"]), "EVENT": np.arange(len(labels)) % 3 > 0})
+    times.astype({"EVENT": float}).where(labels["score"].notna()).to_csv(folder / "survival.csv")
     several = pd.get_dummies(labels["subtype"]).astype(float)
     several[labels["subtype"].isna()] = np.nan
     several.to_csv(folder / "labels.csv")
@@ -162,7 +162,7 @@ def cohort(tmp_path_factory):
     return folder
 
 
-COLUMNS = {"classes": "subtype", "numbers": "score", "labels": "", "completion": ""}
+COLUMNS = {"classes": "subtype", "numbers": "score", "survival": "", "labels": "", "completion": ""}
 
 
 def ran(script, cohort, task, data, tmp_path, monkeypatch):
@@ -179,9 +179,9 @@ def ran(script, cohort, task, data, tmp_path, monkeypatch):
 def cohort_problem(cohort, task, data):
     samples = absentia.read(cohort / data)
     if task == "completion":
-        return problem_of(samples)
+        return make_task_data(samples)
     frame = pd.read_csv(cohort / f"{task}.csv", index_col=0)
-    return problem_of(samples, frame if task == "labels" else frame.iloc[:, 0])
+    return make_task_data(samples, frame.iloc[:, 0] if task in ("classes", "numbers") else frame)
 
 
 @pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
@@ -193,15 +193,16 @@ def cohort_problem(cohort, task, data):
         for task, quick in {
             "classes": ["linear"],
             "numbers": ["ridge-zero"],
+            "survival": ["cox-zero"],
             "labels": ["linear"],
             "completion": ["mean"],
         }.items()
-        for name in USUAL[task]
+        for name in ALL[task].compared_methods()
     ],
 )
 def test_every_script_runs(task, name, cohort, tmp_path, monkeypatch):
     problem = cohort_problem(cohort, task, "cohort")
-    space = ran(scripts(problem, Design((name,)))[name], cohort, task, "cohort", tmp_path, monkeypatch)
+    space = ran(make_scripts(problem, Design((name,)))[name], cohort, task, "cohort", tmp_path, monkeypatch)
     if task == "completion":
         assert absentia.read(tmp_path / "completed.npz").observed.all()
         return
@@ -218,9 +219,10 @@ def test_scripts_of_kernels_run(task, cohort, tmp_path, monkeypatch):
     names = {
         "classes": ["average", "cvkt-svm"],
         "numbers": ["ridge-zero"],
+        "survival": ["cox-zero"],
         "labels": ["average", "pma-cvkt"],
         "completion": ["cvkt"],
     }
-    for name, script in scripts(problem, Design(tuple(names[task]))).items():
+    for name, script in make_scripts(problem, Design(tuple(names[task]))).items():
         assert "precomputed" in script or name in ("average", "cvkt")
         ran(script, cohort, task, "kernels.npz", tmp_path, monkeypatch)

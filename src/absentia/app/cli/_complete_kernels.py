@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from absentia import experiment, files
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as exit_codes
 from absentia.app._checks import check_ending, check_outputs, check_report
 from absentia.app._terminal import iteration_bar, printable, step_bar, stop_on_interrupt, warnings_kept
-from absentia.app.cli._source import Source, check_kernel_names, containers, count_sentences, view_kernels
-from absentia.app.cli._words import (
-    concerns,
-    empty_sentences,
-    made_with,
-    parameters_in_words,
-    say,
-    say_where,
-)
+from absentia.app.cli._data_checks import concerns, count_sentences, empty_sentences
+from absentia.app.cli._output import made_with, parameters_in_words, say, say_where
+from absentia.app.cli._source import Source, check_kernel_names, containers, view_kernels
 from absentia.core import Iterative, Operator, Progress, Status, at_most, demand_memory, has_factors, warn
 from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.methods.catalogue import Entry, offered
@@ -35,13 +29,13 @@ COPIES = 3  # of whole kernels that a method makes, at least
 
 
 @dataclass(frozen=True)
-class Call:
+class CompleteOptions:
     """What was asked for."""
 
     file: Path
     output: Path
     entry: Entry
-    options: Mapping[str, Any]
+    parameters: Mapping[str, Any]
     source: Source
     kernels: Sequence[str]
     logs: Sequence[str]
@@ -52,39 +46,39 @@ class Call:
     force: bool = False
 
 
-def run(call: Call) -> None:
+def run(options: CompleteOptions) -> None:
     """Complete kernels and write them and, if asked, a report."""
-    completer = call.entry.make(**call.options)
-    check_kernel_names(call.kernels)
-    if not call.source.views:
-        refuse_matrix(call.file, call.entry.name)
-    check_ending(call.output, "the output", ".npz", *containers(call.file))
-    check_outputs([call.file], [call.output, call.report], call.force)
-    check_report(call.report)
-    endings.ledger.expect(call.output, call.report)
-    opened = call.source.open(call.file)
+    completer = options.entry.make(**options.parameters)
+    check_kernel_names(options.kernels)
+    if not options.source.views:
+        _refuse_matrix(options.file, options.entry.name)
+    check_ending(options.output, "the output", ".npz", *containers(options.file))
+    check_outputs([options.file], [options.output, options.report], options.force)
+    check_report(options.report)
+    exit_codes.written.expect(options.output, options.report)
+    opened = options.source.open(options.file)
     for note in opened.notes:
         say(printable(note))
-    with at_most(call.threads, len(opened.data)), warnings_kept() as remarks:
-        check_room(call.entry, opened.data)
-        kernels = as_kernels(opened, call)
+    with at_most(options.threads, len(opened.data)), warnings_kept() as remarks:
+        _check_room(options.entry, opened.data)
+        kernels = as_kernels(opened, options)
         del opened
-        completed = run_completer(completer, kernels, call.entry.name)
-        check_finite(call, completed)
-        _write(call, completer, kernels, completed)
-        if call.report is not None:
+        completed = run_completer(completer, kernels, options.entry.name)
+        check_finite(options, completed)
+        _write(options, completer, kernels, completed)
+        if options.report is not None:
             from absentia.app import report
 
-            story = completion_story(call, completer, kernels, completed, remarks, call.quality)
-            report.write(story, call.report)
+            story = _completion_story(options, completer, kernels, completed, remarks, options.quality)
+            report.write(story, options.report)
     if isinstance(completer, Iterative):
-        say(f"{call.entry.name}: {completer.status_} ({completer.n_iter_} iterations)")
-    say_where(completed_kernels=call.output, report=call.report)
+        say(f"{options.entry.name}: {completer.status_} ({completer.n_iter_} iterations)")
+    say_where(completed_kernels=options.output, report=options.report)
     if isinstance(completer, Iterative) and completer.status_ == Status.STOPPED.value:
-        raise SystemExit(endings.EARLY)
+        raise SystemExit(exit_codes.STOPPED_EARLY)
 
 
-def refuse_matrix(file: Path, method: str) -> None:
+def _refuse_matrix(file: Path, method: str) -> None:
     """Say what to do with a matrix that came to a method for views."""
     if files.holds_matrix(file):
         raise ValueError(
@@ -93,30 +87,31 @@ def refuse_matrix(file: Path, method: str) -> None:
         )
 
 
-def as_kernels(opened: files.Opened, call: Call) -> KernelViews:
+def as_kernels(opened: files.Opened, options: CompleteOptions) -> KernelViews:
     """Kernels, computed from features if these came."""
-    makes, data = view_kernels(opened, call.kernels, call.logs, call.source), opened.data
+    makes, data = view_kernels(opened, options.kernels, options.logs, options.source), opened.data
     if isinstance(data, Views):
         for sentence in count_sentences(data, makes):
             warn(sentence, AbsenceWarning)
         data = makes.fit_transform(data)
-    elif call.kernels or call.logs:
-        raise ValueError(f"{call.file}: holds kernels already; --kernel and --log are for features")
+    elif options.kernels or options.logs:
+        raise ValueError(f"{options.file}: holds kernels already; --kernel and --log are for features")
     else:
         for sentence in empty_sentences(data):
             warn(sentence, AbsenceWarning)
     if data.observed.all():
         warn("every sample has every view: there is nothing to complete", AbsenceWarning)
-    return data.repair(call.repair) if call.repair else data
+    return data.repair(options.repair) if options.repair else data
 
 
-def check_finite(call: Call, completed: KernelViews) -> None:
+def check_finite(options: CompleteOptions, completed: KernelViews) -> None:
     """Refuse to write kernels with values that are none."""
     for name in completed.names:
         if not _finite(completed.operator(name)):
             raise ValueError(
-                f"{call.file}: view {name!r}, completed with {call.entry.name}, has values that are not "
-                "finite; scale the kernels (to a mean diagonal of 1, for example), or choose another method"
+                f"{options.file}: view {name!r}, completed with {options.entry.name}, has values that are "
+                "not finite; scale the kernels (to a mean diagonal of 1, for example), or choose another "
+                "method"
             )
 
 
@@ -130,7 +125,7 @@ def _finite(operator: Operator) -> bool:
     return all(bool(np.isfinite(operator.block(rows, everyone)).all()) for rows in parts)
 
 
-def check_room(entry: Entry, kernels: Views | KernelViews) -> None:
+def _check_room(entry: Entry, kernels: Views | KernelViews) -> None:
     """Refuse, before it begins, a method that forms whole kernels where there is no memory for them."""
     if entry.max_samples is None:
         return
@@ -143,15 +138,17 @@ def check_room(entry: Entry, kernels: Views | KernelViews) -> None:
     )
 
 
-def _write(call: Call, completer: Completer, kernels: KernelViews, completed: KernelViews) -> None:
-    if call.output.suffix.lower() != ".npz":
-        whole = files.read_mudata(call.file)
-        files.write_mudata(call.output, completed.to_mudata(whole, observed=kernels))
+def _write(
+    options: CompleteOptions, completer: Completer, kernels: KernelViews, completed: KernelViews
+) -> None:
+    if options.output.suffix.lower() != ".npz":
+        whole = files.read_mudata(options.file)
+        files.write_mudata(options.output, completed.to_mudata(whole, observed=kernels))
         return
-    extra: dict[str, Any] = {"mask_before": kernels.observed, "method": call.entry.name}
+    extra: dict[str, Any] = {"mask_before": kernels.observed, "method": options.entry.name}
     if isinstance(completer, Iterative):
         extra["objective"] = completer.objective_
-    files.write(call.output, completed, **extra)
+    files.write(options.output, completed, **extra)
 
 
 def run_completer(completer: Completer, kernels: KernelViews, method: str) -> KernelViews:
@@ -168,8 +165,8 @@ def run_completer(completer: Completer, kernels: KernelViews, method: str) -> Ke
         return completer.set_params(callback=callback).fit_transform(kernels)
 
 
-def completion_story(
-    call: Call,
+def _completion_story(
+    options: CompleteOptions,
     completer: Completer,
     kernels: KernelViews,
     completed: KernelViews,
@@ -179,15 +176,15 @@ def completion_story(
     """What the report of one completion shows; if `quality`, errors on hidden cells too."""
     from absentia.app.report import CompletionStory
 
-    method = call.entry.name
+    method = options.entry.name
     judged = None
     if quality:
         with step_bar("judging", len(offered("completer"))) as tick:
-            judged = experiment.beside_others(method, completer, kernels, tick)
+            judged = experiment.compare_completers(method, completer, kernels, tick)
         if judged.sentence:
             say(judged.sentence)
     return CompletionStory(
-        title=f"{call.file.name}, completed",
+        title=f"{options.file.name}, completed",
         summary=f"The missing rows and columns of {kernels.n_views} kernels over {len(kernels)} samples, "
         f"filled with {method}. What was observed is unchanged.",
         before=kernels,
@@ -195,10 +192,10 @@ def completion_story(
         traces={method: completer.objective_} if isinstance(completer, Iterative) else {},
         warnings=list(dict.fromkeys([*concerns(kernels), *remarks])),
         quality=judged,
-        unexplained=experiment.unexplained(completer, completed, kernels.observed),
+        unexplained=experiment.unexplained_share(completer, completed, kernels.observed),
         facts={
-            "file": str(call.file),
-            "method": f"{method}: {call.entry.when}",
+            "file": str(options.file),
+            "method": f"{method}: {options.entry.when}",
             "parameters": parameters_in_words(completer.get_params()),
             "made with": made_with(),
         },

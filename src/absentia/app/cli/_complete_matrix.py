@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from absentia import files
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as exit_codes
 from absentia.app._checks import check_ending, check_outputs, check_report
 from absentia.app._terminal import step_bar, warnings_kept
-from absentia.app.cli._words import made_with, parameters_in_words, say, say_where
+from absentia.app.cli._output import made_with, parameters_in_words, say, say_where
 from absentia.core import Array, at_most, extreme_eigenvalues, warn
 from absentia.data import AbsenceWarning, shown
 from absentia.files import Matrix
@@ -37,7 +37,7 @@ class Places(NamedTuple):
 def run(places: Places, entry: Entry, options: dict[str, Any], threads: int | None) -> None:
     """Complete a matrix and write it, its standard deviations and, if asked, a report."""
     file, output, report, beside = places.file, places.output, places.report, _deviations_place(places)
-    endings.ledger.expect(output, beside, report)
+    exit_codes.written.expect(output, beside, report)
     matrix = files.read_matrix(file)
     imputer = entry.make(**options, **_kernels(matrix))
     with at_most(threads, max(matrix.X.shape)), warnings_kept() as remarks:
@@ -48,7 +48,7 @@ def run(places: Places, entry: Entry, options: dict[str, Any], threads: int | No
     if report is not None:
         from absentia.app import report as reporting
 
-        html = reporting.render_matrix(matrix_story(file, entry, matrix, done, held, options, remarks))
+        html = reporting.render_matrix(_matrix_story(file, entry, matrix, done, held, options, remarks))
     _write(output, beside, matrix, done, entry.name)
     if html is not None and report is not None:
         reporting.save(html, report)
@@ -175,7 +175,7 @@ def _say(method: str, matrix: Matrix, done: Completion, held: HeldOut | None) ->
         )
 
 
-def matrix_story(
+def _matrix_story(
     file: Path,
     entry: Entry,
     matrix: Matrix,

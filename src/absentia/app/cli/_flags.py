@@ -1,90 +1,63 @@
-"""Parameters of methods as flags: made from what they declare, read as the chosen method has them."""
+"""Flags that several verbs have, and parameters of methods as flags, read as the chosen method has them."""
 
-import inspect
+from __future__ import annotations
+
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any
 
 from absentia.app._terminal import printable
 
 # isort: split
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 from rich.console import Group as Lines
 from rich.table import Table
 
-from absentia.methods.catalogue import Entry, variants_of
+if TYPE_CHECKING:
+    from absentia.methods.catalogue import Entry
 
-#: A flag that verbs with methods have.
 List = Annotated[
     bool,
-    Parameter(name="--list", negative="", help="List the methods with their flags, and do nothing else."),
+    Parameter(
+        name="--list",
+        negative="",
+        help="List the methods with their flags, or explain the flags of the one that --method names.",
+    ),
 ]
-#: One that verbs with output have.
 Force = Annotated[
     bool,
     Parameter(
         name="--force", negative="", help="Replace files that are there and not written by absentia."
     ),
 ]
-GROUP = Group("Parameters of methods", sort_key=10)
+JSON = Parameter(name="--json", negative="", help="One JSON document instead of tables.")
+#: What else is given is a parameter of the method.
+MethodFlags = Annotated[
+    str, Parameter(help="A parameter of the method; --list names them, --method NAME --list explains them.")
+]
 
 
-def with_flags(entries: Iterable[Entry]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command that also has a flag for every parameter of these methods.
-
-    They come to the function as one dict `flags` of texts, those that were given; a flag that the function
-    has itself is its own.
-    """
-    methods: dict[str, list[Entry]] = {}
-    for entry in entries:
-        for flag in entry.parameters():
-            methods.setdefault(flag, []).append(entry)
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(function, include_extras=True)
-        own = [p for p in inspect.signature(function).parameters.values() if p.name != "flags"]
-        own = [p.replace(annotation=hints[p.name]) for p in own]
-        taken = {f"--{p.name.replace('_', '-')}" for p in own} | {"--C"}
-        more = {_identifier(flag): flag for flag in methods if flag not in taken}
-
-        @wraps(function)
-        def command(*args: Any, **given: Any) -> None:
-            texts = {more[name]: given.pop(name) for name in list(given) if name in more}
-            function(*args, **given, flags={flag: text for flag, text in texts.items() if text is not None})
-
-        extra = [_parameter(name, flag, methods[flag]) for name, flag in more.items()]
-        command.__signature__ = inspect.Signature([*own, *extra])  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in [*own, *extra]}
-        return command
-
-    return decorate
+def read_flags(entry: Entry, flags: Mapping[str, str], known: Mapping[str, Entry]) -> dict[str, Any]:
+    """Parameters of a method out of flags without dashes; refuse what is none, of no method at all too."""
+    given = {f"--{name.replace('_', '-')}": text for name, text in flags.items()}
+    strange = [flag for flag in given if flag not in entry.parameters()]
+    if strange:
+        flags_there = {flag for other in known.values() for flag in other.parameters()}
+        if strange[0] not in flags_there:
+            near = get_close_matches(strange[0], [*sorted(flags_there), *_VERB_FLAGS], 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise ValueError(f'Unknown option: "{strange[0]}".{hint}')
+    return entry.read(given)
 
 
-def _identifier(flag: str) -> str:
-    return "flag_" + flag.removeprefix("--").replace("-", "_")
-
-
-def _parameter(name: str, flag: str, entries: list[Entry]) -> inspect.Parameter:
-    """A flag that takes a text, with the words of the first method that has it."""
-    note = Parameter(name=flag, help=_help(flag, entries), group=GROUP, show_default=False)
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, note]
-    )
-
-
-def _help(flag: str, entries: list[Entry]) -> str:
-    parameter = entries[0].parameters()[flag]
-    sentence = re.split(r"(?<=\.)\s", _plain(parameter.words))[0].rstrip(".")
-    names, default = ", ".join(entry.name for entry in entries), parameter.default
-    usual = "" if default is None else f"; default {'yes' if default is True else default or 'no'}"
-    return f"{sentence} ({names}): {parameter.said}{usual}."
-
-
-def _plain(words: str) -> str:
-    """Words without the marks of reStructuredText."""
-    words = re.sub(r":\w+:`~?([^`]*)`", r"\1", words)
-    return re.sub(r"``?([^`]*)``?", r"\1", words)
+#: Flags of verbs that somebody may have meant.
+_VERB_FLAGS = [
+    *("--labels", "--output", "--method", "--C", "--kernel", "--log", "--probability", "--no-probability"),
+    *("--report", "--no-report", "--no-quality", "--threads", "--force", "--json", "--list", "--repair"),
+    *("--id", "--views", "--layer", "--use-rep", "--ignore", "--transpose", "--features-from-labels"),
+    *("--approx", "--factors", "--std", "--quiet"),
+]
 
 
 def method_groups(groups: Mapping[str, Mapping[str, Entry]]) -> Lines:
@@ -97,6 +70,8 @@ def method_groups(groups: Mapping[str, Mapping[str, Entry]]) -> Lines:
 
 def method_table(entries: Mapping[str, Entry]) -> Table:
     """Methods that are offered by name: when to use them, what they cannot do, their flags."""
+    from absentia.methods.catalogue import variants_of
+
     table = Table("method", "when to use it", box=None, pad_edge=False)
     for name, entry in sorted(entries.items(), key=lambda item: not item[1].default):
         lines = [entry.when]
@@ -109,3 +84,20 @@ def method_table(entries: Mapping[str, Entry]) -> Table:
             lines.append(f"with some of these set: {', '.join(variant.name for variant in variants)}")
         table.add_row(name, "\n".join(printable(line) for line in lines if line))
     return table
+
+
+def flag_table(entry: Entry) -> Lines:
+    """One method and its flags, each with the words of its docstring."""
+    table = Table("flag", "what it is", box=None, pad_edge=False)
+    for flag, parameter in entry.parameters().items():
+        sentence = re.split(r"(?<=\.)\s", _strip_markup(parameter.words))[0].rstrip(".")
+        default = "yes" if parameter.default is True else parameter.default or "no"
+        words = "" if parameter.default is None else f"; default {default}"
+        table.add_row(flag, printable(f"{sentence}: {parameter.said}{words}."))
+    return Lines(f"[bold]{entry.name}[/]: {printable(entry.when)}", table)
+
+
+def _strip_markup(words: str) -> str:
+    """Words without the marks of reStructuredText."""
+    words = re.sub(r":\w+:`~?([^`]*)`", r"\1", words)
+    return re.sub(r"``?([^`]*)``?", r"\1", words)

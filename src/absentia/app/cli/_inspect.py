@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from absentia.app._terminal import out, printable, show_warning
-from absentia.app.cli._source import DATA, LABELS, Labelled, find_labels, label_sentence
-from absentia.app.cli._words import call, concerns, say, say_json
+from absentia.app.cli._flags import JSON
+from absentia.app.cli._output import call, say, say_json
+from absentia.app.cli._source import DATA, LABELS, Labelled
 
 # isort: split
 from cyclopts import Parameter
@@ -16,10 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from absentia.data import KernelViews, Presence, Views
+    from absentia.data import Presence
     from absentia.files import Labels, Opened
-
-JSON = Parameter(name="--json", negative="", help="One JSON document instead of tables.")
 
 
 def inspect(
@@ -41,6 +40,8 @@ def inspect(
 
         _show_model(data, models.describe(data), json)
         return
+    from absentia.app.cli._training import find_labels
+
     opened = source.open(data, labels)
     found = None
     if labels is not None or opened.labels is not None:
@@ -55,26 +56,27 @@ def inspect(
 
 def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opened: Opened) -> str:
     """The command to go on with, or why there is none."""
-    from absentia.app.cli._training import why_not
+    from absentia.app.cli._training import explain_refusal
 
-    flags = {"labels": labels, "method": "cox" if found.kind == "survival" and labels is None else None}
+    flags = {"labels": labels}
     more = escape(" ".join(["", shlex.join(source.words())]).rstrip())
     if found.kind == "multilabel":
         return f"next:  {call('compare', path, **flags)}{more} -o compared"
-    why = why_not(found.without(opened.data), found, labels or "the labels of the manifest")
+    why = explain_refusal(found.without(opened.data), found, labels or "the labels of the manifest")
     if why:
         return f"absentia fit would refuse: {escape(why)}"
     return f"next:  {call('fit', path, **flags)}{more} -o model.absentia"
 
 
 def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
+    from absentia.app.cli._data_checks import advice, concerns
     from absentia.core import at_most
 
     data = opened.data if labels is None else labels.without(opened.data)
     say(f"[bold]{escape(str(path))}[/]  {escape(data._headline())}")
-    out.print(view_table(data, labels))
-    out.print(pattern_table(data))
-    say(group_sentence(data))
+    out.print(_view_table(data, labels))
+    out.print(_pattern_table(data))
+    say(_group_sentence(data))
     for note in opened.notes:
         say(f"note: {printable(note)}")
     with at_most(None, len(data)):
@@ -83,64 +85,15 @@ def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
         show_warning(sentence)
 
 
-def advice(data: Views | KernelViews, labels: Labels | None = None) -> list[str]:
-    """What is odd about the data, and what to do: a view of one sample, columns that tell the label, ..."""
-    from absentia.app.cli._source import count_sentences, number_sentences, repeat_sentences
-    from absentia.data import Views
-    from absentia.kernels import ViewKernels
-
-    found = [
-        f"view {name!r} has one sample only; it can tell nothing apart"
-        for name, present in zip(data.names, data.observed.T, strict=True)
-        if present.sum() == 1 and len(present) > 1
-    ]
-    if isinstance(data, Views):
-        found += empty_columns(data)
-        found += [f"view {name!r} is constant; it can tell nothing apart" for name in constant(data)]
-    if data.observed.all():
-        found.append("every sample has every view: there is nothing to complete")
-    leaks = [] if labels is None else labels.leak_sentences(data)
-    odd = [*count_sentences(data, ViewKernels()), *number_sentences(data)]
-    return [*leaks, *repeat_sentences(data), *found, *odd]
-
-
-def empty_columns(data: Views) -> list[str]:
-    """A sentence for each view with features that nobody has a value of."""
-    import numpy as np
-
-    found = []
-    for name in data.names:
-        block, features = data.block(name), data.features(name)
-        if hasattr(block, "toarray") or not len(block):
-            continue
-        empty = np.flatnonzero(np.isnan(block).all(axis=0))
-        if len(empty):
-            some = ", ".join(str(k) if features is None else repr(str(features[k])) for k in empty[:5])
-            found.append(f"view {name!r}: {len(empty)} column(s) without any value, ignored: {some}")
-    return found
-
-
-def constant(data: Views) -> list[str]:
-    """Views none of whose features varies, of two samples or more."""
-    import numpy as np
-
-    found = []
-    for name, present in zip(data.names, data.observed.T, strict=True):
-        block = data.block(name)
-        dense = block.toarray() if hasattr(block, "toarray") else block
-        dense = dense[:, ~np.isnan(dense).all(axis=0)]
-        if present.sum() > 1 and not (np.nanmax(dense, axis=0) > np.nanmin(dense, axis=0)).any():
-            found.append(name)
-    return found
-
-
-def view_table(data: Presence, labels: Labels | None = None) -> Table:
+def _view_table(data: Presence, labels: Labels | None = None) -> Table:
     table = Table("view", "samples", "present", "columns", box=None, pad_edge=False)
     for name, present in zip(data.names, data.observed.T, strict=True):
         share = f"{present.mean():.0%}" if len(present) else "-"
         count = f"{present.sum()} of {len(present)}"
         table.add_row(printable(name), count, share, printable(columns(data, name)))
     if labels is not None:
+        from absentia.app.cli._training import label_sentence
+
         table.add_row("labels", "", "", printable(label_sentence(labels)))
     return table
 
@@ -156,7 +109,7 @@ def columns(data: Any, name: str) -> str:
     return columns_in_words(data, name) + (f", {missing} value{plural} missing" if missing else "")
 
 
-def pattern_table(data: Presence, most: int = 10) -> Table:
+def _pattern_table(data: Presence, most: int = 10) -> Table:
     found, counts = data.patterns()
     table = Table(
         "samples", "share", "have", title="patterns", title_justify="left", box=None, pad_edge=False
@@ -170,7 +123,7 @@ def pattern_table(data: Presence, most: int = 10) -> Table:
     return table
 
 
-def group_sentence(data: Presence) -> str:
+def _group_sentence(data: Presence) -> str:
     """What the connected components of co-observation mean for the user."""
     groups = data.components()
     import numpy as np
@@ -186,6 +139,8 @@ def group_sentence(data: Presence) -> str:
 
 
 def _as_json(opened: Opened, labels: Labels | None) -> dict[str, Any]:
+    from absentia.app.cli._data_checks import advice, concerns
+
     data = opened.data if labels is None else labels.without(opened.data)
     found: dict[str, Any] = {
         "kind": type(data).__name__,

@@ -1,9 +1,9 @@
-"""The command line, one module per verb (:data:`VERBS`).
+"""The command line: verbs (:data:`VERBS`), whose modules are loaded when they are called.
 
-A verb's module is loaded when it is called, and none does mathematics.
+None of these modules does mathematics, nor loads what does before it has to.
 
 Exit codes: 0 fine, 2 bad usage or bad input, 1 out of memory, disk full or a defect, 128 + n ended by
-signal n (130: Ctrl-C); what is not 0 comes with one sentence on standard error (``app._endings``).
+signal n (130: Ctrl-C); what is not 0 comes with one sentence on standard error (``app._exit_codes``).
 """
 
 import sys
@@ -23,7 +23,7 @@ from absentia.app._terminal import (  # first: it says which extra is wanted
 from cyclopts import App
 
 import absentia
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as exit_codes
 
 #: The verbs, and what each does.
 VERBS = {
@@ -39,6 +39,8 @@ VERBS = {
     "reproduce": "Run a table or figure of the papers again, our numbers beside the published ones.",
 }
 
+#: Modules of verbs that share one with others.
+HOMES = {"work": "_compare", "report": "_compare", "example": "_demo"}
 QUIET = "--quiet"
 EXAMPLES = """Examples:
 
@@ -68,7 +70,7 @@ def command_line(verb: str | None) -> App:
         error_console=err,
     )
     for name, words in VERBS.items():
-        where = f"absentia.app.cli._{name}"
+        where = f"absentia.app.cli.{HOMES.get(name, f'_{name}')}"
         if name == verb:
             app.command(getattr(import_module(where), name), name=name)
         else:
@@ -81,8 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code."""
     warnings.showwarning = show_warning
     warnings.simplefilter("always", UserWarning)
-    endings.ledger.clear()
-    with endings.orderly():
+    exit_codes.written.clear()
+    with exit_codes.handle_signals():
         try:
             lenient()
             words = list(sys.argv[1:] if arguments is None else arguments)
@@ -94,4 +96,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except SystemExit:
             raise
         except BaseException as error:
-            sys.exit(endings.leave(error))
+            sys.exit(exit_codes.leave(error))

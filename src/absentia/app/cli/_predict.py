@@ -11,15 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as exit_codes
 from absentia.app._checks import check_ending, check_outputs, check_threads
 from absentia.app._terminal import err, out, printable, step_bar
-from absentia.app.cli._flags import Force
-from absentia.app.cli._inspect import JSON
-from absentia.app.cli._predict_numbers import numbers_header, numbers_lines, tells_numbers
-from absentia.app.cli._predict_survival import survival_header, survival_lines, tells_survival
+from absentia.app.cli._flags import JSON, Force
+from absentia.app.cli._output import STANDARD, say_json, say_where
 from absentia.app.cli._source import DATA, Source, Threads, containers
-from absentia.app.cli._words import STANDARD, say_json, say_where
 
 # isort: split
 from cyclopts import Parameter
@@ -27,6 +24,7 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from absentia.data import KernelViews, Views
     from absentia.methods.models import Model
+    from absentia.tasks import Task
 
 NEW = (
     f"{DATA} Views that all new samples lack may be left out. For a model of kernels an .npz file with K "
@@ -38,10 +36,8 @@ OUTPUT = Parameter(
     help="The .csv file to write; - prints the table. For .h5mu and .h5ad also a file of that kind, the "
     "one that came with predictions in obs.",
 )
-NO_VIEW = "no usable view: prior returned"
-DISAGREE = "probability favours another class"
-BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are classified
-MOST_ROWS = 4096
+BLOCK_BYTES = 32 * 2**20  # of kernels at a time when samples are predicted
+_MAX_ROWS = 4096
 
 
 def predict(
@@ -59,10 +55,12 @@ def predict(
 
     Example: absentia predict model.absentia newpatients/ -o predicted.csv
 
-    Columns: id, predicted, `probability=<class>` (or score, without probabilities), `view=<name>` (1 = had
-    it), flag (empty if there is nothing to say); of numbers, predicted alone; of survival, risk (higher is
-    worse) and `survival=<time>` instead of classes.  An id or a class that a spreadsheet would take for a
-    formula (= + - @ first) stands behind an apostrophe.
+    Columns: id, predicted, `probability=<class>` (or score, without probabilities), `view=<name>` (1 =
+    had it), flag (empty if there is nothing to say); of numbers, predicted alone; of survival, risk
+    (higher is worse) and `survival=<time>` instead of classes.  Predicted is the class with the largest
+    probability, or with the largest probability times weight, where the flag says the weights of the
+    classes.  An id or a class that a spreadsheet would take for a formula (= + - @ first) stands behind
+    an apostrophe.
     """
     check_threads(threads)
     printed = output == STANDARD
@@ -71,17 +69,19 @@ def predict(
     if not printed:
         check_ending(output, "the output", ".csv", *containers(new))
         check_outputs([model, new], [output], force)
-        endings.ledger.expect(output)
+        exit_codes.written.expect(output)
     from absentia import files
     from absentia.core import at_most
 
-    fitted = load_model(model)
+    fitted = _load_model(model)
     reading = source.as_trained(new, files.read_state(model)[1]["about"].get("reading"))
     data = as_trained(fitted, files.read_new(new, **reading), new)
     with at_most(threads, len(fitted.classifier.ids_)):
         try:
-            matched = matched_sentences(fitted, data)
-            write = partial(write_into, file=new) if output.suffix in containers(new) else write_predictions
+            matched = _matched_sentences(fitted, data)
+            write = (
+                partial(_write_into, file=new) if output.suffix in containers(new) else write_predictions
+            )
             flagged = write(output, fitted, data)
         except ValueError as error:
             raise ValueError(f"{new}: {error}") from error
@@ -94,30 +94,45 @@ def predict(
     if json:
         say_json({"samples": len(data), "flagged": flagged, "matched": matched, "predictions": str(output)})
         return
-    for sentence in [*matched, f"{len(data)} samples {_done(fitted)}, {flagged} flagged"]:
+    decided = [f"the class is that with the largest {words}" for words in [_weight_words(fitted)] if words]
+    done = f"{len(data)} samples {_task(fitted).predicted_words}, {flagged} flagged"
+    for sentence in [*matched, *decided, done]:
         (err if printed else out).print(printable(sentence), soft_wrap=True)
     say_where(predictions=None if printed else output)
 
 
-def _done(model: Model) -> str:
-    if tells_numbers(model.classifier):
-        return "with a number"
-    return "with a risk" if tells_survival(model.classifier) else "classified"
+def _task(model: Model) -> Task:
+    from absentia.tasks import CLASSIFICATION, find_task
+
+    return find_task(model.classifier) or CLASSIFICATION
 
 
-def load_model(path: Path) -> Model:
-    """A fitted model; a pipeline of ours with a classifier is one too, in Python."""
+def _weight_words(model: Model) -> str:
+    from absentia.tasks import CLASSIFICATION, weight_words
+
+    return weight_words(model.classifier) if _task(model) is CLASSIFICATION else ""
+
+
+def _load_model(path: Path) -> Model:
+    """A fitted model with the kernels that are made before it."""
+    from sklearn.pipeline import Pipeline
+
+    from absentia.kernels import ViewKernels
     from absentia.methods import models
+    from absentia.tasks import REGRESSION, SURVIVAL, find_task
 
     fitted = models.load(path)
-    if tells_survival(fitted) or tells_numbers(fitted):
+    if isinstance(fitted, models.Model):
+        return fitted
+    with_kernels = isinstance(fitted, Pipeline) and len(fitted) == 2 and isinstance(fitted[0], ViewKernels)
+    if with_kernels and find_task(fitted[1]) is not None:
+        return models.Model(fitted[1], fitted[0])
+    if find_task(fitted) in (REGRESSION, SURVIVAL):
         return models.Model(fitted)
-    if not isinstance(fitted, models.Model):
-        raise ValueError(
-            f"{path}: holds a {type(fitted).__name__}, which is no model of classes, numbers or "
-            "survival; make one with absentia fit, or use it in Python: absentia.load(path)"
-        )
-    return fitted
+    raise ValueError(
+        f"{path}: holds a {type(fitted).__name__}, which is no model of classes, numbers or "
+        "survival; make one with absentia fit, or use it in Python: absentia.load(path)"
+    )
 
 
 def as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | KernelViews:
@@ -133,7 +148,7 @@ def as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | K
                 "of training; give an .npz file with K (views x new x training samples), ids and column_ids"
             )
         return data
-    check_orientation(model, data, path)
+    _check_orientation(model, data, path)
     if len(model.names) == 1 and data.n_views == 1:
         return data.renamed(dict(zip(data.names, model.names, strict=True)))
     if not set(data.names) & set(model.names):
@@ -144,7 +159,7 @@ def as_trained(model: Model, data: Views | KernelViews, path: Path) -> Views | K
     return data
 
 
-def check_orientation(model: Model, data: Views, path: Path) -> None:
+def _check_orientation(model: Model, data: Views, path: Path) -> None:
     """Refuse views whose samples are called as the features of training are: they are transposed."""
     if not model.takes_features:
         return
@@ -161,7 +176,7 @@ def check_orientation(model: Model, data: Views, path: Path) -> None:
             )
 
 
-def matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
+def _matched_sentences(model: Model, data: Views | KernelViews) -> list[str]:
     """How the columns of new samples go with those of training, and which views are not looked at."""
     from absentia.data import Views
 
@@ -188,7 +203,7 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
 
     def save(file: BinaryIO) -> None:
         nonlocal flagged
-        file.writelines(files.csv_rows([prediction_header(model)]))
+        file.writelines(files.csv_rows([_prediction_header(model)]))
         for lines in _by_block(model, data):
             file.writelines(files.csv_rows(lines))
             flagged += sum(bool(line[-1]) for line in lines)
@@ -202,17 +217,15 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
     return flagged
 
 
-def write_into(output: Path, model: Model, data: Views | KernelViews, *, file: Path) -> int:
+def _write_into(output: Path, model: Model, data: Views | KernelViews, *, file: Path) -> int:
     """The container that the samples came from, with predictions in its obs; how many are flagged."""
     from absentia import files
 
     lines = [line for block in _by_block(model, data) for line in block]
-    figures = {"risk", "predicted"} if tells_numbers(model.classifier) else {"risk"}
+    texts = {"flag", "predicted"} if _task(model).name == "classes" else {"flag"}
     columns = {
-        f"absentia_{name}": [
-            float(line[k]) if "=" in name or name in figures else line[k] for line in lines
-        ]
-        for k, name in enumerate(prediction_header(model))
+        f"absentia_{name}": [line[k] if name in texts else float(line[k]) for line in lines]
+        for k, name in enumerate(_prediction_header(model))
         if name != "id" and not name.startswith("view=")
     }
     files.write_mudata(output, data.to_mudata(files.read_mudata(file), obs=columns))
@@ -236,53 +249,22 @@ def _by_block(model: Model, data: Views | KernelViews) -> Iterator[list[list[Any
 def block_rows(model: Model) -> int:
     """How many samples at a time: as many as fill :data:`BLOCK_BYTES` with kernels of every view."""
     one = 8 * max(1, len(model.classifier.ids_)) * max(1, len(model.names))
-    return min(max(BLOCK_BYTES // one, 1), MOST_ROWS)
+    return min(max(BLOCK_BYTES // one, 1), _MAX_ROWS)
 
 
-def prediction_header(model: Model) -> list[str]:
+def _prediction_header(model: Model) -> list[str]:
     """The first line of the table of predictions."""
-    if tells_survival(model.classifier):
-        return survival_header(model)
-    if tells_numbers(model.classifier):
-        return numbers_header(model)
-    classes = model.classes.tolist()
-    if hasattr(model.classifier, "predict_proba"):
-        numbers = [f"probability={label}" for label in classes]
-    else:
-        numbers = [f"score={label}" for label in (classes if len(classes) > 2 else classes[1:])]
-    return ["id", "predicted", *numbers, *(f"view={name}" for name in model.names), "flag"]
+    columns = _task(model).output_columns(model.classifier)
+    return ["id", *columns, *(f"view={name}" for name in model.names), "flag"]
 
 
 def prediction_lines(model: Model, rows: Views | KernelViews) -> Iterator[list[Any]]:
     """The lines of these samples in the table of predictions."""
     import numpy as np
 
-    from absentia.methods.models import check_scores
-
-    if tells_survival(model.classifier):
-        yield from survival_lines(model, rows, _had(model, rows))
-        return
-    if tells_numbers(model.classifier):
-        yield from numbers_lines(model, rows, _had(model, rows))
-        return
-    classifier, probabilities = model.classifier, hasattr(model.classifier, "predict_proba")
-    with np.errstate(all="ignore"):  # what is not finite is refused below
-        scores = classifier.decision_function(rows).reshape(len(rows), -1)
-        check_scores(rows, scores)
-        numbers = classifier.predict_proba(rows) if probabilities else scores
-        check_scores(rows, numbers)
-        predicted, blind = classifier.predict(rows), classifier.unusable(rows)
-    had = _had(model, rows)
-    for i, sample in enumerate(rows.ids.tolist()):
-        flag = NO_VIEW if blind[i] else ""
-        if probabilities and not blind[i]:
-            best = model.classes[numbers[i].argmax()]
-            flag = DISAGREE if best != predicted[i] else ""
-        shares = [f"{x:.6g}" for x in numbers[i]]
-        yield [str(sample), str(predicted[i]), *shares, *had[i], flag]
-
-
-def _had(model: Model, rows: Views | KernelViews) -> list[list[int]]:
-    """Who has which of the model's views, as 0 and 1."""
-    columns = [rows.names.index(name) if name in rows.names else None for name in model.names]
-    return [[0 if c is None else int(row[c]) for c in columns] for row in rows.observed]
+    with np.errstate(all="ignore"):  # what is not finite is refused
+        cells, remarks = _task(model).output_rows(model.classifier, rows)
+    places = [rows.names.index(name) if name in rows.names else None for name in model.names]
+    for sample, values, seen, remark in zip(rows.ids.tolist(), cells, rows.observed, remarks, strict=True):
+        has = [0 if place is None else int(seen[place]) for place in places]
+        yield [str(sample), *values, *has, remark]

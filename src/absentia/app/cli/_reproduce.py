@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from absentia.app._terminal import MaybeWhole, out, printable
-from absentia.app.cli._words import say, say_where
+from absentia.app.cli._output import say, say_where
 
 # isort: split
 from cyclopts import Parameter
 from rich.table import Table
 
-from absentia.app import _endings as endings
+from absentia.app import _exit_codes as exit_codes
 from absentia.app._checks import check_folder, check_replaced, check_report, check_whole
 from absentia.app._trials import Watch, watched
 from absentia.app.cli._flags import Force
@@ -118,7 +118,7 @@ def _run(
     work = Reproduction(experiment, output)
     todo, total = work.outstanding(retry), len(work.trials)
     say(printable(f"{experiment.name}: {total} trials, {total - len(todo)} are there already"))
-    endings.ledger.keeps(lambda: f"{len(work.done())} of {total} trials are kept in {output}")
+    exit_codes.written.explain_kept(lambda: f"{len(work.done())} of {total} trials are kept in {output}")
     with watched(Watch(todo, pool.jobs)) as watch:
         work.run(todo, pool, watch.tell, watch.begin)
     summary = summarise(experiment, as_mappings(work.done()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,8 +14,7 @@ from absentia.app._terminal import MaybeWhole, Whole
 from cyclopts import Group, Parameter
 
 if TYPE_CHECKING:
-    from absentia.data import KernelViews, Views
-    from absentia.files import Labels, Opened
+    from absentia.files import Opened
     from absentia.kernels import ViewKernels
 
 #: Flags that several verbs have.
@@ -43,15 +40,15 @@ def _repeated(name: str, words: str) -> Parameter:
     )
 
 
-IGNORE = _repeated(
+_IGNORE = _repeated(
     "--ignore",
     'Columns to leave out: COLUMN of any view, or VIEW:COLUMN; patterns too ("clinical:date_*"), and '
     '"VIEW:*" for a whole view.',
 )
-TRANSPOSE = _repeated(
+_TRANSPOSE = _repeated(
     "--transpose", "Views whose tables have samples as columns (genes x samples); without a name, all."
 )
-FROM_LABELS = _repeated(
+_FROM_LABELS = _repeated(
     "--features-from-labels",
     "Columns of the table of labels that are features all the same; by default none is.",
 )
@@ -75,8 +72,8 @@ class Source:
         str | None,
         Parameter(name="--use-rep", help="Entry of obsm (.h5ad, .h5mu), instead of X.", group=READING),
     ] = None
-    ignore: Annotated[tuple[str, ...], IGNORE] = ()
-    transpose: Annotated[tuple[str, ...] | None, TRANSPOSE] = None
+    ignore: Annotated[tuple[str, ...], _IGNORE] = ()
+    transpose: Annotated[tuple[str, ...] | None, _TRANSPOSE] = None
 
     def options(self) -> dict[str, Any]:
         """As :func:`absentia.io.read` takes it."""
@@ -125,7 +122,7 @@ class Source:
 class Labelled(Source):
     """The same, where labels are read too."""
 
-    features_from_labels: Annotated[tuple[str, ...], FROM_LABELS] = ()
+    features_from_labels: Annotated[tuple[str, ...], _FROM_LABELS] = ()
 
     def options(self) -> dict[str, Any]:
         return super().options() | {"features_from_labels": self.features_from_labels}
@@ -136,7 +133,7 @@ class Labelled(Source):
         return found | ({"features from labels": own} if own else {})
 
 
-APPROX = Parameter(
+_APPROX = Parameter(
     name="--approx",
     group=READING,
     help="Kernels of features whole (none) or by factors (nystrom; rff for rbf), linear in the samples; "
@@ -152,7 +149,7 @@ FACTORS = Parameter(
 class Features(Source):
     """The same, where kernels are made of features: whole, or by factors."""
 
-    approx: Annotated[Literal["auto", "nystrom", "rff", "none"], APPROX] = "auto"
+    approx: Annotated[Literal["auto", "nystrom", "rff", "none"], _APPROX] = "auto"
     factors: Annotated[Whole, FACTORS] = 200
 
     def sizing(self) -> dict[str, Any]:
@@ -173,12 +170,12 @@ def containers(file: Path) -> tuple[str, ...]:
     return (ending,) if ending in (".h5mu", ".h5ad") else ()
 
 
-KERNEL = _repeated(
+_KERNEL = _repeated(
     "--kernel", "Kernel of feature views: NAME for all of them, VIEW=NAME for one; rbf by default."
 )
-LOG = _repeated("--log", "Feature views of which log(1 + x) is taken first; for counts.")
-Kernels = Annotated[tuple[str, ...], KERNEL]
-Logs = Annotated[tuple[str, ...], LOG]
+_LOG = _repeated("--log", "Feature views of which log(1 + x) is taken first; for counts.")
+Kernels = Annotated[tuple[str, ...], _KERNEL]
+Logs = Annotated[tuple[str, ...], _LOG]
 
 
 def check_kernel_names(kernels: Sequence[str]) -> None:
@@ -233,102 +230,3 @@ def kernels_in_words(kernels: ViewKernels) -> str:
         for view, said in (kernels.per_view or {}).items()
     ]
     return "; ".join([str(kernels.kernel), *exceptions])
-
-
-def count_sentences(data: Views | KernelViews, kernels: ViewKernels) -> list[str]:
-    """Advice on views that look like counts and get an rbf kernel of the counts themselves."""
-    from absentia.data import Views, looks_like_counts, numeric
-
-    if not isinstance(data, Views):
-        return []
-    return [
-        f"view {name!r} looks like counts (whole numbers, many zeros), for which --kernel {name}=cosine or "
-        f"--log {name} is usual"
-        for name in data.names
-        if kernel_of(kernels, name) == ("rbf", False) and looks_like_counts(numeric(data, name))
-    ]
-
-
-def number_sentences(data: Views | KernelViews) -> list[str]:
-    """Advice on categories of many levels most of which begin with a number: ``50 kg``, ``<0.5``."""
-    from absentia.data import Views
-
-    if not isinstance(data, Views):
-        return []
-    found = []
-    for view in data.names:
-        for column, levels in data.levels(view).items():
-            begin = [level for level in levels if re.match(r"[<>~≤≥]?\s*[-−+]?\d", level)]
-            if len(levels) >= MANY_LEVELS and len(begin) > 0.8 * len(levels):
-                found.append(
-                    f"view {view!r}: column {column!r} is taken as a category of {len(levels)} levels, "
-                    f"which begin with numbers (e.g. {begin[0]!r}); if it is one, leave nothing else in it"
-                )
-    return found
-
-
-def repeat_sentences(data: Views | KernelViews) -> list[str]:
-    """Warnings of samples that seem to be of one patient."""
-    from absentia.data import find_repeats
-
-    return [found.sentence for found in find_repeats(data)]
-
-
-def find_labels(path: Path, source: Source, opened: Opened, said: str | None, kind: Any = None) -> Labels:
-    """Labels as the call names them, or as the manifest does; of that `kind`, or what they look like."""
-    from absentia import files
-    from absentia.core import warn
-    from absentia.data import AbsenceWarning
-
-    where = said if said is not None else opened.labels
-    if where is None:
-        raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
-    found = files.read_labels(where, opened, path, id=source.id, kind=kind)
-    for view, column in found.telling:
-        warn(
-            f"column {column!r} of view {view!r} has the name of the label and tells it; unless it is "
-            f"known of new samples too, leave it out: --ignore {shlex.quote(f'{view}:{column}')}",
-            AbsenceWarning,
-        )
-    for names in _alike(found):
-        warn(f"the classes {names} differ in writing only; make them one if they are", AbsenceWarning)
-    return found
-
-
-def _alike(labels: Labels) -> list[str]:
-    """Classes that are the same but for case and spaces, each kind as one text."""
-    if labels.kind != "classes":
-        return []
-    forms: dict[str, list[str]] = {}
-    for name in sorted({str(x) for x in labels.values[labels.known].tolist()}):
-        forms.setdefault("".join(name.casefold().split()), []).append(name)
-    return [" and ".join(map(repr, names)) for names in forms.values() if len(names) > 1]
-
-
-def label_sentence(labels: Labels) -> str:
-    """How labels go with the samples, in one line."""
-    import numpy as np
-
-    known = labels.values[labels.known]
-    parts = [f"{int(labels.known.sum())} usable"]
-    if labels.kind == "classes":
-        names, counts = np.unique(known, return_counts=True)
-        pairs = [f"{name} {count}" for name, count in zip(names.tolist(), counts.tolist(), strict=True)]
-        parts[0] += f" ({', '.join(pairs[:12])}{', ...' if len(pairs) > 12 else ''})"
-    elif labels.kind == "numbers" and len(known):
-        parts[0] += f" (numbers from {known.min():.6g} to {known.max():.6g})"
-    elif labels.kind == "survival":
-        parts[0] += f" (survival, {int(known[:, 1].sum())} events)"
-    else:
-        parts[0] += f" ({len(labels.columns)} labels, {int(np.isnan(known).sum())} entries unknown)"
-    if labels.empty:
-        parts.append(f"{labels.empty} empty or NA")
-    if labels.unlabelled:
-        parts.append(f"{labels.unlabelled} sample(s) without a line")
-    if labels.leaves:
-        parts.append("no feature: " + ", ".join(f"{column} of {view}" for view, column in labels.leaves))
-    if labels.foreign:
-        some = ", ".join(labels.foreign[:3]) + (", ..." if len(labels.foreign) > 3 else "")
-        noun = "id" if len(labels.foreign) == 1 else "ids"
-        parts.append(f"{len(labels.foreign)} {noun} in no view (ignored: {some})")
-    return ", ".join(parts)

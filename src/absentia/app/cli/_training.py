@@ -2,55 +2,53 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
 import absentia
-from absentia import experiment
-from absentia.app.cli._source import (
-    Source,
+from absentia.app.cli._data_checks import (
     count_sentences,
-    find_labels,
-    label_sentence,
+    empty_sentences,
+    indefinite_sentences,
     number_sentences,
     repeat_sentences,
-    view_kernels,
 )
-from absentia.app.cli._words import empty_sentences, indefinite_sentences
+from absentia.app.cli._source import Source, view_kernels
 from absentia.core import Array, warn
-from absentia.data import AbsenceWarning, KernelViews, Views, shown
+from absentia.data import AbsenceWarning, KernelViews, Views
+from absentia.files import Labels, Opened, read_labels
+from absentia.kernels import ViewKernels
+from absentia.tasks import (
+    CLASSIFICATION,
+    MULTILABEL,
+    REGRESSION,
+    SURVIVAL,
+    Task,
+    space_samples,
+    take_samples,
+)
 
-if TYPE_CHECKING:
-    from absentia.files import Labels
-    from absentia.kernels import ViewKernels
-
-OTHERWISE = {
+#: What labels of a kind are for.
+_TASK_OF_LABELS: dict[str, Task] = {
+    "classes": CLASSIFICATION,
+    "numbers": REGRESSION,
+    "survival": SURVIVAL,
+    "multilabel": MULTILABEL,
+}
+#: What labels that are no classes are, and what learns from them.
+_OTHER_LABELS = {
     "numbers": "numbers, which --method ridge learns from (others: --list); if they are codes of classes, "
     "write them as words (c1, c2)",
     "survival": "times and events, which --method cox or cox-fusion learns from",
     "multilabel": "several labels; absentia fit learns one, and PMAClassifier several, in Python",
 }
-
-
-WANTED = {
-    "numbers": "one number for each sample is wanted: --labels FILE:COLUMN",
-    "survival": "times and events are wanted: --labels FILE:TIME,EVENT",
-}
-CHECKS = {"survival": experiment.check_events, "numbers": experiment.numbers.check_numbers}
-#: What samples that are not learned from lack.
-LACKED = {
-    "numbers": ("a number", "a number"),
-    "survival": ("a time or an event", "a time"),
-    "multilabel": ("any label", "a label"),
-}
-JUDGED = 20_000  # samples that a method is judged on at most
-Learned = Literal["classes", "numbers", "survival", "multilabel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,29 +61,36 @@ class Training:
     n_all: int
     dropped: dict[str, int]
     notes: tuple[str, ...] = ()
-    kind: Learned = "classes"
+    task: Task = CLASSIFICATION
     columns: tuple[str, ...] = ()
     n_learned: int = 0  # where these are some of the samples that were learned from
     reading: dict[str, Any] = field(default_factory=dict)  # what a model has to know to read new samples
 
     def about(self, method: str, data: Path) -> dict[str, Any]:
         """What a model says of where it comes from."""
-        said = {"method": method, "data": data.name, "samples": len(self.y)}
-        said["written by"] = f"absentia {absentia.__version__}"
-        return said | ({"reading": self.reading} if self.reading else {})
+        about = {"method": method, "data": data.name, "samples": len(self.y)}
+        about["written by"] = f"absentia {absentia.__version__}"
+        return about | ({"reading": self.reading} if self.reading else {})
 
     @cached_property
-    def judged(self) -> Training:
-        """The samples that a method is judged on: all, or :data:`JUDGED` of them if there are more."""
-        if len(self.y) <= JUDGED:
+    def validated(self) -> Training:
+        """The samples that a method is cross-validated on: all, or some of them if there are very many."""
+        most = self.task.max_validated
+        if most is None or len(self.y) <= most:
             return self
-        some = experiment.spaced(self.data, self.y, JUDGED)
-        part = self.data[some] if isinstance(self.data, Views) else self.data[np.ix_(some, some)]
+        few = space_samples(self.data, self.y, most)
         note = (
-            f"judged on {len(some)} of the {len(self.y)} samples: with all to learn from, it may do better"
+            f"judged on {len(few)} of the {len(self.y)} samples: with all to learn from, it may do better"
         )
-        learned = len(self.y)
-        return replace(self, data=part, y=self.y[some], notes=(*self.notes, note), n_learned=learned)
+        part, notes = take_samples(self.data, few), (*self.notes, note)
+        return replace(self, data=part, y=self.y[few], notes=notes, n_learned=len(self.y))
+
+
+def open_data(source: Source, path: Path, labels: str | None) -> Opened:
+    """Data to learn from: who has nothing is said in terms of that later, all else is for the user."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
+        return source.open(path, labels)
 
 
 def read_training(
@@ -95,110 +100,142 @@ def read_training(
     kernels: Sequence[str] = (),
     logs: Sequence[str] = (),
     *,
-    kinds: Sequence[Learned] = ("classes",),
+    tasks: Sequence[Task] = (CLASSIFICATION,),
+    opened: Opened | None = None,
 ) -> Training:
-    """Samples with a view and a label of one of these kinds; who has not is warned of.
+    """Samples with a view and a label for one of these tasks; who has not is warned of.
 
-    Where numbers alone are wanted, labels that look like classes are numbers if they can be.
+    Where numbers alone are wanted, labels that look like classes are numbers if they can be.  `opened` is
+    what was read already.
     """
-    with warnings.catch_warnings():
-        # who has nothing is said below, in terms of what is learned from; all else is for the user
-        warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
-        opened = source.open(path, labels)
-    found = find_labels(path, source, opened, labels, "numbers" if kinds == ("numbers",) else None)
+    opened = opened or open_data(source, path, labels)
+    kind = "numbers" if tuple(tasks) == (REGRESSION,) else None
+    found = find_labels(path, source, opened, labels, kind)
     called = f"{path}: labels {labels or 'of the manifest'!r}"
-    kind = _expected(found, kinds, called)
+    task = _check_task(found, tasks, called)
     data = found.without(opened.data)
     makes = view_kernels(opened, kernels, logs, source)
     if isinstance(data, KernelViews) and (kernels or logs):
         raise ValueError(f"{path}: holds kernels already; --kernel and --log are for features")
-    kept, dropped = (
-        _kept(data, found, labels or str(path)) if kind == "classes" else _measured(data, found, called)
-    )
+    kept, dropped = _select_samples(data, found, called)
     for why, count in dropped.items():
         if count:
             warn(f"{count} of {len(data)} samples {why}: not learned from", AbsenceWarning)
-    used = data[kept] if isinstance(data, Views) else data[np.ix_(kept, kept)]
-    odd = [*found.leak_sentences(data), *count_sentences(used, makes), *number_sentences(used)]
-    if isinstance(used, KernelViews):
-        advice = "what is learned from it may not be the best there is"
-        odd = [*empty_sentences(used), *indefinite_sentences(used, advice)]
-    for sentence in [*odd, *repeat_sentences(used)]:
+    used = take_samples(data, kept)
+    for sentence in [*_odd_sentences(found, data, used, makes), *repeat_sentences(used)]:
         warn(sentence, AbsenceWarning)
-    notes = (*opened.notes, f"labels: {label_sentence(found)}")
-    reading = source.remembered(opened)
-    columns = found.columns
     return Training(
-        used, found.values[kept], makes, len(data), dropped, notes, kind, columns, reading=reading
+        used,
+        found.values[kept],
+        makes,
+        len(data),
+        dropped,
+        (*opened.notes, f"labels: {label_sentence(found)}"),
+        task,
+        found.columns,
+        reading=source.remembered(opened),
     )
 
 
-def _expected(found: Labels, kinds: Sequence[Learned], what: str) -> Learned:
-    """What the labels are, if that is one of the kinds that are wanted."""
-    for kind in kinds:
-        if found.kind == kind:
-            return kind
-    if "multilabel" in kinds:
-        raise ValueError(
-            f"{what} are times and events, which absentia compare does not judge; absentia fit learns from "
-            "them, and judges what it learns beside baselines"
-        )
-    if "classes" in kinds:
-        raise ValueError(f"{what} are {OTHERWISE[found.kind]}")
-    raise ValueError(f"{what} are {found.kind}; {WANTED[kinds[0]]}")
+def _odd_sentences(labels: Labels, data: Any, used: Any, kernels: ViewKernels) -> list[str]:
+    if isinstance(used, KernelViews):
+        advice = "what is learned from it may not be the best there is"
+        return [*empty_sentences(used), *indefinite_sentences(used, advice)]
+    return [*labels.leak_sentences(data), *count_sentences(used, kernels), *number_sentences(used)]
 
 
-def why_not(data: Views | KernelViews, labels: Labels, what: str) -> str:
+def _check_task(labels: Labels, tasks: Sequence[Task], what: str) -> Task:
+    """What the labels are for, if that is one of the tasks that are wanted."""
+    task = _TASK_OF_LABELS[labels.kind]
+    if task in tasks:
+        return task
+    if CLASSIFICATION in tasks:
+        raise ValueError(f"{what} are {_OTHER_LABELS[labels.kind]}")
+    raise ValueError(f"{what} are {labels.kind}; {tasks[0].wanted}")
+
+
+def explain_refusal(data: Views | KernelViews, labels: Labels, what: str) -> str:
     """Why ``absentia fit`` would refuse these labels; nothing if it would not."""
     if labels.kind == "multilabel":
-        return OTHERWISE["multilabel"]
+        return _OTHER_LABELS["multilabel"]
     try:
         with warnings.catch_warnings(action="ignore"):
-            (_kept if labels.kind == "classes" else _measured)(data, labels, what)
+            _select_samples(data, labels, what)
     except ValueError as error:
         return str(error)
     return ""
 
 
-def _kept(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
+def _select_samples(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
     """Positions of the samples to learn from, and how many are not and why."""
-    blind = ~data.observed.any(axis=1)
-    usable = labels.known & ~blind
-    classes, counts = np.unique(labels.values[usable], return_counts=True)
-    small = classes[counts < experiment.FEWEST]
-    if len(classes) - len(small) < 2:
-        small = small[:0]
-    for name in small.tolist():
+    task, blind = _TASK_OF_LABELS[labels.kind], ~data.observed.any(axis=1)
+    usable = np.flatnonzero(labels.known & ~blind)
+    try:
+        targets = task.prepare_targets(labels.values[usable], data.ids[usable], labels.columns)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    label, part = task.lacking
+    dropped = {
+        f"without {label}": int((~labels.known).sum()),
+        f"with {part} but without any view": int((labels.known & blind).sum()),
+    }
+    if task is CLASSIFICATION:
+        dropped["of classes that are too small"] = len(usable) - len(targets.kept)
+    return usable[targets.kept], dropped
+
+
+# ---------------------------------------------------------------------------------------------- labels
+
+
+def find_labels(path: Path, source: Source, opened: Opened, labels: str | None, kind: Any = None) -> Labels:
+    """Labels as the call names them, or as the manifest does; of that `kind`, or what they look like."""
+    where = labels if labels is not None else opened.labels
+    if where is None:
+        raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
+    found = read_labels(where, opened, path, id=source.id, kind=kind)
+    for view, column in found.telling:
         warn(
-            f"class {shown(name)} has fewer than {experiment.FEWEST} samples with a view, too few for the "
-            "folds: left out",
+            f"column {column!r} of view {view!r} has the name of the label and tells it; unless it is "
+            f"known of new samples too, leave it out: --ignore {shlex.quote(f'{view}:{column}')}",
             AbsenceWarning,
         )
-    rare = usable & np.isin(labels.values, small)
-    dropped = {
-        "without a label": int((~labels.known).sum()),
-        "with a label but without any view": int((labels.known & blind).sum()),
-        "of classes that are too small": int(rare.sum()),
-    }
-    kept = np.flatnonzero(usable & ~rare)
-    try:
-        experiment.check_classes(labels.values[kept])
-    except ValueError as error:
-        raise ValueError(f"{what}: {error}") from None
-    return kept, dropped
+    for names in _similar_classes(found):
+        warn(f"the classes {names} differ in writing only; make them one if they are", AbsenceWarning)
+    return found
 
 
-def _measured(data: Views | KernelViews, labels: Labels, what: str) -> tuple[Array, dict[str, int]]:
-    """The same of numbers, and of times and events."""
-    blind = ~data.observed.any(axis=1)
-    kept = np.flatnonzero(labels.known & ~blind)
-    try:
-        CHECKS.get(labels.kind, lambda values: None)(labels.values[kept])
-    except ValueError as error:
-        raise ValueError(f"{what}: {error}") from None
-    all_of_it, first = LACKED[labels.kind]
-    dropped = {
-        f"without {all_of_it}": int((~labels.known).sum()),
-        f"with {first} but without any view": int((labels.known & blind).sum()),
-    }
-    return kept, dropped
+def _similar_classes(labels: Labels) -> list[str]:
+    """Classes that are the same but for case and spaces, each kind as one text."""
+    if labels.kind != "classes":
+        return []
+    forms: dict[str, list[str]] = {}
+    for name in sorted({str(x) for x in labels.values[labels.known].tolist()}):
+        forms.setdefault("".join(name.casefold().split()), []).append(name)
+    return [" and ".join(map(repr, names)) for names in forms.values() if len(names) > 1]
+
+
+def label_sentence(labels: Labels) -> str:
+    """How labels go with the samples, in one line."""
+    known = labels.values[labels.known]
+    parts = [f"{int(labels.known.sum())} usable"]
+    if labels.kind == "classes":
+        names, counts = np.unique(known, return_counts=True)
+        pairs = [f"{name} {count}" for name, count in zip(names.tolist(), counts.tolist(), strict=True)]
+        parts[0] += f" ({', '.join(pairs[:12])}{', ...' if len(pairs) > 12 else ''})"
+    elif labels.kind == "numbers" and len(known):
+        parts[0] += f" (numbers from {known.min():.6g} to {known.max():.6g})"
+    elif labels.kind == "survival":
+        parts[0] += f" (survival, {int(known[:, 1].sum())} events)"
+    else:
+        parts[0] += f" ({len(labels.columns)} labels, {int(np.isnan(known).sum())} entries unknown)"
+    if labels.empty:
+        parts.append(f"{labels.empty} empty or NA")
+    if labels.unlabelled:
+        parts.append(f"{labels.unlabelled} sample(s) without a line")
+    if labels.leaves:
+        parts.append("no feature: " + ", ".join(f"{column} of {view}" for view, column in labels.leaves))
+    if labels.foreign:
+        examples = ", ".join(labels.foreign[:3]) + (", ..." if len(labels.foreign) > 3 else "")
+        noun = "id" if len(labels.foreign) == 1 else "ids"
+        parts.append(f"{len(labels.foreign)} {noun} in no view (ignored: {examples})")
+    return ", ".join(parts)

@@ -85,7 +85,7 @@ _READING = {
 }
 
 
-def render_comparison(results: findings.Findings) -> str:
+def render_comparison(results: findings.ComparisonResults) -> str:
     """The page as HTML."""
     sections = [make(results) for make in SECTIONS.values()]
     progress = None
@@ -103,7 +103,7 @@ def render_comparison(results: findings.Findings) -> str:
     )
 
 
-def _make_rules(results: findings.Findings) -> str:
+def _make_rules(results: findings.ComparisonResults) -> str:
     """Rules for choices, columns and lines: as many as there are methods or metrics."""
     n = len(results.metrics)
     for side in filter(None, (results, results.completion)):
@@ -118,7 +118,7 @@ def _make_rules(results: findings.Findings) -> str:
     )
 
 
-def _list_figures(results: findings.Findings) -> list[Figure]:
+def _list_figures(results: findings.ComparisonResults) -> list[Figure]:
     verdict, metric = results.verdict, results.metric
     scores = {row.method: row.scores[metric.name] for row in results.rows if has_score(row, metric)}
     labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
@@ -141,7 +141,7 @@ def has_score(row: findings.MethodRow, metric: findings.Metric) -> bool:
     return metric.name in row.scores and math.isfinite(row.scores[metric.name].value)
 
 
-def _find_kind(results: findings.Findings, row: findings.MethodRow) -> str:
+def _find_kind(results: findings.ComparisonResults, row: findings.MethodRow) -> str:
     """How a method is drawn."""
     if row.method == results.verdict.recommended:
         return "chosen"
@@ -149,7 +149,7 @@ def _find_kind(results: findings.Findings, row: findings.MethodRow) -> str:
 
 
 def _make_name(
-    results: findings.Findings, row: findings.MethodRow, length: int, failed: bool = False
+    results: findings.ComparisonResults, row: findings.MethodRow, length: int, failed: bool = False
 ) -> Cell:
     """A method with its tags; `failed` asks for the one that some of its fits did."""
     verdict = results.verdict
@@ -166,7 +166,7 @@ def _make_name(
 # ------------------------------------------------------------------------------------------------- ranking
 
 
-def make_ranking_section(results: findings.Findings) -> Section | None:
+def make_ranking_section(results: findings.ComparisonResults) -> Section | None:
     """All methods in each metric, best first; None if no method has a score."""
     tables = {metric.name: _make_ranking(results, metric) for metric in results.metrics}
     tables = {name: blocks for name, blocks in tables.items() if blocks}
@@ -187,11 +187,13 @@ def make_ranking_section(results: findings.Findings) -> Section | None:
     return Section("ranking", "Ranking", "Ranking", lead, blocks, "choose")
 
 
-def _describe_rounds(results: findings.Findings) -> str:
+def _describe_rounds(results: findings.ComparisonResults) -> str:
     return "rounds of hiding" if results.task == "completion" else "held-out folds"
 
 
-def _make_ranking(results: findings.Findings, metric: findings.Metric, title: str = "") -> list[Block]:
+def _make_ranking(
+    results: findings.ComparisonResults, metric: findings.Metric, title: str = ""
+) -> list[Block]:
     """Dots with intervals in one metric, best first, beside the simplest's line; nothing without scores."""
     rows = [row for row in results.rows if has_score(row, metric)]
     rows.sort(key=lambda row: row.scores[metric.name].value, reverse=metric.higher)
@@ -241,7 +243,7 @@ def _describe_score(metric: findings.Metric, row: findings.MethodRow) -> str:
     return "; ".join(parts)
 
 
-def _list_unranked(results: findings.Findings) -> Markup | None:
+def _list_unranked(results: findings.ComparisonResults) -> Markup | None:
     """Methods that have no score in the main metric, and why."""
     rows = [row for row in results.rows if not has_score(row, results.metric)]
     items = [fill("<li><b>{}</b>: {}</li>", row.method, explain_no_score(row)) for row in rows]
@@ -258,7 +260,7 @@ def explain_no_score(row: findings.MethodRow) -> str:
     return "not measured yet" if not row.done else "no score in this metric"
 
 
-def make_completion_section(comparison: findings.Findings) -> Section | None:
+def make_completion_section(comparison: findings.ComparisonResults) -> Section | None:
     """How well hidden cells are completed, beside a comparison of predictions: a ranking and maps."""
     results = comparison.completion
     if results is None:
@@ -276,7 +278,7 @@ def make_completion_section(comparison: findings.Findings) -> Section | None:
 # --------------------------------------------------------------------------------------------- differences
 
 
-def make_differences_section(results: findings.Findings) -> Section | None:
+def make_differences_section(results: findings.ComparisonResults) -> Section | None:
     """Every method against the simplest one: how much better, how surely; None if there is no other."""
     if not results.differences:
         return None
@@ -317,7 +319,7 @@ def describe_region(metric: findings.Metric, region: float) -> str:
 
 
 def _make_difference_row(
-    results: findings.Findings, difference: findings.Difference, axis: Axis, counted: bool
+    results: findings.ComparisonResults, difference: findings.Difference, axis: Axis, counted: bool
 ) -> Row:
     metric, d = results.metric, difference
     row = next((row for row in results.rows if row.method == d.method), None)
@@ -377,7 +379,7 @@ def _explain_tests(simplest: str, n_methods: int, counted: bool) -> Markup:
 # --------------------------------------------------------------------------------------------- all numbers
 
 
-def make_table_section(results: findings.Findings) -> Section:
+def make_table_section(results: findings.ComparisonResults) -> Section:
     """Every method in every metric, what it costs, and what went wrong."""
     notes = {row.method: _list_notes(row) for row in results.rows}
     has_notes = any(notes.values())
@@ -411,7 +413,7 @@ def make_table_section(results: findings.Findings) -> Section:
 
 
 def _make_score_cells(
-    results: findings.Findings, row: findings.MethodRow, metric: findings.Metric
+    results: findings.ComparisonResults, row: findings.MethodRow, metric: findings.Metric
 ) -> list[str | Cell]:
     if metric.name not in row.scores:
         return [DASH, DASH]
@@ -430,13 +432,13 @@ def _list_notes(row: findings.MethodRow) -> list[str]:
     return [] if row.scores else [explain_no_score(row)]
 
 
-def _make_reading(results: findings.Findings) -> Section:
+def _make_reading(results: findings.ComparisonResults) -> Section:
     rounds = _COMPLETION if results.task == "completion" else _PREDICTION
     return make_reading_section(rounds | _READING, results.facts, "How it was done")
 
 
 #: The sections of the page, in its order, each a function of the results.
-SECTIONS: dict[str, Callable[[findings.Findings], Section | None]] = {
+SECTIONS: dict[str, Callable[[findings.ComparisonResults], Section | None]] = {
     "ranking": make_ranking_section,
     "differences": make_differences_section,
     "patterns": make_groups_section,

@@ -51,13 +51,15 @@ _MAX_CELLS = 2000  # of all confusion matrices together
 _MIN_CLASSES = 10
 
 
-def order_methods(results: findings.Findings) -> list[str]:
+def order_methods(results: findings.ComparisonResults) -> list[str]:
     """All methods, the simplest first, then as in the table."""
     methods, simplest = [row.method for row in results.rows], results.verdict.simplest
     return sorted(methods, key=lambda method: method != simplest)
 
 
-def choose_shown(results: findings.Findings, methods: Sequence[str], limit: int = N_SHOWN) -> list[int]:
+def choose_shown(
+    results: findings.ComparisonResults, methods: Sequence[str], limit: int = N_SHOWN
+) -> list[int]:
     """Positions of those to show first: the simplest, the recommended, the best, then as they come."""
     verdict = results.verdict
     wanted = [verdict.simplest, verdict.recommended, verdict.best, *methods]
@@ -68,7 +70,7 @@ def choose_shown(results: findings.Findings, methods: Sequence[str], limit: int 
 # --------------------------------------------------------------------------------------- by missing pattern
 
 
-def make_groups_section(results: findings.Findings) -> Section | None:
+def make_groups_section(results: findings.ComparisonResults) -> Section | None:
     """How well each method does for samples that have the same views; None if that was not measured."""
     metric = results.group_metric or results.metric
     methods = [m for m in order_methods(results) if any(m in group.scores for group in results.patterns)]
@@ -104,7 +106,7 @@ def make_groups_section(results: findings.Findings) -> Section | None:
 
 
 def _make_group_cell(
-    results: findings.Findings,
+    results: findings.ComparisonResults,
     metric: findings.Metric,
     group: findings.PatternScores,
     method: str,
@@ -124,7 +126,7 @@ def _make_group_cell(
 # --------------------------------------------------------------------------------------------- view by view
 
 
-def make_contrasts_section(results: findings.Findings) -> Section | None:
+def make_contrasts_section(results: findings.ComparisonResults) -> Section | None:
     """All views against all but one, and one alone against none; None if no view was measured."""
     if not any(view.left_out or view.alone for view in results.views):
         return None
@@ -157,7 +159,7 @@ def make_contrasts_section(results: findings.Findings) -> Section | None:
 
 
 def _draw_contrasts(
-    results: findings.Findings,
+    results: findings.ComparisonResults,
     title: str,
     words: str,
     contrasts: Mapping[str, findings.Contrast | None],
@@ -179,7 +181,7 @@ def _draw_contrasts(
     return fill("<div><h3>{}</h3>{}{}</div>", title, note(words), content)
 
 
-def _make_view_name(results: findings.Findings, view: str) -> Cell:
+def _make_view_name(results: findings.ComparisonResults, view: str) -> Cell:
     """A view, and who has it; nothing of that for what is no view of the data (a sum of some, say)."""
     title = view
     if view in results.names:
@@ -203,10 +205,10 @@ def _make_contrast(
 # -------------------------------------------------------------------------------------------- missing rates
 
 
-def make_rates_section(results: findings.Findings) -> Section | None:
+def make_rates_section(results: findings.ComparisonResults) -> Section | None:
     """Scores as more and more is hidden; None if that was not tried."""
     metric = results.metric
-    scores: dict[str, dict[float, findings.Span]] = {}
+    scores: dict[str, dict[float, findings.Interval]] = {}
     for point in results.curves:
         if math.isfinite(point.score.value):
             scores.setdefault(point.method, {})[point.rate] = clip_interval(metric, point.score)
@@ -245,7 +247,7 @@ def _draw_rate_key(methods: Sequence[str], loud: Sequence[int]) -> list[Markup]:
 
 
 def _make_rate_table(
-    metric: findings.Metric, scores: Mapping[str, Mapping[float, findings.Span]], rates: Sequence[float]
+    metric: findings.Metric, scores: Mapping[str, Mapping[float, findings.Interval]], rates: Sequence[float]
 ) -> Table:
     heads = [f"{_format_rate(rate)} hidden" for rate in rates]
     columns: list[str | Column] = [
@@ -265,7 +267,7 @@ def _make_rate_table(
 
 
 def draw_rates(
-    metric: findings.Metric, scores: Mapping[str, Mapping[float, findings.Span]], rates: Sequence[float]
+    metric: findings.Metric, scores: Mapping[str, Mapping[float, findings.Interval]], rates: Sequence[float]
 ) -> Markup:
     """A line for each method, with intervals; marks keep off the edges, and one rate is in the middle."""
     axis = fit_axis([span for spans in scores.values() for span in spans.values()], percent=metric.share)
@@ -301,7 +303,7 @@ def _draw_rate_dot(
     metric: findings.Metric,
     method: str,
     rate: float,
-    span: findings.Span,
+    span: findings.Interval,
     place: tuple[float, float],
     interval: tuple[float, float],
 ) -> Markup:
@@ -322,7 +324,7 @@ def _format_rate(rate: float) -> str:
 # ------------------------------------------------------------------------------------------------ confusion
 
 
-def make_confusion_section(results: findings.Findings) -> Section | None:
+def make_confusion_section(results: findings.ComparisonResults) -> Section | None:
     """The confusion matrix of every method that has one, the recommended first; of many classes some."""
     methods = [row.method for row in results.rows if row.method in results.confusion]
     methods.sort(key=lambda method: method != results.verdict.recommended)

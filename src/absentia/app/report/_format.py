@@ -136,15 +136,15 @@ def format_score(metric: findings.Metric, value: float) -> str:
     return f"{100 * value:.1f}%" if metric.share else format_number(float(value))
 
 
-def clip_interval(metric: findings.Metric, span: findings.Span) -> findings.Span:
+def clip_interval(metric: findings.Metric, span: findings.Interval) -> findings.Interval:
     """An interval without what a share cannot be."""
     if not metric.share:
         return span
     low, high = max(span.low, min(span.value, 0.0)), min(span.high, max(span.value, 1.0))
-    return findings.Span(span.value, low, high)
+    return findings.Interval(span.value, low, high)
 
 
-def format_interval(metric: findings.Metric, span: findings.Span) -> str:
+def format_interval(metric: findings.Metric, span: findings.Interval) -> str:
     """``81.0 to 87.1%``."""
     _, low, high = clip_interval(metric, span)
     if not (math.isfinite(low) and math.isfinite(high)):

@@ -222,7 +222,7 @@ def _sum_columns(rows: Rows, groups: Sequence[Array], present: Array) -> Iterato
 # ------------------------------------------------------------------------------------------- comparisons
 
 
-def make_compared_kernels_section(results: findings.Findings) -> Section | None:
+def make_compared_kernels_section(results: findings.ComparisonResults) -> Section | None:
     """True, with cells hidden, and as each method completes them; None if there are no maps."""
     maps = results.kernels
     if maps is None or not maps.truth:
@@ -234,13 +234,13 @@ def make_compared_kernels_section(results: findings.Findings) -> Section | None:
     )
 
 
-def list_completed_methods(results: findings.Findings) -> list[str]:
+def list_completed_methods(results: findings.ComparisonResults) -> list[str]:
     """Methods that have maps, in the order of the table."""
     completed = {} if results.kernels is None else results.kernels.completed
     return list(dict.fromkeys([*(r.method for r in results.rows if r.method in completed), *completed]))
 
 
-def draw_compared_kernels(results: findings.Findings, name: str) -> list[Markup]:
+def draw_compared_kernels(results: findings.ComparisonResults, name: str) -> list[Markup]:
     """Small maps of all views, with buttons called `name` to choose a method."""
     maps, methods = results.kernels, list_completed_methods(results)
     if maps is None or not maps.truth:

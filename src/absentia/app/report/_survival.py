@@ -159,7 +159,7 @@ def _compare_with_baselines(story: SurvivalStory) -> Iterator[str]:
     for name, baseline in story.risks.items():
         if name == story.method:
             continue
-        value, low, high = experiment.gained(story.target, risk, baseline, story.fold)
+        value, low, high = experiment.concordance_gain(story.target, risk, baseline, story.fold)
         end = "a difference that chance could make" if low <= 0 <= high else "more than chance would make"
         yield (
             f"{story.method} is {abs(value):.3f} {'above' if value >= 0 else 'below'} {name} (95% interval "

@@ -2,9 +2,8 @@
 numbers support.
 """
 
-from absentia.experiment.comparison._costs import expected, thinned
-from absentia.experiment.comparison._design import Design, chosen_methods
-from absentia.experiment.comparison._problem import Problem, labelled, problem_of
-from absentia.experiment.comparison._strategies import FAMILY, USUAL, fitted_to_all
-from absentia.experiment.comparison._study import Study, open_study
-from absentia.experiment.comparison._verdict import seconds_words
+from absentia.experiment.comparison._data import TaskData, label_data, make_task_data
+from absentia.experiment.comparison._design import Design, choose_methods
+from absentia.experiment.comparison._performing import fit_to_all, predict_samples
+from absentia.experiment.comparison._recommendation import format_seconds
+from absentia.experiment.comparison._study import Outstanding, Study, open_study

@@ -1,38 +1,42 @@
-"""From a question to trials: who is held out or hidden when, and which methods are tried on it.
+"""From options to trials: who is held out or hidden when, and which methods are tried on it.
 
 All of it follows from the data, the design and the seed, so that processes that know nothing of one another
 come to the same trials, and a design with more repeats or methods contains those of the smaller one.
 """
 
+import hashlib
 import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from absentia.experiment.comparison._measures import metrics_of
-from absentia.experiment.comparison._problem import Problem
-from absentia.experiment.comparison._splits import MECHANISMS, Mechanism, hashed, split
-from absentia.experiment.comparison._strategies import SIMPLEST, USUAL, Strategy, strategy
+from absentia.core import Array, generator
+from absentia.data import missingness, ordering
+from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.engine import Limits, Trial, declared_versions
 from absentia.files import FileError, write_whole
+from absentia.tasks import Plan
 
 FILE = "design.json"
 VERSION = 1  # of splits, masks and measures: to be raised when these give other numbers than before
-REPEATS_OF_CURVES, REPEATS_BESIDE = 2, 3
-MOST = 10_000  # repeats or folds
-BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")  # completers that are tried beside predictions
+_MAX_REPEATS = 10_000  # or folds
+_CURVE_REPEATS, _COMPLETION_REPEATS = 2, 3
+#: Completers that are tried beside predictions.
+COMPLETERS_BESIDE = ("mean", "zero", "knn", "cvkt", "mkmc-pca")
+Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
+MECHANISMS: tuple[Mechanism, ...] = ("own", "mcar", "per-view", "exclusive")
 
 
 @dataclass(frozen=True)
 class Design:
-    """What is asked.
+    """What is tried, how often, and what it is judged by.
 
     `repeats_of` has those methods that are tried in fewer repeats because they are slow, `left_out` why
     methods are not tried at all.  `completers` are tried on hidden cells beside predictions.  What only the
@@ -71,7 +75,7 @@ class Design:
         whole = [(name, getattr(self, name), least) for name, least in counts.items()]
         whole += [(f"repeats_of {method}", count, 1) for method, count in self.repeats_of.items()]
         for name, value, least in whole:
-            most = math.inf if name == "seed" else MOST
+            most = math.inf if name == "seed" else _MAX_REPEATS
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise ValueError(f"{name} is a whole number of {least} or more, not {_shown(value)}")
         if not all(0 < rate < 1 for rate in self.rates):
@@ -108,7 +112,7 @@ class Design:
     @property
     def repeats_beside(self) -> int:
         """How often cells are hidden beside predictions."""
-        return min(self.repeats, REPEATS_BESIDE)
+        return min(self.repeats, _COMPLETION_REPEATS)
 
     def repeats_for(self, method: str) -> int:
         return min(self.repeats, self.repeats_of.get(method, self.repeats))
@@ -128,13 +132,13 @@ def load_design(folder: Path) -> Design:
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise FileError(f"{path}: is no regular file; give the command again")
     try:
-        said = json.loads(path.read_bytes())
-        lists = {key: tuple(said[key]) for key in ("methods", "rates", "completers", "remarks")}
-        if any(isinstance(said[key], str) for key in lists):
+        content = json.loads(path.read_bytes())
+        lists = {key: tuple(content[key]) for key in ("methods", "rates", "completers", "remarks")}
+        if any(isinstance(content[key], str) for key in lists):
             raise ValueError(f"{', '.join(lists)} are lists")
-        if not all(isinstance(said[key], dict) for key in ("repeats_of", "left_out")):
+        if not all(isinstance(content[key], dict) for key in ("repeats_of", "left_out")):
             raise ValueError("repeats_of and left_out are by method")
-        return Design(**{**said, **lists})
+        return Design(**{**content, **lists})
     except FileNotFoundError:
         raise FileError(
             f"{folder}: is no folder of a comparison, as it has no {FILE}; make one with absentia compare"
@@ -145,26 +149,24 @@ def load_design(folder: Path) -> Design:
         ) from None
 
 
-def n_folds(problem: Problem, design: Design) -> int:
-    """As asked, or as many as the smallest class has samples."""
-    assert problem.y is not None
-    fewest = int(np.bincount(problem.y).min()) if problem.task == "classes" else len(problem.data)
-    return max(2, min(design.cv, fewest))
+def count_folds(data: TaskData, design: Design) -> int:
+    """As asked, or as many as can have something of every class."""
+    return max(2, min(design.cv, data.task.max_folds(data.targets)))
 
 
 # --------------------------------------------------------------------------------------------- trials
 
 
 class Expansion:
-    """The trials of a design on a problem, in the order in which they are run."""
+    """The trials of a design on data, in the order in which they are run."""
 
-    def __init__(self, problem: Problem, design: Design) -> None:
-        self.problem, self.design = problem, design
-        self.simplest = SIMPLEST[problem.task]
+    def __init__(self, data: TaskData, design: Design) -> None:
+        self.data, self.design = data, design
+        self.simplest = data.task.simplest
 
     def trials(self) -> list[Trial]:
         design = self.design
-        if self.problem.task == "completion":
+        if self.data.kind == "completion":
             return list(self._completions(design.methods, design.repeats, (design.hide, *design.rates)))
         beside = self._completions(design.completers, design.repeats_beside, (design.hide,))
         return [*self._predictions(), *self._views(), *self._curves(), *beside]
@@ -177,22 +179,22 @@ class Expansion:
 
     @property
     def _n_folds(self) -> int:
-        return n_folds(self.problem, self.design)
+        return count_folds(self.data, self.design)
 
     def _views(self) -> Iterator[Trial]:
         """The simplest method without each view, and with it alone."""
-        names = self.problem.data.names
+        names = self.data.data.names
         if len(names) < 2 or self.simplest not in self.design.methods:
             return
         without = [tuple(other for other in names if other != name) for name in names]
         parts = dict.fromkeys([*without, *((name,) for name in names)])  # of two views the same ones
         for repeat in range(min(self.design.repeats, self.design.repeats_of_views)):
             for fold in range(self._n_folds):
-                for some in parts:
-                    yield self._trial("views", self.simplest, repeat, fold, views=list(some))
+                for views in parts:
+                    yield self._trial("views", self.simplest, repeat, fold, views=list(views))
 
     def _curves(self) -> Iterator[Trial]:
-        for repeat in range(min(self.design.repeats, REPEATS_OF_CURVES)):
+        for repeat in range(min(self.design.repeats, _CURVE_REPEATS)):
             for rate in self.design.rates:
                 for fold in range(self._n_folds):
                     methods = [m for m in self.design.methods if repeat < self.design.repeats_for(m)]
@@ -202,88 +204,110 @@ class Expansion:
 
     def _completions(self, methods: Sequence[str], repeats: int, rates: Sequence[float]) -> Iterator[Trial]:
         """Hidden cells that are completed; of data with labels, too, as pictures are ordered by them."""
-        nothing = as_completion(self.problem)
+        completion = self.data.for_completion()
         for repeat in range(repeats):
             for rate in dict.fromkeys(rates):
                 for method in methods:
                     if repeat < self.design.repeats_for(method):
-                        how = strategy(method, nothing, self.design.seed)
+                        plan = make_plan(method, completion, self.design.seed)
                         more = {"rate": rate, "mechanism": self.design.mechanism}
-                        yield _trial(self.problem, self.design, "complete", how, repeat, 0, **more)
+                        yield self._make("complete", plan, repeat, 0, more)
 
     def _trial(self, kind: str, method: str, repeat: int, fold: int, **more: Any) -> Trial:
         more |= {"cv": self._n_folds, "split": self._split(repeat, fold)}
-        return _trial(self.problem, self.design, kind, self._strategy(method), repeat, fold, **more)
+        return self._make(kind, self._plan(method), repeat, fold, more)
+
+    def _make(self, kind: str, plan: Plan, repeat: int, fold: int, more: Mapping[str, Any]) -> Trial:
+        return Trial(
+            {
+                "kind": kind,
+                "data": self.data.hash,
+                "method": plan.name,
+                "parameters": plan.parameters,
+                "version": declared_versions(*plan.classes, comparison=VERSION),
+                "seed": self.design.seed,
+                "repeat": repeat,
+                "fold": fold,
+                **more,
+            }
+        )
 
     @cache  # noqa: B019 - lives as long as the expansion
-    def _strategy(self, method: str) -> Strategy:
-        return strategy(method, self.problem, self.design.seed)
+    def _plan(self, method: str) -> Plan:
+        return make_plan(method, self.data, self.design.seed)
 
     @cache  # noqa: B019
     def _split(self, repeat: int, fold: int) -> str:
-        return hashed(*split(self.problem, self._n_folds, self.design.seed, repeat)[fold])
+        return hash_arrays(*self.data.split(self._n_folds, self.design.seed, repeat)[fold])
 
 
-def as_completion(problem: Problem) -> Problem:
-    """The same samples with nothing to predict."""
-    return Problem(problem.data, "completion", None, (), problem.kernel)
+def make_plan(method: str, data: TaskData, seed: int = 0) -> Plan:
+    """How the method of that name learns from the data."""
+    return data.task.plan(method, data.data, data.kernel, seed=seed)
 
 
-def _trial(
-    problem: Problem, design: Design, kind: str, how: Strategy, repeat: int, fold: int, **more: Any
-) -> Trial:
-    return Trial(
-        {
-            "kind": kind,
-            "data": problem.hash,
-            "method": how.name,
-            "parameters": how.parameters,
-            "version": declared_versions(*how.classes, comparison=VERSION),
-            "seed": design.seed,
-            "repeat": repeat,
-            "fold": fold,
-            **more,
-        }
-    )
+def hash_arrays(*arrays: Array) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
+        digest.update(b"|")
+    return digest.hexdigest()[:16]
+
+
+# ------------------------------------------------------------------------------------------ what is hidden
+
+
+def draw_kept_cells(data: TaskData, mechanism: Mechanism, rate: float, seed: int, repeat: int) -> Array:
+    """Which cells stay (n, V) when that share is hidden; draws go with the data, not with their order."""
+    order = ordering(data.kernels)
+    drawn = np.ix_(order.samples, order.views)
+    observed = data.data.observed
+    keep = np.empty_like(observed)
+    rng = generator([seed, repeat, round(1e6 * rate)])
+    keep[drawn] = _hide(observed[drawn], mechanism, rate, rng)
+    return keep
+
+
+def _hide(observed: Array, mechanism: Mechanism, rate: float, rng: np.random.Generator) -> Array:
+    if mechanism == "own" and not observed.all():
+        try:
+            return missingness.own(observed, rate, random_state=rng)
+        except ValueError:  # patterns that there are cannot hide as much
+            return missingness.mcar(observed, rate, random_state=rng)
+    if mechanism == "per-view":
+        return missingness.fixed_per_view(observed, rate, random_state=rng)
+    if mechanism == "exclusive":
+        return missingness.exclusive(observed, rate, random_state=rng)
+    return missingness.mcar(observed, rate, random_state=rng)
 
 
 # -------------------------------------------------------------------------------- what is tried at all
 
 
-def chosen_methods(
-    problem: Problem, methods: str | Iterable[str], completers: bool = True
+def choose_methods(
+    data: TaskData, methods: str | Iterable[str], completers: bool = True
 ) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
-    """Methods to try, why others of the usual ones are not, and completers to try beside them."""
-    usual = isinstance(methods, str) and methods == "auto"
-    if isinstance(methods, str) and not usual:
+    """Methods to try, why others of the default ones are not, and completers to try beside them."""
+    default = isinstance(methods, str) and methods == "auto"
+    if isinstance(methods, str) and not default:
         methods = [methods]
-    tried = [strategy(name, problem) for name in (USUAL[problem.task] if usual else methods)]
-    found = {how.name: _refused(how, problem) for how in tried}
-    left_out = {name: why for name, why in found.items() if why}
-    if left_out and not usual:
+    plans = [make_plan(name, data) for name in (data.task.compared_methods() if default else methods)]
+    reasons = {plan.name: _why_not(plan, data) for plan in plans}
+    left_out = {name: why for name, why in reasons.items() if why}
+    if left_out and not default:
         name, why = next(iter(left_out.items()))
         raise ValueError(f"method {name!r} {why}")
-    kept = [name for name in found if name not in left_out]
-    simplest = SIMPLEST[problem.task]
-    kept = [simplest, *(name for name in kept if name != simplest)]
-    beside = usual and completers and problem.task != "completion" and not problem.data.observed.all()
-    return tuple(kept), left_out, _completers(as_completion(problem)) if beside else ()
+    simplest = data.task.simplest
+    tried = [name for name in reasons if name not in left_out and name != simplest]
+    beside = default and completers and data.kind != "completion" and not data.data.observed.all()
+    completion = data.for_completion()
+    others = [name for name in COMPLETERS_BESIDE if not _why_not(make_plan(name, completion), completion)]
+    return (simplest, *tried), left_out, tuple(others) if beside else ()
 
 
-def _completers(problem: Problem) -> tuple[str, ...]:
-    return tuple(name for name in BESIDE if not _refused(strategy(name, problem), problem))
-
-
-def _refused(how: Strategy, problem: Problem) -> str:
+def _why_not(plan: Plan, data: TaskData) -> str:
     """Why a method cannot be tried; nothing if it can."""
-    n = len(problem.data)
-    if not how.takes_kernels and not problem.takes_features:
+    n, most = len(data.data), plan.max_samples
+    if plan.takes == "features" and not data.has_features:
         return "takes features, and the data are kernels"
-    if how.most is not None and n > how.most:
-        return f"is for at most {how.most} samples, and there are {n}"
-    return ""
-
-
-def check_metric(problem: Problem, design: Design) -> Design:
-    """Refuse a metric that the task has not."""
-    return replace(design, metric=metrics_of(problem.task, design.metric)[0].name)
+    return f"is for at most {most} samples, and there are {n}" if most is not None and n > most else ""

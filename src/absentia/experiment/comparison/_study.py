@@ -6,30 +6,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from absentia.experiment._findings import Findings, Metric
-from absentia.experiment.comparison._costs import expected
+from absentia.experiment.comparison._data import FILE, TaskData, load_data
 from absentia.experiment.comparison._design import FILE as DESIGN
-from absentia.experiment.comparison._design import (
-    Design,
-    Expansion,
-    as_completion,
-    check_metric,
-    load_design,
-)
-from absentia.experiment.comparison._measures import metrics_of
+from absentia.experiment.comparison._design import Design, Expansion, count_folds, load_design, make_plan
 from absentia.experiment.comparison._performing import Perform
-from absentia.experiment.comparison._problem import FILE, Problem, load_problem
-from absentia.experiment.comparison._results import ResultChecker
-from absentia.experiment.comparison._strategies import strategy
-from absentia.experiment.comparison._summary import Summary
-from absentia.experiment.comparison._verdict import score_words
+from absentia.experiment.comparison._recommendation import format_score
+from absentia.experiment.comparison._record_checks import RecordChecker
+from absentia.experiment.comparison._summary import Summary, costs_of
 from absentia.experiment.engine import Limits, Pool, Record, Records, Run, Trial, run
+from absentia.experiment.results import ComparisonResults
 from absentia.files import FileError, one_line
+from absentia.tasks import Metric
 
+METHOD_SECONDS = 20.0  # CPU seconds that the repeats of a method may take, where slow ones are thinned out
+_FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
+_MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
-QUESTION = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
+_SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
 CHANGED = {
     "data": "the data are others",
     "seed": "the seed is another",
@@ -55,57 +51,56 @@ class Outstanding:
         reasons = [
             f"{count} because {why}" if why != "new" else f"{count} new" for why, count in self.why.items()
         ]
-        told = reasons and (self.reused or set(self.why) - {"new"})
-        return f"{words} ({', '.join(reasons)})" if reasons and told else words
+        needed = reasons and (self.reused or set(self.why) - {"new"})
+        return f"{words} ({', '.join(reasons)})" if needed else words
 
 
 class Study:
-    """Problem, design and records."""
+    """Data, design and records."""
 
-    def __init__(self, problem: Problem, design: Design, folder: str | os.PathLike[str]) -> None:
-        self.problem = problem
-        self.design = replace(check_metric(problem, design), data=problem.hash)
+    def __init__(self, data: TaskData, design: Design, folder: str | os.PathLike[str]) -> None:
+        self.data = data
+        metric = data.task.order_metrics(design.metric)[0].name  # refuses one that there is not
+        self.design = replace(design, metric=metric, data=data.hash)
         self.folder = Path(folder)
-        self.records = Records(self.folder, ResultChecker(problem))
+        self.records = Records(self.folder, RecordChecker(data))
 
     def save(self) -> None:
         """Write what every process of this study reads."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not (self.folder / FILE).exists() or self._data_before() != self.problem.hash:
-            self.problem.save(self.folder)
+        if not (self.folder / FILE).exists() or self._saved_hash() != self.data.hash:
+            self.data.save(self.folder)
         self.design.save(self.folder)
 
-    def _data_before(self) -> str:
+    def _saved_hash(self) -> str:
         """The hash of the data that are in the folder; nothing if that cannot be told."""
         try:
-            return load_problem(self.folder).hash
+            return load_data(self.folder).hash
         except FileError:
             return ""
 
     @property
     def metric(self) -> Metric:
-        return metrics_of(self.problem.task, self.design.metric)[0]
+        return self.data.task.order_metrics(self.design.metric)[0]
 
-    def words(self, score: float) -> str:
+    def format_score(self, score: float) -> str:
         """A score of the main metric as it is read."""
-        return score_words(self.metric, score)
-
-    def expected_seconds(self, trials: Sequence[Trial]) -> float:
-        """CPU seconds that trials will take, about."""
-        return sum(expected(trial.key["method"], self.problem) for trial in trials)
+        return format_score(self.metric, score)
 
     @cached_property
     def trials(self) -> list[Trial]:
-        return Expansion(self.problem, self.design).trials()
+        return Expansion(self.data, self.design).trials()
 
     # ---------------------------------------------------------------------------------------- running
 
     def outstanding(self, retry: bool = False) -> Outstanding:
         """What is to be run: no record yet, or (`retry`) it failed, or more is allowed now."""
         found = self.records.of(self.trials)
-        todo = [t for t in self.trials if not _settled(found.get(t.hash), self.design.limits, retry)]
+        todo = [t for t in self.trials if not _is_settled(found.get(t.hash), self.design.limits, retry)]
         known = {trial.hash for trial in self.trials}
-        before = {_question(record.trial): record for record in self.records.others(known)} if todo else {}
+        before = (
+            {_same_trial(record.trial): record for record in self.records.others(known)} if todo else {}
+        )
         why = Counter(_why(trial, found.get(trial.hash), before) for trial in todo)
         return Outstanding(todo, len(self.trials) - len(todo), dict(why))
 
@@ -115,21 +110,60 @@ class Study:
         pool: Pool,
         tell: Callable[[Record], None] = lambda record: None,
         begin: Callable[[Trial], None] = lambda trial: None,
+        seconds: float | None = None,
     ) -> None:
-        """Do these trials; whoever interrupts it loses those under way."""
-        perform = Perform(self.folder, self.problem)
-        run(trials, Run(self.records, perform, self.design.limits, tell, begin), pool)
+        """Do these trials, each in so many CPU seconds; whoever interrupts it loses those under way."""
+        limits = self.design.limits
+        if seconds is not None:
+            limits = replace(limits, seconds=min(seconds, limits.seconds or seconds))
+        run(trials, Run(self.records, Perform(self.folder, self.data), limits, tell, begin), pool)
 
-    # --------------------------------------------------------------------------------------- findings
+    # ------------------------------------------------------------------------------------ what fits cost
 
-    def findings(self) -> Findings:
+    def first_trials(self) -> dict[str, Trial]:
+        """The first trial of each method that is tried, and of each completer beside them."""
+        firsts: dict[str, Trial] = {}
+        for trial in self.trials:
+            if trial.key["kind"] in ("predict", "complete"):
+                firsts.setdefault(trial.key["method"], trial)
+        return firsts
+
+    def untimed(self) -> list[Trial]:
+        """First trials that have no record yet: what they take decides how often slow methods are tried."""
+        found = self.records.of(list(self.first_trials().values()))
+        return [trial for trial in self.first_trials().values() if trial.hash not in found]
+
+    def time_methods(
+        self, pool: Pool, tell: Any = lambda record: None, begin: Any = lambda trial: None
+    ) -> None:
+        """Do the first trial of each method, and try those that are slow less often from then on."""
+        untimed = self.untimed()
+        simplest = [trial for trial in untimed if trial.key["method"] == self.data.task.simplest]
+        self.run(simplest, pool, tell, begin)  # all others are held against it, however long it takes
+        self.run([t for t in untimed if t not in simplest], pool, tell, begin, _FIRST_FIT_SECONDS)
+        found = self.records.of(list(self.first_trials().values()))
+        self.design = thin_design(self.data, self.design, {r.trial["method"]: r for r in found.values()})
+        self.__dict__.pop("trials", None)
+        self.save()
+
+    def measured_seconds(self) -> dict[str, float]:
+        """Median of the CPU seconds that fits of a method have taken, of those that are recorded."""
+        by_method: dict[str, list[Record]] = {}
+        for record in self.records.of(self.trials).values():
+            by_method.setdefault(record.trial["method"], []).append(record)
+        costs = {name: costs_of(records, "cpu") for name, records in by_method.items()}
+        return {name: median(seconds) for name, seconds in costs.items() if seconds}
+
+    # ---------------------------------------------------------------------------------------- results
+
+    def results(self) -> ComparisonResults:
         """What the records that are there say."""
         found = self.records.of(self.trials)
-        kinds = ("complete",) if self.problem.task == "completion" else ("predict", "views", "rates")
+        kinds = ("complete",) if self.data.kind == "completion" else ("predict", "views", "rates")
         own = [record for record in found.values() if record.trial["kind"] in kinds]
         beside = [record for record in found.values() if record.trial["kind"] not in kinds]
         return replace(
-            Summary(self.problem, self.design, own, self._wanted(kinds[0])).findings(),
+            Summary(self.data, self.design, own, self._wanted(kinds[0])).results(),
             completion=self._beside(beside) if self.design.completers else None,
             done=len(found),
             wanted=len(self.trials),
@@ -142,13 +176,13 @@ class Study:
         counts = Counter(key["method"] for key in keys if key.get("rate", hide) == hide)
         return {method: counts[method] for method in self.design.methods}
 
-    def _beside(self, records: Sequence[Record]) -> Findings:
+    def _beside(self, records: Sequence[Record]) -> ComparisonResults:
         """How well completers do on hidden cells of what is predicted from."""
         completers, repeats = self.design.completers, self.design.repeats_beside
         empty: dict[str, Any] = {"metric": None, "rates": (), "left_out": {}, "repeats_of": {}}
         design = replace(self.design, methods=completers, repeats=repeats, **empty)
         wanted = dict.fromkeys(completers, repeats)
-        return Summary(as_completion(self.problem), design, records, wanted).findings()
+        return Summary(self.data.for_completion(), design, records, wanted).results()
 
 
 def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
@@ -159,41 +193,80 @@ def _failed_parts(records: Iterable[Record]) -> Iterator[str]:
             yield f"{len(failed)} fits {words} failed, e.g. {failed[0].error}"
 
 
-def _settled(record: Record | None, limits: Limits, retry: bool) -> bool:
+def _is_settled(record: Record | None, limits: Limits, retry: bool) -> bool:
     if record is None:
         return False
     if record.status in ("time", "memory", "died"):
-        asked = {"time": limits.seconds, "memory": limits.memory}.get(record.status)
+        allowed = {"time": limits.seconds, "memory": limits.memory}.get(record.status)
         before = record.cost.get(f"{record.status}_limit")
-        more = before is not None and (asked is None or asked > before)
+        more = before is not None and (allowed is None or allowed > before)
         return not (retry or more)
     return record.done or not retry
 
 
-def _question(key: Mapping[str, Any]) -> str:
-    return repr([key.get(name) for name in QUESTION])
+def _same_trial(key: Mapping[str, Any]) -> str:
+    return repr([key.get(name) for name in _SAME_TRIAL])
 
 
 def _why(trial: Trial, own: Record | None, before: Mapping[str, Record]) -> str:
     """Why a trial is run, in words."""
     if own is not None:
         return "more time or memory is allowed" if own.status in ("time", "memory") else "they failed"
-    other = before.get(_question(trial.key))
+    other = before.get(_same_trial(trial.key))
     if other is None:
         return "new"
     changed = [name for name in CHANGED if other.trial.get(name) != trial.key.get(name)]
     return CHANGED[changed[0]] if changed else "new"
 
 
+def thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) -> Design:
+    """The same with fewer repeats of slow methods: as many as take :data:`METHOD_SECONDS`, about.
+
+    What was not done with its first fit in time is left out, and why.  The simplest, which all are held to,
+    stays.  `firsts` are records of first fits by method; of others nothing is known, and nothing changes.
+    """
+    simplest, completion = data.task.simplest, data.kind == "completion"
+    cpu = {name: seconds[0] for name, record in firsts.items() if (seconds := costs_of([record], "cpu"))}
+    others = {name: record for name, record in firsts.items() if name != simplest}
+    slow = {name: _too_slow(record) for name, record in others.items() if _is_too_slow(record, design)}
+    fits = 1 if completion else count_folds(data, design)
+    least = _MIN_DRAWS if completion else 1
+    counts = {
+        name: max(least, int(METHOD_SECONDS / max(fits * cpu[name], 1e-9)))
+        for name in design.methods
+        if name in cpu and name != simplest and name not in slow
+    }
+    views = 2 * data.data.n_views * fits * cpu.get(simplest, 0.0)
+    return replace(
+        design,
+        methods=tuple(name for name in design.methods if name not in slow),
+        left_out={**design.left_out, **{name: slow[name] for name in design.methods if name in slow}},
+        repeats_of={name: count for name, count in counts.items() if count < design.repeats},
+        repeats_of_views=design.repeats_of_views if views < METHOD_SECONDS else 1,
+        completers=tuple(n for n in design.completers if n not in slow and cpu.get(n, 0) <= METHOD_SECONDS),
+    )
+
+
+def _is_too_slow(record: Record, design: Design) -> bool:
+    """Whether the first fit took more than is usual, rather than more than was allowed by the user."""
+    limit = record.cost.get("time_limit")
+    return record.status == "time" and limit is not None and limit != design.time_limit
+
+
+def _too_slow(record: Record) -> str:
+    limit = record.cost.get("time_limit") or _FIRST_FIT_SECONDS
+    return f"took more than {limit:g} CPU s for its first fit on these data; ask for it by name"
+
+
 def open_study(folder: str | os.PathLike[str]) -> Study:
     """The study of a folder, as it was last asked for."""
     place = Path(folder)
     design = load_design(place)  # first: it says what a folder without one is
-    problem = load_problem(place)
+    data = load_data(place)
     try:
-        for names, one in ((design.methods, problem), (design.completers, as_completion(problem))):
+        for names, own in ((design.methods, data), (design.completers, data.for_completion())):
             for name in names:
-                strategy(name, one)
-        return Study(problem, design, place)
+                make_plan(name, own)
+        return Study(data, design, place)
     except ValueError as error:
         raise FileError(f"{place / DESIGN}: not a design for these data ({one_line(error)})") from None

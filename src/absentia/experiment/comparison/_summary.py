@@ -1,4 +1,4 @@
-"""From records to findings: a pure function of the design, the data and what is recorded.
+"""From records to results: a pure function of the design, the data and what is recorded.
 
 A method that was tried on other folds than the simplest one is shown as the simplest's mean over all its
 folds plus the mean difference on the folds that both had, which is its own mean where they had the same.
@@ -13,31 +13,28 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import statistics
-from absentia.experiment._findings import Difference, Findings, MethodRow, Metric, Span
-from absentia.experiment.comparison._design import Design, n_folds
-from absentia.experiment.comparison._facts import facts
-from absentia.experiment.comparison._measures import metrics_of
-from absentia.experiment.comparison._parts import all_parts, folds_of, span
-from absentia.experiment.comparison._problem import Problem
-from absentia.experiment.comparison._strategies import SIMPLEST, strategy
-from absentia.experiment.comparison._usage import commands, scripts
-from absentia.experiment.comparison._verdict import Evidence, verdict
+from absentia.experiment.comparison._data import TaskData
+from absentia.experiment.comparison._design import Design, count_folds
+from absentia.experiment.comparison._parts import interval, make_parts, scores_by_fold
+from absentia.experiment.comparison._recommendation import Evidence, make_commands, make_scripts, recommend
 from absentia.experiment.engine import Record
+from absentia.experiment.results import ComparisonResults, Difference, MethodRow
+from absentia.tasks import Interval, Metric
 
 Folds = dict[tuple[int, int], float]
 
 
 class Summary:
-    """Findings of one task out of its records; `wanted` are the trials of each method."""
+    """Results of one task out of its records; `wanted` are the trials of each method."""
 
     def __init__(
-        self, problem: Problem, design: Design, records: Sequence[Record], wanted: Mapping[str, int]
+        self, data: TaskData, design: Design, records: Sequence[Record], wanted: Mapping[str, int]
     ):
-        self.problem, self.design, self.wanted = problem, design, wanted
+        self.data, self.design, self.wanted = data, design, wanted
         self.records = list(records)
-        self.simplest = SIMPLEST[problem.task]
-        self.metrics = metrics_of(problem.task, design.metric)
-        main = "complete" if problem.task == "completion" else "predict"
+        self.simplest = data.task.simplest
+        self.metrics = data.task.order_metrics(design.metric)
+        main = "complete" if data.kind == "completion" else "predict"
         of_rate = [r for r in self.records if r.trial["kind"] == main and self._at_main_rate(r)]
         self.main = {m: [r for r in of_rate if r.trial["method"] == m] for m in wanted}
 
@@ -51,9 +48,9 @@ class Summary:
     @cached_property
     def share(self) -> float:
         """Samples, or cells, that are judged on, as a share of those that are learned from."""
-        if self.problem.task == "completion":
+        if self.data.kind == "completion":
             return self.design.hide / (1 - self.design.hide)
-        return 1 / (n_folds(self.problem, self.design) - 1)
+        return 1 / (count_folds(self.data, self.design) - 1)
 
     @cached_property
     def equivalence(self) -> float:
@@ -65,7 +62,7 @@ class Summary:
 
     def folds(self, method: str, metric: Metric) -> Folds:
         """Scores of a method by repeat and fold."""
-        return folds_of(self.main.get(method, []), metric.name)
+        return scores_by_fold(self.main.get(method, []), metric.name)
 
     # ------------------------------------------------------------------------------------ method by method
 
@@ -82,17 +79,20 @@ class Summary:
         return [*sorted(tried, key=place), *skipped]
 
     def _skipped(self, name: str, why: str) -> MethodRow:
-        how = strategy(name, self.problem)
-        return MethodRow(name, how.words, how.baseline, left_out=why)
+        return MethodRow(name, *self._describe(name), left_out=why)
+
+    def _describe(self, method: str) -> tuple[str, bool]:
+        """A method in words, and whether it is a baseline."""
+        entry = self.data.task.find(method)
+        return entry.when, entry.baseline
 
     def _row(self, method: str) -> MethodRow:
-        how, own = strategy(method, self.problem), self.main[method]
+        own = self.main[method]
         done = [record for record in own if record.done]
         return MethodRow(
             method,
-            how.words,
-            how.baseline,
-            {metric.name: span for metric in self.metrics if (span := self._score(method, metric))},
+            *self._describe(method),
+            {metric.name: score for metric in self.metrics if (score := self._score(method, metric))},
             float(np.median(seconds)) if (seconds := costs_of(done, "cpu")) else None,
             max(costs_of(done, "memory"), default=None),
             len(done),
@@ -101,7 +101,7 @@ class Summary:
             tuple(dict.fromkeys(record.error for record in own if not record.done)),
         )
 
-    def _score(self, method: str, metric: Metric) -> Span | None:
+    def _score(self, method: str, metric: Metric) -> Interval | None:
         own, base = self.folds(method, metric), self.folds(self.simplest, metric)
         if not own:
             return None
@@ -109,7 +109,7 @@ class Summary:
         shift = 0.0
         if both and len(both) < len(base):
             shift = float(np.mean(list(base.values())) - np.mean([base[key] for key in both]))
-        return span(np.array([own[key] for key in both or own]), metric, self.share, shift)
+        return interval(np.array([own[key] for key in both or own]), metric, self.share, shift)
 
     @cached_property
     def differences(self) -> list[Difference]:
@@ -119,11 +119,11 @@ class Summary:
             own = self.folds(row.method, self.metric)
             both = [key for key in own if key in base]
             if row.method != self.simplest and len(both) > 1:
-                found.append(self._difference(row.method, self._turned(own, base, both)))
+                found.append(self._difference(row.method, self._differ(own, base, both)))
         adjusted = statistics.holm([one.p for one in found]).tolist() if found else []
         return [replace(one, adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
 
-    def _turned(self, own: Folds, other: Folds, keys: Sequence[tuple[int, int]]) -> Array:
+    def _differ(self, own: Folds, other: Folds, keys: Sequence[tuple[int, int]]) -> Array:
         sign = 1.0 if self.metric.higher else -1.0
         return sign * np.array([own[key] - other[key] for key in keys])
 
@@ -140,13 +140,13 @@ class Summary:
 
     def _disagreement(self, method: str) -> tuple[int | None, int | None, float | None]:
         """Samples that only one of two got right in most of the repeats that both had."""
-        if self.problem.task != "classes":
+        if self.data.kind != "classes":
             return None, None, None
         own, base = self._predicted(method), self._predicted(self.simplest)
         both = own.keys() & base.keys()
-        one, other = (self._mostly_right([said[key] for key in both]) for said in (own, base))
-        told = statistics.mcnemar(one, other)
-        return told.wins, told.losses, told.p
+        right, other_right = (self._mostly_right([records[key] for key in both]) for records in (own, base))
+        test = statistics.mcnemar(right, other_right)
+        return test.wins, test.losses, test.p
 
     def _predicted(self, method: str) -> dict[tuple[int, int], Record]:
         done = [record for record in self.main.get(method, []) if record.done]
@@ -154,38 +154,99 @@ class Summary:
 
     def _mostly_right(self, records: Sequence[Record]) -> Array:
         """Whether a sample was right in more than half of the times that it was held out."""
-        assert self.problem.y is not None
-        balance = np.zeros(len(self.problem.y))
+        y = self.data.targets
+        balance = np.zeros(len(y))
         for record in records:
             test = np.array(record.result["test"], dtype=int)
-            balance[test] += np.where(np.array(record.result["predicted"]) == self.problem.y[test], 1, -1)
+            balance[test] += np.where(np.array(record.result["predicted"]) == y[test], 1, -1)
         return balance > 0
 
     # ---------------------------------------------------------------------------------------- the whole
 
-    def findings(self) -> Findings:
+    def results(self) -> ComparisonResults:
         """All of it."""
-        data = self.problem.data
+        data = self.data.data
         parts = (self.metric, self.equivalence, self.simplest, self.rows, self.differences, len(data))
-        return Findings(
+        python, commands = make_scripts(self.data, self.design), make_commands(self.data, self.design)
+        return ComparisonResults(
             title=self.design.title or "Which method works best",
-            task=self.problem.task,
+            task=self.data.kind,
             metrics=self.metrics,
             equivalence=self.equivalence,
-            verdict=verdict(
-                Evidence(*parts), scripts(self.problem, self.design), commands(self.problem, self.design)
-            ),
+            verdict=recommend(Evidence(*parts), python, commands),
             rows=self.rows,
             differences=self.differences,
             names=data.names,
             observed=data.observed,
-            **all_parts(self),
+            **make_parts(self),
             done=len(self.records),
             wanted=sum(self.wanted.values()),
-            facts=facts(self),
+            facts=make_facts(self),
         )
 
 
 def costs_of(records: Sequence[Record], what: str) -> list[float]:
     """What fits took, of those of which it is known."""
     return [float(cost) for record in records if (cost := record.cost.get(what)) is not None]
+
+
+# --------------------------------------------------------------------------- how it was done, in words
+
+HIDDEN_WORDS = {
+    "own": "in views that some sample lacks, by the patterns of the data's own absence (at random in all "
+    "views where nothing is absent, or the patterns cannot hide as much)",
+    "mcar": "at random",
+    "per-view": "the same share of every view, at random",
+    "exclusive": "that share of the samples left with one view only",
+}
+
+
+def make_facts(summary: Summary) -> dict[str, str]:
+    """By name, in words."""
+    design, data, kind = summary.design, summary.data.data, summary.data.kind
+    form = "features" if summary.data.has_features else "kernels"
+    facts = {
+        "data": f"{len(data)} samples, {data.n_views} views of {form}, content {summary.data.hash}",
+        "seed": str(design.seed),
+    }
+    if summary.data.has_features:
+        facts["kernels"] = repr(summary.data.kernel)
+    if kind == "completion":
+        made = "kernels are made of all samples before; " if summary.data.has_features else ""
+        facts["hidden"] = (
+            f"{design.hide:.0%} of the observed cells, {HIDDEN_WORDS[design.mechanism]}, "
+            f"{design.repeats} times{_hidden_share(summary)}; {made}scores are of hidden cells only"
+        )
+    else:
+        facts["folds"] = (
+            f"{count_folds(summary.data, design)} folds, {design.repeats} repeats, the same for every "
+            "method; kernels, completion and all that is chosen come from the training part of a fold"
+        )
+    if design.repeats_of:
+        fewer = ", ".join(f"{name} ({count})" for name, count in design.repeats_of.items())
+        facts["fewer repeats"] = f"{fewer}: slow on data of this size"
+    mcnemar = "; McNemar's test on out-of-fold predictions" if kind == "classes" else ""
+    facts["statistics"] = (
+        "corrected resampled t test against the simplest, Holm's correction; Bayesian correlated t test "
+        f"with {summary.equivalence:.3g} as practically nil{mcnemar}"
+    )
+    cpu = sum(record.cost.get("cpu") or 0.0 for record in summary.records)
+    facts["CPU time"] = f"{cpu:.0f} s in {len(summary.records)} trials"
+    facts |= _versions(summary)
+    if design.command:
+        facts["command"] = design.command
+    return facts
+
+
+def _hidden_share(summary: Summary) -> str:
+    """How much was hidden of all cells, where that is another number."""
+    own = [records[0].result["hidden"] for records in summary.main.values() if records and records[0].done]
+    if not own:
+        return ""
+    return f" ({own[0] / summary.data.data.observed.sum():.1%} of all observed cells)"
+
+
+def _versions(summary: Summary) -> dict[str, str]:
+    made = {tuple(sorted(record.made.items())) for record in summary.records if record.made}
+    words = sorted(", ".join(f"{name} {number}" for name, number in one) for one in made)
+    return {"made with": "; ".join(words)} if words else {}

@@ -80,4 +80,14 @@ ENTRIES: tuple[Entry, ...] = (
         without=("penalty",),
         compared=("numbers",),
     ),
+    Entry(
+        "regressor",
+        "kernels",
+        "numbers",
+        "mkl-zero",
+        "learning:MKLRegressor",
+        "the same on kernels in which absent views are zero: most samples have most views",
+        "choose C and epsilon, which are in units of the numbers",
+        compared=("numbers",),
+    ),
 )

@@ -1,0 +1,209 @@
+"""The work of ``absentia compare``: a study out of files, its trials, its page, and what they say."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from absentia.app import _exit_codes as exit_codes
+from absentia.app._terminal import out, printable, warnings_kept
+from absentia.app._trials import StudyWatch, watched
+from absentia.app.cli._compare import PAGE, TABLE, CompareOptions, ReadOptions
+from absentia.app.cli._output import call, program, say, say_json, say_where
+from absentia.app.cli._source import check_kernel_names, view_kernels
+from absentia.app.cli._training import open_data, read_training
+from absentia.app.comparison import Comparison, make_design
+from absentia.experiment.comparison import Study, TaskData, format_seconds, label_data, make_task_data
+from absentia.experiment.engine import Pool, Trial
+from absentia.files import parse_bytes, write_whole
+from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, SURVIVAL
+
+
+def make_study(
+    data: Path, labels: str | None, reading: ReadOptions, options: CompareOptions, folder: Path | None
+) -> tuple[Study, Sequence[str]]:
+    """The study that the options ask for, and what is to be said of the data."""
+    check_kernel_names(reading.kernel)
+    limit = options.memory_limit
+    memory = None if limit is None else parse_bytes(limit, "--memory-limit")
+    with warnings_kept() as remarks:
+        task_data, notes = read_task_data(data, labels, reading)
+    named = [str(data), *([] if labels is None else ["--labels", labels]), *reading.words()]
+    given = asdict(options) | {"memory_limit": memory}
+    methods = given.pop("methods")
+    del given["all_repeats"]
+    more = [*options.words(), *([] if folder is None else ["-o", str(folder)])]
+    design = make_design(
+        task_data,
+        "auto" if methods == ("auto",) else methods,
+        **given,
+        title=_title(data, labels),
+        call=shlex.join(named),
+        command=shlex.join(["absentia", "compare", *named, *more]),
+        remarks=tuple(dict.fromkeys(remarks)),
+    )
+    return Study(task_data, design, folder or Path("absentia-compare")), notes
+
+
+def read_task_data(path: Path, labels: str | None, reading: ReadOptions) -> tuple[TaskData, Sequence[str]]:
+    """What is compared on, and what is to be said of it."""
+    source = reading.source
+    opened = source.open(path) if labels is None else open_data(source, path, labels)
+    if labels is None and opened.labels is None:
+        kernels = view_kernels(opened, reading.kernel, reading.log, source)
+        return make_task_data(opened.data, kernel=kernels), opened.notes
+    tasks = (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL)
+    training = read_training(path, source, labels, reading.kernel, reading.log, tasks=tasks, opened=opened)
+    columns = training.columns if training.task is MULTILABEL else ()
+    data = label_data(training.data, training.y, training.kernels, training.task.name, columns)
+    return data, training.notes
+
+
+def _title(data: Path, labels: str | None) -> str:
+    name = data.absolute().name
+    return f"What works best on {name}" + (f": {labels.rpartition(':')[2]}" if labels else "")
+
+
+# ----------------------------------------------------------------------------------------------- running
+
+
+def run_trials(
+    study: Study, pool: Pool, retry: bool, trials: Sequence[Trial] | None = None, thin: bool = False
+) -> None:
+    """Run what has no record yet, of all trials or of these; with `thin`, time methods before."""
+    exit_codes.written.explain_kept(lambda: kept_words(study))
+    if thin:
+        untimed = study.untimed()
+        if untimed:
+            say(f"{len(untimed)} methods are timed by a fit each, slow ones are tried less often then")
+        with watched(StudyWatch(study, untimed, pool.jobs)) as watch:
+            study.time_methods(pool, watch.tell, watch.begin)
+    wanted = None if trials is None else {trial.hash for trial in trials}
+    left = study.outstanding(retry)
+    todo = [trial for trial in left.todo if wanted is None or trial.hash in wanted]
+    shard = "" if wanted is None else f"; {len(todo)} of them in this shard"
+    say(printable(left.sentence + shard))
+    own = {trial.hash for trial in todo}
+    for path, why in study.records.damaged.items():
+        if path.stem in own:
+            say(printable(f"{path}: is no whole record and is made again ({why})"))
+    with watched(StudyWatch(study, todo, pool.jobs)) as watch:
+        study.run(todo, pool, watch.tell, watch.begin)
+
+
+def kept_words(study: Study) -> str:
+    """What is there when somebody stops before the end."""
+    there = len(study.records.hashes() & {trial.hash for trial in study.trials})
+    folder = shlex.quote(str(study.folder))
+    return (
+        f"{there} of {len(study.trials)} trials are kept in {study.folder}; the same command, or absentia "
+        f"work {folder}, goes on, and absentia report {folder} shows what is there"
+    )
+
+
+def say_how_much(study: Study, jobs: int, retry: bool) -> None:
+    """How many trials there are, and how long they take as far as methods have been timed."""
+    left = study.outstanding(retry)
+    say(printable(left.sentence))
+    measured = study.measured_seconds()
+    methods = [trial.key["method"] for trial in left.todo]
+    seconds = sum(measured.get(method, 0.0) for method in methods)
+    unknown = sorted(set(methods) - set(measured))
+    if unknown == sorted(set(methods)) and unknown:
+        say("how long they take is not known before the first trial of each method; nothing was run")
+    else:
+        wall = f"{format_seconds(seconds / jobs)} on {jobs} core{'s' if jobs > 1 else ''}"
+        more = f", and methods that have not been timed ({', '.join(unknown)})" if unknown else ""
+        say(printable(f"about {format_seconds(seconds)} of CPU time, {wall}{more}; nothing was run"))
+    for name, why in study.design.left_out.items():
+        say(printable(f"not tried: {name} {why}"))
+
+
+def say_what_to_run(study: Study) -> None:
+    """The commands that run the trials of a folder."""
+    folder = study.folder
+    say(printable(study.outstanding().sentence))
+    say("run them with any number of processes that see the folder:")
+    say(f"  {call('work', folder)} --shard 1/16    # to 16/16")
+    say(f"then:  {call('report', folder)}")
+
+
+# ----------------------------------------------------------------------------------------------- results
+
+
+def finish(study: Study, json: bool = False) -> None:
+    """The page and the table, and what they say."""
+    from absentia.app import report
+
+    comparison = Comparison(study)
+    page, table = study.folder / PAGE, study.folder / TABLE
+    content = comparison.table().to_csv().encode()
+    report.save(report.render_comparison(comparison.results), page)
+    write_whole(table, lambda file: file.write(content))
+    if json:
+        return say_json(_as_json(comparison))
+    recommendation = comparison.results.recommendation
+    say(f"[bold]{printable(recommendation.headline)}[/]")
+    for sentence in recommendation.details:
+        say(printable(sentence))
+    out.print(_ranking_table(comparison))
+    say_where(page=page.resolve(), table=table)
+    if recommendation.command:
+        say(f"next:  {printable(recommendation.command.replace('absentia', program(), 1))}")
+    return None
+
+
+def _as_json(comparison: Comparison) -> dict[str, Any]:
+    """For programs."""
+    results = comparison.results
+    recommendation = results.recommendation
+    table = comparison.table().reset_index().astype(object)
+    return {
+        "sentence": recommendation.headline,
+        "details": list(recommendation.details),
+        "recommended": recommendation.recommended,
+        "winner": recommendation.winner,
+        "simplest": recommendation.simplest,
+        "metric": results.metric.name,
+        "trials": {"done": results.done, "wanted": results.wanted},
+        "methods": table.where(table.notna(), None).to_dict("records"),
+        "page": str(comparison.study.folder / PAGE),
+    }
+
+
+def _ranking_table(comparison: Comparison) -> Table:
+    """The table, as far as it fits a terminal."""
+    results, words = comparison.results, comparison.study.format_score
+    table = Table(box=None, pad_edge=False)
+    simplest = f"to {results.recommendation.simplest}"
+    for name in ("method", results.metric.name, "95% interval", simplest, "p (Holm)", "CPU s"):
+        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
+    table.add_column("remark", overflow="ellipsis", no_wrap=True)
+    differences = {difference.method: difference for difference in results.differences}
+    for row in results.rows:
+        score, other = row.scores.get(results.metric.name), differences.get(row.method)
+        form = "{:+.1f}" if results.metric.share else "{:+.3g}"
+        factor = 100 if results.metric.share else 1
+        table.add_row(
+            printable(row.method),
+            words(score.value) if score else "-",
+            f"{words(score.low)} to {words(score.high)}" if score and isfinite(score.low) else "-",
+            form.format(factor * other.mean) if other else "-",
+            f"{other.adjusted:.3f}" if other else "-",
+            "-" if row.cpu is None else f"{row.cpu:.2f}",
+            printable(_remark(row))[:60],
+        )
+    return table
+
+
+def _remark(row: Any) -> str:
+    if row.left_out:
+        return f"not tried: {row.left_out}"
+    failed = f"{row.failed} of {row.wanted} failed: {row.errors[0]}" if row.failed else ""
+    return failed or ("baseline" if row.baseline else "")

@@ -1,0 +1,219 @@
+"""The data of a task: samples, perhaps with something to predict, and how kernels are made of features."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from absentia.core import Array, Packed, kept, packed, unpacked, warn
+from absentia.data import AbsenceWarning, KernelViews, Views, find_repeats
+from absentia.data.survival import Survival, as_survival
+from absentia.experiment.engine import content_hash
+from absentia.files import FileError, one_line, read_state, write_state
+from absentia.kernels import ViewKernels
+from absentia.methods.prediction import restrict_kernel
+from absentia.tasks import TASKS, Task, is_unknown, order_samples, take_samples
+
+_MAX_CLASSES = 20  # that whole numbers can be; more of them are numbers
+FILE = "data.absentia"
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class TaskData:
+    """Samples, and what is known of them, in the same order.
+
+    Parameters
+    ----------
+    data : Views or KernelViews
+    kind : str
+        Name of the task.
+    y : (n,) or (n, labels), optional
+        None (completion), codes of `classes`, numbers, times and events, or labels with NaN where unknown.
+    classes : tuple
+        Classes, or names of the labels.
+    kernel : ViewKernels
+        How kernels are made of features.
+    """
+
+    data: Any
+    kind: str
+    y: Array | None
+    classes: tuple[Any, ...]
+    kernel: ViewKernels
+
+    @property
+    def task(self) -> Task:
+        return TASKS[self.kind]
+
+    @property
+    def has_features(self) -> bool:
+        return isinstance(self.data, Views)
+
+    @property
+    def targets(self) -> Array:
+        """`y`, of a task that has targets."""
+        assert self.y is not None
+        return self.y
+
+    @cached_property
+    def hash(self) -> str:
+        """The same for the same content, whichever of its arrays are one in memory."""
+        state = packed(self)
+        contents = {
+            number: content_hash(Packed(None, {"": array})) for number, array in state.arrays.items()
+        }
+        return content_hash(Packed(_resolve(state.tree, contents)))
+
+    @cached_property
+    def order(self) -> Array:
+        """Samples in an order that the data decide."""
+        return order_samples(self.data, *(() if self.y is None else self.task.order_keys(self.y)))
+
+    @cached_property
+    def kernels(self) -> KernelViews:
+        """Of all samples."""
+        return clone(self.kernel).fit_transform(self.data) if self.has_features else self.data
+
+    def part(self, rows: Array, columns: Array | None = None) -> Any:
+        """Samples `rows`, of kernels against `columns`."""
+        return take_samples(self.data, rows, columns)
+
+    def split(self, n_folds: int, seed: int, repeat: int) -> list[tuple[Array, Array]]:
+        """Positions to learn from and to hold out, fold by fold; all of it follows from data and seed."""
+        return self.task.make_folds(self.order, self.targets, n_folds, [seed, repeat])
+
+    def replace(self, data: Any) -> "TaskData":
+        """The same of other data of these samples."""
+        return TaskData(data, self.kind, self.y, self.classes, restrict_kernel(self.kernel, data.names))
+
+    def for_completion(self) -> "TaskData":
+        """The same samples with nothing to predict."""
+        return TaskData(self.data, "completion", None, (), self.kernel)
+
+    def save(self, folder: Path) -> None:
+        write_state(folder / FILE, packed(self, "data"), {})
+
+
+def _resolve(tree: Any, contents: Mapping[str, str]) -> Any:
+    """The tree of plain data with arrays by what they hold instead of by number."""
+    if isinstance(tree, list):
+        return [_resolve(item, contents) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if tree.get("is") == "array":
+        return {"is": "array", "holds": contents[tree["number"]]}
+    return {key: _resolve(item, contents) for key, item in tree.items()}
+
+
+def load_data(folder: Path) -> TaskData:
+    """What :meth:`TaskData.save` wrote; nothing in the file is run."""
+    state, _ = read_state(folder / FILE)
+    try:
+        loaded = unpacked(state.tree, state.arrays)
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:  # whatever somebody may have put together
+        raise FileError(f"{folder / FILE}: not what a comparison keeps: {one_line(error)}") from error
+    if not isinstance(loaded, TaskData) or loaded.kind not in TASKS:
+        raise FileError(f"{folder / FILE}: holds {type(loaded).__name__}, not the data of a comparison")
+    return loaded
+
+
+# ------------------------------------------------------------------------------------- what comes in
+
+
+def make_task_data(data: Any, y: Any = None, kernel: Any = "rbf") -> TaskData:
+    """What is to be compared on, out of what a user has.
+
+    Parameters
+    ----------
+    data : Views, KernelViews, or a mapping of names to tables
+        Samples with some views absent.
+    y : Series or mapping by id, or array in the order of the samples, optional
+        Classes, numbers, a table of labels (1, 0, unknown), or times and events by name (as
+        :func:`absentia.survival.as_survival` takes them).  Samples without are left out.
+    kernel : str or ViewKernels
+        How kernels are made of features.
+    """
+    if isinstance(data, Mapping):
+        data = Views.from_dict(data)
+    if not isinstance(data, Views | KernelViews):
+        raise TypeError(f"Views, KernelViews or a dict of tables is wanted, not {type(data).__name__}")
+    for repeat in find_repeats(data):
+        warn(repeat.sentence, AbsenceWarning)
+    makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+    seen = data.observed.any(axis=1)
+    if y is None:
+        if data.observed.sum(axis=1).max(initial=0) < 2:
+            raise ValueError(
+                "no sample has two views, so that none can be hidden and completed from another; give "
+                "labels, or more views"
+            )
+        return TaskData(_among(data, np.flatnonzero(seen)), "completion", None, (), makes)
+    values, names, kind = _read_values(data, y)
+    usable = np.flatnonzero(seen & np.array([not is_unknown(row) for row in values]))
+    if len(usable) < len(data):
+        lost = len(data) - len(usable)
+        warn(f"{lost} of {len(data)} samples have no label or no view: left out", AbsenceWarning)
+    values = _unify_types(values[usable])
+    return label_data(_among(data, usable), values, makes, kind or _guess_task(values), names)
+
+
+def label_data(
+    data: Any, values: Array, kernel: ViewKernels, kind: str, names: Sequence[str] = ()
+) -> TaskData:
+    """Samples that all have a view and a label; classes that are too small for folds are left out."""
+    targets = TASKS[kind].prepare_targets(values, data.ids, names)
+    return TaskData(_among(data, targets.kept), kind, targets.y, targets.names, clone(kernel))
+
+
+def _read_values(data: Any, y: Any) -> tuple[Array, tuple[str, ...], str]:
+    """Labels in the order of the samples, names of several labels, and the task, if the labels say it."""
+    names = tuple(map(str, getattr(y, "columns", ())))
+    if {"time", "event"} == {name.lower() for name in names}:
+        both = sorted(y.columns, key=lambda name: str(name).lower(), reverse=True)  # time, event
+        columns = [np.asarray(data.align(y[name]), dtype=np.float64) for name in both]
+        return np.column_stack(columns), (), "survival"
+    if isinstance(y, Survival) or getattr(getattr(y, "dtype", None), "names", None):
+        return np.column_stack(as_survival(y, data)).astype(np.float64), (), "survival"
+    if len(names) > 1 and hasattr(y, "iloc"):
+        y = np.column_stack([data.align(y.iloc[:, j]) for j in range(len(names))])
+    elif isinstance(y, Mapping) or hasattr(y, "iloc"):
+        y = data.align(y)
+    values = np.asarray(y)
+    if values.ndim not in (1, 2) or len(values) != len(data):
+        raise ValueError(
+            f"labels of shape {values.shape} for {len(data)} samples; give one for each, or of several "
+            "labels a row, or a Series by id"
+        )
+    return (values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values), names, ""
+
+
+def _unify_types(values: Array) -> Array:
+    """Numbers that came among gaps are numbers again."""
+    if values.dtype != object or values.ndim != 1:
+        return values
+    texts = [x for x in values if isinstance(x, str)]
+    if 0 < len(texts) < len(values):
+        other = next(x for x in values if not isinstance(x, str))
+        raise ValueError(f"labels are texts ({texts[0]!r}) and others ({other!r}); give one kind of them")
+    return np.array(values.tolist())
+
+
+def _guess_task(values: Array) -> str:
+    """Texts are classes, and so are up to :data:`_MAX_CLASSES` different whole numbers."""
+    if values.ndim == 2:
+        return "labels"
+    if values.dtype.kind not in "iuf":
+        return "classes"
+    whole = bool((values == np.round(values)).all())
+    return "classes" if whole and len(np.unique(values)) <= _MAX_CLASSES else "numbers"
+
+
+def _among(data: Any, rows: Array) -> Any:
+    return data if len(rows) == len(data) else take_samples(data, rows)

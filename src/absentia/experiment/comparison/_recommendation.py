@@ -1,0 +1,347 @@
+"""Which method to take: what the table says, in sentences that it supports, and how to use the method.
+
+A method is a winner if it is shown to be better than the simplest one: corrected resampled t test, after
+Holm's correction for all that were tried.  Recommended is the cheapest of the winners, and of the simplest,
+that lies within the region of equivalence of the best winner; without a winner it is the simplest.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sklearn.pipeline import Pipeline
+
+from absentia.experiment.comparison._data import TaskData
+from absentia.experiment.comparison._design import Design, make_plan
+from absentia.experiment.results import Difference, MethodRow, Recommendation
+from absentia.kernels import ViewKernels
+from absentia.methods.prediction import PerLabel
+from absentia.tasks import Metric, Plan
+
+SIGNIFICANCE = 0.05
+SAME_PROBABILITY = 0.95  # from which on two methods are called the same
+ROUNDING = 1e-9  # relative to the region of equivalence
+_MAX_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a recommendation rests on: `rows`, the best first, and differences to the `simplest`."""
+
+    metric: Metric
+    equivalence: float
+    simplest: str
+    rows: Sequence[MethodRow]
+    differences: Sequence[Difference]
+    n_samples: int
+
+    def row(self, method: str) -> MethodRow:
+        return next(row for row in self.rows if row.method == method)
+
+    def score(self, method: str) -> float:
+        """Turned so that more is better."""
+        value = self.row(method).scores[self.metric.name].value
+        return value if self.metric.higher else -value
+
+    @property
+    def measured(self) -> list[str]:
+        return [row.method for row in self.rows if self.metric.name in row.scores]
+
+    @property
+    def by_method(self) -> Mapping[str, Difference]:
+        return {one.method: one for one in self.differences}
+
+    @property
+    def better(self) -> list[str]:
+        """Methods that are shown to be better than the simplest."""
+        return [one.method for one in self.differences if is_better(one)]
+
+    @property
+    def winners(self) -> list[str]:
+        """Those of them that never failed."""
+        return [method for method in self.better if not self.row(method).failed]
+
+
+def is_better(difference: Difference) -> bool:
+    return difference.adjusted < SIGNIFICANCE and difference.mean > 0
+
+
+def is_worse(difference: Difference) -> bool:
+    return difference.adjusted < SIGNIFICANCE and difference.mean < 0
+
+
+def recommend(evidence: Evidence, python: Mapping[str, str], command: Mapping[str, str]) -> Recommendation:
+    """In words; `python` and `command` are how to use each method."""
+    if not evidence.measured:
+        return Recommendation(
+            evidence.simplest, evidence.simplest, None, evidence.simplest, _nothing(evidence)
+        )
+    best = max(evidence.measured, key=evidence.score)
+    winners = evidence.winners
+    recommended = _recommended(evidence, winners)
+    winner = max(winners, key=evidence.score) if winners else None
+    return Recommendation(
+        evidence.simplest,
+        best,
+        winner,
+        recommended,
+        _headline(evidence, winner, recommended),
+        tuple(_details(evidence, best, winner, recommended)),
+        python.get(recommended, ""),
+        command.get(recommended, ""),
+    )
+
+
+def _recommended(evidence: Evidence, winners: Sequence[str]) -> str:
+    if not winners:
+        return (
+            evidence.simplest
+            if evidence.simplest in evidence.measured
+            else max(evidence.measured, key=evidence.score)
+        )
+    top, room = max(map(evidence.score, winners)), (1 + ROUNDING) * evidence.equivalence
+    near = [m for m in (evidence.simplest, *winners) if top - evidence.score(m) <= room]
+    return min(near, key=lambda m: (_cpu(evidence.row(m)), -evidence.score(m)))
+
+
+def _cpu(row: MethodRow) -> float:
+    return float("inf") if row.cpu is None else row.cpu
+
+
+# -------------------------------------------------------------------------------------------- sentences
+
+
+def _headline(evidence: Evidence, winner: str | None, recommended: str) -> str:
+    level = _level(evidence, recommended)
+    if evidence.simplest not in evidence.measured:
+        why = "failed" if evidence.row(evidence.simplest).failed else "is not measured yet"
+        return (
+            f"No verdict: {evidence.simplest}, the simplest method, {why}, and there is nothing to hold "
+            f"the others against; {recommended} had the best mean ({level})."
+        )
+    if winner is None:
+        return f"No clear winner: {recommended}, the simplest, {_no_worse(evidence)} ({level})."
+    if recommended == evidence.simplest:
+        other = evidence.by_method[winner]
+        return (
+            f"{recommended}, the simplest, will do ({level}): {winner} is better by "
+            f"{_points(evidence, other.mean)}, more than chance, but no more than the "
+            f"{_points(evidence, evidence.equivalence)} that count."
+        )
+    own, many = evidence.by_method[recommended], "s" if len(evidence.differences) > 1 else ""
+    return (
+        f"Take {recommended}: {level}, "
+        f"{_points(evidence, own.mean)} better than {evidence.simplest}, the simplest "
+        f"({_sure(evidence, own)} for {len(evidence.differences)} comparison{many})."
+    )
+
+
+def _no_worse(evidence: Evidence) -> str:
+    """What can be said of the simplest where nothing wins."""
+    if len(evidence.measured) == 1:
+        return "is the only one that is measured"
+    if not evidence.differences:
+        return "is held against others on a single draw, which tells nothing of chance"
+    others = "anything else that never failed" if evidence.better else "anything else"
+    return f"is as good as {others} as far as {evidence.n_samples} samples can tell"
+
+
+def _details(evidence: Evidence, best: str, winner: str | None, recommended: str) -> Iterator[str]:
+    simplest, one = evidence.simplest, evidence.by_method.get(best)
+    if one is not None and best != recommended and one.mean > 0 and not is_better(one):
+        yield (
+            f"{best} had the best mean, {_points(evidence, one.mean)} better than {simplest}, which could "
+            f"be chance ({_sure(evidence, one)})."
+        )
+    if winner is not None and winner != recommended and recommended != simplest:
+        gap = evidence.score(winner) - evidence.score(recommended)
+        yield (
+            f"{winner} is better still by {_points(evidence, gap)}, no more than the "
+            f"{_points(evidence, evidence.equivalence)} within which the cheapest is taken."
+        )
+    yield from _groups(evidence, {recommended, winner})
+    yield from _costs(evidence, recommended)
+    broken = [row.method for row in evidence.rows if row.failed]
+    if broken:
+        yield f"Failed at least once: {_listed(broken)}; the table says why."
+
+
+def _groups(evidence: Evidence, named: Collection[str | None]) -> Iterator[str]:
+    """Methods that are shown to be better or worse than the simplest, or the same; each once."""
+    same = [
+        one.method
+        for one in evidence.differences
+        if one.same > SAME_PROBABILITY and one.method not in named
+    ]
+    worse = [one.method for one in evidence.differences if is_worse(one)]
+    said = {
+        f"Also shown to be better than {evidence.simplest}": evidence.winners,
+        f"Shown to be better than {evidence.simplest}, but failed at times": [
+            method for method in evidence.better if method not in evidence.winners
+        ],
+        f"Shown to be worse than {evidence.simplest}": worse,
+    }
+    for words, methods in said.items():
+        others = [method for method in methods if method not in named and method not in same]
+        if others:
+            yield f"{words}: {_listed(others)}."
+    if same:
+        words = f"Practically the same as {evidence.simplest}, with a probability above"
+        yield f"{words} {SAME_PROBABILITY:.0%}: {_listed(same)}."
+
+
+def _costs(evidence: Evidence, recommended: str) -> Iterator[str]:
+    row, simple = (
+        evidence.row(recommended),
+        next((r for r in evidence.rows if r.method == evidence.simplest), None),
+    )
+    if row.cpu is None:
+        return
+    memory = "" if row.memory is None else f" and {_size(row.memory)} of memory"
+    words = f"A fit of {recommended} took {format_seconds(row.cpu)} of one core{memory}"
+    if simple is not None and simple.cpu and recommended != evidence.simplest:
+        words += f", {row.cpu / simple.cpu:.3g} times what {evidence.simplest} takes"
+    yield f"{words}."
+
+
+def _nothing(evidence: Evidence) -> str:
+    tried = [row for row in evidence.rows if not row.left_out]
+    if tried and all(row.failed for row in tried):
+        return "No verdict: every method failed; the table says why."
+    return "No verdict: no method has been measured yet."
+
+
+def _level(evidence: Evidence, method: str) -> str:
+    value = evidence.row(method).scores[evidence.metric.name].value
+    return f"{evidence.metric.name} {format_score(evidence.metric, value)}"
+
+
+def format_score(metric: Metric, value: float) -> str:
+    """A score as it is read: shares in percent."""
+    return f"{100 * value:.1f}%" if metric.share else f"{value:.4g}"
+
+
+def _points(evidence: Evidence, difference: float) -> str:
+    if not evidence.metric.share:
+        return f"{difference:.3g}"
+    points = f"{100 * difference:.1f}".removesuffix(".0")
+    if points in ("0", "-0") and difference:
+        return "less than 0.1 points"
+    return f"{points} point" if points in ("1", "-1") else f"{points} points"
+
+
+def _sure(evidence: Evidence, one: Difference) -> str:
+    """How sure a difference is: its interval, if there is one, and p."""
+    factor, form = (100, ".1f") if evidence.metric.share else (1, ".3g")
+    span = f"95% interval {factor * one.low:{form}} to {factor * one.high:{form}}, "
+    return f"{span if math.isfinite(one.low) else ''}{_format_p(one.adjusted)} after correction"
+
+
+def _format_p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}" if p < 0.995 else "p = 1"
+
+
+def format_seconds(seconds: float) -> str:
+    if seconds < 1:
+        return f"{seconds:.2g} s"
+    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
+
+
+def _size(megabytes: float) -> str:
+    if megabytes < 1:
+        return "less than 1 MB"
+    return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1024:.1f} GB"
+
+
+def _listed(names: Sequence[str]) -> str:
+    some = ", ".join(names[:_MAX_NAMED])
+    return f"{some} and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else some
+
+
+# ------------------------------------------------------------------------------- how to use a method
+
+#: What does not come from absentia.
+_OTHER_HOMES = {"make_pipeline": "sklearn.pipeline"}
+
+
+def make_commands(data: TaskData, design: Design) -> dict[str, str]:
+    """One line by method; none where the command line does not do it."""
+    if data.kind == "labels":
+        return {}
+    if data.kind == "completion":
+        start, end = f"absentia complete {design.call or 'DATA'}", "-o completed.npz"
+    else:
+        columns = "TIME,EVENT" if data.kind == "survival" else "COLUMN"
+        start, end = (
+            f"absentia fit {design.call or f'DATA --labels LABELS.csv:{columns}'}",
+            "-o model.absentia",
+        )
+    return {name: f"{start} --method {name} {end}" for name in design.methods}
+
+
+def make_scripts(data: TaskData, design: Design) -> dict[str, str]:
+    """Some lines of Python by method."""
+    return {name: "\n".join(_script(name, data)) for name in design.methods}
+
+
+def _script(name: str, data: TaskData) -> list[str]:
+    samples = "views" if data.has_features else "kernels"
+    reading = f'{samples} = absentia.read("DATA")  # a folder of tables, or a file'
+    if data.kind == "completion":
+        lines = [f"kernels = {data.kernel!r}.fit_transform(views)"] if data.has_features else []
+        lines += [f"completed = {data.task.find(name).make()!r}.fit_transform(kernels)"]
+        return [*_imports(lines), reading, *lines, 'absentia.write("completed.npz", completed)']
+    lines = [f"model = {_write_model(name, data)}"]
+    several = data.kind == "labels"
+    fitting = [f"model.fit({samples}, {'Y' if several else 'y'})"]
+    fitting += [f"model.predict{'_proba' if several else ''}(views[:5])"] if data.has_features else []
+    targets = _TARGETS.get(data.kind, _TARGETS["classes"])
+    return [
+        "import pandas as pd",
+        *_imports(lines),
+        reading,
+        *(line.replace("SAMPLES", samples) for line in targets),
+        *lines,
+        *fitting,
+    ]
+
+
+#: Labels out of a table, in the order of the samples.
+_TARGETS = {
+    "classes": (
+        'y = pd.read_csv("LABELS.csv", index_col=0)["COLUMN"].dropna()',
+        'SAMPLES, y = SAMPLES.align(y, missing="drop")  # by id',
+    ),
+    "survival": (
+        'y = pd.read_csv("LABELS.csv", index_col=0)[["TIME", "EVENT"]].dropna()',
+        'SAMPLES, _ = SAMPLES.align(y["TIME"], missing="drop")  # by id',
+        "y = y.loc[SAMPLES.ids].to_numpy()",
+    ),
+    "labels": (
+        'Y = pd.read_csv("LABELS.csv", index_col=0)  # 1, 0 or empty, a column per label',
+        "Y = Y.reindex(SAMPLES.ids).to_numpy()",
+    ),
+}
+
+
+def _imports(lines: Iterable[str]) -> list[str]:
+    """What the lines use, by where it comes from."""
+    used = {name for line in lines for name in re.findall(r"\b([A-Z]\w*|make_pipeline)\(", line)}
+    own = ", ".join(sorted(used - _OTHER_HOMES.keys()))
+    others = [f"from {home} import {name}" for name, home in _OTHER_HOMES.items() if name in used]
+    return ["import absentia", f"from absentia import {own}", *others]
+
+
+def _write_model(name: str, data: TaskData) -> str:
+    """What learns, with kernels before it."""
+    entry = data.task.find(name)
+    default = data.has_features and repr(data.kernel) == repr(ViewKernels())
+    plan = make_plan(name, data)
+    estimator = entry.make() if data.kind != "labels" else PerLabel(name)
+    if isinstance(plan.estimator, Pipeline):
+        return f"make_pipeline({', '.join(repr(step) for _, step in plan.estimator.steps)})"
+    if not default and plan.takes != "kernels":
+        estimator = Plan(estimator, data.kernel, entry=entry, kind=plan.takes).suit(data.data).estimator
+    before = plan.takes == "kernels" and data.has_features
+    return f"make_pipeline({data.kernel!r}, {estimator!r})" if before else repr(estimator)

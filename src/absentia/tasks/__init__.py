@@ -1,0 +1,31 @@
+"""What is learned: classes, numbers, survival, several labels, or nothing but whole kernels.
+
+Five small objects, :data:`TASKS` by name.  Whoever fits, predicts, compares or draws pages asks them.
+"""
+
+from typing import Any
+
+from sklearn.base import is_classifier, is_regressor
+
+from absentia.tasks._base import Interval, Metric, Predictions, Targets, Task
+from absentia.tasks._plan import Plan, make_kernels, order_samples, quiet, space_samples, take_samples
+from absentia.tasks.classification import Classification, class_weights, weight_words
+from absentia.tasks.completion import Completion, row_errors, score_completion
+from absentia.tasks.multilabel import Multilabel, is_unknown
+from absentia.tasks.regression import Regression
+from absentia.tasks.survival import Survival, concordance, concordance_gain
+
+CLASSIFICATION, REGRESSION, SURVIVAL = Classification(), Regression(), Survival()
+MULTILABEL, COMPLETION = Multilabel(), Completion()
+TASKS: dict[str, Task] = {
+    task.name: task for task in (CLASSIFICATION, REGRESSION, SURVIVAL, MULTILABEL, COMPLETION)
+}
+
+
+def find_task(fitted: Any) -> Task | None:
+    """What a fitted estimator of views has learned; None: none of it."""
+    if hasattr(fitted, "predict_survival_function"):
+        return SURVIVAL
+    if not hasattr(fitted, "unusable"):
+        return None
+    return CLASSIFICATION if is_classifier(fitted) else REGRESSION if is_regressor(fitted) else None

@@ -1,0 +1,268 @@
+"""What all tasks share: checking targets, cutting folds, planning fits, predicting, scoring, baselines.
+
+``fit``, ``predict``, ``compare`` and the pages ask the task and nothing else what is learned.  Targets
+`y` are arrays in the order of the samples, and methods are entries of the catalogue of the task's
+``family``.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.pipeline import Pipeline
+
+from absentia.core import Array, check_name
+from absentia.data import KernelViews, Views, folds
+from absentia.methods import catalogue
+from absentia.methods.catalogue import Entry, Family
+from absentia.methods.models import check_scores
+from absentia.tasks._plan import NO_TICK, Plan, Tick
+
+DEFAULT_FOLDS = 5
+
+
+class Metric(NamedTuple):
+    """What is measured: its name, whether more is better, if it is a share, and what it means."""
+
+    name: str
+    higher: bool
+    share: bool  # between 0 and 1, "a point" is a hundredth of it
+    words: str
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest value that there can be."""
+        least = {"R2": -np.inf, "similarity": -1.0}.get(self.name, 0.0)
+        return least, 1.0 if self.share and self.higher else np.inf
+
+
+class Interval(NamedTuple):
+    """A number and where it may lie."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Predictions(NamedTuple):
+    """What a model predicts of samples, and probabilities of the classes (n, classes) where it has them."""
+
+    values: Array
+    probabilities: Array | None = None
+
+
+class Targets(NamedTuple):
+    """Positions of the samples that can be learned from, their targets, and names of classes or labels."""
+
+    kept: Array
+    y: Array
+    names: tuple[Any, ...] = ()
+
+
+def normal_interval(value: float, error: float, least: float, most: float, level: float = 0.95) -> Interval:
+    """The interval of a number with a standard error, within the range that it has."""
+    half = float(norm.ppf((1 + level) / 2)) * error
+    return Interval(value, max(value - half, least), min(value + half, most))
+
+
+def jackknife_error(left_out: Array) -> float:
+    """Standard error of a statistic, from its values with each sample left out."""
+    n = len(left_out)
+    return float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))
+
+
+def view_weights(fitted: Any) -> dict[str, float] | None:
+    """Weights of the views in a fitted estimator, of several classes their mean; None: it has none."""
+    weights = getattr(fitted, "weights_", None)
+    if weights is None or isinstance(weights, Mapping):
+        return None if weights is None else dict(weights)
+    means = np.atleast_2d(weights).mean(axis=0).tolist()
+    return dict(zip(fitted.names_in_, means, strict=True))
+
+
+class Task(ABC):
+    """What is learned of samples."""
+
+    name: ClassVar[str]
+    family: ClassVar[Family]  # of the methods in the catalogue
+    simplest: ClassVar[str]  # the method that ``compare`` holds all others against
+    metrics: ClassVar[tuple[Metric, ...]]  # the first is what methods are ranked by
+    pattern_metric: ClassVar[Metric | None] = None  # of samples that have the same views
+    main_score: ClassVar[str] = ""  # what a fit is said to reach
+    prior_name: ClassVar[str] = ""  # what a prediction that knows nothing of a sample is called
+    sections: ClassVar[frozenset[str]] = frozenset()  # of a fit's page: "hidden views", "contributions"
+    max_validated: ClassVar[int | None] = None  # samples that a fit is cross-validated on at most
+    wanted: ClassVar[str] = ""  # labels that methods of this task learn from, in words
+    lacking: ClassVar[tuple[str, str]] = ("a label", "a label")  # what samples that are not used lack
+    no_view: ClassVar[str] = "no usable view: mean returned"  # flag of such a prediction
+    strength: ClassVar[str] = "penalty"  # what :meth:`find_strength` finds
+    selection: ClassVar[str] = "chosen by cross-validation"  # how it is selected
+    fold_words: ClassVar[str] = ""  # how folds are cut
+    predicted_words: ClassVar[str] = ""  # what samples are once they are predicted
+
+    # ------------------------------------------------------------------------------------------ targets
+
+    @abstractmethod
+    def check_targets(self, y: Array) -> None:
+        """Raise unless there is enough to learn from and to judge by."""
+
+    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> Targets:
+        """Targets out of the labels of samples that all have a view and a label, checked."""
+        y = self._encode(values)
+        self.check_targets(y)
+        return Targets(np.arange(len(y)), y)
+
+    def _encode(self, values: Array) -> Array:
+        return np.asarray(values, dtype=np.float64)
+
+    def align_targets(self, data: Views | KernelViews, y: Any) -> Array:
+        """Targets as an array; refuse those that carry ids in another order than the samples."""
+        data.demand_order(y)
+        return np.asarray(y)
+
+    # -------------------------------------------------------------------------------------------- folds
+
+    def order_keys(self, y: Array) -> tuple[Array, ...]:
+        """What orders samples beside their views."""
+        return (y,)
+
+    def strata(self, y: Array) -> Array:
+        """A number for each sample; folds have the same share of each number."""
+        return np.zeros(len(y), dtype=int)
+
+    def max_folds(self, y: Array) -> int:
+        """How many folds can have something of everything."""
+        return len(y)
+
+    def count_folds(self, y: Array) -> int:
+        """Folds that a fit is cross-validated in."""
+        return min(DEFAULT_FOLDS, self.max_folds(y))
+
+    def make_folds(self, order: Array, y: Array, n_folds: int, seed: Any = 0) -> list[tuple[Array, Array]]:
+        """Positions to learn from and to hold out, fold by fold; `order` is of :func:`order_samples`."""
+        return folds(order, self.strata(y), n_folds, seed)
+
+    # -------------------------------------------------------------------------------- methods and fits
+
+    @property
+    def default_method(self) -> str:
+        """The method of the task if none is named."""
+        entries = catalogue.offered(self.family, variants=True).values()
+        return next(entry.name for entry in entries if entry.default)
+
+    def compared_methods(self, baselines: bool = False) -> tuple[str, ...]:
+        """What ``compare`` tries if nobody says what, in the order in which it is run; or its baselines."""
+        entries = [entry for entry in self._entries() if self.name in entry.compared]
+        return tuple(entry.name for entry in entries if entry.baseline or not baselines)
+
+    def _entries(self) -> Sequence[Entry]:
+        return [entry for entry in catalogue.CATALOGUE if entry.family == self.family]
+
+    def find(self, name: str) -> Entry:
+        """The entry of a method by its name or alias."""
+        own = {entry.name: entry for entry in self._entries()}
+        if name not in own and not catalogue.is_method(name, self.family):
+            check_name("method", name, own)
+        return own[name] if name in own else catalogue.find(name, self.family)
+
+    def plan(
+        self,
+        method: str | Entry,
+        data: Views | KernelViews,
+        kernel: Any = "rbf",
+        *,
+        seed: int | None = None,
+        C: float | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Plan:
+        """How a method learns from these data; `options` are parameters of it."""
+        entry = self.find(method) if isinstance(method, str) else method
+        estimator = entry.make(**(options or {}))
+        if seed is not None and "random_state" in estimator.get_params():
+            estimator.set_params(random_state=seed)
+        return Plan(estimator, kernel, C, entry).suit(data)
+
+    def learn(self, data: Views | KernelViews, y: Any, plan: Plan, tick: Tick = NO_TICK) -> Any:
+        """A model that takes what the data are; everything, kernels and C too, is learned from them."""
+        y, plan = self.align_targets(data, y), plan.suit(data)
+        kernels, X = plan.transform(data)
+        return self._join(kernels, plan.fit(X, y, tick))
+
+    def _join(self, kernels: Any, fitted: Any) -> Any:
+        """A fitted estimator with the kernels that it takes made before it."""
+        return fitted if kernels is None else Pipeline([("kernels", kernels), ("model", fitted)])
+
+    def baseline_plans(self, plan: Plan, data: Views | KernelViews) -> dict[str, Plan]:
+        """What a fit is judged beside."""
+        return {}
+
+    # ------------------------------------------------------------------------------ predictions, scores
+
+    def predict(self, fitted: Any, rows: Any) -> Predictions:
+        """What a fitted estimator says of samples, as it takes them; refuse what is no number."""
+        values = np.asarray(fitted.predict(rows))
+        check_scores(rows, values)
+        return Predictions(values)
+
+    def output_columns(self, fitted: Any) -> list[str]:
+        """Names of what :meth:`output_rows` gives of each sample."""
+        return ["predicted"]
+
+    def output_rows(self, fitted: Any, rows: Any) -> tuple[list[list[str]], list[str]]:
+        """Predictions of samples as they are written, and a remark on each, empty if there is none."""
+        values = self.predict(fitted, rows).values
+        return [[f"{value:.6g}"] for value in values], self._remarks(fitted, rows)
+
+    def _remarks(self, fitted: Any, rows: Any) -> list[str]:
+        return [self.no_view if blind else "" for blind in fitted.unusable(rows)]
+
+    def predict_prior(self, train: Array, n: int) -> Any:
+        """What is predicted of `n` samples if nothing is known but the training targets."""
+        raise NotImplementedError
+
+    def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
+        """What programs are told of a fitted estimator and the targets that it learned from."""
+        return {self.strength: self.find_strength(fitted), "weights": view_weights(fitted)}
+
+    def count_words(self, y: Array) -> list[str]:
+        """How many of what there are among the targets."""
+        return []
+
+    def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
+        """How well methods predict samples that they have not seen: a number or an interval by measure."""
+        raise NotImplementedError
+
+    def find_strength(self, fitted: Any) -> Any:
+        """The C, penalty or alpha that an estimator has or has selected; None: it has none."""
+        return None
+
+    def scores(self, y: Array, predicted: Predictions) -> dict[str, float | None]:
+        """Every metric; None where it cannot be told of these samples."""
+        raise NotImplementedError
+
+    def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
+        """The same of predictions that know nothing but the training targets."""
+        raise NotImplementedError
+
+    def sample_scores(self, y: Array, values: Array) -> Array:
+        """How well each sample is predicted, to be averaged by pattern of views; NaN: it cannot be told."""
+        raise NotImplementedError
+
+    def average_scores(self, values: Array) -> float:
+        """The pattern's metric out of :meth:`sample_scores`."""
+        return float(values.mean())
+
+    def check_predictions(self, predicted: Array, n_names: int) -> bool:
+        """Whether numbers can be predictions; `n_names` classes or labels there are."""
+        return True
+
+    def order_metrics(self, main: str | None = None) -> tuple[Metric, ...]:
+        """The metrics, `main` first."""
+        names = [metric.name for metric in self.metrics]
+        if main is not None and main not in names:
+            raise ValueError(
+                f"metric {main!r} is none of {', '.join(names)}, which there are for {self.name}"
+            )
+        return tuple(sorted(self.metrics, key=lambda metric: main is not None and metric.name != main))

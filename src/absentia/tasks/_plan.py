@@ -1,0 +1,202 @@
+"""How a method learns from data: what it is handed over.
+
+That is what the method's entry ``takes``: kernels, which are made of features before it; features; or
+either, which it makes kernels of itself.  C is selected by the method itself, by one rule for all
+(``methods.learning``), unless it is given.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from absentia.core import Array, Progress
+from absentia.data import KernelViews, Views, feature_profiles, kernel_profiles, sample_order, some_of
+from absentia.kernels import ViewKernels
+from absentia.methods import catalogue
+from absentia.methods.catalogue import Entry
+from absentia.methods.prediction import LIBRARY
+
+_PROGRESS_STEPS = 20  # that a fit of many fits is shown as
+Tick = Callable[[], None]
+
+
+def NO_TICK() -> None:
+    """Nobody watches."""
+
+
+def take_samples(data: Any, rows: Array, columns: Array | None = None) -> Any:
+    """Samples `rows`; of kernels against the samples `columns`, which are the same if not given."""
+    if isinstance(data, Views):
+        return data[rows]
+    return data[np.ix_(rows, rows if columns is None else columns)]
+
+
+def order_samples(data: Views | KernelViews, *keys: Array) -> Array:
+    """Positions of the samples in an order that the data and the keys decide, however they came."""
+    profiles = feature_profiles(data) if isinstance(data, Views) else kernel_profiles(data)
+    return sample_order(profiles, data.observed, *keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a method learns.
+
+    Parameters
+    ----------
+    estimator : unfitted estimator
+    kernel : str or ViewKernels
+        Of feature views, for methods that take kernels or make them.
+    C : float, optional
+        None: as the estimator has it.
+    entry : Entry, optional
+        Of the catalogue, which says what the method takes; without it `kind` does, or else the estimator.
+    kind : {"kernels", "features", "views or kernels"}, optional
+    """
+
+    estimator: Any
+    kernel: str | ViewKernels = "rbf"
+    C: float | None = None
+    entry: Entry | None = None
+    kind: str = ""
+
+    @property
+    def takes(self) -> str:
+        """What is handed over: "kernels", "features" or "views or kernels"."""
+        if self.kind or self.entry is not None:
+            return self.kind or self.entry.takes  # type: ignore[union-attr]
+        if "kernel" in self.estimator.get_params(deep=False):
+            return "views or kernels"
+        return "kernels" if self.estimator.__sklearn_tags__().input_tags.pairwise else "features"
+
+    @property
+    def name(self) -> str:
+        return type(self.estimator).__name__ if self.entry is None else self.entry.name
+
+    @cached_property
+    def parameters(self) -> dict[str, str]:
+        """What the estimator is set to, as texts."""
+        given = self.estimator.get_params(deep=True)
+        skipped = ("callback", "verbose", "memory", "steps")
+        return {name: repr(given[name]) for name in sorted(given) if name not in skipped}
+
+    @property
+    def classes(self) -> tuple[type, ...]:
+        """Classes that the answers come from; others of the catalogue that are used by name, too."""
+        steps = self.estimator.steps if isinstance(self.estimator, Pipeline) else [("", self.estimator)]
+        entries = [] if self.entry is None else [self.entry, *_entries_inside(self.entry)]
+        used = [entry.load() for entry in entries]
+        return tuple(dict.fromkeys([*(type(step) for _, step in steps), *used]))
+
+    @property
+    def max_samples(self) -> int | None:
+        """How many samples the method takes: its own number, or that of the completer in it."""
+        entries = [] if self.entry is None else [self.entry, *_completers_inside(self.entry)]
+        return min((e.max_samples for e in entries if e.max_samples is not None), default=None)
+
+    def suit(self, data: Views | KernelViews) -> "Plan":
+        """The same for these data: methods that make kernels themselves make those of the plan."""
+        own = self.estimator.get_params(deep=False).get("kernel")
+        if own is None or self.takes == "kernels":
+            return self
+        if isinstance(data, KernelViews):
+            own = "precomputed"
+        elif isinstance(own, str) and own == "rbf":
+            own = self.kernel
+        elif isinstance(own, str) and isinstance(self.kernel, ViewKernels):  # logarithms and the like stay
+            own = clone(self.kernel).set_params(kernel=own)
+        return replace(self, estimator=clone(self.estimator).set_params(kernel=own))
+
+    def transform(self, data: Views | KernelViews) -> tuple[ViewKernels | None, Any]:
+        """What the method takes of training samples, and the fitted kernels if these come before it."""
+        if self.takes == "features" and not isinstance(data, Views):
+            raise ValueError(
+                f"method {self.name!r} takes features, but kernels came; give the features, or another "
+                "method"
+            )
+        return make_kernels(data, self.kernel) if self.takes == "kernels" else (None, data)
+
+    # -------------------------------------------------------------------------------------------- fitting
+
+    @property
+    def n_steps(self) -> int:
+        """How often :meth:`fit` calls ``tick``."""
+        return _PROGRESS_STEPS if self._tells_steps else 1
+
+    @property
+    def _tells_steps(self) -> bool:
+        """Whether a fit is many fits, and tells of them."""
+        return "candidates" in self.estimator.get_params()
+
+    def fit(self, X: Any, y: Array, tick: Tick = NO_TICK) -> Any:
+        """The estimator, fitted to what it takes."""
+        estimator = clone(self.estimator)
+        if self.C is not None:
+            estimator.set_params(C=self.C)
+        with _show_steps(estimator, tick, self.n_steps):
+            return estimator.fit(X, y)
+
+
+def make_kernels(data: Views | KernelViews, kernel: Any) -> tuple[ViewKernels | None, KernelViews]:
+    """Square kernels, and what makes rows of new samples if they came from features."""
+    if isinstance(data, KernelViews):
+        return None, data
+    makes = clone(kernel) if isinstance(kernel, ViewKernels) else ViewKernels(kernel)
+    return makes, makes.fit_transform(data)
+
+
+@contextmanager
+def _show_steps(estimator: Any, tick: Tick, steps: int) -> Iterator[None]:
+    """Ticks for a fit inside: one at the end, or `steps` on the way if it tells of its own."""
+    done = 0
+
+    def show(progress: Progress) -> None:
+        nonlocal done
+        while done < progress.iteration * steps // progress.max_iter and done < steps - 1:
+            done += 1
+            tick()
+
+    if steps > 1:
+        estimator.set_params(callback=show)
+    yield
+    if steps > 1:
+        estimator.set_params(callback=None)
+    for _ in range(steps - done):
+        tick()
+
+
+# ------------------------------------------------------------------------------------------ samples
+
+
+def space_samples(X: Views | KernelViews, y: Array, most: int) -> Array:
+    """Positions of at most about `most` samples, evenly spaced in an order that the data decide."""
+    order = order_samples(X, y)
+    return np.sort(order[some_of(y[order], most)])
+
+
+def quiet() -> Any:
+    """Inside, no warnings: those of the fit on all samples are the ones to read."""
+    return warnings.catch_warnings(action="ignore")
+
+
+# ------------------------------------------------------------------------------- entries inside entries
+
+
+def _completers_inside(entry: Entry) -> list[Entry]:
+    name = entry.fixed.get("completer")
+    return [catalogue.find(name, "completer")] if isinstance(name, str) else []
+
+
+def _entries_inside(entry: Entry) -> list[Entry]:
+    """Other entries that a method uses by name: its completer, and what it chooses from."""
+    candidates: Mapping[str, None] = {}
+    if entry.where == "prediction:AutoClassifier":
+        candidates = dict.fromkeys(name for library in LIBRARY.values() for name in library)
+    found = [catalogue.find(name, "classifier") for name in candidates]
+    return [*_completers_inside(entry), *(part for one in found for part in (one, *_entries_inside(one)))]

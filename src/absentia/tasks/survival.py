@@ -1,0 +1,146 @@
+"""Times to an event, right-censored: risks of an early one, and their concordance with what happened.
+
+Risks of different folds come from different models, so that only samples of the same fold are compared
+with one another.  Intervals are by jackknife: the index is a ratio of sums over pairs, and leaving out
+a sample takes its pairs from both.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from absentia.core import Array
+from absentia.data import KernelViews, Views
+from absentia.data.survival import Survival as Times
+from absentia.data.survival import as_survival, concordant_pairs
+from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_error, normal_interval
+from absentia.tasks._plan import Plan
+
+_MIN_EVENTS = 5
+_ZERO_FILLED, NO_MODEL = "cox, zero-filled kernels", "no model"
+
+
+class Survival(Task):
+    """A time and an event for each sample: `y` has the columns time and event (1: it happened)."""
+
+    name, family, simplest = "survival", "survival", "cox-zero"
+    metrics = (
+        Metric(
+            "concordance",
+            True,
+            True,
+            "share of comparable pairs whose risks are in order; a half is chance",
+        ),
+    )
+    main_score = "concordance"
+    prior_name = NO_MODEL
+    wanted = "times and events are wanted: --labels FILE:TIME,EVENT"
+    lacking = ("a time or an event", "a time")
+    no_view = "no usable view: mean risk returned"
+    strength, fold_words = "alpha", "with their share of the events"
+    predicted_words = "with a risk"
+
+    def check_targets(self, y: Array) -> None:
+        events = int(np.asarray(y)[:, 1].sum()) if len(y) else 0
+        if events < _MIN_EVENTS:
+            raise ValueError(
+                f"{events} event(s) among {len(y)} samples with a view; at least {_MIN_EVENTS} are wanted: "
+                "follow them longer, or check which column is the event"
+            )
+
+    def _encode(self, values: Array) -> Array:
+        return np.column_stack(as_survival(values)).astype(np.float64)
+
+    def align_targets(self, data: Views | KernelViews, y: Any) -> Array:
+        return np.column_stack(as_survival(y, data)).astype(np.float64)
+
+    def order_keys(self, y: Array) -> tuple[Array, ...]:
+        return y[:, 0], y[:, 1] == 1
+
+    def strata(self, y: Array) -> Array:
+        return np.asarray(y[:, 1] == 1)
+
+    def max_folds(self, y: Array) -> int:
+        return int(y[:, 1].sum())
+
+    def baseline_plans(self, plan: Plan, data: Views | KernelViews) -> dict[str, Plan]:
+        """The same regression on kernels in which absent views are zero."""
+        given = plan.estimator.get_params()
+        options = {name: given[name] for name in ("alpha", "ties") if name in given}
+        options["presence"] = False
+        return {_ZERO_FILLED: self.plan("cox-zero", data, plan.kernel, options=options)}
+
+    def output_columns(self, fitted: Any) -> list[str]:
+        return ["risk", *(f"survival={time:.6g}" for time in event_quartiles(fitted).tolist())]
+
+    def output_rows(self, fitted: Any, rows: Any) -> tuple[list[list[str]], list[str]]:
+        risk = self.predict(fitted, rows).values
+        survival = fitted.predict_survival_function(rows, event_quartiles(fitted))
+        cells = [[f"{x:.6g}" for x in row] for row in np.column_stack([risk, survival])]
+        return cells, self._remarks(fitted, rows)
+
+    def predict_prior(self, train: Array, n: int) -> Any:
+        return 0.0
+
+    def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
+        return {"events": int(y[:, 1].sum()), **super().describe(fitted, y)}
+
+    def count_words(self, y: Array) -> list[str]:
+        return [f"{int(y[:, 1].sum())} events"]
+
+    def judge(self, y: Array, predicted: Mapping[str, Array], fold: Array) -> dict[str, dict[str, Any]]:
+        times = Times(y[:, 0], y[:, 1] == 1)
+        return {name: {"concordance": concordance(times, risk, fold)} for name, risk in predicted.items()}
+
+    def find_strength(self, fitted: Any) -> Any:
+        """The penalty alpha, or one for each view."""
+        return getattr(fitted, "alpha_", None)
+
+    def scores(self, y: Array, predicted: Predictions) -> dict[str, float | None]:
+        event = y[:, 1] == 1
+        right, pairs = (
+            concordant_pairs(y[:, 0], event, predicted.values) if event.any() else np.zeros((2, 1))
+        )
+        return {"concordance": float(right.sum() / pairs.sum()) if pairs.any() else None}
+
+    def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
+        return self.scores(y, Predictions(np.zeros(len(y))))
+
+
+def event_quartiles(fitted: Any) -> Array:
+    """Times by which a quarter, half and three quarters of the times with events in training had come."""
+    return np.unique(np.quantile(fitted.event_times_, [0.25, 0.5, 0.75], method="lower"))
+
+
+def concordance(y: Times, risk: Array, fold: Array) -> Interval:
+    """The concordance index of samples of the same fold; one half is chance."""
+    value, error = _jackknife(*_count_pairs(y, risk, fold))
+    return normal_interval(value, error, 0.0, 1.0)
+
+
+def concordance_gain(y: Times, risk: Array, other: Array, fold: Array) -> Interval:
+    """How much larger the concordance of `risk` is than that of `other`."""
+    right, pairs = _count_pairs(y, risk, fold)
+    value, error = _jackknife(right - _count_pairs(y, other, fold)[0], pairs)
+    return normal_interval(value, error, -1.0, 1.0)
+
+
+def _count_pairs(y: Times, risk: Array, fold: Array) -> tuple[Array, Array]:
+    """Pairs of each sample that are in order, and all of them, within its fold."""
+    right, pairs = np.zeros(len(risk)), np.zeros(len(risk))
+    for k in np.unique(fold):
+        own = fold == k
+        if y.event[own].any():
+            right[own], pairs[own] = concordant_pairs(y.time[own], y.event[own], risk[own])
+    if not pairs.any():
+        raise ValueError("no two samples can be compared: nobody had the event before another's time")
+    return right, pairs
+
+
+def _jackknife(right: Array, pairs: Array) -> tuple[float, float]:
+    """A share of pairs and its standard error; each pair stands with both of its samples."""
+    all_right, all_pairs = right.sum() / 2, pairs.sum() / 2
+    left = all_pairs - pairs
+    without = np.where(left > 0, (all_right - right) / np.where(left > 0, left, 1.0), all_right / all_pairs)
+    return float(all_right / all_pairs), jackknife_error(without)
