@@ -277,7 +277,7 @@ def test_intervals_that_go_on_beyond_the_chart_have_an_arrow_and_a_note():
     assert "beyond the chart" not in render_comparison(results)
     row = results.rows[0]
     value = row.scores["accuracy"].value
-    wide = dataclasses.replace(row, scores=row.scores | {"accuracy": found.Span(value, 0.0, value)})
+    wide = dataclasses.replace(row, scores=row.scores | {"accuracy": found.Interval(value, 0.0, value)})
     html = render_comparison(dataclasses.replace(results, rows=[wide, *results.rows[1:]]))
     assert html.count('<path class="cut"') == 1
     assert html.count("the end of an interval (open) lies beyond the chart") == 1

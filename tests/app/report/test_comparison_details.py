@@ -146,7 +146,7 @@ def test_a_method_that_lacks_a_rate_has_a_dash_there():
 
 
 def test_one_rate_is_in_the_middle():
-    point = found.CurvePoint("odd", 0.3, found.Span(0.7, 0.6, 0.8))
+    point = found.CurvePoint("odd", 0.3, found.Interval(0.7, 0.6, 0.8))
     (((x, _, _, _, tip),),) = rate_lines(make_findings(n_methods=1, curves=[point]))[0]
     assert x == pytest.approx(381, abs=10)
     assert "70.0%" in tip
@@ -155,8 +155,8 @@ def test_one_rate_is_in_the_middle():
 
 def test_what_cannot_be_told_is_not_drawn():
     nan = float("nan")
-    points = [found.CurvePoint("a", 0.1, found.Span(nan, nan, nan))]
-    points += [found.CurvePoint("a", 0.3, found.Span(0.7, nan, nan))]
+    points = [found.CurvePoint("a", 0.1, found.Interval(nan, nan, nan))]
+    points += [found.CurvePoint("a", 0.3, found.Interval(0.7, nan, nan))]
     (((_, y, low, high, _),),) = rate_lines(make_findings(n_methods=1, curves=points))[0]
     assert low == y == high
 

@@ -93,7 +93,7 @@ def test_an_interval_covers_the_share_and_narrows_with_samples():
 
 
 def test_shares_are_percent_and_points_and_the_rest_is_as_it_is():
-    span = found.Span(0.8421, 0.8104, 0.8712)
+    span = found.Interval(0.8421, 0.8104, 0.8712)
     assert format_score(ACCURACY, 0.8421) == "84.2%"
     assert format_interval(ACCURACY, span) == "81.0 to 87.1%"
     assert format_difference(ACCURACY, 0.031) == "+3.1"
@@ -108,13 +108,13 @@ def test_shares_are_percent_and_points_and_the_rest_is_as_it_is():
 
 
 def test_an_interval_of_shares_ends_where_shares_do():
-    assert format_interval(ACCURACY, found.Span(0.99, 0.95, 1.03)) == "95.0 to 100.0%"
-    assert clip_interval(ACCURACY, found.Span(0.01, -0.02, 0.04)).low == 0
-    assert clip_interval(RMSE, found.Span(0.01, -0.02, 1.4)) == (0.01, -0.02, 1.4)
+    assert format_interval(ACCURACY, found.Interval(0.99, 0.95, 1.03)) == "95.0 to 100.0%"
+    assert clip_interval(ACCURACY, found.Interval(0.01, -0.02, 0.04)).low == 0
+    assert clip_interval(RMSE, found.Interval(0.01, -0.02, 1.4)) == (0.01, -0.02, 1.4)
 
 
 def test_what_cannot_be_told_is_a_dash():
-    nowhere = found.Span(NAN, NAN, NAN)
+    nowhere = found.Interval(NAN, NAN, NAN)
     for metric in (ACCURACY, RMSE):
         assert format_score(metric, NAN) == format_difference(metric, NAN) == "–"
         assert format_interval(metric, nowhere) == format_difference_interval(metric, NAN, 1.0) == "–"
