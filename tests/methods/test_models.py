@@ -37,8 +37,7 @@ from absentia import (
 )
 from absentia.core import Packed, packed
 from absentia.core._foreign import FOREIGN
-from absentia.files._rows import read_new
-from absentia.files._states import write_state
+from absentia.files import read_new, write_state
 from absentia.methods.catalogue import offered
 from absentia.methods.models import Model
 from absentia.testing._tools import digits, takes_kernels

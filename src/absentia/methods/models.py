@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Packed, kept, kept_types, packed, unpacked, warn
 from absentia.data import KernelViews, Presence, Views, shown
-from absentia.files import FileError, against, one_line, read_state, write_state
+from absentia.files import FileError, align_kernel_rows, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
 
 LARGEST_KERNEL = 1e100  # products of larger kernel values with weights and coefficients may overflow
@@ -232,7 +232,7 @@ class Model:
                 rows = self.kernels.transform(data)
         else:
             known = Presence(self.classifier.ids_, self.names, self.classifier._observed)
-            rows = against(data, known)
+            rows = align_kernel_rows(data, known)
         _check_rows(rows)
         return rows
 

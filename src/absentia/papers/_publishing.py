@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from absentia.experiment.engine import Record
-from absentia.files import FileError, write_whole
+from absentia.files import FileError, write_atomically
 from absentia.papers._cells import columns_of
 from absentia.papers._charts import chart_svg
 from absentia.papers._experiment import Experiment
@@ -49,7 +49,7 @@ def write_kept(folder: Path, experiment: Experiment, records: Sequence[Record], 
     lines: list[Any] = [{"experiment": experiment.name, "quick": quick, "made": made}]
     lines += [_slim(record) for record in plain(records)]
     content = "".join(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n" for line in lines)
-    return write_whole(path, lambda file: file.write(content.encode()))
+    return write_atomically(path, lambda file: file.write(content.encode()))
 
 
 def _slim(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,7 @@ import pytest
 
 from absentia import PMAImputer, io
 from absentia.app.cli import _complete_matrix as cli_matrix
-from absentia.files import _tables as tables
-from absentia.files._tables import Matrix
+from absentia.files import Matrix
 from absentia.methods.matrix import _imputer, hold_out
 from absentia.methods.matrix._completing import rmse
 from command import refused, run, run_process
@@ -387,4 +386,4 @@ def test_damaged_archives_get_one_sentence_and_exit_code_2(tmp_path):
     for content in (b"", b"no archive", whole[:200], whole[:100] + b"\0" * 50 + whole[150:]):
         (tmp_path / "m.npz").write_bytes(content)
         refused(run("complete", "m.npz", "-o", "o.npz", *PMA, cwd=tmp_path), "m.npz: ")
-        assert not tables.holds_matrix(tmp_path / "m.npz") or content.startswith(b"PK")
+        assert not io.holds_matrix(tmp_path / "m.npz") or content.startswith(b"PK")

@@ -11,7 +11,7 @@ import pytest
 
 from absentia.app.report import _page as page_module
 from absentia.app.report import render, write
-from absentia.files._archive import FileError
+from absentia.files import FileError
 from pages import NASTY, Page, without_script
 from stories import decode, hide, make_story, views_of
 

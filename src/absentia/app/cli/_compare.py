@@ -147,13 +147,13 @@ def kept_words(study: Study) -> str:
 def finish(study: Study, json: bool = False) -> None:
     """The page and the table, and what they say."""
     from absentia.app import report
-    from absentia.files import write_whole
+    from absentia.files import write_atomically
 
     found = Comparison(study)
     page, table = study.folder / PAGE, study.folder / TABLE
     content = found.table().to_csv().encode()
     report.save(report.render_comparison(found.findings), page)
-    write_whole(table, lambda file: file.write(content))
+    write_atomically(table, lambda file: file.write(content))
     if json:
         return say_json(as_json(found))
     verdict = found.findings.verdict

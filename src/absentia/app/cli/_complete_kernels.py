@@ -93,7 +93,7 @@ def refuse_matrix(file: Path, method: str) -> None:
         )
 
 
-def as_kernels(opened: files.Opened, call: Call) -> KernelViews:
+def as_kernels(opened: files.LoadedData, call: Call) -> KernelViews:
     """Kernels, computed from features if these came."""
     makes, data = view_kernels(opened, call.kernels, call.logs, call.source), opened.data
     if isinstance(data, Views):

@@ -17,7 +17,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from absentia.data import KernelViews, Presence, Views
-    from absentia.files import Labels, Opened
+    from absentia.files import Labels, LoadedData
 
 JSON = Parameter(name="--json", negative="", help="One JSON document instead of tables.")
 
@@ -53,7 +53,7 @@ def inspect(
         say(_next(data, labels, source, found, opened))
 
 
-def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opened: Opened) -> str:
+def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opened: LoadedData) -> str:
     """The command to go on with, or why there is none."""
     from absentia.app.cli._training import why_not
 
@@ -67,7 +67,7 @@ def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opene
     return f"next:  {call('fit', path, **flags)}{more} -o model.absentia"
 
 
-def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
+def _show(path: Path, opened: LoadedData, labels: Labels | None) -> None:
     from absentia.core import at_most
 
     data = opened.data if labels is None else labels.without(opened.data)
@@ -185,7 +185,7 @@ def group_sentence(data: Presence) -> str:
     )
 
 
-def _as_json(opened: Opened, labels: Labels | None) -> dict[str, Any]:
+def _as_json(opened: LoadedData, labels: Labels | None) -> dict[str, Any]:
     data = opened.data if labels is None else labels.without(opened.data)
     found: dict[str, Any] = {
         "kind": type(data).__name__,

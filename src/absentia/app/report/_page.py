@@ -16,7 +16,7 @@ from absentia.app.report._quality import quality_section
 from absentia.app.report._scores import scores
 from absentia.app.report._story import CompletionStory
 from absentia.app.report._text import csv_name, number, percent, shortened
-from absentia.files import write_whole
+from absentia.files import write_atomically
 
 
 def render(story: CompletionStory) -> str:
@@ -74,7 +74,7 @@ def save(html: str, path: str | os.PathLike[str]) -> Path:
     content = html.encode("utf-8", errors="replace")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_whole(path, lambda file: file.write(content))
+    return write_atomically(path, lambda file: file.write(content))
 
 
 def require() -> Any:

@@ -21,7 +21,7 @@ from absentia.experiment.comparison._problem import Problem
 from absentia.experiment.comparison._splits import MECHANISMS, Mechanism, hashed, split
 from absentia.experiment.comparison._strategies import SIMPLEST, USUAL, Strategy, strategy
 from absentia.experiment.engine import Limits, Trial, fingerprint
-from absentia.files import FileError, write_whole
+from absentia.files import FileError, write_atomically
 
 FILE = "design.json"
 #: Modules that every answer comes from, and those that judge what hidden cells are completed to.
@@ -117,7 +117,7 @@ class Design:
 
     def save(self, folder: Path) -> None:
         content = json.dumps(asdict(self), indent=1).encode()
-        write_whole(folder / FILE, lambda file: file.write(content))
+        write_atomically(folder / FILE, lambda file: file.write(content))
 
 
 def _shown(value: Any) -> str:

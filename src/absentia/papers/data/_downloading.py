@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urljoin, urlsplit
 
-from absentia.files import FileError, one_line, reading, write_whole
+from absentia.files import FileError, file_errors, one_line, write_atomically
 
 LARGEST = 1 << 30  # bytes of one file
 CHUNK = 1 << 16
@@ -50,13 +50,13 @@ def download(
         How many further tries each address gets where another may succeed.
     """
     pooch = _pooch()
-    with reading(path):
+    with file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     reasons = []
     for address in addresses:
         for attempt in range(retries + 1):
             try:
-                return write_whole(path, partial(_bring, pooch, address, checksum, timeout))
+                return write_atomically(path, partial(_bring, pooch, address, checksum, timeout))
             except _FailedError as error:
                 tries = f" ({attempt + 1} tries)" if attempt else ""
                 reason = f"{address}: {error}{tries}"
@@ -180,7 +180,7 @@ def checked_sum(text: str) -> str:
 
 def demand_sum(path: Path, checksum: str | None) -> None:
     """Refuse a file that is not the one wanted, or not the one that came first."""
-    with reading(path):
+    with file_errors(path):
         wanted = {"that was asked for": checksum, f"in {path.name}.sha256": _recorded(path)}
         if not any(wanted.values()):
             return
@@ -198,12 +198,12 @@ def record_sum(path: Path) -> None:
     """Keep a file's checksum beside it, unless one is kept already."""
     if not _record(path).exists():
         line = f"{_sum_of(path)}  {path.name}\n".encode()
-        write_whole(_record(path), lambda file: file.write(line))
+        write_atomically(_record(path), lambda file: file.write(line))
 
 
 def kept_sum(path: Path) -> str | None:
     """The checksum of what first came under this name, whether or not it is still there."""
-    with reading(_record(path)):
+    with file_errors(_record(path)):
         return _recorded(path)
 
 

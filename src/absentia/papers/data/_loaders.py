@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
-from absentia.files import FileError, mat_content, read, reading
+from absentia.files import FileError, file_errors, mat_content, read
 from absentia.papers.data import _texts
 from absentia.papers.data._packed import member, uncompressed
 from absentia.papers.data._yeast import put_together
@@ -26,7 +26,7 @@ def table(
 ) -> Bunch:
     """One table of numbers with a column of classes; the first columns `without` are names."""
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         rows = _texts.fields(_text(path), delimiter)
         cells = [row.pop(label) for row in rows]
         X = _texts.numbers([row[without:] for row in rows])
@@ -36,7 +36,7 @@ def table(
 def musk(paths: Paths) -> Bunch:
     """Conformations of molecules: names of both, 166 numbers, and a class with a full stop after it."""
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         rows = _texts.fields(_text(path))
         X = _texts.numbers([row[2:-1] for row in rows])
         y = _texts.coded([row[-1].rstrip(".") for row in rows], {"0": -1, "1": 1})
@@ -60,7 +60,7 @@ LETTERS = {
 def splice(paths: Paths) -> Bunch:
     """Windows of DNA, four columns (A, C, G, T) for each place; classes EI, IE, N as 0, 1, 2."""
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         rows = _texts.fields(_text(path))
         width = {len(row[2]) for row in rows}
         strange = sorted({letter for row in rows for letter in row[2]} - set(LETTERS))
@@ -77,7 +77,7 @@ def digits(paths: Paths) -> Bunch:
     """The six views of the Multiple Features digits; a tenth of the lines for each digit, in order."""
     views = {}
     for name, path in paths.items():
-        with reading(path):
+        with file_errors(path):
             views[name.removeprefix("mfeat-")] = _texts.numbers(_texts.fields(_text(path), None))
     sizes = {len(X) for X in views.values()}
     if len(sizes) != 1 or max(sizes) % 10:
@@ -90,7 +90,7 @@ def digits(paths: Paths) -> Bunch:
 def libsvm(paths: Paths) -> Bunch:
     """LIBSVM's format, two classes."""
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         X, y = _texts.libsvm(_text(path))
         if set(y.tolist()) != {-1.0, 1.0}:
             raise ValueError(f"has the classes {sorted(set(y.tolist()))[:5]}; -1 and 1 are wanted")
@@ -100,7 +100,7 @@ def libsvm(paths: Paths) -> Bunch:
 def openml(paths: Paths, *, classes: dict[str, int]) -> Bunch:
     """An ARFF file whose last attribute is the class."""
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         found = _texts.arff(_text(path))
         X = _texts.numbers([row[:-1] for row in found.rows])
         y = _texts.coded(found.column(-1), classes)
@@ -111,7 +111,7 @@ def mulan(paths: Paths, *, n_labels: int) -> Bunch:
     """ARFF files whose last attributes are labels, 0 or 1; several are parts 0, 1, ... of one set."""
     parts: list[tuple[list[str], Array, Array]] = []
     for path in paths.values():
-        with reading(path):
+        with file_errors(path):
             found = _texts.arff(_text(path))
             if len(found.names) <= n_labels or (parts and parts[0][0] != found.names):
                 raise ValueError(f"has not the attributes of these data: {found.names[:3]} ...")
@@ -134,7 +134,7 @@ def axes(paths: Paths) -> Bunch:
     views, targets = {}, []
     for name, path in paths.items():
         stem = name.removesuffix(".zip")
-        with reading(path):
+        with file_errors(path):
             if path.suffix == ".zip":
                 data = member(path, [f"{stem}_TRAIN{ending}" for ending in (".ts", ".tsv", ".txt")])[1]
                 text = _decoded(data)
@@ -155,7 +155,7 @@ def flowers(paths: Paths) -> Bunch:
     """
     kernels: dict[str, Array] = {}
     for path in paths.values():
-        with reading(path):
+        with file_errors(path):
             for key, D in sorted(mat_content(path).items()):
                 if not key.startswith("D_") or np.ndim(D) != 2 or D.shape[0] != D.shape[1]:
                     continue
@@ -184,7 +184,7 @@ def prepared(paths: Paths) -> Bunch:
     data: Any = read(path)
     found: Bunch = Bunch(extra={})
     found["kernels" if isinstance(data, KernelViews) else "views"] = data
-    with reading(path):
+    with file_errors(path):
         content = mat_content(path)
     labels = next((np.ravel(content[key]) for key in ("Y", "y", "labels", "label") if key in content), None)
     if labels is not None and len(labels) == len(data):

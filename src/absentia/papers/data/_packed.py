@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from absentia.files import one_line, reading
+from absentia.files import file_errors, one_line
 
 LARGEST = 1 << 30  # bytes of one member
 MOST_MEMBERS = 1000
@@ -18,7 +18,7 @@ CHUNK = 1 << 20
 
 def member(path: Path, names: Sequence[str]) -> tuple[str, bytes]:
     """The first of these members that a zip file has, wherever in it, and what it holds."""
-    with reading(path):
+    with file_errors(path):
         try:
             with zipfile.ZipFile(path) as packed:
                 infos = _checked(packed.infolist())

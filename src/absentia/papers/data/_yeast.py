@@ -20,7 +20,7 @@ from sklearn.utils import Bunch
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, repeated, shown
-from absentia.files import FileError, reading
+from absentia.files import FileError, file_errors
 from absentia.papers.data._texts import number
 
 PathLike = str | os.PathLike[str]
@@ -86,7 +86,7 @@ def load_yeast_kernels(
 def put_together(kernels: Mapping[str, Path], labels: Path) -> Bunch:
     """Kernels and labels of proteins, from the files of each; see :func:`load_yeast_kernels`."""
     blocks = {view: read_square(path) for view, path in kernels.items()}
-    with reading(labels.parent):
+    with file_errors(labels.parent):
         data = KernelViews.from_blocks(blocks)
     names, classes, Y = read_label_table(labels)
     descr = f"{len(data)} proteins of yeast, {data.n_views} kernels, {len(classes)} functions"
@@ -135,7 +135,7 @@ def _target(path: Path, ids: Array, names: list[str], Y: Array) -> Array:
 
 def read_square(path: Path) -> tuple[list[str], Array]:
     """Names and values of a kernel in a text file, columns in the order of rows."""
-    with reading(path), _lines(path) as lines:
+    with file_errors(path), _lines(path) as lines:
         head = next(lines, (0, []))[1]
         names, values = list[str](), list[Array]()
         for k, cells in lines:
@@ -181,7 +181,7 @@ def _order(names: list[str], columns: list[str]) -> Array:
 
 def read_label_table(path: Path) -> tuple[list[str], list[str], Array]:
     """Proteins, classes, and who has which: 1, -1, or NaN."""
-    with reading(path), _lines(path) as lines:
+    with file_errors(path), _lines(path) as lines:
         rows = list(lines)
         if not rows:
             raise ValueError("the file is empty")

@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 from absentia.core import Array
 from absentia.data import KernelViews, Views, missingness
 from absentia.datasets import data_folder
-from absentia.files import from_arrays, is_data, read_arrays, reading
+from absentia.files import file_errors, from_arrays, is_data, read_arrays
 from absentia.kernels import ViewKernels
 from absentia.papers._methods import class_of, make
 
@@ -126,7 +126,7 @@ def problem(key: Mapping[str, Any]) -> Problem:
 def loaded(name: str) -> tuple[Data, Array]:
     """Complete data of a file in the data folder, and the classes of its samples."""
     path = data_folder() / f"{name}.npz"
-    with reading(path):
+    with file_errors(path):
         arrays = read_arrays(path, lambda key: is_data(key) or key == "y")
         if "y" not in arrays:
             raise ValueError("holds no 'y', the classes of the samples")

@@ -50,9 +50,7 @@ def test_missing_rows_in_closed_form_equal_the_entries_solved_one_by_one():
     B = random_point(Heterogeneous(problem))[0]
     S = best_weights(B)
     np.testing.assert_allclose(
-        fit_missing_rows(problem, B, S),
-        reference.agreed(B, problem.observed, S, 0.7, 0.01),
-        atol=1e-10,
+        fit_missing_rows(problem, B, S), reference.agreed(B, problem.observed, S, 0.7, 0.01), atol=1e-10
     )
 
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import absentia
 from absentia import io, models
 from absentia.core import Packed
-from absentia.files._states import VERSION, _checksum, read_state, write_state
+from absentia.files import read_state, write_state
+from absentia.files._models import _VERSION, _checksum
 from archives import described, refused
 
 _spec = importlib.util.spec_from_file_location("make_archives", Path(__file__).parent / "make_archives.py")
@@ -204,4 +205,6 @@ def test_files_of_every_format_load_and_answer_as_they_did(name):
 
 def test_there_are_files_of_the_present_format():
     kinds = {path.name for path in make_archives.HERE.iterdir()}
-    assert {f"v{VERSION}_{kind}.npz" for kind in ("classifier", "machine", "completer", "imputer")} <= kinds
+    assert {
+        f"v{_VERSION}_{kind}.npz" for kind in ("classifier", "machine", "completer", "imputer")
+    } <= kinds
