@@ -3,7 +3,7 @@
 Encodings are UTF-8, UTF-16 and, where bytes are neither, Windows-1252 or Latin-1.  The delimiter is the one
 of ``, ; tab |`` (or spaces, where it is none of these) that cuts the first lines into equally many fields.
 
-Large tables of plain numbers are read by pandas at once.  Whatever is not simple there (a quote, a text
+Large tables of plain numbers are read at once.  Whatever is not simple there (a quote, a text
 among the numbers, a line with other fields) is left to the reader of cells, which takes anything and says
 what is wrong: the two give the same.
 """
@@ -12,12 +12,15 @@ import csv
 import gzip
 import io
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
+
+import numpy as np
 
 from absentia.files._base import Budget, iterate_lines, open_regular
 from absentia.files._cells import MISSING, unescape_formula
@@ -132,39 +135,55 @@ def _read_numbers(text: str, delimiter: str, read_cells: Callable[[], Table]) ->
     """
     if len(text) < _LARGE or delimiter == " " or '"' in text or text.count("\r") != text.count("\r\n"):
         return None
-    import pandas as pd
-
-    lines, ids, names = list[int](), list[str](), list[str]()
-    for number, line in enumerate(io.StringIO(text, newline="\n"), 1):
-        if not line.strip():
+    header = next((line for _, line in _split_lines(text)), "")
+    names = [unescape_formula(cell.strip()) for cell in header.split(delimiter)]
+    if len(names) < 2 or not all(names[1:]):
+        return None
+    end = re.escape(delimiter)
+    words = "|".join(re.escape(word) for word in sorted(MISSING))
+    for gaps in (None, re.compile(rf"(?<={end})(?:{words})(?={end}|\r|$)")):
+        lines, ids = list[int](), list[str]()
+        try:
+            values = np.loadtxt(
+                _note_ids(text, delimiter, len(names), gaps, lines, ids),
+                delimiter=delimiter,
+                comments=None,
+                usecols=range(1, len(names)),
+                ndmin=2,
+            )
+        except ValueError:
             continue
-        if names and line.count(delimiter) != len(names) - 1:
+        if not all(map(str.strip, ids)):
             return None
-        if not names:
-            names = [unescape_formula(cell.strip()) for cell in line.split(delimiter)]
-            continue
+        again = cache(read_cells)
+        columns = [NumberColumn(column, again, place) for place, column in enumerate(values.T, 1)]
+        return Table(names, [ids, *columns], lines)
+    return None
+
+
+def _note_ids(
+    text: str, delimiter: str, width: int, gaps: "re.Pattern[str] | None", lines: list[int], ids: list[str]
+) -> Iterator[str]:
+    """Lines below the first, gaps written as numbers are; their numbers and ids are noted on the way."""
+    for number, line in islice(_split_lines(text), 1, None):
+        if line.count(delimiter) != width - 1:
+            raise ValueError(f"line {number} has other fields")
         lines.append(number)
         ids.append(line[: line.index(delimiter)])
-    if len(names) < 2 or not all(names[1:]) or not ids or not all(map(str.strip, ids)):
-        return None
-    try:
-        frame = pd.read_csv(
-            io.StringIO(text),
-            sep=delimiter,
-            header=0,
-            usecols=range(1, len(names)),
-            dtype=float,
-            na_values=list(MISSING),
-            keep_default_na=False,
-            quoting=csv.QUOTE_NONE,
-            float_precision="round_trip",
-        )
-    except ValueError:
-        return None
-    if len(frame) != len(ids):
-        return None
-    columns = [NumberColumn(values, cache(read_cells), k) for k, values in enumerate(frame.to_numpy().T, 1)]
-    return Table(names, [ids, *columns], lines)
+        yield line if gaps is None else gaps.sub("nan", line)
+    if not ids:
+        raise ValueError("there is no line below the first")
+
+
+def _split_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that hold something, with their numbers; a list of them all would take the memory twice."""
+    place, number = 0, 0
+    while place < len(text):
+        end = text.find("\n", place)
+        end = len(text) if end < 0 else end
+        line, place, number = text[place:end], end + 1, number + 1
+        if line.strip():
+            yield number, line
 
 
 # ------------------------------------------------------------------------------- bytes, and delimiters
