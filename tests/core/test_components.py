@@ -12,9 +12,9 @@ from absentia.core import (
     Gram,
     LowRankPlusDiagonal,
     components,
-    packed,
+    deserialize,
+    serialize,
     spread,
-    unpacked,
 )
 from absentia.core import _components as module
 from reference import kernel_pca
@@ -126,7 +126,7 @@ def test_nothing_of_samples_times_samples_is_formed(rng):
 
 def test_components_can_be_kept(rng):
     found = components([Gram(rng.normal(size=(9, 3)))], [1.0], 2, np.arange(9))
-    plain = packed(found)
-    back = unpacked(plain.tree, plain.arrays)
+    plain = serialize(found)
+    back = deserialize(plain.tree, plain.arrays)
     assert isinstance(back, Components)
     np.testing.assert_array_equal(back.scores, found.scores)

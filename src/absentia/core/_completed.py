@@ -12,10 +12,10 @@ from absentia.core._describing import described
 from absentia.core._linalg import Array, symmetrize
 from absentia.core._operators import Operator
 from absentia.core._projections import chunks
-from absentia.core._serialization import kept
+from absentia.core._serialization import serializable
 
 
-@kept
+@serializable
 @dataclass(frozen=True, repr=False)
 class Side:
     """Rows (or columns) of a :class:`Completed` kernel: which were observed, and their thin factors.
@@ -45,7 +45,7 @@ class Side:
         return side, kept
 
 
-@kept
+@serializable
 @final
 class Completed:
     """A kernel whose observed block is kept as it is and whose rest is low rank plus diagonal.

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from absentia.core._linalg import Array, inverse_root, rounding, symmetrize
 from absentia.core._operators import Operator
 from absentia.core._random import generator
-from absentia.core._serialization import kept
+from absentia.core._serialization import serializable
 
 #: Up to so many samples eigenvectors are found of the whole matrix, which is quicker there.
 SMALL = 300
@@ -29,7 +29,7 @@ NOTHING = 1e-10
 SAME = 1e-6
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Components:
     """Directions of a centred kernel: orthonormal `vectors` (n x k) and their eigenvalues.

@@ -11,7 +11,14 @@ from absentia.core._linalg import Array
 from absentia.core._loop import Solution, Status
 from absentia.core._output import with_ids
 from absentia.core._parameters import parameters_of
-from absentia.core._serialization import Packed, Pairs, kept, lean, packed, unpacked
+from absentia.core._serialization import (
+    Pairs,
+    Serialized,
+    deserialize,
+    plain_state,
+    serializable,
+    serialize,
+)
 from absentia.core._warn import warn
 
 Class = TypeVar("Class", bound=type)
@@ -37,7 +44,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         for name in ("fit", "fit_transform"):
             if name in vars(cls):
                 setattr(cls, name, watched(vars(cls)[name]))
-        kept(cls)
+        serializable(cls)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -45,7 +52,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: _in_pairs(one) for key, one in lean(self).items()}
+        return {key: _in_pairs(one) for key, one in plain_state(self).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         whole = {k: dict(zip(*x, strict=True)) if isinstance(x, Pairs) else x for k, x in state.items()}
@@ -84,14 +91,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """
         return self
 
-    def state(self) -> Packed:
+    def state(self) -> Serialized:
         """All that was given and learned, as plain data; without callbacks, which are code."""
-        return packed(self, type(self).__name__)
+        return serialize(self, type(self).__name__)
 
     @classmethod
-    def from_state(cls, state: Packed) -> Self:
+    def from_state(cls, state: Serialized) -> Self:
         """The estimator of which this is the state."""
-        found = unpacked(state.tree, state.arrays)
+        found = deserialize(state.tree, state.arrays)
         if not isinstance(found, cls):
             raise ValueError(f"this is the state of a {type(found).__name__}, not of a {cls.__name__}")
         return found

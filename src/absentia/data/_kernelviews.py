@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from absentia import core as linalg
-from absentia.core import Array, Chunked, ChunkedGram, Dense, Gram, Operator, frozen, kept, warn
+from absentia.core import Array, Chunked, ChunkedGram, Dense, Gram, Operator, frozen, serializable, warn
 from absentia.data._back import Absent, kernel_frame
 from absentia.data._ids import Align, align_ids, as_ids, check_unique, holders
 from absentia.data._kernel_checks import check_kernel
@@ -41,7 +41,7 @@ class DenseWarning(UserWarning):
     """A kernel given by factors, or in chunks, is made an array that takes much memory."""
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelViews(Presence):
     """Several kernels over the same samples, each known only where its view was observed.

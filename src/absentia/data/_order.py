@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, Dense, Gram, Operator, inverse, kept, thin_gram
+from absentia.core import Array, Dense, Gram, Operator, inverse, serializable, thin_gram
 from absentia.data._kernelviews import KernelViews
 from absentia.data._presence import Presence
 
@@ -23,7 +23,7 @@ from absentia.data._presence import Presence
 DIGITS = 9
 
 
-@kept
+@serializable
 class Ordering(NamedTuple):
     """Positions of samples and of views in the order that draws are made in."""
 

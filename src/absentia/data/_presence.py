@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, overload
 
 import numpy as np
 
-from absentia.core import Array, frozen, kept, warn
+from absentia.core import Array, frozen, serializable, warn
 from absentia.data._alignment import aligned, as_column, check_known, check_order, unknown
 from absentia.data._gaps import AbsenceWarning, components, patterns, shown
 from absentia.data._ids import repeated
@@ -82,7 +82,7 @@ def refrozen(state: dict[str, Any]) -> dict[str, Any]:
     return {k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()}
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class Presence:
     """What :class:`Views` and :class:`KernelViews` share: samples, views, and who has which."""

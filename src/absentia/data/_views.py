@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, frozen, kept
+from absentia.core import Array, frozen, serializable
 from absentia.data._back import Absent, filled_block, view_frame, wide_frame
 from absentia.data._gaps import shown
 from absentia.data._ids import Align, align_ids, holders
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 LARGEST = 1e150  # squares must be numbers too
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class Views(Presence):
     """Samples described by several feature views, some of them absent.

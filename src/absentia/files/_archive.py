@@ -24,7 +24,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, in_bytes
+from absentia.core import Array, in_bytes, raw_bytes
 from absentia.files._atomic import write_atomically
 from absentia.files._base import Budget, FileError, PathLike, file_errors, one_line, open_regular
 
@@ -330,12 +330,6 @@ def _save(member: IO[bytes], array: Array | Pieces) -> None:
     np.lib.format.write_array_header_1_0(member, header)
     for piece in array.pieces:
         member.write(raw_bytes(np.asarray(piece, array.dtype)))
-
-
-def raw_bytes(array: Array) -> memoryview:
-    """The bytes of an array, row by row; not a copy of them where they lie so already."""
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return flat.view(np.uint8).data if flat.nbytes else memoryview(b"")
 
 
 def _check_writable(path: PathLike, key: str, value: Any) -> Array | Pieces:

@@ -26,8 +26,8 @@ import numpy as np
 import sklearn
 
 from absentia import __version__
-from absentia.core import Array, Packed
-from absentia.files._archive import Member, open_archive, raw_bytes, verify_checksum, write_arrays
+from absentia.core import Array, Serialized, raw_bytes
+from absentia.files._archive import Member, open_archive, verify_checksum, write_arrays
 from absentia.files._base import FileError, PathLike, file_errors, one_line, open_regular
 
 _FORMAT, _VERSION = "absentia model", 2
@@ -37,7 +37,7 @@ _COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZ", b"\xfd7"
 _CHANGED = "its checksum is another: it was damaged or changed; get it anew"
 
 
-def write_state(path: PathLike, state: Packed, about: Mapping[str, Any]) -> Path:
+def write_state(path: PathLike, state: Serialized, about: Mapping[str, Any]) -> Path:
     """Write a model's state, whole or not at all."""
     description = {
         "format": _FORMAT,
@@ -71,7 +71,7 @@ def holds_model(path: PathLike) -> bool:
         return False
 
 
-def read_state(path: PathLike) -> tuple[Packed, dict[str, Any]]:
+def read_state(path: PathLike) -> tuple[Serialized, dict[str, Any]]:
     """The state of a model, and the rest of its description: ``version``, ``made``, ``about``.
 
     A :class:`FileError` says what is wrong with a file that is no model.
@@ -97,7 +97,7 @@ def read_state(path: PathLike) -> tuple[Packed, dict[str, Any]]:
                 raise ValueError(_CHANGED)
         except (ValueError, RecursionError) as error:
             raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
-    return Packed(description.pop("tree"), arrays), description
+    return Serialized(description.pop("tree"), arrays), description
 
 
 def _verify_file(path: PathLike) -> bool:

@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics import pairwise
 
-from absentia.core import Array, altered, generator, inverse_root, kept, symmetrize, warn
+from absentia.core import Array, copy_with, generator, inverse_root, serializable, symmetrize, warn
 from absentia.data import AbsenceWarning, rounded
 
 # --------------------------------------------------------------------------------- kernel functions
@@ -98,7 +98,7 @@ def median_distance(X: Any, metric: str, limit: int = 1000) -> float:
 # ----------------------------------------------------------------------- one view, fitted: features
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Options:
     """What one view is to be turned into a kernel with; see :class:`ViewKernels`."""
@@ -116,7 +116,7 @@ class Options:
     n_landmarks: int
 
 
-@kept
+@serializable
 class FeatureKernel:
     """A kernel computed from features, which are filled and standardised as in training."""
 
@@ -136,11 +136,11 @@ class FeatureKernel:
 
     def restricted(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
-        return altered(self, X=self.X[rows]) if self.X.shape[0] else self
+        return copy_with(self, X=self.X[rows]) if self.X.shape[0] else self
 
     def emptied(self) -> Any:
         """The same without the features of training samples, which factors do without."""
-        return altered(self, X=self.X[:0])
+        return copy_with(self, X=self.X[:0])
 
     def train(self) -> tuple[Array, Array]:
         K = self.values(self.X, self.X)
@@ -269,7 +269,7 @@ def _largest(X: Any) -> Array:
     return np.where(np.isnan(X), 0.0, np.abs(X)).max(axis=0)
 
 
-@kept
+@serializable
 class ColumnKernel:
     """A precomputed kernel given as a feature view whose columns are the sample ids."""
 
@@ -292,7 +292,7 @@ class ColumnKernel:
 
     def restricted(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
-        return altered(self, ids=self.ids[rows], K=self.K[np.ix_(rows, rows)])
+        return copy_with(self, ids=self.ids[rows], K=self.K[np.ix_(rows, rows)])
 
     def train(self) -> tuple[Array, Array]:
         return self.K, np.array(self.K.diagonal())
@@ -306,7 +306,7 @@ class ColumnKernel:
 # ------------------------------------------------------------------- one view, fitted: as factors
 
 
-@kept
+@serializable
 class FactorMap:
     """Features whose products approximate a kernel: centred and normalised as the kernel would be.
 
@@ -333,7 +333,7 @@ class FactorMap:
 
     def restricted(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
-        return altered(self, Phi=self.Phi[rows])
+        return copy_with(self, Phi=self.Phi[rows])
 
     def new(self, X: Any) -> Array:
         return self._finished(self._raw(self.kernel.prepare_new(X)))
@@ -349,7 +349,7 @@ class FactorMap:
         return Phi.astype(self.dtype, copy=False)
 
 
-@kept
+@serializable
 class _Nystrom:
     """``k(x, L) k(L, L)^-1/2``, directions without weight left out."""
 
@@ -368,7 +368,7 @@ def _by_length(X: Any) -> Array:
     return np.argsort(rounded(squared_norms(X)), kind="stable")
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class _Fourier:
     """Random Fourier features."""
@@ -379,7 +379,7 @@ class _Fourier:
         return np.asarray(self.sampler.transform(X))
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class _NoFeatures:
     """Of a view that nobody has."""
@@ -391,7 +391,7 @@ class _NoFeatures:
 # ------------------------------------------------------------- one view, fitted: centre, normalise
 
 
-@kept
+@serializable
 class Finish:
     """Centring and normalising, learned on a training kernel and applied to any rows against it."""
 
@@ -412,7 +412,7 @@ class Finish:
 
     def restricted(self, rows: Array) -> Any:
         """The same, against fewer training samples; not where rows are centred, which takes all of them."""
-        return altered(
+        return copy_with(
             self, column_means=self.column_means[rows], column_diagonal=self.column_diagonal[rows]
         )
 

@@ -18,7 +18,7 @@ import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Packed, kept, kept_types, packed, unpacked, warn
+from absentia.core import Array, Serialized, deserialize, serializable, serializable_types, serialize, warn
 from absentia.data import KernelViews, Presence, Views, shown
 from absentia.files import FileError, align_kernel_rows, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
@@ -54,9 +54,9 @@ def save(estimator: Any, path: str | os.PathLike[str], about: Mapping[str, Any] 
     """
     _check_fitted(estimator)
     if isinstance(estimator, Model):
-        state = packed(estimator.compact())
+        state = serialize(estimator.compact())
     else:
-        state = packed(estimator, type(estimator).__name__)
+        state = serialize(estimator, type(estimator).__name__)
     return write_state(path, state, about or {})
 
 
@@ -87,7 +87,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     state, said = read_state(path)
     _load_classes()
     try:
-        found = unpacked(state.tree, state.arrays)
+        found = deserialize(state.tree, state.arrays)
     except (MemoryError, OSError):
         raise
     except Exception as error:  # whatever somebody may have put together
@@ -96,12 +96,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     return found
 
 
-def _warn_of_version(path: Any, state: Packed, made: Any) -> None:
+def _warn_of_version(path: Any, state: Serialized, made: Any) -> None:
     """Attributes of scikit-learn's estimators are its own affair and may mean something else."""
-    theirs = state.foreign()
-    if theirs and made != sklearn.__version__:
+    names = state.sklearn_classes()
+    if names and made != sklearn.__version__:
         warn(
-            f"{path}: its {', '.join(theirs)} was written with scikit-learn {made} and is read with "
+            f"{path}: its {', '.join(names)} was written with scikit-learn {made} and is read with "
             f"{sklearn.__version__}, which may predict otherwise; check it, or fit it again"
         )
 
@@ -141,7 +141,7 @@ def skops_types() -> list[str]:
     True
     """
     _load_classes()
-    return sorted([*kept_types(), "numpy.dtype"])
+    return sorted([*serializable_types(), "numpy.dtype"])
 
 
 def _load_classes() -> None:
@@ -152,7 +152,7 @@ def _load_classes() -> None:
         entry.load()
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A fitted classifier and, if it was learned from features, the kernels before it.
@@ -290,7 +290,7 @@ def _check_rows(rows: KernelViews) -> None:
 class _Outline:
     """What a state says of the model that it is of."""
 
-    def __init__(self, state: Packed) -> None:
+    def __init__(self, state: Serialized) -> None:
         self.state, self.parts = state, list(state.parts())
 
     def all(self) -> dict[str, Any]:
@@ -305,7 +305,7 @@ class _Outline:
         }
 
     def value(self, tree: Any) -> Any:
-        return unpacked(tree, self.state.arrays, objects=False)
+        return deserialize(tree, self.state.arrays, objects=False)
 
     def first(self, key: str) -> Any:
         """The outermost attribute of that name."""

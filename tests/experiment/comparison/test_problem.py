@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from absentia import AbsenceWarning, ViewKernels, Views
-from absentia.core import packed
+from absentia.core import serialize
 from absentia.experiment.comparison._problem import FILE, labelled, load_problem, problem_of
 from absentia.files import FileError, write_state
 from comparing import made_problem, made_views, targets
@@ -212,7 +212,7 @@ def test_what_is_kept_comes_back(tmp_path, made, y):
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileError):
         load_problem(tmp_path)
-    write_state(tmp_path / FILE, packed(ViewKernels(), "data"), {})
+    write_state(tmp_path / FILE, serialize(ViewKernels(), "data"), {})
     with pytest.raises(FileError, match="holds ViewKernels, not the data of a comparison"):
         load_problem(tmp_path)
     (tmp_path / FILE).write_bytes(b"nothing")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import Array, Packed, kept, packed, unpacked, warn
+from absentia.core import Array, Serialized, deserialize, serializable, serialize, warn
 from absentia.data import (
     AbsenceWarning,
     KernelViews,
@@ -32,7 +32,7 @@ MOST_CLASSES = 20  # that whole numbers can be; more of them are numbers
 FILE = "data.absentia"
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Samples, and what is known of them, in the same order.
@@ -54,9 +54,11 @@ class Problem:
     @cached_property
     def hash(self) -> str:
         """The same for the same content, whichever of its arrays are one in memory."""
-        state = packed(self)
-        contents = {number: content_hash(Packed(None, {"": one})) for number, one in state.arrays.items()}
-        return content_hash(Packed(_resolved(state.tree, contents)))
+        state = serialize(self)
+        contents = {
+            number: content_hash(Serialized(None, {"": one})) for number, one in state.arrays.items()
+        }
+        return content_hash(Serialized(_resolved(state.tree, contents)))
 
     @cached_property
     def order(self) -> Array:
@@ -89,7 +91,7 @@ class Problem:
         return Problem(data, self.task, self.y, self.classes, for_views(self.kernel, data.names))
 
     def save(self, folder: Path) -> None:
-        write_state(folder / FILE, packed(self, "data"), {})
+        write_state(folder / FILE, serialize(self, "data"), {})
 
 
 def _resolved(tree: Any, contents: Mapping[str, str]) -> Any:
@@ -107,7 +109,7 @@ def load_problem(folder: Path) -> Problem:
     """What :meth:`Problem.save` wrote; nothing in the file is run."""
     state, _ = read_state(folder / FILE)
     try:
-        found = unpacked(state.tree, state.arrays)
+        found = deserialize(state.tree, state.arrays)
     except (MemoryError, OSError):
         raise
     except Exception as error:  # whatever somebody may have put together

@@ -72,8 +72,8 @@ from absentia.core import (
     cholesky_logdet,
     clear_cut,
     estimator,
-    kept,
     leading_eigenpairs,
+    serializable,
     symmetrize,
     whitener,
 )
@@ -243,7 +243,7 @@ def compute_variances(
 SOLID = 1e-10
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Scores:
     """Leading principal components of a view, as :class:`Axes`, scaled to unit mean squared distance."""

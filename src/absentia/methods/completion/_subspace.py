@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Completed, Operator, Side, kept, symmetrize
+from absentia.core import Array, Completed, Operator, Side, serializable, symmetrize
 from absentia.data import KernelViews, Views
 from absentia.methods.completion._base import Completer, check_same_samples
 
@@ -111,7 +111,7 @@ def _decode_categories(rows: Array, sizes: Mapping[int, int], width: int) -> Arr
 # and operators throughout: nothing n x n is formed from kernels that are given by factors.
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Basis:
     """Axes of a view, as combinations `C` of the samples that have it (None: these themselves).
@@ -138,7 +138,7 @@ class Basis:
         return np.einsum("ij,ij->i", W @ self.E, W)
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Coordinates:
     """Where the absent samples of a view lie along its axes, and the squared length that is their own.

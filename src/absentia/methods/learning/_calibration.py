@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from absentia.core import Array, kept
+from absentia.core import Array, serializable
 from absentia.data import AbsenceWarning, KernelViews, Views, folds, own_order, suited_folds
 from absentia.methods.learning._labels import Labels
 
@@ -23,7 +23,7 @@ FOLDS = 5
 FLAT = 1e-10  # deviation of scores, which are about -1 to 1, that is rounding
 
 
-@kept
+@serializable
 class ScoreScale(NamedTuple):
     """Mean and standard deviation of the scores that a machine gives to its training samples, by column."""
 
@@ -42,7 +42,7 @@ class ScoreScale(NamedTuple):
         return np.asarray((scores - self.mean) / self.deviation)
 
 
-@kept
+@serializable
 class SigmoidCalibration:
     """Probabilities from standardised scores by logistic regression.
 
@@ -65,7 +65,7 @@ class SigmoidCalibration:
         return np.asarray(self.model.predict_proba(scores))
 
 
-@kept
+@serializable
 class Calibration(NamedTuple):
     """What turns scores of one fitted machine into probabilities."""
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, kept, squared_distances
+from absentia.core import Array, serializable, squared_distances
 from absentia.methods.matrix._model import MANY, RowKernel, nystrom_factor
 
 #: So many landmarks if there are more than :data:`MANY` samples.
 LANDMARKS = 500
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Anchors:
     """Training samples that all others are compared with.

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, PositiveInt, estimator, inverse, kept, suited_to, unwatched, warn
+from absentia.core import Array, PositiveInt, estimator, inverse, serializable, suited_to, unwatched, warn
 from absentia.data import AbsenceWarning, Table, canonical
 from absentia.methods.matrix import _checks as checks
 from absentia.methods.matrix._alone import RowsAlone, chosen_kernels
@@ -39,7 +39,7 @@ from absentia.methods.matrix._model import MANY, Addition, GivenRows, RowKernel
 from absentia.methods.matrix._spread import draws, variance
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Problem:
     """A matrix in units of `scale`, centred, who is observed, and the order of ``_order`` they are in.

@@ -31,7 +31,14 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, kept, leading_eigenpairs, symmetrize
+from absentia.core import (
+    PSD_TOL,
+    Array,
+    NotPositiveDefiniteError,
+    leading_eigenpairs,
+    serializable,
+    symmetrize,
+)
 
 #: Beyond this many rows a row kernel is neither estimated nor, unless asked for, formed.
 MANY = 4000
@@ -45,7 +52,7 @@ FEW = 500_000
 ROUNDING = 1e-10
 
 
-@kept
+@serializable
 @dataclass(frozen=True, repr=False)
 class RowKernel:
     """``K = U diag(l) U'`` with orthonormal columns in `U` (n, r) and positive `l` (r,)."""
@@ -124,7 +131,7 @@ class RowKernel:
         return apply_rows(self.U, across(self.l[:, None], X) * apply_rows(self.U.T, X))
 
 
-@kept
+@serializable
 class GivenRows(RowKernel):
     """A row kernel as the matrix that was given: eigenvectors only once somebody asks for them.
 
@@ -220,7 +227,7 @@ def across(S: Array, X: Array) -> Array:
     return S if X.ndim == 2 else S[:, None, :]
 
 
-@kept
+@serializable
 @dataclass(frozen=True, repr=False)
 class Addition:
     """The Gaussian on matrices with covariance ``C (x) K + N (x) I``; see the module.

@@ -25,7 +25,7 @@ from absentia.core import (
     cholesky_solve,
     estimator,
     inverse,
-    kept,
+    serializable,
     symmetrize,
 )
 from absentia.data import canonical
@@ -34,7 +34,7 @@ from absentia.methods.matrix._checks import read_kernel
 from absentia.methods.matrix._mean import DEAR, conjugate_gradients, few
 
 
-@kept
+@serializable
 class TensorAddition:
     """The Gaussian on tensors whose covariance is the Kronecker sum of one kernel per mode.
 

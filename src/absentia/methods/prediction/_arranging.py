@@ -4,11 +4,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, kept
+from absentia.core import Array, serializable
 from absentia.data import KernelViews, Views, own_order
 
 
-@kept
+@serializable
 class Arrangement(NamedTuple):
     """The views that someone has and the samples that count, by name and position, in their own order."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Estimator, estimator, kept
+from absentia.core import Array, Estimator, estimator, serializable
 from absentia.data import KernelViews, Views, kernel_profiles, sample_order
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
@@ -17,7 +17,7 @@ from absentia.methods.prediction._selection import select_C
 FEWEST = 3  # samples with and without a label: fewer cannot be held out
 
 
-@kept
+@serializable
 class OneLabel:
     """A classifier of one label, whom it has learned from, and how frequent the label is among them."""
 

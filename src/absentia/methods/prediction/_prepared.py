@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import Estimator, kept, warn
+from absentia.core import Estimator, serializable, warn
 from absentia.data import KernelViews, Presence, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
@@ -80,7 +80,7 @@ def with_own_values(X: KernelViews, usual: Mapping[str, float]) -> KernelViews:
     return KernelViews.between(X, columns, {name: X.operator(name) for name in X.names}, filled)
 
 
-@kept
+@serializable
 class Prepared:
     """Kernels of the views, completed unless there is no completer.
 

@@ -20,13 +20,13 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from absentia.core import Array, NonNegative, estimator, kept
+from absentia.core import Array, NonNegative, estimator, serializable
 from absentia.methods.prediction._perview import PerView, softmax
 
 RIDGE = 1e-2
 
 
-@kept
+@serializable
 class Meta(NamedTuple):
     """One weight per view, one offset per class."""
 
@@ -66,7 +66,7 @@ class Meta(NamedTuple):
         return softmax(self.offsets + np.tensordot(self.weights, L, 1))
 
 
-@kept
+@serializable
 class Expected(NamedTuple):
     """Log-odds of one view, class by class, from those of the others: ridge regression through zero."""
 

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Positive, RandomState, estimator, kept, suited_to, warn
+from absentia.core import Array, Positive, RandomState, estimator, serializable, suited_to, warn
 from absentia.data import KernelViews, folds
 from absentia.data.survival import Survival, as_survival, concordance_index
 from absentia.kernels import CombineKernels
@@ -55,7 +55,7 @@ def searched(K: Array, y: Survival, alpha: float | None, ties: Ties, random_stat
 # ------------------------------------------------------------------------------------------- two ways
 
 
-@kept
+@serializable
 class Averaged(NamedTuple):
     """One model on the combined kernel."""
 
@@ -92,7 +92,7 @@ class Options(NamedTuple):
     random_state: RandomState
 
 
-@kept
+@serializable
 class Fused(NamedTuple):
     """A model for each view, how much each counts, and the scale of what they say together."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from absentia.core import Array, kept
+from absentia.core import Array, serializable
 from absentia.data import Coding, KernelViews, Views, column_scales, folds, joined, suited_folds
 from absentia.methods.learning import Learner
 from absentia.methods.prediction._selection import log_loss
@@ -17,7 +17,7 @@ FEWEST = 3  # samples of a class that a view must have to learn it: fewer cannot
 FLOOR = 1e-4  # the least chance: no view alone rules a class out
 
 
-@kept
+@serializable
 class Filled(NamedTuple):
     """The one view of some samples as a table: categories one column a level, gaps the training means."""
 
@@ -34,7 +34,7 @@ class Filled(NamedTuple):
         return np.where(np.isnan(table), self.means, table)
 
 
-@kept
+@serializable
 class OneView(NamedTuple):
     """A classifier of one view, and the classes that it knows, as positions among all classes.
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from absentia.core import Array, kept
+from absentia.core import Array, serializable
 from absentia.data import folds
 
 PENALTY = 10.0
@@ -61,7 +61,7 @@ def loss(own: Array, w: Array) -> Array:
     return np.asarray(-np.log(w @ own))
 
 
-@kept
+@serializable
 class Weighing(NamedTuple):
     """Weights by the way that its own held-out estimate prefers, and what each way is worth."""
 

@@ -62,7 +62,7 @@ from absentia.core import (
     estimator,
     generator,
     iterate,
-    kept,
+    serializable,
 )
 from absentia.data import Coding, Ordering, Presence, Views, ordered, refusal, shown
 
@@ -175,7 +175,7 @@ def start(
 # ----------------------------------------------------------------------------------------- estimator
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Scaling:
     """What was learned of a view's features: their least values, their spans, their means."""

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from absentia.core import Array, Operator, clear_cut, kept, least, symmetrize
+from absentia.core import Array, Operator, clear_cut, least, serializable, symmetrize
 from absentia.data import KernelViews
 from absentia.methods.completion._subspace import Basis, Coordinates
 from absentia.methods.completion.cvkt._features import (
@@ -54,7 +54,7 @@ class Settings(NamedTuple):
 # ------------------------------------------------------------------------------------- coordinates
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class PrincipalAxes:
     """Principal axes of features: ``y = (psi - mean) axes``; ``squares`` are the column sums of y^2."""
@@ -143,7 +143,7 @@ def truncate_rank(weights: Array, Phi: Array, rank: float, possible: int) -> Arr
     return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Transfer:
     """What takes the other views' features to weights over the samples a view was observed for."""
@@ -311,7 +311,7 @@ class Stage:
         return [solved.refill() for solved in self.round_without_axes]
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Regression:
     """Everything learned: where the axes of the views are, and how to place samples along them."""
@@ -401,7 +401,7 @@ def _make_basis(K: Operator, N: Array, weights: Array) -> Basis:
     return Basis(weights, G, symmetrize(weights.T @ G))
 
 
-@kept
+@serializable
 class Level(NamedTuple):
     """What is known of a sample's own kernel value: the median and the largest of those observed."""
 

@@ -21,14 +21,14 @@ from functools import cached_property
 
 import numpy as np
 
-from absentia.core import Array, cholesky, cholesky_solve, kept
+from absentia.core import Array, cholesky, cholesky_solve, serializable
 from absentia.methods.completion.cvkt._features import has_another, side_by_side
 
 #: With less of a ridge than that, in units of the mean eigenvalue, solving would lose too many digits.
 FIRM = 1e-5
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Refill:
     """What takes the other views' features to a view's own.

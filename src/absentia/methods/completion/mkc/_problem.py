@@ -20,9 +20,9 @@ from absentia.core import (
     cholesky_solve,
     dot,
     iterate,
-    kept,
     plus,
     quasi_newton,
+    serializable,
     symmetrize,
 )
 from absentia.methods.completion._subspace import Basis, Coordinates
@@ -48,7 +48,7 @@ from absentia.methods.completion._subspace import Basis, Coordinates
 RANK_TOL = 1e-10
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class KernelCoordinates:
     """Origin and axes of a view; ``C`` are the coordinates of the samples that have it."""
@@ -127,7 +127,7 @@ class KernelCoordinates:
 EVEN = 1e-9
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class MKCProblem:
     """Coordinates of the observed samples of each view, who they are, and the objective's weights."""

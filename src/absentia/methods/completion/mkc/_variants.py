@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from absentia.core import Array, Point, by_pattern, cholesky, cholesky_solve, kept
+from absentia.core import Array, Point, by_pattern, cholesky, cholesky_solve, serializable
 from absentia.methods.completion.mkc._problem import (
     Local,
     MKCProblem,
@@ -113,7 +113,7 @@ class Combining:
         return value + penalty, G + weights[:, None, :] * B
 
 
-@kept
+@serializable
 class Heterogeneous(Combining):
     """ht: views agree in the *coefficients* of a sample."""
 
@@ -160,7 +160,7 @@ class Heterogeneous(Combining):
         return coefficient_curvature(self.problem, M)
 
 
-@kept
+@serializable
 class Approximate(Combining):
     """app: views agree in the *kernels* that the coefficients give."""
 
@@ -229,7 +229,7 @@ def _curvature(factor: float, M: Array, diagonal: Array) -> Array:
 # missing samples are the unknowns, and nothing constrains them.
 
 
-@kept
+@serializable
 class Free:
     """sdp: views agree in their kernels, and nothing else is asked of those."""
 

@@ -22,15 +22,15 @@ from absentia.core import (
     cholesky,
     cholesky_solve,
     iterate,
-    kept,
     project,
+    serializable,
     symmetrize,
 )
 from absentia.methods.completion.mkmc._fast import Seen, moments
 from absentia.methods.completion.mkmc._paper import NOISE_FLOOR
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Latent:
     """What a view says of the factors, given a model."""
