@@ -176,3 +176,27 @@ def test_what_is_not_complete_is_refused():
     for name in ("SVC", "SVR", "KNeighborsClassifier"):
         with pytest.raises(ValueError, match=f"its {name} is not complete"):
             build_sklearn(name, {})
+
+
+@pytest.mark.parametrize("name", sorted(name for name, (_, shapes) in SKLEARN_CLASSES.items() if shapes))
+def test_documented_arrays_of_other_shapes_or_kinds_are_refused(name):
+    """Somebody who can compute checksums changes an array: it is seen where it is read, in one sentence."""
+    estimator = ESTIMATORS[name]()
+    state = sklearn_state(fit(estimator, X @ X.T if name == "KernelCenterer" else X)[0])
+    documented = [key for key in SKLEARN_CLASSES[name][1] if isinstance(state.get(key), np.ndarray)]
+    assert documented
+    for key in documented:
+        array = state[key]
+        wrong = [array.astype(str), array[None, None, None]]
+        wrong += [array * np.nan] if array.dtype.kind == "f" and array.size else []
+        for value in wrong:
+            with pytest.raises(
+                ValueError, match=rf"its {name} has parts that do not go together: {key} is"
+            ):
+                build_sklearn(name, state | {key: value})
+    longer = [key for key in documented if state[key].ndim]
+    if len(longer) > 1 or "n_features_in_" in state:
+        key = longer[0]
+        value = np.concatenate([state[key]] * 2, axis=-1)
+        with pytest.raises(ValueError, match="do not go together"):
+            build_sklearn(name, state | {key: value})

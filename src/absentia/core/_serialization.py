@@ -9,8 +9,8 @@ several types, stay what they are.  Arrays with the same values are stored once.
 
 A class may declare the shapes of its arrays, ``_shapes = {"coef": "kp", "offset": "k"}``: letters are
 sizes, the same for the same letter, and ``|`` separates alternatives.  Arrays so declared are finite
-numbers.  Texts lie only in attributes that are called as names are (``ids_``, ``classes_``).  What is not so
-is refused when it is read.
+numbers.  Texts lie only in attributes that are called as names are (``ids_``, ``classes_``).  What is not
+so is refused when it is read.
 """
 
 import datetime
@@ -365,12 +365,11 @@ def _build_objects(items: Any, shape: tuple[int, ...]) -> Array:
 def _check_texts(state: Mapping[str, Any], what: str, error: type[Exception]) -> None:
     """Refuse arrays of texts in attributes that are not called as names of something are."""
     for key, value in state.items():
-        if (
-            isinstance(value, np.ndarray)
-            and value.dtype.kind in "SU"
-            and not _TEXT_ATTRIBUTES.fullmatch(key)
-        ):
-            raise error(f"{key} of {what} is an array of texts; numbers are wanted")
+        values = value.values() if isinstance(value, dict) else value
+        for array in values if isinstance(value, list | tuple | dict) else [value]:
+            texts = isinstance(array, np.ndarray) and array.dtype.kind in "SU"
+            if texts and not _TEXT_ATTRIBUTES.fullmatch(key):
+                raise error(f"{key} of {what} is an array of texts; numbers are wanted")
 
 
 def _check_object(cls: Any, value: Any) -> Any:

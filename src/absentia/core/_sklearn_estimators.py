@@ -22,7 +22,7 @@ SKLEARN_CLASSES: dict[str, tuple[str, dict[str, str]]] = {
     "IsotonicRegression": ("sklearn.isotonic", {"X_thresholds_": "t", "y_thresholds_": "t"}),
     "KNeighborsClassifier": ("sklearn.neighbors", _NEIGHBORS),
     "KNeighborsRegressor": ("sklearn.neighbors", _NEIGHBORS),
-    "KernelCenterer": ("sklearn.preprocessing", {"K_fit_rows_": "n"}),
+    "KernelCenterer": ("sklearn.preprocessing", {"K_fit_rows_": "p"}),
     "KernelPCA": ("sklearn.decomposition", {"eigenvalues_": "q", "eigenvectors_": "nq", "X_fit_": "nf"}),
     "KernelRidge": ("sklearn.kernel_ridge", {"dual_coef_": "n|nk", "X_fit_": "nf"}),
     "LabelBinarizer": ("sklearn.preprocessing", {}),
