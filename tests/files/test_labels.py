@@ -174,7 +174,11 @@ def test_what_is_no_label_is_refused_by_the_name_of_the_array(tmp_path, array, s
 def test_an_array_that_is_not_there_is_told_which_are(tmp_path):
     path = tmp_path / "v.npz"
     np.savez(path, view_a=np.eye(3), word=np.arange(3))
-    refused(lambda p: io.read_labels("wrd", DATA, p), path, r"no labels 'wrd'; other arrays .*\['word'\]")
+    refused(
+        lambda p: io.read_labels("wrd", DATA, p),
+        path,
+        r"no labels 'wrd' but \['view_a', 'word'\]; name one",
+    )
     found = io.read_labels("word", DATA, path)
     assert found.values.tolist() == [0, 1, 2]
     assert found.without(DATA) is DATA

@@ -147,7 +147,7 @@ def test_labels_by_name(tmp_path, version):
     assert io.read_label_array(path, "labels").values.tolist() == ["a", "b", "a", "c", "b"]
     assert io.read_label_array(path, "s/t").values.tolist() == [0, 1, 2, 3, 4]
     assert io.read_label_array(path, "labels").ids is None
-    with pytest.raises(io.FileError, match="holds no array 'z'"):
+    with pytest.raises(io.FileError, match="holds no labels 'z'"):
         io.read_label_array(path, "z")
 
 

@@ -1,7 +1,6 @@
 """Tables of every kind by their endings: text, Parquet, Feather, Excel."""
 
 import os
-import re
 import zipfile
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +16,6 @@ _BINARY_ENDINGS = (".parquet", ".pq", ".feather", ".xlsx")
 TABLE_ENDINGS = (*TEXT_ENDINGS, *_BINARY_ENDINGS)
 _MAX_ROWS = 1 << 20  # that a sheet can have
 _MAX_SHEETS = 100
-_FORMULA = re.compile(rb"<(\w+:)?f[ />]")
 
 
 def is_table(path: Path) -> bool:
@@ -155,12 +153,11 @@ def _read_sheet(path: Path, sheet: str | None) -> Table:
     with open_regular(path, "a workbook") as file:
         _check_workbook(file)
         try:
-            names, values = _read_sheet_cells(openpyxl, file, sheet, data_only=True)
-            written = (
-                _read_sheet_cells(openpyxl, file, sheet, data_only=False)[1]
-                if _has_formulas(file)
-                else values
+            names, written = _read_sheet_cells(openpyxl, file, sheet, data_only=False)
+            formulas = any(
+                isinstance(cell, str) and cell.startswith("=") for row in written for cell in row
             )
+            values = _read_sheet_cells(openpyxl, file, sheet, data_only=True)[1] if formulas else written
             rows = [[format_cell(value) for value in row] for row in values]
         except Exception as error:
             raise _explain_damage(error, "workbook (.xlsx)") from None
@@ -188,13 +185,6 @@ def _read_sheet_cells(
         budget.spend(16 * (len(row) + 8), "the cells of this sheet")
         rows.append(row)
     return names, rows
-
-
-def _has_formulas(file: BinaryIO) -> bool:
-    file.seek(0)
-    with zipfile.ZipFile(file) as workbook:
-        sheets = [info for info in workbook.infolist() if info.filename.startswith("xl/worksheets/")]
-        return any(_FORMULA.search(workbook.read(info)) for info in sheets)
 
 
 def _refuse_uncalculated(values: list[Any], written: list[Any]) -> None:

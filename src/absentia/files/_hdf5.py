@@ -22,11 +22,9 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views
 from absentia.files._archive import MAX_MEMBERS, MAX_NAME
 from absentia.files._base import (
     Budget,
-    Options,
     PathLike,
     describe_irregular,
     file_errors,
@@ -34,16 +32,8 @@ from absentia.files._base import (
     one_line,
     open_regular,
 )
-from absentia.files._schema import infer_schema
 
 _MAX_DEPTH = 32
-
-
-def read_hdf5(path: Path, options: Options) -> Views | KernelViews:
-    """Views or kernels out of an HDF5 file."""
-    with file_errors(path):
-        options.refuse("id", "layer", "use_rep", why="an HDF5 file")
-        return infer_schema(hdf5_content(path), options.views)
 
 
 def hdf5_content(path: PathLike) -> dict[str, Any]:
@@ -200,13 +190,6 @@ _CODECS = frozenset(
         "CRC32",
     ]
 )
-
-
-def read_zarr(path: Path, options: Options) -> Views | KernelViews:
-    """Views or kernels out of a Zarr folder."""
-    with file_errors(path):
-        options.refuse("id", "layer", "use_rep", why="a Zarr folder")
-        return infer_schema(zarr_content(path), options.views)
 
 
 def zarr_content(path: PathLike) -> dict[str, Any]:

@@ -14,14 +14,13 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views, find_leaks, normal_id, shown, without_features
-from absentia.files._archive import list_keys, open_archive
+from absentia.files._archive import list_keys
 from absentia.files._base import FileError, LabelsSource, LoadedData, file_errors, path_exists
 from absentia.files._cells import unescape_formula
 from absentia.files._columns import Table
 from absentia.files._formats import is_table, read_table
 from absentia.files._frames import find_id_column, list_names, read_ids
 from absentia.files._id_matching import WAYS_TO_DIFFER, match_ids
-from absentia.files._npz import is_data
 from absentia.files._reading import CONTAINERS, as_loaded, read_label_array
 from absentia.files._targets import MAX_CLASSES, Kind, Targets, parse_label_array, parse_targets
 
@@ -136,8 +135,6 @@ def _find_labels(
         return _from_view(data, *place, kind)
     if os.path.isdir(source) and not (ending == ".npz" and source in list_keys(path)):
         raise FileError(f"{source}: is a folder; the table of labels is wanted, as FILE:COLUMN")
-    if ending == ".npz":
-        return _from_array(source, path, len(data), kind)
     if ending in CONTAINERS:
         return _from_container(source, path, data.ids, kind)
     with file_errors(path):
@@ -369,33 +366,19 @@ def _from_view(data: Views, view: str, column: str, kind: Kind | None) -> Labels
 # ------------------------------------------------------------------------------------------- an array
 
 
-def _from_array(source: str, path: Path, n: int, kind: Kind | None) -> Labels:
-    with open_archive(path) as members:
-        if source not in members:
-            others = [key for key in members if not is_data(key)]
-            raise ValueError(
-                f"holds no labels {source[:80]!r}; "
-                + (f"other arrays in it are {others[:8]}; " if others else "")
-                + "name one, or a table as FILE:COLUMN"
-            )
-        try:
-            targets = parse_label_array(members[source].read(), n, kind)
-        except ValueError as error:
-            raise ValueError(str(error) if repr(source) in str(error) else f"{source!r}: {error}") from None
-    empty = int((~targets.known).sum())
-    return Labels(targets.kind, (source,), targets.values, targets.known, empty=empty)
-
-
 def _from_container(source: str, path: Path, ids: Array, kind: Kind | None) -> Labels:
     """Labels out of an array that has ids beside it, by these; otherwise in the order of the samples."""
     with file_errors(path):
         array = read_label_array(path, source)
         samples = [normal_id(str(x)) for x in ids.tolist()]
-        if array.ids is None or array.values.ndim != 1:
-            targets = parse_label_array(array.values, len(ids), kind)
-            return _lined_up((source,), targets, np.arange(len(ids)), samples, ())
-        listed = [normal_id(str(x)) for x in array.ids.tolist()]
-        rows = _locate(samples, listed)
-        gap = np.zeros(1, str) if array.values.dtype.kind == "U" else np.full(1, np.nan)
-        padded = array.values if (rows >= 0).all() else np.concatenate([array.values, gap])
-        return _lined_up((source,), parse_label_array(padded[rows], len(ids), kind), rows, samples, listed)
+        listed, rows, values = samples, np.arange(len(ids)), array.values
+        if array.ids is not None and values.ndim == 1:
+            listed = [normal_id(str(x)) for x in array.ids.tolist()]
+            rows = _locate(samples, listed)
+            gap = np.zeros(1, str) if values.dtype.kind == "U" else np.full(1, np.nan)
+            values = (values if (rows >= 0).all() else np.concatenate([values, gap]))[rows]
+        try:
+            targets = parse_label_array(values, len(ids), kind)
+        except ValueError as error:
+            raise ValueError(str(error) if repr(source) in str(error) else f"{source!r}: {error}") from None
+        return _lined_up((source,), targets, rows, samples, listed)

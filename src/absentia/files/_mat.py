@@ -13,15 +13,13 @@ import math
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views
 from absentia.files._archive import CHUNK
-from absentia.files._base import Budget, Options, PathLike, file_errors, one_line, open_regular
+from absentia.files._base import Budget, PathLike, file_errors, one_line, open_regular
 from absentia.files._hdf5 import (
     check_inside,
     hdf5_file,
@@ -31,17 +29,9 @@ from absentia.files._hdf5 import (
     spend_dataset,
 )
 from absentia.files._npy import build_sparse
-from absentia.files._schema import infer_schema
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _REFERENCE_BYTES = 1_000  # bytes of memory that following one takes
-
-
-def read_mat(path: Path, options: Options) -> Views | KernelViews:
-    """Views or kernels out of a ``.mat`` file of any version."""
-    with file_errors(path):
-        options.refuse("id", "layer", "use_rep", why="a .mat file")
-        return infer_schema(mat_content(path), options.views)
 
 
 def mat_content(path: PathLike) -> dict[str, Any]:

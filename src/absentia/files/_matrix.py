@@ -9,7 +9,7 @@ Tables in text files (``.csv``, ``.tsv``, ``.txt``)
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,8 @@ def _from_text(path: Path) -> Matrix:
     _check_unique(names, "column name")
     typed = infer_types(table, range(1, len(table.names)), frozenset(), frozenset())
     texts = [name for name, values in typed.columns.items() if values.dtype == object]
-    if faults := [*typed.faults, *find_texts(table, texts)]:
+    faults = [replace(x, kind="text") if x.kind in ("mixed", "free") else x for x in typed.faults]
+    if faults := [*faults, *find_texts(table, texts)]:
         raise ValueError(describe_faults(faults))
     for note in note_notations(path, typed.notations):
         warn(note, AbsenceWarning)

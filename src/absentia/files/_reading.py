@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 READERS = {
     ".npz": "_npy:read_npz_or_sparse",
     ".npy": "_npy:read_npy",
-    ".mat": "_mat:read_mat",
-    ".h5": "_hdf5:read_hdf5",
-    ".hdf5": "_hdf5:read_hdf5",
-    ".zarr": "_hdf5:read_zarr",
+    ".mat": "_reading:_read_arrays_as_views",
+    ".h5": "_reading:_read_arrays_as_views",
+    ".hdf5": "_reading:_read_arrays_as_views",
+    ".zarr": "_reading:_read_arrays_as_views",
     ".h5ad": "_anndata:read_h5ad",
     ".h5mu": "_anndata:read_h5mu",
     ".toml": "_folder:read_manifest",
@@ -269,6 +269,16 @@ def _explain_unknown(path: Path) -> str:
 # ---------------------------------------------------------------------------------- arrays of containers
 
 
+def _read_arrays_as_views(path: Path, options: Options) -> Views | KernelViews:
+    """Views or kernels out of a container that does not say what its arrays mean."""
+    from absentia.files._schema import infer_schema
+
+    ending = path.suffix.lower()
+    with file_errors(path):
+        options.refuse("id", "layer", "use_rep", why=f"{ending} files")
+        return infer_schema(_load(_CONTENT_READERS[ending])(path), options.views)
+
+
 class LabelArray(NamedTuple):
     """Values for samples, and whose they are; None if they are in the order of the file's samples."""
 
@@ -317,13 +327,18 @@ def read_label_array(path: PathLike, name: str) -> LabelArray:
     name : str
         Which array, or which column of obs.
     """
+    from absentia.files._archive import list_keys, read_arrays
     from absentia.files._npz import check_id_array
 
+    path = Path(path)
     with file_errors(path):
-        arrays = read_container(path)
+        npz = path.suffix.lower() == ".npz"  # whose other arrays may be large
+        arrays = read_arrays(path, {name, "ids"}.__contains__) if npz else read_container(path)
         if name not in arrays:
+            keys = list_keys(path) if npz else list(arrays)
             raise ValueError(
-                f"holds no array {name[:80]!r} but {list(arrays)[:12] or 'nothing'}; name one of them"
+                f"holds no labels {name[:80]!r} but {keys[:12] or 'nothing'}; name one of them, or a table "
+                "as FILE:COLUMN"
             )
         values, ids = arrays[name], arrays.get("obs_names", arrays.get("ids"))
         if values.ndim not in (1, 2):

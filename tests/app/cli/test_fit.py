@@ -382,10 +382,10 @@ def test_bad_arrays_of_labels_get_one_sentence_and_exit_code_2(tmp_path, labels,
 
 
 def test_labels_of_numbers_and_of_texts_may_be_missing():
-    y, there, _ = parse_label_array(np.array([1.0, np.nan, 3.0]), 3)
+    _, y, there = parse_label_array(np.array([1.0, np.nan, 3.0]), 3)
     assert y.dtype.kind == "i"
     assert there.tolist() == [True, False, True]
-    y, there, _ = parse_label_array(np.array(["a", " ", "b "]), 3)
+    _, y, there = parse_label_array(np.array(["a", " ", "b "]), 3)
     assert y[there].tolist() == ["a", "b"]
 
 
