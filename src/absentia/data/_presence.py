@@ -233,9 +233,9 @@ class Presence:
         copy : bool
             Whether `mdata` itself stays as it is.
         """
-        from absentia.data._mudata import written
+        from absentia.data._mudata import write_into
 
-        return written(self, mdata, embedding, obs or {}, observed, copy)
+        return write_into(self, mdata, embedding, obs or {}, observed, copy)
 
     @overload
     def __getitem__(self, key: str) -> Any: ...
