@@ -137,12 +137,12 @@ def killed_writer(path):
     """A process that is killed while it writes `path`; its process id."""
     code = """
 import os, signal, sys
-from absentia.files import write_whole
+from absentia.files import write_atomically
 def save(file):
     file.write(b"half")
     file.flush()
     os.kill(os.getpid(), signal.SIGKILL)
-write_whole(sys.argv[1], save)
+write_atomically(sys.argv[1], save)
 """
     process = subprocess.run([sys.executable, "-c", code, str(path)], timeout=300)
     assert process.returncode == -signal.SIGKILL
