@@ -54,7 +54,7 @@ def _read_parquet(path: Path) -> Any:
             content = parquet.ParquetFile(file)
             about = content.metadata
             Budget().spend(_cell_bytes(about.num_rows, about.num_columns), f"{about.num_rows} rows")
-            return _to_frame(content.read(use_threads=False))
+            return _to_frame(content.read())
         except Exception as error:
             raise _explain_damage(error, "Parquet") from None
 
@@ -68,7 +68,7 @@ def _read_feather(path: Path) -> Any:
             if file.read(4) == b"FEA1":
                 raise ValueError("version 1, which is no longer written; write the table anew")
             file.seek(0)
-            content = ipc.open_file(file, options=ipc.IpcReadOptions(use_threads=False))
+            content = ipc.open_file(file)
             for k in range(content.num_record_batches):
                 batch = content.get_batch(k)
                 batch.validate(full=True)
@@ -79,12 +79,9 @@ def _read_feather(path: Path) -> Any:
 
 
 def _to_frame(table: Any) -> Any:
-    """A table of Arrow as a data frame; its compiled code believes whatever a file says, unless asked.
-
-    Nothing is read by threads of Arrow: one that asks for more of a file after an error ends the process.
-    """
+    """A table of Arrow as a data frame; its compiled code believes whatever a file says, unless asked."""
     table.validate(full=True)
-    return table.to_pandas(use_threads=False)
+    return table.to_pandas()
 
 
 def _cell_bytes(rows: int, columns: int) -> int:
