@@ -174,6 +174,7 @@ def back_unchecked(state):
 
 def test_arrays_of_texts_lie_where_names_are():
     assert back(shaped(ids_=np.array(["a"]), classes_=np.array(["b"]))).ids_.tolist() == ["a"]
+    assert back(shaped(basis_={"view": np.array(["a"])})).basis_["view"].tolist() == ["a"]
     with pytest.raises(ValueError, match="weights of its Shaped is an array of texts"):
         back_unchecked({"weights": np.array(["1", "2"])})
     with pytest.raises(TypeError, match="weights of model is an array of texts"):

@@ -365,8 +365,7 @@ def _build_objects(items: Any, shape: tuple[int, ...]) -> Array:
 def _check_texts(state: Mapping[str, Any], what: str, error: type[Exception]) -> None:
     """Refuse arrays of texts in attributes that are not called as names of something are."""
     for key, value in state.items():
-        values = value.values() if isinstance(value, dict) else value
-        for array in values if isinstance(value, list | tuple | dict) else [value]:
+        for array in value if isinstance(value, list | tuple) else [value]:  # dicts may hold ids by view
             texts = isinstance(array, np.ndarray) and array.dtype.kind in "SU"
             if texts and not _TEXT_ATTRIBUTES.fullmatch(key):
                 raise error(f"{key} of {what} is an array of texts; numbers are wanted")
