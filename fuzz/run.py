@@ -82,12 +82,15 @@ class Target:
     def _read(self, reader, data):
         path = self.mutations.place(self.folder, reader)
         path.write_bytes(data)
+        # never stopped: a thread of a library that allocates meanwhile would end the interpreter
         tracemalloc.start()
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
         try:
             return self.mutations.attempt(reader, path)
         finally:
-            self.counts["largest"] = max(self.counts["largest"], tracemalloc.get_traced_memory()[1])
-            tracemalloc.stop()
+            largest = tracemalloc.get_traced_memory()[1] - before
+            self.counts["largest"] = max(self.counts["largest"], largest)
 
     def __call__(self, data):
         """One input: the first byte chooses the reader, the rest is the file."""

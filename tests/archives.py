@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
-from absentia.files import _archive as files
-from absentia.files import _labels as labels
-from absentia.files import _states
-from absentia.files import _tables as tables
-from absentia.files._rows import read_new
+from absentia.files import _archive, _models, read_new
 
 
 def header(descr, shape, fortran=False, version=1):
@@ -44,10 +40,10 @@ VIEW = raw(np.eye(2))
 READERS = {
     "io.read": io.read,
     "read_new": read_new,
-    "read_matrix": tables.read_matrix,
+    "read_matrix": io.read_matrix,
     "models.load": models.load,
-    "read_labels": lambda path: labels.read_labels("y", Views.from_dict({"a": np.eye(2)}), path),
-    "keys": files.keys,
+    "read_labels": lambda path: io.read_labels("y", Views.from_dict({"a": np.eye(2)}), path),
+    "keys": _archive.list_keys,
 }
 
 
@@ -84,9 +80,9 @@ def described(text=None, **changes):
     def change(arrays):
         if text is not None:
             return {"model": text}
-        tree = json.loads(str(arrays["model"])) | {"sealed": None} | changes  # NumPy writes no seal
+        tree = json.loads(str(arrays["model"])) | {"file_checksum": None} | changes  # NumPy writes none
         rest = {key: value for key, value in arrays.items() if key != "model"}
         tree = {key: value for key, value in tree.items() if value is not None}
-        return {"model": json.dumps(tree | {"checksum": _states._checksum(tree, rest)})}
+        return {"model": json.dumps(tree | {"checksum": _models._checksum(tree, rest)})}
 
     return change

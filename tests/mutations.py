@@ -19,9 +19,7 @@ import numpy as np
 
 from absentia import MKLClassifier, ViewKernels, Views, datasets, io, models
 from absentia.experiment.comparison import open_study
-from absentia.files import _labels as labels
-from absentia.files import _tables as tables
-from absentia.files._rows import read_new
+from absentia.files import _matrix, read_new
 
 IDS = np.array(["p", "q", "=r", "-1", "t", "u"])
 SIX = Views.from_dict({"a": np.eye(6)}, ids=IDS)
@@ -46,8 +44,8 @@ def _predicted(path):
 
 
 def _completed(path):
-    matrix = tables.read_matrix(path)
-    b"".join(tables.csv_rows(tables._table(matrix, matrix.X)))
+    matrix = io.read_matrix(path)
+    b"".join(io.csv_rows(_matrix._format_rows(matrix, matrix.X)))
     return matrix
 
 
@@ -89,18 +87,18 @@ READERS = {
     "io.read": (io.read, ".npz"),
     "models.load": (_predicted, ".npz"),
     "rows.read_new": (read_new, ".npz"),
-    "tables.read_matrix of arrays": (_completed, ".npz"),
-    "labels.read_labels of an array": (lambda p: labels.read_labels("y", SIX, p), ".npz"),
+    "io.read_matrix of arrays": (_completed, ".npz"),
+    "io.read_labels of an array": (lambda p: io.read_labels("y", SIX, p), ".npz"),
     "datasets.load_benchmark": (lambda p: datasets.load_benchmark("mfeat", p.parent), ".npz"),
-    "tables.holds_matrix": (tables.holds_matrix, ".npz"),
-    "tables.read_matrix of text": (_completed, ".csv"),
+    "io.holds_matrix": (io.holds_matrix, ".npz"),
+    "io.read_matrix of text": (_completed, ".csv"),
     "io.read of text": (io.read, ".csv"),
     "io.read of packed text": (io.read, ".csv.gz"),
     "io.read of Parquet": (io.read, ".parquet"),
     "io.read of Feather": (io.read, ".feather"),
     "io.read of a workbook": (io.read, ".xlsx"),
     "io.read of a manifest": (_described, ".toml"),
-    "labels.read_labels of text": (lambda p: labels.read_labels(str(p), SIX, p), ".csv"),
+    "io.read_labels of text": (lambda p: io.read_labels(str(p), SIX, p), ".csv"),
     "io.read of MATLAB": (io.read, ".mat"),
     "io.read of AnnData": (io.read, ".h5ad"),
     "io.read of MuData": (io.read, ".h5mu"),
@@ -154,13 +152,13 @@ def _arrays():
             {"K": K, "mask": mask, "names": ["a", "b"]},
         ],
         "rows.read_new": [{"K": K[:, :2], "column_ids": IDS, "ids": ["x", "y"]}, {"view_a": A}],
-        "tables.read_matrix of arrays": [
+        "io.read_matrix of arrays": [
             {"X": X, "row_ids": IDS, "column_names": np.arange(4), "row_kernel": K[1]},
             {"X": X.astype(np.float32)},
         ],
-        "labels.read_labels of an array": [{"view_a": A, "y": y}, {"y": texts}, {"y": y.astype(float)}],
+        "io.read_labels of an array": [{"view_a": A, "y": y}, {"y": texts}, {"y": y.astype(float)}],
         "datasets.load_benchmark": [{"view_a": A, "view_b": B, "mask": mask, "sample": IDS, "y": y}],
-        "tables.holds_matrix": [{"X": X}],
+        "io.holds_matrix": [{"X": X}],
     }
 
 

@@ -463,8 +463,8 @@ def test_a_read_that_blocks_does_not_keep_a_signal_waiting(folder, waits):
 
 def test_files_that_are_half_written_go_where_a_process_ends_in_the_middle(tmp_path):
     code = (
-        "import sys; from absentia.files import remove_unfinished, write_whole; import os\n"
-        "write_whole('o.npz', lambda file: file.write(b'half') and remove_unfinished() or os._exit(5))"
+        "import sys; from absentia.files import remove_unfinished, write_atomically; import os\n"
+        "write_atomically('o.npz', lambda file: file.write(b'half') and remove_unfinished() or os._exit(5))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=300).returncode == 5
     assert list(tmp_path.iterdir()) == []

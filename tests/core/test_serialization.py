@@ -1,4 +1,4 @@
-"""Objects as plain data and back: what can be kept, what cannot, and what a bad tree is told."""
+"""Objects as plain data and back: what can be stored, what cannot, and what a bad tree is told."""
 
 import copy
 import datetime
@@ -19,10 +19,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from absentia.core._operators import Dense, Gram
-from absentia.core._serialization import Packed, kept, kept_types, packed, unpacked
+from absentia.core._serialization import (
+    Serialized,
+    deserialize,
+    serializable,
+    serializable_types,
+    serialize,
+)
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Thing:
     A: np.ndarray
@@ -33,7 +39,7 @@ class Thing:
         return float(self.A.sum())
 
 
-@kept
+@serializable
 class Pair(NamedTuple):
     a: int
     b: Thing
@@ -41,8 +47,8 @@ class Pair(NamedTuple):
 
 def back(value):
     """Through JSON text and arrays, as a file would have it."""
-    found = packed(value)
-    return unpacked(json.loads(json.dumps(found.tree, allow_nan=False)), found.arrays)
+    found = serialize(value)
+    return deserialize(json.loads(json.dumps(found.tree, allow_nan=False)), found.arrays)
 
 
 @pytest.mark.parametrize(
@@ -129,10 +135,50 @@ def test_texts_of_numpy_become_texts():
 
 def test_an_array_that_is_there_twice_is_kept_once():
     A = np.arange(3.0)
-    found = packed({"one": A, "two": [A], "other": A.copy()})
+    found = serialize({"one": A, "two": [A], "other": A.copy(), "whole": A.astype(int)})
     assert len(found.arrays) == 2
-    again = unpacked(found.tree, found.arrays)
+    again = deserialize(found.tree, found.arrays)
     assert again["one"] is again["two"][0]
+    again["other"][0] = 5.0  # one that was alone is so again
+    np.testing.assert_array_equal(again["one"], A)
+    np.testing.assert_array_equal(again["whole"], A)
+
+
+@serializable
+class Shaped:
+    """Declares shapes, as estimators may."""
+
+    _shapes = {"coef": "kp", "offset": "k|"}
+
+
+def shaped(**state):
+    value = Shaped()
+    value.__dict__.update(state)
+    return value
+
+
+def test_declared_shapes_are_checked_when_an_object_is_read():
+    for offset in (np.zeros(2), 0.5):
+        assert back(shaped(coef=np.ones((2, 3)), offset=offset)).coef.shape == (2, 3)
+    for wrong in (np.ones(2), np.ones((4, 3)), np.full((2, 3), np.nan), np.array([["a"], ["b"]])):
+        with pytest.raises(
+            ValueError, match=r"its Shaped has parts that do not go together|is an array of"
+        ):
+            back_unchecked({"coef": wrong, "offset": np.zeros(2)})
+
+
+def back_unchecked(state):
+    found = serialize(dict(state))
+    return deserialize({"is": serialize(shaped()).tree["is"], "state": found.tree}, found.arrays)
+
+
+def test_arrays_of_texts_lie_where_names_are():
+    assert back(shaped(ids_=np.array(["a"]), classes_=np.array(["b"]))).ids_.tolist() == ["a"]
+    assert back(shaped(basis_={"view": np.array(["a"])})).basis_["view"].tolist() == ["a"]
+    with pytest.raises(ValueError, match="weights of its Shaped is an array of texts"):
+        back_unchecked({"weights": np.array(["1", "2"])})
+    with pytest.raises(TypeError, match="weights of model is an array of texts"):
+        serialize(shaped(weights=np.array(["1", "2"])))
 
 
 def test_sparse_matrices_stay_matrices_and_arrays_arrays():
@@ -158,26 +204,26 @@ def test_a_callback_is_left_behind():
 
 
 def test_parts_are_told_without_being_made():
-    found = packed({"a": [Pair(1, Thing(np.zeros(2), "inner"))], "b": SVC(C=3.0)})
+    found = serialize({"a": [Pair(1, Thing(np.zeros(2), "inner"))], "b": SVC(C=3.0)})
     names = [name for name, _ in found.parts()]
     assert [name.rpartition(".")[2] for name in names] == ["Thing", "SVC"]
     assert next(found.parts())[1]["name"] == "inner"
-    assert found.foreign() == ["SVC"]
+    assert found.sklearn_classes() == ["SVC"]
     with pytest.raises(ValueError, match="unknown here"):
-        unpacked(found.tree, found.arrays, objects=False)
-    assert list(Packed([1, {"is": "array", "number": "0"}]).parts()) == []
+        deserialize(found.tree, found.arrays, objects=False)
+    assert list(Serialized([1, {"is": "array", "number": "0"}]).parts()) == []
 
 
 def test_types_are_listed_by_their_full_names():
-    assert "absentia.core._operators.Dense" in kept_types()
-    assert all(name.startswith("absentia.") for name in kept_types())
-    assert kept_types() == sorted(kept_types())
+    assert "absentia.core._operators.Dense" in serializable_types()
+    assert all(name.startswith("absentia.") for name in serializable_types())
+    assert serializable_types() == sorted(serializable_types())
 
 
 def test_objects_come_back_without_what_they_compute_on_demand():
     thing = Thing(np.arange(3.0), "x")
     assert thing.total == 3
-    assert "total" not in packed(thing).tree["state"]
+    assert "total" not in serialize(thing).tree["state"]
     found = back(Pair(1, thing))
     assert isinstance(found, Pair)
     assert found.b.total == 3
@@ -220,7 +266,7 @@ class Unmarked:
 )
 def test_code_and_strange_things_are_refused_by_place(value, what):
     with pytest.raises(TypeError, match=what):
-        packed(value)
+        serialize(value)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +290,7 @@ def test_code_and_strange_things_are_refused_by_place(value, what):
 )
 def test_a_tree_that_nobody_packed_is_refused(tree, sentence):
     with pytest.raises(ValueError, match=sentence):
-        unpacked(tree, {})
+        deserialize(tree, {})
 
 
 def test_endless_nesting_is_refused():
@@ -252,12 +298,12 @@ def test_endless_nesting_is_refused():
     for _ in range(200):
         tree = [tree]
     with pytest.raises(ValueError, match="too deeply"):
-        unpacked(tree, {})
+        deserialize(tree, {})
 
 
 @pytest.mark.parametrize("module", ["__main__", "_mine", "lab._private.methods"])
 def test_classes_of_others_are_kept_wherever_they_are_written(module):
-    cls = kept(type("Mine", (), {"__module__": module}))
+    cls = serializable(type("Mine", (), {"__module__": module}))
     mine = cls()
     mine.x = 3
     assert type(back(mine)) is cls
@@ -278,10 +324,10 @@ def test_sparse_matrices_that_lead_outside_are_refused(indices, indptr):
     parts = [{"is": "array", "number": key} for key in "012"]
     arrays = {"0": np.ones(2), "1": np.array(indices), "2": np.array(indptr)}
     with pytest.raises(ValueError, match=r"indi|index|indptr|whole numbers"):
-        unpacked({"is": "sparse", "shape": [2, 2], "parts": parts}, arrays)
+        deserialize({"is": "sparse", "shape": [2, 2], "parts": parts}, arrays)
 
 
-@kept
+@serializable
 @dataclass
 class Declared:
     """Attributes of several declared types."""
@@ -300,8 +346,8 @@ def declared():
 
 
 def test_declared_attributes_come_back():
-    state = packed(declared())
-    found = unpacked(state.tree, state.arrays)
+    state = serialize(declared())
+    found = deserialize(state.tree, state.arrays)
     assert (found.name, found.count, found.share, found.way, found.widths) == (
         "a",
         2,
@@ -309,12 +355,12 @@ def test_declared_attributes_come_back():
         "other",
         {"a": 1.0},
     )
-    assert unpacked(*_changed({"parts": None, "share": 1})).parts is None
+    assert deserialize(*_changed({"parts": None, "share": 1})).parts is None
 
 
 def _changed(changes, drop=()):
     """The plain data of an object with other attributes."""
-    state = packed(declared())
+    state = serialize(declared())
     tree = json.loads(json.dumps(state.tree))
     tree["state"] = {k: v for k, v in (tree["state"] | changes).items() if k not in drop}
     return tree, state.arrays
@@ -327,13 +373,13 @@ def test_attributes_of_other_types_than_declared_are_refused(name, value):
     if fine.get(name) == value:
         return
     with pytest.raises(ValueError, match=f"{name} of its Declared is"):
-        unpacked(*_changed({name: value}))
+        deserialize(*_changed({name: value}))
 
 
 def test_attributes_that_are_missing_are_refused():
     for name in ("weights", "name", "parts"):
         with pytest.raises(ValueError, match=f"{name} of its Declared is missing"):
-            unpacked(*_changed({}, [name]))
+            deserialize(*_changed({}, [name]))
 
 
 @pytest.mark.parametrize(
@@ -350,7 +396,7 @@ def test_attributes_that_are_missing_are_refused():
 def test_arrays_that_are_not_as_described_are_refused(bend, words):
     tree, arrays = _changed({})
     with pytest.raises(ValueError, match=words):
-        unpacked(tree, {key: bend(one) for key, one in arrays.items()})
+        deserialize(tree, {key: bend(one) for key, one in arrays.items()})
 
 
 @pytest.mark.parametrize(
@@ -369,11 +415,11 @@ def test_arrays_that_are_not_as_described_are_refused(bend, words):
 def test_names_ids_and_classes_that_cannot_be_are_refused(state, words):
     one = Bare()
     vars(one).update(state)
-    kept_state = packed(one)
+    kept_state = serialize(one)
     with pytest.raises(ValueError, match=words):
-        unpacked(kept_state.tree, kept_state.arrays)
+        deserialize(kept_state.tree, kept_state.arrays)
 
 
-@kept
+@serializable
 class Bare:
     """Nothing is declared."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import CVKT, KernelViews, MeanFill
-from absentia.core import Completed, Dense, Gram, LowRankPlusDiagonal, packed, unpacked
+from absentia.core import Completed, Dense, Gram, LowRankPlusDiagonal, deserialize, serialize
 from absentia.data import Components
 from absentia.data import _kernel_pca as module
 from absentia.data._kernel_pca import find_components, total_variance
@@ -120,8 +120,8 @@ def test_nothing_of_samples_times_samples_is_formed(rng):
 
 def test_components_can_be_kept(rng):
     found = find_components([Gram(rng.normal(size=(9, 3)))], [1.0], 2, np.arange(9))
-    plain = packed(found)
-    back = unpacked(plain.tree, plain.arrays)
+    plain = serialize(found)
+    back = deserialize(plain.tree, plain.arrays)
     assert isinstance(back, Components)
     np.testing.assert_array_equal(back.scores, found.scores)
 

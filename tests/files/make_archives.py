@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 import absentia
 from absentia import CVKT, AbsentMKLClassifier, CombineKernels, KernelViews, PMAImputer, ViewKernels, Views
-from absentia.files._states import VERSION
+from absentia.files._models import _VERSION
 
 HERE = Path(__file__).parent / "archives"
 
@@ -88,7 +88,7 @@ def main():
     for make in (classifier, machine, completer, imputer):
         model, given = make(np.random.default_rng(0))
         about = {"given": given, "answers": answers(model, given).tolist()}
-        absentia.save(model, HERE / f"v{VERSION}_{make.__name__}.npz", about)
+        absentia.save(model, HERE / f"v{_VERSION}_{make.__name__}.npz", about)
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def test_kernels_of_modalities(tmp_path):
 
 def test_columns_of_obs_are_labels_with_ids(tmp_path):
     path = saved(tmp_path / "a.h5mu", three_modalities())
-    labels = io.label_array(path, "subtype")
+    labels = io.read_label_array(path, "subtype")
     assert sorted(labels.values) == [f"type of c{k}" for k in range(1, 7)]
     assert [f"type of {cell}" for cell in labels.ids] == labels.values.tolist()
     adata = modality("adt")
@@ -97,7 +97,7 @@ def test_columns_of_obs_are_labels_with_ids(tmp_path):
         [True, False, True],
     )
     adata.obs.loc["c2", "batch"] = np.nan
-    arrays = io.arrays_of(saved(tmp_path / "a.h5ad", adata))
+    arrays = io.read_container(saved(tmp_path / "a.h5ad", adata))
     assert arrays["obs_names"].tolist() == CELLS["adt"]
     assert arrays["batch"].tolist() == ["x", "", "x"]
     assert (arrays["grade"].dtype.kind, arrays["sick"].dtype) == ("i", bool)
@@ -157,9 +157,9 @@ def test_damaged_files_and_files_of_another_kind(tmp_path):
 
 
 def test_what_is_said_by_modality():
-    assert _anndata.by_name("X_pca", "use_rep") == "X_pca"
-    assert _anndata.by_name("rna=X_pca,adt=X_lsi", "use_rep") == {"rna": "X_pca", "adt": "X_lsi"}
-    assert _anndata.by_name(None, "use_rep") is None
+    assert _anndata._split_by_modality("X_pca", "use_rep") == "X_pca"
+    assert _anndata._split_by_modality("rna=X_pca,adt=X_lsi", "use_rep") == {"rna": "X_pca", "adt": "X_lsi"}
+    assert _anndata._split_by_modality(None, "use_rep") is None
 
 
 def test_places_outside_a_sparse_matrix_are_an_error(tmp_path):
@@ -191,7 +191,7 @@ def test_obs_of_a_modality_can_be_labels(tmp_path):
         "c": "T",
         "d": "",
     }
-    depth = io.label_array(tmp_path / "x.h5mu", "rna:depth")
+    depth = io.read_label_array(tmp_path / "x.h5mu", "rna:depth")
     np.testing.assert_array_equal(depth.values, [1.5, 2.5, 3.5, np.nan])
 
 

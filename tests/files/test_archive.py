@@ -1,5 +1,7 @@
-"""Archives of strangers do not hang or escape as tracebacks; plain arrays come back as they were."""
+"""Untrusted archives do not hang or escape as tracebacks; plain arrays come back as they were."""
 
+import hashlib
+import io as memory
 import os
 import struct
 import zipfile
@@ -7,10 +9,18 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from absentia import Views, io, models
-from absentia.files import _labels as labels
-from absentia.files import _tables as tables
+from absentia.files import read_arrays, write_arrays
+from absentia.files._archive import (
+    _CHECKSUM_COMMENT,
+    _DIGITS,
+    _ChecksumWriter,
+    read_header,
+    verify_checksum,
+)
 from archives import READERS, VIEW, bomb, header, raw, refused, zipped
 
 
@@ -20,11 +30,11 @@ def test_a_model_or_labels_are_read_without_inflating_what_is_not_needed(tmp_pat
         archive.writestr("y.npy", raw(np.array([0, 1])))
         archive.writestr("model.npy", raw(np.array("{}")))
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "10M")
-    assert labels.read_labels("y", Views.from_dict({"a": np.eye(2)}), path).values.tolist() == [0, 1]
+    assert io.read_labels("y", Views.from_dict({"a": np.eye(2)}), path).values.tolist() == [0, 1]
     with pytest.raises(io.FileError, match="not that of an absentia model"):
         models.load(path)
     with pytest.raises(io.FileError, match="holds views"):
-        tables.read_matrix(path)
+        io.read_matrix(path)
 
 
 def changed(path, at, new, name=b"view_a.npy", directory=True):
@@ -200,3 +210,102 @@ def test_names_that_would_not_come_back_are_not_written(tmp_path, key):
         io.write_arrays(tmp_path / "out.npz", {key: 1})
     with pytest.raises(io.FileError, match="characters that there are not"):
         io.write_arrays(tmp_path / "out.npz", {"a": "\ud800"})
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((2, 3)),
+        np.asfortranarray(np.zeros((2, 3), ">i4")),
+        np.array("a"),
+        np.zeros((0, 4), "M8[D]"),
+    ],
+    ids=repr,
+)
+def test_what_numpy_writes_is_understood(array):
+    content = raw(array)
+    found = read_header(memory.BytesIO(content))
+    assert found.dtype == array.dtype
+    assert found.shape == array.shape
+    assert found.elements == array.size
+    assert found.fortran == (array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous)
+    assert content[found.length :] == array.tobytes("A")
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_every_version_is_read(version):
+    found = read_header(memory.BytesIO(header("<f8", "(2L, 3)", True, version)))
+    assert found[:3] == (np.dtype("<f8"), (2, 3), True)
+
+
+def test_the_memory_that_is_needed_counts_what_holds_nothing_too():
+    need = lambda kind, shape: read_header(memory.BytesIO(header(kind, shape))).memory
+    assert need("<f8", "(3, 4)") == 96
+    assert need("|b1", "(3, 4)") == 96
+    assert need("<f8", "(1000, 0)") == 8000
+    assert need("<U0", "(1000,)") == 64_000
+    assert need("<U100", "(2,)") == 800
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "does not begin"),
+        (b"\x93NUMPY\4\0" + bytes(20), "does not begin"),
+        (b"\x93NUMPY\1\0\x05\0[1]\n ", "does not begin"),
+        (header("<f8", "(2, 3)")[:-20], "ends inside its header"),
+        (header("<f8", "(" + "2, " * 9000 + ")"), "header of .* bytes, more than 10000"),
+        (header("|O", "(2,)"), "pickled Python objects"),
+        (header("<f8", "__import__('os')"), "not plain numbers"),
+        (header("<f8", "(2,), 'more': print"), "not plain numbers"),
+        (header("V8", "(2,)"), "not plain numbers"),
+        (header("<f8", "(2,)", "None"), "not plain numbers"),
+        (header("<f9", "(2,)"), "a type that there is not"),
+        (header("<f8", "(" + "2, " * 33 + ")"), "which is none"),
+        (header("<f8", f"({1 << 63},)"), "which is none"),
+        (header("<f8", "True"), "which is none"),
+        (header("<f8", "(2 3)"), "which is none"),
+        (header("<f8", "(L)"), "which is none"),
+        (header("<f8", "(" + "9" * 5000 + ")"), "which is none"),
+    ],
+)
+def test_what_is_no_header_is_refused(content, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read_header(memory.BytesIO(content))
+
+
+@given(st.lists(st.binary(max_size=150), max_size=8))
+def test_all_but_the_last_digits_is_passed_on_however_it_is_written(pieces):
+    file = memory.BytesIO()
+    writer = _ChecksumWriter(file)
+    for piece in [*pieces, _CHECKSUM_COMMENT]:
+        assert writer.write(piece) == len(piece)
+    writer.finish()
+    before = b"".join(pieces) + _CHECKSUM_COMMENT[:-_DIGITS]
+    assert file.getvalue() == before + hashlib.sha256(before).hexdigest().encode()
+    assert verify_checksum(file) is True
+
+
+@pytest.mark.parametrize("place", [0, 10, -1, -_DIGITS, -_DIGITS - 1])
+def test_a_changed_byte_breaks_the_checksum(tmp_path, place):
+    path = write_arrays(tmp_path / "a.npz", {"x": np.arange(5)}, checksum=True)
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    assert not verify_checksum(memory.BytesIO(content))
+
+
+def test_an_archive_with_a_checksum_is_an_archive_like_any_other(tmp_path):
+    arrays = {"x": np.arange(5.0), "long": np.zeros(300_000), "name": np.array("text")}
+    path = write_arrays(tmp_path / "a.npz", arrays, checksum=True)
+    with path.open("rb") as file:
+        assert verify_checksum(file) is True
+    assert zipfile.ZipFile(path).testzip() is None
+    for read in (read_arrays(path), np.load(path)):
+        assert sorted(read) == sorted(arrays)
+        np.testing.assert_array_equal(read["x"], arrays["x"])
+
+
+def test_what_has_no_checksum_is_said_to_have_none(tmp_path):
+    with write_arrays(tmp_path / "a.npz", {"x": np.arange(5)}).open("rb") as file:
+        assert verify_checksum(file) is None
+    assert verify_checksum(memory.BytesIO(b"")) is None

@@ -1,17 +1,21 @@
 """What each column is, and all faults at once."""
 
+import datetime
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from absentia.files import _columns as columns
-from absentia.files._raw import Raw
+from absentia.files import _columns
+from absentia.files._cells import format_cell
+from absentia.files._columns import Table, find_id_columns
 
 
 def typed(categorical=(), missing=(), **cells):
     n = len(next(iter(cells.values())))
-    raw = Raw(list(cells), list(cells.values()), range(2, n + 2))
-    return columns.typed_columns(raw, range(len(cells)), frozenset(categorical), frozenset(missing))
+    raw = Table(list(cells), list(cells.values()), range(2, n + 2))
+    return _columns.infer_types(raw, range(len(cells)), frozenset(categorical), frozenset(missing))
 
 
 def test_numbers_texts_and_missing_values():
@@ -105,8 +109,9 @@ def test_a_few_values_that_may_be_numbers_are_doubtful():
     assert not faults
     assert found["a"].tolist()[:4] == ["<5 mg", "5 mg", "10 g", None]
     assert (doubt.kind, doubt.column, doubt.cell) == ("doubtful", "a", "<5 mg")
-    assert "column 'a' ('<5 mg' in line 2) holds values that begin with numbers" in columns.sentence(
-        [doubt]
+    assert (
+        "column 'a' ('<5 mg' in line 2) holds values that begin with numbers"
+        in _columns.describe_faults([doubt])
     )
 
 
@@ -127,7 +132,7 @@ def test_a_point_is_no_decimal_point_where_commas_are_decimal():
 
 def test_all_faults_stand_in_one_sentence():
     bad = {f"c{k}": ["<1", "2", "3"] for k in range(20)}
-    said = columns.sentence(typed(**bad, day=["2020-01-02"] * 3, n=["1", "2", "3"])[1])
+    said = _columns.describe_faults(typed(**bad, day=["2020-01-02"] * 3, n=["1", "2", "3"])[1])
     assert "column 'day' ('2020-01-02' in line 2) holds dates; give a number instead" in said
     assert "'c0' ('<1' in line 2), 'c1'" in said
     assert "and 8 more hold numbers with something else among them" in said
@@ -148,8 +153,8 @@ def test_columns_with_declared_types():
             "c": [1j, 2j],
         }
     )
-    raw = Raw(list(frame), [frame[c] for c in frame], [1, 2])
-    found, faults, _, _ = columns.typed_columns(raw, range(9), frozenset(), frozenset({"2"}))
+    raw = Table(list(frame), [frame[c] for c in frame], [1, 2])
+    found, faults, _, _ = _columns.infer_types(raw, range(9), frozenset(), frozenset({"2"}))
     assert [(fault.kind, fault.column) for fault in faults] == [
         ("date", "d"),
         ("strange", "l"),
@@ -161,3 +166,46 @@ def test_columns_with_declared_types():
     np.testing.assert_array_equal(found["m"], [1, np.nan])
     assert found["t"].tolist() == ["x", None]
     np.testing.assert_array_equal(found["o"], [1, np.nan])
+
+
+CELLS = [
+    (None, ""),
+    (float("nan"), ""),
+    (True, "True"),
+    (np.int64(7), "7"),
+    (7.0, "7"),
+    (np.float64(0.1), "0.1"),
+    (1e300, "1e+300"),
+    ("a", "a"),
+    (b"a", "a"),
+    (Decimal("1.50"), "1.50"),
+    (datetime.datetime(2020, 1, 2), "2020-01-02"),
+    (datetime.datetime(2020, 1, 2, 3, 4), "2020-01-02 03:04:00"),
+    (datetime.date(2020, 1, 2), "2020-01-02"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), CELLS, ids=repr)
+def test_a_cell_stands_as_it_would_in_a_table(value, text):
+    assert format_cell(value) == text
+
+
+def test_what_no_table_holds_is_refused():
+    with pytest.raises(ValueError, match="a cell holds a list"):
+        format_cell([1])
+
+
+def test_floats_come_back_to_the_last_bit():
+    for x in np.random.default_rng(0).normal(size=100) * 10.0 ** np.arange(-50, 50):
+        assert float(format_cell(x)) == x
+
+
+def test_transposing_makes_ids_of_the_first_line():
+    raw = Table(["gene", "p", "q"], [["g1", "g2"], ["1", "2"], ["3", "4"]], [2, 3]).transpose()
+    assert raw.names == ["", "g1", "g2"]
+    assert raw.columns == [["p", "q"], ["1", "3"], ["2", "4"]]
+    assert list(raw.lines) == [2, 3]  # columns of the file
+
+
+def test_columns_that_are_called_as_ids_are():
+    assert find_id_columns(["a", "Patient ID", "SAMPLE", "identity"]) == [2, 1]

@@ -9,8 +9,8 @@ import pytest
 import absentia
 import mutations
 from absentia import MKLClassifier, ViewKernels, io
-from absentia.files import _formats as formats
-from absentia.files._frames import Spec, read_frame
+from absentia.files import _base, _formats
+from absentia.files._frames import TableSpec, read_frame
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("openpyxl")
@@ -79,14 +79,14 @@ def test_sheets(tmp_path):
     frame, notes = read_frame(path)
     assert notes == ("t.xlsx: only the first sheet, 'one', is read; 1 more are not",)
     assert frame["n"].tolist() == [1, 2, 3]
-    assert read_frame(path, Spec(sheet="two"))[0]["n"].tolist() == [7, 8, 9]
+    assert read_frame(path, TableSpec(sheet="two"))[0]["n"].tolist() == [7, 8, 9]
     with pytest.raises(io.FileError, match="no sheet 'three'"):
-        read_frame(path, Spec(sheet="three"))
+        read_frame(path, TableSpec(sheet="three"))
     with pytest.raises(io.FileError, match=r"sheet is for .xlsx files"):
-        read_frame(written(FRAME, tmp_path / "t.csv"), Spec(sheet="one"))
+        read_frame(written(FRAME, tmp_path / "t.csv"), TableSpec(sheet="one"))
 
 
-@pytest.mark.parametrize("ending", formats.BINARY)
+@pytest.mark.parametrize("ending", _formats._BINARY_ENDINGS)
 def test_damaged_files_are_refused(tmp_path, ending):
     path = tmp_path / f"t{ending}"
     path.write_bytes(b"PK\3\4 nothing that was ever a table")
@@ -114,16 +114,16 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, ending):
     def refuse(name, *_, **__):
         raise ImportError(name)
 
-    monkeypatch.setattr(formats, "import_module", refuse)
-    with pytest.raises(io.FileError, match=r"need the package \w+: pip install 'absentia\[io\]'"):
+    monkeypatch.setattr(_base, "import_module", refuse)
+    with pytest.raises(io.FileError, match=r'needs \w+: pip install "absentia\[io\]"'):
         absentia.read(path)
 
 
 def test_what_is_no_table_is_said(tmp_path):
     with pytest.raises(ValueError, match="is no table that is known"):
-        formats.read_raw(tmp_path / "t.doc")
-    assert formats.is_table(tmp_path / "T.CSV")
-    assert not formats.is_table(tmp_path / "t.npz")
+        _formats.read_table(tmp_path / "t.doc")
+    assert _formats.is_table(tmp_path / "T.CSV")
+    assert not _formats.is_table(tmp_path / "t.npz")
 
 
 def test_formulas_are_values_or_refused(tmp_path):

@@ -5,7 +5,8 @@ import pytest
 
 import absentia
 from absentia import AbsenceWarning, io
-from absentia.files._frames import Spec, matching, parse_groups, read_frame, read_groups, stem
+from absentia.files import parse_groups
+from absentia.files._frames import TableSpec, match_columns, read_frame, read_groups, view_name
 
 
 def table(tmp_path, text, name="t.csv"):
@@ -26,14 +27,14 @@ IDS = [
 
 @pytest.mark.parametrize(("text", "column", "ids"), IDS)
 def test_ids_are_found_and_stay_texts(tmp_path, text, column, ids):
-    frame, _ = read_frame(table(tmp_path, text), Spec(id=column, ignore=["id"] if column else ()))
+    frame, _ = read_frame(table(tmp_path, text), TableSpec(id=column, ignore=["id"] if column else ()))
     assert frame.index.tolist() == ids
 
 
 def refused(tmp_path, text, sentence, **spec):
     path = table(tmp_path, text)
     with pytest.raises(io.FileError, match=sentence) as caught:
-        read_frame(path, Spec(**spec))
+        read_frame(path, TableSpec(**spec))
     assert str(caught.value).startswith(f"{path}: ")
 
 
@@ -137,12 +138,12 @@ def test_all_faults_of_a_table_are_said_at_once(tmp_path):
 
 def test_what_is_said_about_a_table_is_done(tmp_path):
     path = table(tmp_path, "gene,x,y\ng1,1,-9\ng2,2,3\nday,2020,2021\nstage,1,2\n")
-    spec = Spec(transpose=True, ignore=["d*"], categorical=["stage"], missing=["-9"])
+    spec = TableSpec(transpose=True, ignore=["d*"], categorical=["stage"], missing=["-9"])
     frame, _ = read_frame(path, spec)
     assert frame.index.tolist() == ["x", "y"]
     np.testing.assert_array_equal(frame[["g1", "g2"]], [[1, 2], [np.nan, 3]])
     assert frame["stage"].tolist() == ["1", "2"]
-    assert list(read_frame(path, Spec(transpose=True, columns=["g?", "g1"]))[0]) == ["g1", "g2"]
+    assert list(read_frame(path, TableSpec(transpose=True, columns=["g?", "g1"]))[0]) == ["g1", "g2"]
 
 
 def test_columns_keep_their_order_whatever_they_are(tmp_path):
@@ -171,7 +172,7 @@ def test_a_table_is_a_view_of_its_name(tmp_path):
     ],
 )
 def test_names_of_views(tmp_path, name, wanted):
-    assert stem(tmp_path / name) == wanted
+    assert view_name(tmp_path / name) == wanted
 
 
 WIDE = "id,gene_1,gene_2,age,sex,other\nx,1,2,,,x1\ny,,,50,f,x2\nz,3,4,60,m,2020-01-01\n"
@@ -215,8 +216,8 @@ def test_groups_are_parsed():
 
 
 def test_a_name_with_signs_of_patterns_is_that_name():
-    assert matching(["a[1]", "a1"], ["a[1]"], "x") == ["a[1]"]
-    assert matching(["b", "A1", "a1"], ["a*"], "x") == ["a1"]
+    assert match_columns(["a[1]", "a1"], ["a[1]"], "x") == ["a[1]"]
+    assert match_columns(["b", "A1", "a1"], ["a*"], "x") == ["a1"]
 
 
 def test_the_views_of_a_group_keep_its_order(tmp_path):

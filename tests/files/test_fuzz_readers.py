@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as npst
 
 import mutations
 from absentia import KernelViews, Views, io, models
-from absentia.files import _states
+from absentia.files import _models
 from mutations import READERS, attempt, damaged, place
 
 FAST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
@@ -95,15 +95,15 @@ FOUND = {
         {"K": np.ones((1, 1, 1)), "column_ids": ["a"], "names": [3]},
     ),
     "a kernel of nobody": (
-        "tables.read_matrix of arrays",
+        "io.read_matrix of arrays",
         {"X": np.ones((0, 3)), "row_kernel": np.ones((0, 0))},
     ),
     "a kernel of 1e308": (
-        "tables.read_matrix of arrays",
+        "io.read_matrix of arrays",
         {"X": np.eye(3), "row_kernel": np.array([[1, 1e308, 0], [-1e308, 1, 0], [0, 0, 1]])},
     ),
-    "labels beyond integers": ("labels.read_labels of an array", {"y": np.array([1e300] * 6)}),
-    "labels that are dates": ("labels.read_labels of an array", {"y": np.zeros(6, "M8[D]")}),
+    "labels beyond integers": ("io.read_labels of an array", {"y": np.array([1e300] * 6)}),
+    "labels that are dates": ("io.read_labels of an array", {"y": np.zeros(6, "M8[D]")}),
     "single precision at its end": ("io.read", {"view_a": np.full((2, 2), np.finfo(np.float32).max)}),
     "half precision": ("io.read", {"view_a": np.ones((2, 2), np.float16)}),
 }
@@ -141,7 +141,7 @@ def test_any_field_of_a_model_may_be_anything(seeds, folder):
     @example("tree", {"is": "models.Model", "state": {"classifier": 3}})
     def check(where, value):
         changed = described | {where: value}
-        changed["checksum"] = _states._checksum(changed, arrays)
+        changed["checksum"] = _models._checksum(changed, arrays)
         text = mutations._npy_of(np.array(json.dumps(changed)))
         path.write_bytes(mutations.packed((content | {"model.npy": text}).items()))
         with contextlib.suppress(io.FileError):
@@ -161,7 +161,7 @@ def test_any_field_of_a_model_may_be_anything(seeds, folder):
 @example(b"id,a,b\n" + b"x" * 200_000)
 @example(b"id,a,b\np,1_0,2\n")
 def test_any_bytes_as_a_table(tmp_path_factory, data):
-    for reader in ("tables.read_matrix of text", "labels.read_labels of text", "io.read of text"):
+    for reader in ("io.read_matrix of text", "io.read_labels of text", "io.read of text"):
         path = place(tmp_path_factory.mktemp("t"), reader)
         path.write_bytes(data)
         attempt(reader, path)

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from absentia import KernelViews, Views, io
-from absentia.files import _labels as labels
-from absentia.files import _tables as tables
+from absentia.files import _labels, _targets
 from archives import refused
 
 DATA = Views.from_dict({"a": np.eye(3)}, ids=["p", "q", "r"])
@@ -14,16 +13,16 @@ DATA = Views.from_dict({"a": np.eye(3)}, ids=["p", "q", "r"])
 
 def read(path, text, source="{}", data=DATA, **options):
     path.write_text(text)
-    return labels.read_labels(source.format(path), data, path.parent, **options)
+    return io.read_labels(source.format(path), data, path.parent, **options)
 
 
 def test_labels_are_found_by_the_ids_that_we_write(tmp_path):
     ids = ["=a", "'=a", "-1", "b"]
     path = tmp_path / "l.csv"
     rows = [["id", "label"], *([i, f"-{k}x"] for k, i in enumerate(ids))]
-    path.write_bytes(b"".join(tables.csv_rows(rows)))
+    path.write_bytes(b"".join(io.csv_rows(rows)))
     assert path.read_text().splitlines()[1:] == ["'=a,'-0x", "''=a,'-1x", "-1,'-2x", "b,'-3x"]
-    found = labels.read_labels(str(path), Views.from_dict({"a": np.eye(4)}, ids=ids), tmp_path)
+    found = io.read_labels(str(path), Views.from_dict({"a": np.eye(4)}, ids=ids), tmp_path)
     assert found.values.tolist() == ["-0x", "-1x", "-2x", "-3x"]
 
 
@@ -64,20 +63,20 @@ def test_files_are_found_here_or_beside_the_data(tmp_path, monkeypatch):
     (tmp_path / "data" / "l.csv").write_text("id,label\np,beside\n")
     monkeypatch.chdir(tmp_path)
     for path in (tmp_path / "data", tmp_path / "data" / "v.npz"):
-        assert labels.read_labels("l.csv:label", DATA, path).values[0] == "beside"
+        assert io.read_labels("l.csv:label", DATA, path).values[0] == "beside"
     (tmp_path / "l.csv").write_text("id,label\np,here\n")
-    assert labels.read_labels("l.csv:label", DATA, tmp_path / "data").values[0] == "here"
+    assert io.read_labels("l.csv:label", DATA, tmp_path / "data").values[0] == "here"
 
 
 def test_names_with_colons_do_not_break(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     windows = "C:\\x.csv"
     (tmp_path / windows).write_text("id,a:b,c\np,1,2\n")
-    assert labels.read_labels(f"{windows}:c", DATA, tmp_path).values[0] == "2"
-    assert labels.read_labels(f"{windows}:a:b", DATA, tmp_path).values[0] == "1"
-    assert labels.located("D:\\gone.csv:col", tmp_path)[1] == "col"
+    assert io.read_labels(f"{windows}:c", DATA, tmp_path).values[0] == "2"
+    assert io.read_labels(f"{windows}:a:b", DATA, tmp_path).values[0] == "1"
+    assert _labels.locate_labels("D:\\gone.csv:col", tmp_path)[1] == "col"
     with pytest.raises(io.FileError, match="no such file"):
-        labels.read_labels("D:\\gone.csv:col", DATA, tmp_path)
+        io.read_labels("D:\\gone.csv:col", DATA, tmp_path)
 
 
 BAD = [
@@ -101,7 +100,7 @@ BAD = [
 def test_what_is_wrong_with_a_table_is_said(tmp_path, text, source, sentence):
     path = tmp_path / "l.csv"
     path.write_text(text)
-    refused(lambda p: labels.read_labels(source.format(p), DATA, tmp_path), path, sentence)
+    refused(lambda p: io.read_labels(source.format(p), DATA, tmp_path), path, sentence)
 
 
 # ---------------------------------------------------------------------------------------------- a view
@@ -116,7 +115,7 @@ def clinical():
 
 def test_a_column_of_a_view_is_a_label_and_no_feature_then(tmp_path):
     data = clinical()
-    found = labels.read_labels("sex", data, tmp_path)
+    found = io.read_labels("sex", data, tmp_path)
     assert found.values.tolist() == ["f", "", "m", ""]
     assert (found.kind, found.empty, found.unlabelled, found.leaves) == (
         "classes",
@@ -127,34 +126,34 @@ def test_a_column_of_a_view_is_a_label_and_no_feature_then(tmp_path):
     left = found.without(data)
     assert left.features("clin").tolist() == ["age", "n"]
     assert left.levels("clin") == {}
-    assert labels.read_labels("n", data, tmp_path).values.tolist() == ["1", "2", "1", ""]
-    assert labels.read_labels("clin:age", data, tmp_path, kind="numbers").values[0] == 50
+    assert io.read_labels("n", data, tmp_path).values.tolist() == ["1", "2", "1", ""]
+    assert io.read_labels("clin:age", data, tmp_path, kind="numbers").values[0] == 50
     with pytest.raises(
         ValueError, match=r"views 'clin', 'expr' all have a column 'age'; name one as clin:age"
     ):
-        labels.read_labels("age", data, tmp_path)
+        io.read_labels("age", data, tmp_path)
 
 
 def test_what_is_neither_table_nor_column_is_said(tmp_path):
     with pytest.raises(io.FileError, match="there are no labels 'colour': no table of that name"):
-        labels.read_labels("colour", clinical(), tmp_path)
+        io.read_labels("colour", clinical(), tmp_path)
 
 
 # ------------------------------------------------------------------------------------------- an array
 
 
 def test_whole_numbers_are_integers_and_nobody_is_nan_or_empty():
-    y, there, kind = labels.as_labels(np.array([1.0, np.nan, 3.0]), 3)
+    kind, y, there = _targets.parse_label_array(np.array([1.0, np.nan, 3.0]), 3)
     assert (y.dtype.kind, kind) == ("i", "classes")
     assert y[there].tolist() == [1, 3]
-    y, there, _ = labels.as_labels(np.array([" a", "", "b "]), 3)
+    _, y, there = _targets.parse_label_array(np.array([" a", "", "b "]), 3)
     assert y[there].tolist() == ["a", "b"]
-    y, there, _ = labels.as_labels(np.array([True, False]), 2)
+    _, y, there = _targets.parse_label_array(np.array([True, False]), 2)
     assert y.tolist() == [True, False]
     assert there.all()
-    assert labels.as_labels(np.array([0.5, np.nan]), 2)[2] == "numbers"
-    assert labels.as_labels(np.arange(30), 30)[2] == "numbers"
-    assert labels.as_labels(np.arange(30), 30, "classes")[2] == "classes"
+    assert _targets.parse_label_array(np.array([0.5, np.nan]), 2).kind == "numbers"
+    assert _targets.parse_label_array(np.arange(30), 30).kind == "numbers"
+    assert _targets.parse_label_array(np.arange(30), 30, "classes").kind == "classes"
 
 
 BAD_ARRAYS = [
@@ -169,20 +168,22 @@ BAD_ARRAYS = [
 def test_what_is_no_label_is_refused_by_the_name_of_the_array(tmp_path, array, sentence):
     path = tmp_path / "v.npz"
     np.savez(path, y=array)
-    refused(lambda p: labels.read_labels("y", DATA, p, kind="classes"), path, f"'y': {sentence}")
+    refused(lambda p: io.read_labels("y", DATA, p, kind="classes"), path, f"'y': {sentence}")
 
 
 def test_an_array_that_is_not_there_is_told_which_are(tmp_path):
     path = tmp_path / "v.npz"
     np.savez(path, view_a=np.eye(3), word=np.arange(3))
     refused(
-        lambda p: labels.read_labels("wrd", DATA, p), path, r"no labels 'wrd'; other arrays .*\['word'\]"
+        lambda p: io.read_labels("wrd", DATA, p),
+        path,
+        r"no labels 'wrd' but \['view_a', 'word'\]; name one",
     )
-    found = labels.read_labels("word", DATA, path)
+    found = io.read_labels("word", DATA, path)
     assert found.values.tolist() == [0, 1, 2]
     assert found.without(DATA) is DATA
     kernels = KernelViews.from_dense(np.eye(3)[None])
-    assert labels.read_labels("word", kernels, path).without(kernels) is kernels
+    assert io.read_labels("word", kernels, path).without(kernels) is kernels
 
 
 def test_a_column_of_obs_is_found_by_the_names_of_observations(tmp_path):

@@ -10,7 +10,7 @@ import scipy.sparse
 
 import absentia
 from absentia import KernelViews, Views, io
-from absentia.files._mat import mat_content
+from absentia.files import mat_content
 
 rng = np.random.default_rng(0)
 K = np.stack([np.eye(5), np.ones((5, 5)), np.diag(np.arange(1.0, 6))])
@@ -90,7 +90,7 @@ def test_kernels(tmp_path, version, stack):
     found = absentia.read(path)
     assert isinstance(found, KernelViews)
     np.testing.assert_array_equal(found.to_dense(), K)
-    np.testing.assert_array_equal(io.arrays_of(path)["Y"], np.arange(5.0))
+    np.testing.assert_array_equal(io.read_container(path)["Y"], np.arange(5.0))
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -144,11 +144,11 @@ def test_labels_by_name(tmp_path, version):
     path = written(
         tmp_path / "a.mat", version, X=X1, labels=["a", "b", "a", "c", "b"], s={"t": np.arange(5.0)}
     )
-    assert io.label_array(path, "labels").values.tolist() == ["a", "b", "a", "c", "b"]
-    assert io.label_array(path, "s/t").values.tolist() == [0, 1, 2, 3, 4]
-    assert io.label_array(path, "labels").ids is None
-    with pytest.raises(io.FileError, match="holds no array 'z'"):
-        io.label_array(path, "z")
+    assert io.read_label_array(path, "labels").values.tolist() == ["a", "b", "a", "c", "b"]
+    assert io.read_label_array(path, "s/t").values.tolist() == [0, 1, 2, 3, 4]
+    assert io.read_label_array(path, "labels").ids is None
+    with pytest.raises(io.FileError, match="holds no labels 'z'"):
+        io.read_label_array(path, "z")
 
 
 def test_a_part_of_a_file(tmp_path, version):

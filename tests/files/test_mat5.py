@@ -8,7 +8,7 @@ import scipy.io
 import scipy.sparse
 
 from absentia import io
-from absentia.files._mat5 import read_mat5
+from absentia.files._mat import _read_mat5
 
 rng = np.random.default_rng(0)
 
@@ -34,7 +34,7 @@ CONTENT = {
 
 def content(path):
     with path.open("rb") as file:
-        return read_mat5(file)
+        return _read_mat5(file)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -83,7 +83,7 @@ def test_damage_is_an_error_or_another_value_and_nothing_else(tmp_path, packed, 
             damaged[place : place + 1] = bytes([chance.choice([0, 1, 127, 255, chance.randrange(256)])])
         path.write_bytes(damaged[: chance.choice([len(whole)] * 3 + [chance.randrange(len(whole))])])
         try:
-            io.arrays_of(path)
+            io.read_container(path)
         except io.FileError as error:
             errors.append(str(error))
     assert len(errors) > 100
@@ -93,4 +93,4 @@ def test_damage_is_an_error_or_another_value_and_nothing_else(tmp_path, packed, 
 def test_old_and_foreign_files_are_told_what_to_do(tmp_path):
     scipy.io.savemat(tmp_path / "a.mat", {"X": np.eye(3)}, format="4")
     with pytest.raises(io.FileError, match="save it in MATLAB with -v7"):
-        io.arrays_of(tmp_path / "a.mat")
+        io.read_container(tmp_path / "a.mat")

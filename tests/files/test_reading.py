@@ -4,10 +4,11 @@ import re
 
 import numpy as np
 import pytest
+import scipy.io
 
 import absentia
 from absentia import AbsenceWarning, Views, io
-from absentia.files import _reading as reading
+from absentia.files import _reading
 
 
 def test_a_file_is_read_by_its_ending(tmp_path):
@@ -19,8 +20,8 @@ def test_a_file_is_read_by_its_ending(tmp_path):
 
 
 def test_every_reader_in_the_table_is_there():
-    for name in reading.READERS.values():
-        assert callable(reading.loaded(name))
+    for name in _reading.READERS.values():
+        assert callable(_reading._load(name))
 
 
 def test_unknown_endings_and_missing_files_are_said(tmp_path):
@@ -69,3 +70,39 @@ def test_what_is_not_read_is_told_how_to_convert(tmp_path, name, how):
     (tmp_path / "b.csv").write_text("id,x\np,1\nq,2\n")
     with pytest.warns(AbsenceWarning, match=f"1 file.* left out: {name}; {name} {how}"):
         io.read(tmp_path)
+
+
+def test_vectors_are_vectors_and_bundles_are_spelled_out(tmp_path):
+    cells = np.empty((1, 2), object)
+    cells[0, :] = [np.eye(3), np.ones((3, 2))]
+    scipy.io.savemat(tmp_path / "a.mat", {"y": np.arange(3.0), "X": cells, "s": {"t": np.arange(3)}})
+    arrays = io.read_container(tmp_path / "a.mat")
+    assert {key: x.shape for key, x in arrays.items()} == {
+        "y": (3,),
+        "X/0": (3, 3),
+        "X/1": (3, 2),
+        "s/t": (3,),
+    }
+
+
+def test_labels_come_with_ids_where_there_are_some(tmp_path):
+    np.savez(
+        tmp_path / "a.npz",
+        ids=np.array(["a", "b"]),
+        y=np.array([1, 2]),
+        z=np.zeros((2, 2, 2)),
+        w=np.arange(3),
+    )
+    found = io.read_label_array(tmp_path / "a.npz", "y")
+    assert (found.ids.tolist(), found.values.tolist()) == (["a", "b"], [1, 2])
+    assert io.read_label_array(tmp_path / "a.npz", "w").ids is None
+    with pytest.raises(io.FileError, match=r"'z' has shape \(2, 2, 2\)"):
+        io.read_label_array(tmp_path / "a.npz", "z")
+    np.save(tmp_path / "b.npy", np.arange(4))
+    assert io.read_label_array(tmp_path / "b.npy", "b").values.tolist() == [0, 1, 2, 3]
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(io.FileError, match="no container of arrays"):
+        io.read_container(tmp_path / "a.txt")

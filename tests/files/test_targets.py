@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import AbsenceWarning
-from absentia.files._targets import targets
+from absentia.files._targets import parse_targets
 
 FOUND = [
     (["a", "NA", "b", "?"], "classes", ["a", "", "b", ""]),
@@ -20,7 +20,7 @@ FOUND = [
 
 @pytest.mark.parametrize(("cells", "kind", "values"), FOUND, ids=[" ".join(c)[:20] for c, _, _ in FOUND])
 def test_one_column(cells, kind, values):
-    found, got, known = targets(("y",), [cells])
+    found, got, known = parse_targets(("y",), [cells])
     assert found == kind
     np.testing.assert_array_equal(got, np.array(values))
     assert known.tolist() == [x not in ("", "NA", "?", "nan", ".") for x in cells]
@@ -28,34 +28,39 @@ def test_one_column(cells, kind, values):
 
 def test_numbers_that_are_not_written_plainly_are_no_classes():
     with pytest.warns(AbsenceWarning, match="labels 'y' are read as numbers: decimal commas"):
-        kind, values, known = targets(("y",), [[f"{k},5" for k in range(20)] + ["NA"]])
+        kind, values, known = parse_targets(("y",), [[f"{k},5" for k in range(20)] + ["NA"]])
     assert kind == "numbers"
     assert values[:-1].tolist() == [k + 0.5 for k in range(20)]
     assert known.tolist() == [True] * 20 + [False]
     with pytest.warns(AbsenceWarning, match="'%' left out"):
-        assert targets(("y",), [[f"{k}%" for k in range(30)]])[1].tolist() == list(range(30))
+        assert parse_targets(("y",), [[f"{k}%" for k in range(30)]])[1].tolist() == list(range(30))
     with pytest.warns(AbsenceWarning, match="labels 'time' are read as numbers: decimal commas"):
-        assert targets(("time", "event"), [["1,5", "2"], ["1", "0"]])[1].tolist() == [[1.5, 1], [2, 0]]
-    assert targets(("y",), [["1 mg", "2 mg"] * 3])[0] == "classes"  # as whole numbers are
+        assert parse_targets(("time", "event"), [["1,5", "2"], ["1", "0"]])[1].tolist() == [
+            [1.5, 1],
+            [2, 0],
+        ]
+    assert parse_targets(("y",), [["1 mg", "2 mg"] * 3])[0] == "classes"  # as whole numbers are
 
 
 def test_what_is_said_goes_before_what_it_looks_like():
-    assert targets(("y",), [["1", "2"]], "numbers")[1].dtype == float
-    assert targets(("y",), [["1.5", "2"]], "classes")[1].tolist() == ["1.5", "2"]
-    assert targets(("a", "b"), [["1", "0"], ["0", "1"]], "survival")[0] == "survival"
+    assert parse_targets(("y",), [["1", "2"]], "numbers")[1].dtype == float
+    assert parse_targets(("y",), [["1.5", "2"]], "classes")[1].tolist() == ["1.5", "2"]
+    assert parse_targets(("a", "b"), [["1", "0"], ["0", "1"]], "survival")[0] == "survival"
 
 
 def test_time_and_event_are_survival():
-    kind, values, known = targets(("Time", "Event"), [["1", "0", "NA"], ["1", "0", "1"]])
+    kind, values, known = parse_targets(("Time", "Event"), [["1", "0", "NA"], ["1", "0", "1"]])
     assert kind == "survival"
     np.testing.assert_array_equal(values, [[1, 1], [0, 0], [np.nan, 1]])
     assert known.tolist() == [True, True, False]
-    assert targets(("months", "dead"), [["12.5", "3"], ["yes", "No"]])[0] == "survival"
-    assert targets(("a", "b"), [["1", "0"], ["0", "1"]])[0] == "multilabel"
+    assert parse_targets(("months", "dead"), [["12.5", "3"], ["yes", "No"]])[0] == "survival"
+    assert parse_targets(("a", "b"), [["1", "0"], ["0", "1"]])[0] == "multilabel"
 
 
 def test_several_columns_are_several_labels():
-    kind, values, known = targets(("a", "b", "c"), [["1", "", "NA"], ["0", "1", ""], ["yes", "FALSE", "?"]])
+    kind, values, known = parse_targets(
+        ("a", "b", "c"), [["1", "", "NA"], ["0", "1", ""], ["yes", "FALSE", "?"]]
+    )
     assert kind == "multilabel"
     np.testing.assert_array_equal(values, [[1, 0, 1], [np.nan, 1, 0], [np.nan] * 3])
     assert known.tolist() == [True, True, False]
@@ -83,4 +88,4 @@ BAD = [
 @pytest.mark.parametrize(("names", "columns", "kind", "sentence"), BAD)
 def test_what_cannot_be_is_refused(names, columns, kind, sentence):
     with pytest.raises(ValueError, match=sentence):
-        targets(names, columns, kind)
+        parse_targets(names, columns, kind)

@@ -35,10 +35,9 @@ from absentia import (
     io,
     models,
 )
-from absentia.core import Packed, packed
-from absentia.core._foreign import FOREIGN
-from absentia.files._rows import read_new
-from absentia.files._states import write_state
+from absentia.core import Serialized, serialize
+from absentia.core._sklearn_estimators import SKLEARN_CLASSES
+from absentia.files import read_new, write_state
 from absentia.methods.catalogue import offered
 from absentia.methods.models import Model
 from absentia.testing._tools import digits, takes_kernels
@@ -226,7 +225,7 @@ def test_what_a_file_could_not_bring_back_is_not_saved(halves, tmp_path):
     train, y, _ = halves
     path = tmp_path / "m.npz"
     with pytest.raises(
-        TypeError, match=r"model.kernels.kernel is a builtins.function, which cannot be kept"
+        TypeError, match=r"model.kernels.kernel is a builtins.function, which cannot be stored"
     ):
         models.save(fit(train, y, MKLClassifier(), ViewKernels(lambda a, b: a @ b.T)), path)
     with pytest.raises(NotFittedError, match="not fitted"):
@@ -238,7 +237,7 @@ def test_what_a_file_could_not_bring_back_is_not_saved(halves, tmp_path):
         with pytest.raises(TypeError, match=r"came, a fitted estimator is wanted; .*absentia.io.write"):
             models.save(other, path)
     model = fit(train, y, MKLClassifier())
-    with pytest.raises(TypeError, match=r"model.about.x is a .*, which cannot be kept"):
+    with pytest.raises(TypeError, match=r"model.about.x is a .*, which cannot be stored"):
         models.save(Model(model.classifier, model.kernels, {"x": object()}), path)
     assert os.listdir(tmp_path) == []
 
@@ -556,8 +555,8 @@ def test_a_file_is_described_without_being_built(tmp_path, monkeypatch):
     def refuse(*_):
         raise AssertionError("nothing is to be built")
 
-    monkeypatch.setattr("absentia.core._serialization._own_object", refuse)
-    monkeypatch.setattr("absentia.core._serialization.foreign_object", refuse)
+    monkeypatch.setattr("absentia.core._serialization._build_object", refuse)
+    monkeypatch.setattr("absentia.core._serialization.build_sklearn", refuse)
     found = models.describe(path)
     assert found["class"] == "Pipeline"
     assert found["steps"] == ["ViewKernels", "MKLClassifier"]
@@ -609,7 +608,7 @@ def test_the_documentation_runs_when_pasted_and_lists_what_can_be_kept(tmp_path,
     assert capsys.readouterr().out == "['ViewKernels', 'AbsentMKLClassifier']\n"
     views = names["views"]
     np.testing.assert_array_equal(names["again"].predict(views), names["model"].predict(views))
-    assert [name for name in FOREIGN if f"`{name}`" not in text] == []
+    assert [name for name in SKLEARN_CLASSES if f"`{name}`" not in text] == []
 
 
 @pytest.mark.slow
@@ -675,11 +674,11 @@ BENT = {
 )
 def test_arrays_that_were_changed_are_refused_in_one_sentence(tmp_path, name, bend):
     """Each of some arrays of a model, as somebody would change it who can compute checksums."""
-    state = packed(traveller(name)[0])
+    state = serialize(traveller(name)[0])
     bendable = [key for key, one in state.arrays.items() if one.dtype.kind == "f" and one.size and one.ndim]
     for key in bendable[:: max(1, len(bendable) // 4)]:
         arrays = state.arrays | {key: BENT[bend](state.arrays[key])}
-        path = write_state(tmp_path / "m.absentia", Packed(state.tree, arrays), {})
+        path = write_state(tmp_path / "m.absentia", Serialized(state.tree, arrays), {})
         with pytest.raises(io.FileError, match=r"m\.absentia: not a valid model: its ") as caught:
             absentia.load(path)
         assert "\n" not in str(caught.value)
@@ -688,7 +687,7 @@ def test_arrays_that_were_changed_are_refused_in_one_sentence(tmp_path, name, be
 @pytest.mark.parametrize("name", ["classifier completed", "classifier linear", "completer mean"])
 def test_objects_that_were_changed_are_refused_in_one_sentence(tmp_path, name):
     """Attributes of everything that declares them, dropped or replaced by a number."""
-    state = packed(traveller(name)[0])
+    state = serialize(traveller(name)[0])
     inner = [
         (i, key)
         for i, (kind, attributes) in enumerate(state.parts())
@@ -699,7 +698,7 @@ def test_objects_that_were_changed_are_refused_in_one_sentence(tmp_path, name):
     assert inner or name == "classifier linear"
     for i, key in inner[:: max(1, len(inner) // 8)]:
         tree = copy.deepcopy(state.tree)
-        del list(Packed(tree).parts())[i][1][key]
-        path = write_state(tmp_path / "m.absentia", Packed(tree, state.arrays), {})
+        del list(Serialized(tree).parts())[i][1][key]
+        path = write_state(tmp_path / "m.absentia", Serialized(tree, state.arrays), {})
         with pytest.raises(io.FileError, match=r"m\.absentia: not a valid model: .* is missing"):
             absentia.load(path)

@@ -22,7 +22,14 @@ from absentia.core._parameters import (
     parameters_of,
 )
 from absentia.core._projections import project
-from absentia.core._serialization import Packed, altered, kept, kept_types, packed, unpacked
+from absentia.core._serialization import (
+    Serialized,
+    copy_with,
+    deserialize,
+    serializable,
+    serializable_types,
+    serialize,
+)
 from absentia.core._threads import at_most, suited_to, usable_threads
 from absentia.core._warn import is_ours, warn
 from absentia.core.linalg import (

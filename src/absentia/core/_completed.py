@@ -14,14 +14,14 @@ import scipy.sparse
 
 from absentia.core._operators import Gram, LowRankPlusDiagonal, Operator, Scaled, describe_operator
 from absentia.core._projections import row_chunks
-from absentia.core._serialization import kept
+from absentia.core._serialization import serializable
 from absentia.core.linalg import Array, symmetrize, thin_gram
 
 #: Eigenvalues below this part of the largest are rounding.
 _NEGLIGIBLE = 1e-10
 
 
-@kept
+@serializable
 @dataclass(frozen=True, repr=False)
 class Side:
     """Rows (or columns) of a :class:`Completed` kernel: which were observed, and their thin factors.
@@ -51,7 +51,7 @@ class Side:
         return side, kept
 
 
-@kept
+@serializable
 @final
 class Completed:
     """A kernel whose observed block is kept as it is and whose rest is low rank plus diagonal.

@@ -9,7 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from absentia.core._callbacks import CallbackList, callback_mixin, watch, wrap_fit, write_line
 from absentia.core._parameters import parameters_of
-from absentia.core._serialization import Packed, Pairs, kept, lean, packed, unpacked
+from absentia.core._serialization import (
+    Pairs,
+    Serialized,
+    deserialize,
+    plain_state,
+    serializable,
+    serialize,
+)
 from absentia.core._warn import warn
 from absentia.core.linalg import Array
 from absentia.core.optimize import Solution, Status
@@ -37,7 +44,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         for name in ("fit", "fit_transform"):
             if name in vars(cls):
                 setattr(cls, name, wrap_fit(vars(cls)[name]))
-        kept(cls)
+        serializable(cls)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -45,7 +52,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: _as_pairs(value) for key, value in lean(self).items()}
+        return {key: _as_pairs(value) for key, value in plain_state(self).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         pairs = {key: value for key, value in state.items() if isinstance(value, Pairs)}
@@ -92,14 +99,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """
         return self
 
-    def state(self) -> Packed:
+    def state(self) -> Serialized:
         """All that was given and learned, as plain data; without callbacks, which are code."""
-        return packed(self, type(self).__name__)
+        return serialize(self, type(self).__name__)
 
     @classmethod
-    def from_state(cls, state: Packed) -> Self:
+    def from_state(cls, state: Serialized) -> Self:
         """The estimator of which this is the state."""
-        restored = unpacked(state.tree, state.arrays)
+        restored = deserialize(state.tree, state.arrays)
         if not isinstance(restored, cls):
             raise ValueError(f"this is the state of a {type(restored).__name__}, not of a {cls.__name__}")
         return restored

@@ -33,7 +33,7 @@ from absentia.core._projections import (
     row_chunks,
     symmetric_product,
 )
-from absentia.core._serialization import kept
+from absentia.core._serialization import serializable
 from absentia.core.linalg import (
     Array,
     cholesky,
@@ -86,7 +86,7 @@ def _restore(self: Any, state: dict[str, Any]) -> None:
     self.__dict__.update({k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()})
 
 
-@kept
+@serializable
 @final
 class Dense:
     """A matrix held as an array.  Square positive definite ones can be solved with."""
@@ -163,7 +163,7 @@ class Dense:
         return Dense(padded)
 
 
-@kept
+@serializable
 @final
 class Gram:
     """``left right'``: a kernel given by its factors and never formed.  ``right=None``: ``left``."""
@@ -218,7 +218,7 @@ class Gram:
         return FactoredProjection(self.left, A)
 
 
-@kept
+@serializable
 @final
 class Scaled:
     """``factor`` times another operator, which stays as it is."""
@@ -262,7 +262,7 @@ class Scaled:
         return self.factor * self.operator.to_dense()
 
 
-@kept
+@serializable
 @final
 class LowRankPlusDiagonal:
     """``W W' + diag(d)`` with ``d > 0``; solved through the ``q x q`` matrix ``C = I + W' D^-1 W``."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, frozen, kept, warn
+from absentia.core import Array, frozen, serializable, warn
 from absentia.data._ids import AbsenceWarning, shown
 from absentia.data._views import Views
 
@@ -35,7 +35,7 @@ class _Match(NamedTuple):
         return not self.unknown and bool((self.places == np.arange(len(self.places))).all())
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False)
 class ViewCoding:
     """What the columns of one view were in training: their names, and the levels of the categories."""
@@ -165,7 +165,7 @@ class ViewCoding:
         return ", ".join(parts)
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False)
 class Coding:
     """The columns of several views as they were in training."""

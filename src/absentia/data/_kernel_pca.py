@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Operator, generator, inverse_root, kept, rounding, symmetrize
+from absentia.core import Array, Operator, generator, inverse_root, rounding, serializable, symmetrize
 from absentia.data._ids import shown
 from absentia.data._kernelviews import KernelViews, check_kernels
 from absentia.data._order import ordering
@@ -29,7 +29,7 @@ _NEGLIGIBLE = 1e-10
 _SAME = 1e-6
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Components:
     """Directions of a centred kernel: orthonormal `vectors` (n x k) and their eigenvalues.

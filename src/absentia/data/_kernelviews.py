@@ -21,7 +21,7 @@ from absentia.core import (
     Operator,
     clip_eigenvalues,
     frozen,
-    kept,
+    serializable,
     shift_eigenvalues,
     warn,
 )
@@ -58,7 +58,7 @@ class DenseWarning(UserWarning):
     """A kernel given by factors, or in chunks, is made an array that takes much memory."""
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelViews(Presence):
     """Several kernels over the same samples, each known only where its view was observed.

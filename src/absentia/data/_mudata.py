@@ -105,7 +105,7 @@ def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part
 
 
 def _levels(name: str, adata: Any, values: Any) -> dict[str, tuple[str, ...]]:
-    """The levels of categories whose numbers are in X, as :func:`made` writes them."""
+    """The levels of categories whose numbers are in X, as :func:`make_mudata` writes them."""
     if LEVELS not in adata.var.columns:
         return {}
     features, found = [str(x) for x in adata.var_names], {}
@@ -160,7 +160,7 @@ def obsp_blocks(data: Any, use_rep: Source) -> dict[str, tuple[Array, Array]] | 
         if key in one.obsm:
             raise ValueError(f"view {name!r}: {key!r} is in obsm and in obsp; rename one")
     return {
-        _viewed(name): (one.obs_names, _dense(one.obsp[key])) for name, (one, key) in pairs.items()
+        _view_name(name): (one.obs_names, _dense(one.obsp[key])) for name, (one, key) in pairs.items()
     } or None
 
 
@@ -168,7 +168,7 @@ def _matches(key: str, pattern: str) -> bool:
     return key == pattern or (pattern.endswith("*") and key.startswith(pattern[:-1]))
 
 
-def _viewed(name: str) -> str:
+def _view_name(name: str) -> str:
     return name.removeprefix(f"{PREFIX}_") or name
 
 
@@ -179,7 +179,7 @@ def _dense(K: Any) -> Array:
 # --------------------------------------------------------------------------------------------------- out
 
 
-def written(
+def write_into(
     data: "Presence",
     into: Any,
     embedding: Any,
@@ -191,16 +191,16 @@ def written(
     if into is not None and not (is_mudata(into) or is_anndata(into)):
         raise ValueError(f"a MuData or AnnData object is wanted, not {type(into).__name__}")
     if into is None:
-        target = made(data)
+        target = make_mudata(data)
     else:
         with quiet():
             target = into.copy() if copy else into
     own = _texts(data.ids, "the samples")
     columns = _presence_columns(data, target, data if observed is None else observed, observed is None)
-    columns |= {name: _lined_up(values, own, target, f"obs {name!r}")[0] for name, values in obs.items()}
+    columns |= {name: _line_up(values, own, target, f"obs {name!r}")[0] for name, values in obs.items()}
     spaces = embedding if isinstance(embedding, Mapping) else {} if embedding is None else {"": embedding}
     tables = {
-        f"X_{PREFIX}" + (f"_{key}" if key else ""): _lined_up(values, own, target, "embedding").to_numpy(
+        f"X_{PREFIX}" + (f"_{key}" if key else ""): _line_up(values, own, target, "embedding").to_numpy(
             float
         )
         for key, values in spaces.items()
@@ -238,7 +238,7 @@ def _texts(ids: Any, what: str) -> list[str]:
     return texts
 
 
-def _lined_up(values: Any, own: list[str], target: Any, what: str) -> Any:
+def _line_up(values: Any, own: list[str], target: Any, what: str) -> Any:
     """Values as a frame over the observations of `target`, by index or in the order of the samples."""
     import pandas as pd
 
@@ -266,7 +266,7 @@ def _lined_up(values: Any, own: list[str], target: Any, what: str) -> Any:
 def _presence_columns(data: "Presence", target: Any, observed: "Presence", alone: bool) -> dict[str, Array]:
     if lacking := [name for name in data.names if name not in observed.names]:
         raise ValueError(f"observed has no view {lacking[0]!r}; its views are {list(observed.names)}")
-    seen = _lined_up(
+    seen = _line_up(
         observed.observed.astype(float), _texts(observed.ids, "observed"), target, "the samples"
     )
     found = {}
@@ -284,20 +284,20 @@ def _kernels(data: Any, own: list[str], target: Any) -> Iterator[tuple[str, Arra
         return
     data.demand_square()
     where = target.obs_names.get_indexer(own)
-    for name in () if _thin(data) else data.names:
+    for name in () if _prefers_factors(data) else data.names:
         K = np.full((len(target.obs_names),) * 2, np.nan)
         K[np.ix_(where, where)] = data.padded(name, np.arange(len(own)))
         yield name, K
 
 
-def _thin(data: Any) -> bool:
+def _prefers_factors(data: Any) -> bool:
     """Whether these are kernels that are best left as factors: these are put there, not kernels."""
     return hasattr(data, "demand_square") and by_factors(data)
 
 
 def _factors(data: Any, own: list[str], target: Any) -> dict[str, tuple[Array, Array | None]]:
     """Factors over all observations, NaN where there are none, and what is added to the diagonal."""
-    if not _thin(data):
+    if not _prefers_factors(data):
         return {}
     where, found = target.obs_names.get_indexer(own), {}
     for name, has in zip(data.names, data.observed.T, strict=True):
@@ -310,7 +310,7 @@ def _factors(data: Any, own: list[str], target: Any) -> dict[str, tuple[Array, A
     return found
 
 
-def made(data: Any) -> Any:
+def make_mudata(data: Any) -> Any:
     """A new MuData of the views: their features, or for kernels the samples alone."""
     try:
         import anndata

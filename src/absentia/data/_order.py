@@ -37,7 +37,7 @@ from absentia.core import (
     generator,
     has_factors,
     inverse,
-    kept,
+    serializable,
     thin_gram,
 )
 from absentia.data._kernelviews import KernelViews
@@ -61,7 +61,7 @@ Table = tuple[Array, tuple[int, ...]]
 # --------------------------------------------------------------------------------------- for draws, by size
 
 
-@kept
+@serializable
 class Ordering(NamedTuple):
     """Positions of samples and of views in the order that draws are made in."""
 

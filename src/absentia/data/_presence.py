@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, frozen, kept, warn
+from absentia.core import Array, frozen, serializable, warn
 from absentia.data._ids import (
     AbsenceWarning,
     align_values,
@@ -95,7 +95,7 @@ def freeze_state(state: dict[str, Any]) -> dict[str, Any]:
     return {k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()}
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class Presence:
     """What :class:`Views` and :class:`KernelViews` share: samples, views, and who has which."""
@@ -246,9 +246,9 @@ class Presence:
         copy : bool
             Whether `mdata` itself stays as it is.
         """
-        from absentia.data._mudata import written
+        from absentia.data._mudata import write_into
 
-        return written(self, mdata, embedding, obs or {}, observed, copy)
+        return write_into(self, mdata, embedding, obs or {}, observed, copy)
 
     @overload
     def __getitem__(self, key: str) -> Any: ...

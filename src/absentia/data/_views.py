@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, frozen, kept
+from absentia.core import Array, frozen, serializable
 from absentia.data._ids import Align, align_ids, find_holders, shown
 from absentia.data._mudata import Source, anndata_parts, mudata_parts
 from absentia.data._presence import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _MAX_VALUE = 1e150  # squares must be numbers too
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class Views(Presence):
     """Samples described by several feature views, some of them absent.

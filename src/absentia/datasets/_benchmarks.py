@@ -6,7 +6,7 @@ from pathlib import Path
 from sklearn.utils import Bunch
 
 from absentia.data import KernelViews
-from absentia.files import FileError, from_arrays, is_data, read_arrays, reading
+from absentia.files import FileError, file_errors, from_arrays, is_data, read_arrays
 
 #: What ``load_benchmark`` knows: file, what it is.
 BENCHMARKS: dict[str, str] = {
@@ -56,7 +56,7 @@ def load_benchmark(name: str, folder: str | os.PathLike[str] | None = None) -> B
 
 def read_bunch(path: Path, what: str) -> Bunch:
     """The arrays of an ``.npz`` file as :func:`load_benchmark` gives them."""
-    with reading(path):
+    with file_errors(path):
         arrays = read_arrays(path)
         ids = next((arrays.pop(key) for key in _ID_KEYS if key in arrays), None)
         data = from_arrays(arrays if ids is None else {**arrays, "ids": ids})

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from absentia.core import Array, RandomState, generator
-from absentia.files import FileError, write_whole
+from absentia.files import FileError, write_atomically
 
 _SUBTYPES = {"Basal": 48, "Her2": 32, "LumA": 79}
 _STAGES = ("I", "II", "III", "IV")
@@ -157,7 +157,7 @@ def write_cohort(
         target.mkdir(parents=True, exist_ok=True)
         for name, table in tables.items():
             text = table.to_csv(lineterminator="\n").encode()
-            written.append(write_whole(target / f"{name}.csv", partial(_write_bytes, text)))
+            written.append(write_atomically(target / f"{name}.csv", partial(_write_bytes, text)))
     return written
 
 

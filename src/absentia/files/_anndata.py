@@ -15,20 +15,25 @@ import scipy.sparse
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views, is_anndata, is_mudata, obsp_blocks, quiet
-from absentia.files._atomic import write_file
-from absentia.files._errors import FileError, PathLike, one_line, reading
+from absentia.files._atomic import write_atomically_by_path
+from absentia.files._base import (
+    Budget,
+    FileError,
+    Options,
+    PathLike,
+    file_errors,
+    import_optional,
+    one_line,
+)
 from absentia.files._hdf5 import check_tree, hdf5_file
-from absentia.files._memory import Budget
-from absentia.files._npy import check_places
-from absentia.files._optional import needed
-from absentia.files._options import Options
+from absentia.files._npy import check_sparse_indices
 
-COPIES = 2  # a file is read whole, and its values become those of views
+_COPIES = 2  # a file is read whole, and its values become those of views
 
 
 def read_h5ad(path: Path, options: Options) -> Views | KernelViews:
     """One view, or one kernel, out of an ``.h5ad`` file."""
-    with reading(path):
+    with file_errors(path):
         options.refuse("id", "views", why="an .h5ad file")
         adata = read_mudata(path)
         blocks = obsp_blocks(adata, options.use_rep)
@@ -39,17 +44,20 @@ def read_h5ad(path: Path, options: Options) -> Views | KernelViews:
 
 def read_h5mu(path: Path, options: Options) -> Views | KernelViews:
     """The modalities of an ``.h5mu`` file as views."""
-    with reading(path):
+    with file_errors(path):
         options.refuse("id", "views", why="an .h5mu file")
         mdata = read_mudata(path)
-        layer, rep = by_name(options.layer, "layer"), by_name(options.use_rep, "use_rep")
+        layer, rep = (
+            _split_by_modality(options.layer, "layer"),
+            _split_by_modality(options.use_rep, "use_rep"),
+        )
         blocks = obsp_blocks(mdata, rep)
         if blocks is not None:
             return KernelViews.from_blocks(blocks)
         return Views.from_mudata(mdata, layer=layer, use_rep=rep)
 
 
-def by_name(said: str | None, what: str) -> str | dict[str, str] | None:
+def _split_by_modality(said: str | None, what: str) -> str | dict[str, str] | None:
     """``"rna=X_pca,adt=X_lsi"`` as a dict by modality; a word alone is for all of them."""
     if said is None or "=" not in said:
         return said
@@ -68,15 +76,15 @@ def read_mudata(path: PathLike) -> Any:
         The ending says which of the two it is.
     """
     path = Path(path)
-    with reading(path):
+    with file_errors(path):
         many = path.suffix.lower() == ".h5mu"
         what = f"an {path.suffix} file"
-        package = needed("mudata" if many else "anndata", what)
+        package = import_optional("mudata" if many else "anndata", what)
         with hdf5_file(path) as file:
             if many and "mod" not in file:
                 raise ValueError(f"holds no modalities ('mod') but {list(file)[:8]}; is it an .h5ad file?")
             budget = Budget()
-            check_tree(file, Budget(limit=budget.limit // COPIES))
+            check_tree(file, Budget(limit=budget.limit // _COPIES))
         try:
             with quiet():
                 data = package.read_h5mu(path) if many else package.read_h5ad(path)
@@ -94,7 +102,7 @@ def _check_sparse(data: Any) -> None:
     mappings = [getattr(data, name, None) or {} for name in ("layers", "obsm", "obsp")]
     for matrix in (getattr(data, "X", None), *(x for entries in mappings for x in entries.values())):
         if scipy.sparse.issparse(matrix):
-            check_places(matrix)
+            check_sparse_indices(matrix)
 
 
 def write_mudata(path: PathLike, data: Any) -> Path:
@@ -114,7 +122,7 @@ def write_mudata(path: PathLike, data: Any) -> Path:
     if path.suffix.lower() != wanted:
         raise FileError(f"{path}: a {type(data).__name__} object goes to a file that ends in {wanted}")
     with quiet():
-        return write_file(path, _writer(data))
+        return write_atomically_by_path(path, _writer(data))
 
 
 def _writer(data: Any) -> Callable[[Path], Any]:
@@ -123,22 +131,21 @@ def _writer(data: Any) -> Callable[[Path], Any]:
     return (lambda file: mudata.write_h5mu(file, data)) if is_mudata(data) else data.write_h5ad
 
 
-def obs_columns(path: PathLike) -> tuple[Array, dict[str, Array]]:
-    """The names of the observations of a file, and the columns of obs as arrays.
+def obs_content(path: PathLike) -> dict[str, Array]:
+    """The columns of obs of a file as arrays, with the names of observations as ``obs_names``.
 
     Those of a modality's own obs are called ``modality:column``, and are missing for who is not in it.
     """
     data = read_mudata(path)
-    names = np.array([str(x) for x in data.obs_names], dtype=str)
-    columns = {str(name): _plain(data.obs[name]) for name in data.obs.columns}
+    columns = {str(name): _plain_column(data.obs[name]) for name in data.obs.columns}
     for modality, part in data.mod.items() if is_mudata(data) else ():
         for name in part.obs.columns:
-            own = part.obs[name].astype(object).reindex(data.obs_names)
-            columns.setdefault(f"{modality}:{name}", _plain(own.infer_objects()))
-    return names, columns
+            values = part.obs[name].astype(object).reindex(data.obs_names)
+            columns.setdefault(f"{modality}:{name}", _plain_column(values.infer_objects()))
+    return {"obs_names": np.array([str(x) for x in data.obs_names], dtype=str), **columns}
 
 
-def _plain(column: Any) -> Array:
+def _plain_column(column: Any) -> Array:
     """Numbers as numbers, NaN where missing; anything else as texts, empty where missing."""
     missing = np.asarray(column.isna())
     if getattr(column.dtype, "kind", "O") in "biuf":  # nullable ones too

@@ -1,10 +1,16 @@
 """Arrays in ``.npz`` files, read with care and written whole.  Nothing here knows of views.
 
 Nothing is unpickled.  What a file declares (types, shapes, sizes) is checked against its directory, and
-what reading it will need against a ceiling (``_memory``), before anything is allocated.  Whatever is wrong
+what reading it will need against a ceiling (``Budget``), before anything is allocated.  Whatever is wrong
 with a file is a :class:`FileError`, one sentence that names it.
+
+An archive holds bytes that mean nothing to who reads its arrays (times, copies of sizes).  With a checksum,
+its comment, the last thing in it, is ``sha256`` and 64 hexadecimal digits; these are of every byte before
+them: one changed byte, anywhere, shows.
 """
 
+import hashlib
+import math
 import os
 import re
 import zipfile
@@ -18,24 +24,90 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array
-from absentia.files._atomic import write_whole
-from absentia.files._errors import FileError, PathLike, one_line, reading
-from absentia.files._headers import Header, read_header
-from absentia.files._memory import Budget, size
-from absentia.files._opening import opened
-from absentia.files._seal import COMMENT, Sealing
+from absentia.core import Array, in_bytes, raw_bytes
+from absentia.files._atomic import write_atomically
+from absentia.files._base import Budget, FileError, PathLike, file_errors, one_line, open_regular
 
-MOST_MEMBERS = 10_000
-LONGEST_NAME = 1_000
-LARGEST_DIRECTORY = 4 << 20  # bytes that a zip file's table of contents may take
-INFLATION = 1032  # no deflated byte can become more
-CHUNK = 1 << 20
-_HALF = re.compile("[\ud800-\udfff]")  # of a pair of characters, which other programs do not take alone
+MAX_MEMBERS = 10_000
+MAX_NAME = 1_000  # characters
+CHUNK = 1 << 20  # bytes that are read at a time
+_MAX_HEADER = 10_000  # bytes of what an array says of itself
+_MAX_DIRECTORY = 4 << 20  # bytes that a zip file's table of contents may take
+_INFLATION = 1032  # no deflated byte can become more
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half a pair of characters, which other programs refuse
+
+# -------------------------------------------------------------------------------------------- headers
+
+_ENTRY = re.compile(r"\s*(['\"])(\w+)\1\s*:\s*('[^'\\]*'|\"[^\"\\]*\"|True|False|\([\d,\sL]*\))\s*(?:,|$)")
+_SHAPE = re.compile(r"\((?:\s*\d{1,20}L?\s*,)*(?:\s*\d{1,20}L?)?\s*\)")  # long whole numbers are Python 2's
+_TYPE = re.compile(r"[<>|=]?(?:[biufc]\d{1,2}|[SU]\d{1,9}|[mM]8(?:\[\w{1,12}\])?)")
+
+
+class Header(NamedTuple):
+    """What an array says of itself, and how many bytes it takes to say so."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    fortran: bool
+    length: int
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def memory(self) -> int:
+        """Bytes, also for what holds nothing but counts: a million empty texts are a million texts."""
+        least = 64 if self.dtype.kind in "US" else 8  # as Python's texts, as double precision
+        return math.prod(max(n, 1) for n in self.shape) * max(self.dtype.itemsize, least)
+
+
+def read_header(stream: IO[bytes]) -> Header:
+    """The header that an array begins with, checked."""
+    magic = stream.read(8)
+    if len(magic) < 8 or magic[:6] != b"\x93NUMPY" or magic[6] not in (1, 2, 3):
+        raise ValueError("does not begin as an array does")
+    width = 2 if magic[6] == 1 else 4
+    length = int.from_bytes(stream.read(width), "little")
+    if length > _MAX_HEADER:
+        raise ValueError(f"has a header of {length} bytes, more than {_MAX_HEADER}")
+    text = stream.read(length)
+    if len(text) < length:
+        raise ValueError("is damaged: it ends inside its header")
+    return Header(*_parse_header(text.decode("utf-8" if magic[6] == 3 else "latin1")), 8 + width + length)
+
+
+def _parse_header(text: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
+    """Type, shape and order out of a header's text, of which nothing is evaluated."""
+    inside, entries, place = text.strip(), {}, 0
+    if not (inside.startswith("{") and inside.endswith("}")):
+        raise ValueError("does not begin as an array does")
+    inside = inside[1:-1].rstrip()
+    while entry := _ENTRY.match(inside, place):
+        entries[entry[2]], place = entry[3], entry.end()
+    kind, shape = entries.get("descr", "").strip("'\""), entries.get("shape", "")
+    if "'O'" in text or "|O" in text:
+        raise ValueError(
+            "holds pickled Python objects, which could run code and are never loaded; "
+            "save plain numbers or strings instead"
+        )
+    known = place == len(inside) and _TYPE.fullmatch(kind)
+    if not known or entries.get("fortran_order") not in ("True", "False"):
+        raise ValueError(f"is not plain numbers or texts but {text.strip()[:80]}")
+    sizes = tuple(int(n) for n in re.findall(r"\d+", shape)) if _SHAPE.fullmatch(shape) else None
+    if sizes is None or len(sizes) > 32 or max(sizes, default=0) > 1 << 62:
+        raise ValueError(f"has the shape {shape[:40]!r}, which is none")
+    try:
+        return np.dtype(kind), sizes, entries["fortran_order"] == "True"
+    except (TypeError, ValueError):
+        raise ValueError(f"is not plain numbers or texts but {kind}, a type that there is not") from None
+
+
+# -------------------------------------------------------------------------------------------- reading
 
 
 @contextmanager
-def _said_of(key: str) -> Iterator[None]:
+def _array_errors(key: str) -> Iterator[None]:
     """Inside, errors begin with the verb: what is wrong with the array `key`."""
     try:
         yield
@@ -56,8 +128,8 @@ class Member:
 
     @cached_property
     def header(self) -> Header:
-        with _said_of(self.key):
-            _check_entry(self.info)
+        with _array_errors(self.key):
+            _check_member(self.info)
             with self.archive.open(self.info) as stream:
                 header = read_header(stream)
             came, said = self.info.file_size, header.length + header.elements * header.dtype.itemsize
@@ -78,16 +150,16 @@ class Member:
     def read(self) -> Array:
         """The array, in the machine's own byte order."""
         header = self.header
-        self.budget.spend(header.need, f"{self.key!r}, {header.dtype} of shape {header.shape},")
-        with _said_of(self.key):
+        self.budget.spend(header.memory, f"{self.key!r}, {header.dtype} of shape {header.shape},")
+        with _array_errors(self.key):
             raw = np.empty(header.elements * header.dtype.itemsize, np.uint8)
             with self.archive.open(self.info) as stream:
                 stream.read(header.length)
-                fill(raw.data, stream)
-            return as_declared(raw, header)
+                read_into(raw.data, stream)
+            return decode_array(raw, header)
 
 
-def _check_entry(info: zipfile.ZipInfo) -> None:
+def _check_member(info: zipfile.ZipInfo) -> None:
     """What the directory says of an array, before a byte of it is read."""
     if not info.filename.endswith(".npy"):
         raise ValueError("is not an array; write the file with numpy.savez")
@@ -98,14 +170,14 @@ def _check_entry(info: zipfile.ZipInfo) -> None:
             f"is compressed in a way (number {info.compress_type}) that arrays are not; write the file "
             "with numpy.savez or numpy.savez_compressed"
         )
-    most = info.compress_size * (INFLATION if info.compress_type == zipfile.ZIP_DEFLATED else 1)
+    most = info.compress_size * (_INFLATION if info.compress_type == zipfile.ZIP_DEFLATED else 1)
     if info.file_size > most:
         raise ValueError(
             f"is damaged: {info.compress_size} bytes cannot become the {info.file_size} that the file says"
         )
 
 
-def fill(into: memoryview, stream: IO[bytes]) -> None:
+def read_into(into: memoryview, stream: IO[bytes]) -> None:
     """All of `into` from a stream, some at a time."""
     for place in range(0, len(into), CHUNK):
         part = stream.read(min(CHUNK, len(into) - place))
@@ -114,7 +186,7 @@ def fill(into: memoryview, stream: IO[bytes]) -> None:
         into[place : place + CHUNK] = part
 
 
-def as_declared(raw: Array, header: Header) -> Array:
+def decode_array(raw: Array, header: Header) -> Array:
     """Bytes as what they are said to be, if they can be that."""
     dtype = header.dtype
     if not len(raw):
@@ -132,7 +204,7 @@ def as_declared(raw: Array, header: Header) -> Array:
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-class Bounded:
+class BoundedFile:
     """A file of which no part is read at once that is larger than a directory may be."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -140,23 +212,23 @@ class Bounded:
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, n: int = -1) -> bytes:
-        data = self._file.read(n if 0 <= n <= LARGEST_DIRECTORY else LARGEST_DIRECTORY + 1)
-        if len(data) > LARGEST_DIRECTORY:
+        data = self._file.read(n if 0 <= n <= _MAX_DIRECTORY else _MAX_DIRECTORY + 1)
+        if len(data) > _MAX_DIRECTORY:
             raise ValueError(
-                f"its table of contents is larger than {size(LARGEST_DIRECTORY)}; at most "
-                f"{MOST_MEMBERS} arrays or parts are taken"
+                f"its table of contents is larger than {in_bytes(_MAX_DIRECTORY)}; at most "
+                f"{MAX_MEMBERS} arrays or parts are taken"
             )
         return data
 
 
 @contextmanager
-def archive(path: PathLike) -> Iterator[dict[str, Member]]:
+def open_archive(path: PathLike) -> Iterator[dict[str, Member]]:
     """The arrays of an ``.npz`` file by name, none of them read yet."""
-    with reading(path), opened(path, "an .npz file") as file:
+    with file_errors(path), open_regular(path, "an .npz file") as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise ValueError("the file is empty")
         try:
-            unzipped = zipfile.ZipFile(Bounded(file))
+            unzipped = zipfile.ZipFile(BoundedFile(file))
         except (zipfile.BadZipFile, NotImplementedError, OSError, OverflowError) as error:
             raise ValueError(
                 "not an .npz file, or a part of one (write one with numpy.savez or absentia.io.write): "
@@ -168,11 +240,11 @@ def archive(path: PathLike) -> Iterator[dict[str, Member]]:
 
 def _members(unzipped: zipfile.ZipFile) -> dict[str, Member]:
     infos = unzipped.infolist()
-    if len(infos) > MOST_MEMBERS:
-        raise ValueError(f"holds {len(infos)} arrays; at most {MOST_MEMBERS} are taken")
+    if len(infos) > MAX_MEMBERS:
+        raise ValueError(f"holds {len(infos)} arrays; at most {MAX_MEMBERS} are taken")
     end = -1
     for info in sorted(infos, key=lambda info: info.header_offset):
-        if len(info.filename) > LONGEST_NAME:
+        if len(info.filename) > MAX_NAME:
             raise ValueError(
                 f"holds an array whose name has {len(info.filename)} characters: {info.filename[:40]!r}..."
             )
@@ -192,56 +264,61 @@ def _members(unzipped: zipfile.ZipFile) -> dict[str, Member]:
 
 def read_arrays(path: PathLike, wanted: Callable[[str], bool] = lambda key: True) -> dict[str, Array]:
     """Arrays of an ``.npz`` file, those wanted by name, or a :class:`FileError` that says why not."""
-    with archive(path) as members:
+    with open_archive(path) as members:
         return {key: member.read() for key, member in members.items() if wanted(key)}
 
 
-def keys(path: PathLike) -> list[str]:
+def list_keys(path: PathLike) -> list[str]:
     """Names of the arrays in an ``.npz`` file, none of which is opened."""
-    with archive(path) as members:
+    with open_archive(path) as members:
         return list(members)
 
 
-# ------------------------------------------------------------------------------------------ writing
+# -------------------------------------------------------------------------------------------- writing
 
 
 class Pieces(NamedTuple):
     """An array that is made while it is written: its values one piece after the other, row by row.
 
-    Not `packed`: as it is, where compressing would take long and gain nothing.
+    Not to `compress`: as it is, where compressing would take long and gain nothing.
     """
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     pieces: Iterable[Array]
-    packed: bool = True
+    compress: bool = True
 
 
-def write_arrays(path: PathLike, arrays: Mapping[str, Any], sealed: bool = False) -> Path:
+def write_arrays(path: PathLike, arrays: Mapping[str, Any], checksum: bool = False) -> Path:
     """Write arrays, or their :class:`Pieces`, to ``.npz``, whole or not at all; never as pickles.
 
-    `sealed`: ending in a checksum of the whole file (``_seal``).
+    Parameters
+    ----------
+    path : path-like
+        Where to.
+    arrays : mapping of str to array-like or Pieces
+        By the names that they get.
+    checksum : bool
+        Whether the file ends in a checksum of all that comes before.
     """
-    plain = {key: _writable(path, key, value) for key, value in arrays.items()}
-    if len(plain) > MOST_MEMBERS:
-        raise FileError(f"{path}: {len(plain)} arrays, of which a file can hold {MOST_MEMBERS} at most")
+    plain = {key: _check_writable(path, key, value) for key, value in arrays.items()}
+    if len(plain) > MAX_MEMBERS:
+        raise FileError(f"{path}: {len(plain)} arrays, of which a file can hold {MAX_MEMBERS} at most")
 
-    def save(file: Any) -> None:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-            packed.comment = COMMENT if sealed else b""
+    def save(file: BinaryIO) -> None:
+        target: Any = _ChecksumWriter(file) if checksum else file
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.comment = _CHECKSUM_COMMENT if checksum else b""
             for key, array in plain.items():
                 info = zipfile.ZipInfo(f"{key}.npy")
-                stored = isinstance(array, Pieces) and not array.packed
+                stored = isinstance(array, Pieces) and not array.compress
                 info.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-                with packed.open(info, "w", force_zip64=True) as member:
+                with archive.open(info, "w", force_zip64=True) as member:
                     _save(member, array)
+        if checksum:
+            target.finish()
 
-    def save_sealed(file: BinaryIO) -> None:
-        sealing = Sealing(file)
-        save(sealing)
-        sealing.seal()
-
-    return write_whole(path, save_sealed if sealed else save)
+    return write_atomically(path, save)
 
 
 def _save(member: IO[bytes], array: Array | Pieces) -> None:
@@ -252,19 +329,13 @@ def _save(member: IO[bytes], array: Array | Pieces) -> None:
     header = {"descr": kind, "fortran_order": False, "shape": array.shape}
     np.lib.format.write_array_header_1_0(member, header)
     for piece in array.pieces:
-        member.write(raw(np.asarray(piece, array.dtype)))
+        member.write(raw_bytes(np.asarray(piece, array.dtype)))
 
 
-def raw(array: Array) -> memoryview:
-    """The bytes of an array, row by row; not a copy of them where they lie so already."""
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return flat.view(np.uint8).data if flat.nbytes else memoryview(b"")
-
-
-def _writable(path: PathLike, key: str, value: Any) -> Array | Pieces:
-    if not key or "\0" in key or len(key) > LONGEST_NAME - 4 or _HALF.search(key):
+def _check_writable(path: PathLike, key: str, value: Any) -> Array | Pieces:
+    if not key or "\0" in key or len(key) > MAX_NAME - 4 or _SURROGATE.search(key):
         raise FileError(
-            f"{path}: an array cannot be named {key[:80]!r} in a file; give 1 to {LONGEST_NAME - 4} "
+            f"{path}: an array cannot be named {key[:80]!r} in a file; give 1 to {MAX_NAME - 4} "
             "characters of text"
         )
     if isinstance(value, Pieces):
@@ -275,6 +346,55 @@ def _writable(path: PathLike, key: str, value: Any) -> Array | Pieces:
             f"{path}: {key!r} holds {array.dtype}, which only a pickle could store and nothing here would "
             "read back; give numbers or texts"
         )
-    if array.dtype.kind == "U" and any(map(_HALF.search, array.ravel().tolist())):
+    if array.dtype.kind == "U" and any(map(_SURROGATE.search, array.ravel().tolist())):
         raise FileError(f"{path}: {key!r} holds texts with characters that there are not; mend them")
     return array
+
+
+# ------------------------------------------------------------------------------------------- checksum
+
+_DIGITS = 64
+_CHECKSUM_COMMENT = b"sha256 " + b"0" * _DIGITS  # of an archive, before its digits are known
+
+
+class _ChecksumWriter:
+    """A file to write to, front to back, whose last digits are made when all else is there."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._sum, self._held = file, hashlib.sha256(), b""
+
+    def write(self, data: bytes) -> int:
+        """Pass on all that cannot be among the last digits."""
+        new = memoryview(data).cast("B")
+        cut = max(len(new) - _DIGITS, 0)
+        held = self._held + bytes(new[cut:])
+        self._pass_on(held[:-_DIGITS] if not cut else self._held)
+        self._pass_on(new[:cut])
+        self._held = held[-_DIGITS:]
+        return len(new)
+
+    def _pass_on(self, data: bytes | memoryview) -> None:
+        self._sum.update(data)
+        self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def finish(self) -> None:
+        """End with the digits."""
+        self._file.write(self._sum.hexdigest().encode())
+
+
+def verify_checksum(file: BinaryIO) -> bool | None:
+    """Whether a file that ends in a checksum is as it was written; None if it ends in none."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - len(_CHECKSUM_COMMENT), 0))
+    comment = file.read()
+    if not comment.startswith(_CHECKSUM_COMMENT[:-_DIGITS]):
+        return None
+    file.seek(0)
+    checksum, left = hashlib.sha256(), size - _DIGITS
+    while part := file.read(min(CHUNK, left)):
+        checksum.update(part)
+        left -= len(part)
+    return checksum.hexdigest().encode() == comment[-_DIGITS:]

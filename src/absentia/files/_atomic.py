@@ -19,32 +19,32 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from absentia.files._errors import FileError, PathLike, why
-from absentia.files._opening import irregular
+from absentia.files._base import FileError, PathLike, describe_irregular, explain_os_error
 
-DAY = 86_400.0
+_DAY = 86_400.0
 _unfinished: set[Path] = set()  # temporary files that this process writes
 
 
-def write_whole(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
+def write_atomically(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
     """Let ``save(file)`` fill a temporary file beside `path`, then rename it to `path`; see the module."""
-    return _swapped(path, lambda file, _: save(file))
+    return _replace_file(path, lambda file, _: save(file))
 
 
-def write_file(path: PathLike, save: Callable[[Path], Any]) -> Path:
-    """As :func:`write_whole`, for writers that want a path: ``save(temporary)`` fills what is there."""
-    return _swapped(path, lambda _, temporary: save(temporary))
+def write_atomically_by_path(path: PathLike, save: Callable[[Path], Any]) -> Path:
+    """As :func:`write_atomically`, for writers that want a path: ``save(temporary)`` fills the file."""
+    return _replace_file(path, lambda _, temporary: save(temporary))
 
 
-def _swapped(path: PathLike, save: Callable[[BinaryIO, Path], Any]) -> Path:
+def _replace_file(path: PathLike, save: Callable[[BinaryIO, Path], Any]) -> Path:
     path = Path(path)
     try:
-        place, replaced = _place(path)
+        place, replaced = _resolve_target(path)
         _remove_stale(place)
-        temporary = place.with_name(f"{_prefix(place)}{_host()}-{os.getpid()}-{secrets.token_hex(4)}.part")
+        writer = f"{_host_tag()}-{os.getpid()}-{secrets.token_hex(4)}"
+        temporary = place.with_name(f"{_temporary_prefix(place)}{writer}.part")
         _unfinished.add(temporary)
         try:
-            with os.fdopen(_created(temporary, replaced), "wb") as file:
+            with os.fdopen(_create(temporary, replaced), "wb") as file:
                 save(file, temporary)
                 file.flush()
                 os.fsync(file.fileno())
@@ -56,7 +56,7 @@ def _swapped(path: PathLike, save: Callable[[BinaryIO, Path], Any]) -> Path:
             _unfinished.discard(temporary)
         _flush_folder(place.parent)
     except OSError as error:
-        raise FileError(f"{path}: cannot be written ({why(error)})") from error
+        raise FileError(f"{path}: cannot be written ({explain_os_error(error)})") from error
     return path
 
 
@@ -67,7 +67,7 @@ def remove_unfinished() -> None:
             temporary.unlink()
 
 
-def _place(path: Path) -> tuple[Path, os.stat_result | None]:
+def _resolve_target(path: Path) -> tuple[Path, os.stat_result | None]:
     """Where a file is really written, through symbolic links, and what is there now."""
     if "\0" in os.fspath(path):
         raise FileError(f"{str(path)!r}: no file can have that name")
@@ -78,12 +78,12 @@ def _place(path: Path) -> tuple[Path, os.stat_result | None]:
         now = os.stat(place)
     except FileNotFoundError:
         return place, None
-    if kind := irregular(now.st_mode):
+    if kind := describe_irregular(now.st_mode):
         raise FileError(f"{path}: is {kind}; a file name is wanted")
     return place, now
 
 
-def _created(temporary: Path, replaced: os.stat_result | None) -> int:
+def _create(temporary: Path, replaced: os.stat_result | None) -> int:
     """A new file with the permissions of the one that it will replace, or those that the umask leaves."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     flags |= sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
@@ -109,7 +109,7 @@ def _flush_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _prefix(place: Path) -> str:
+def _temporary_prefix(place: Path) -> str:
     """How the temporary names of a file begin; names have at most 255 bytes."""
     name = place.name
     if len(os.fsencode(name)) > 180:
@@ -117,14 +117,14 @@ def _prefix(place: Path) -> str:
     return f".{name}."
 
 
-def _host() -> str:
+def _host_tag() -> str:
     """Which machine (or container) this is: the number of a process means nothing on another."""
     return f"{zlib.crc32(socket.gethostname().encode()):08x}"
 
 
 def _remove_stale(place: Path) -> None:
     """Remove temporary files of `place` whose writer is gone, or that are older than a day."""
-    ours = re.compile(re.escape(_prefix(place)) + r"([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}\.part")
+    ours = re.compile(re.escape(_temporary_prefix(place)) + r"([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}\.part")
     names: list[str] = []
     with suppress(OSError):  # a folder that may be written to but not listed
         names = os.listdir(place.parent)
@@ -132,12 +132,12 @@ def _remove_stale(place: Path) -> None:
         stale = place.with_name(found[0])
         with suppress(OSError):  # another process has removed it, or may and we may not
             status = os.lstat(stale)
-            gone = found[1] == _host() and not _runs(int(found[2]))
-            if stat.S_ISREG(status.st_mode) and (gone or time.time() - status.st_mtime > DAY):
+            gone = found[1] == _host_tag() and not _is_running(int(found[2]))
+            if stat.S_ISREG(status.st_mode) and (gone or time.time() - status.st_mtime > _DAY):
                 stale.unlink()
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     """Whether a process of this machine runs; where that cannot be asked harmlessly, it may."""
     if os.name == "posix":
         try:

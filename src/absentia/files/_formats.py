@@ -1,32 +1,29 @@
 """Tables of every kind by their endings: text, Parquet, Feather, Excel."""
 
 import os
-import re
 import zipfile
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from absentia.files._archive import Bounded
-from absentia.files._memory import Budget
-from absentia.files._opening import TEXT_NEEDS, opened
-from absentia.files._raw import Raw, cell_text
-from absentia.files._text import read_text
+from absentia.files._archive import BoundedFile
+from absentia.files._base import Budget, import_optional, open_regular
+from absentia.files._cells import format_cell
+from absentia.files._columns import Table
+from absentia.files._text import BYTES_PER_CHARACTER, read_text
 
-TEXT = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
-BINARY = (".parquet", ".pq", ".feather", ".xlsx")
-TABLES = (*TEXT, *BINARY)
-MOST_ROWS = 1 << 20  # that a sheet can have
-MOST_SHEETS = 100
-_FORMULA = re.compile(rb"<(\w+:)?f[ />]")
+TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
+_BINARY_ENDINGS = (".parquet", ".pq", ".feather", ".xlsx")
+TABLE_ENDINGS = (*TEXT_ENDINGS, *_BINARY_ENDINGS)
+_MAX_ROWS = 1 << 20  # that a sheet can have
+_MAX_SHEETS = 100
 
 
 def is_table(path: Path) -> bool:
     """Whether a file is, by its ending, a table."""
-    return path.name.lower().endswith(TABLES)
+    return path.name.lower().endswith(TABLE_ENDINGS)
 
 
-def read_raw(path: Path, sheet: str | None = None) -> Raw:
+def read_table(path: Path, sheet: str | None = None) -> Table:
     """A table of any kind, nothing made of its cells yet.
 
     Parameters
@@ -40,67 +37,58 @@ def read_raw(path: Path, sheet: str | None = None) -> Raw:
     if sheet is not None and kind != ".xlsx":
         raise ValueError("sheet is for .xlsx files; leave it out")
     if kind == ".xlsx":
-        return _from_excel(path, sheet)
+        return _read_sheet(path, sheet)
     if kind in (".parquet", ".pq"):
-        return _from_frame(_parquet(path))
+        return _table_from_frame(_read_parquet(path))
     if kind == ".feather":
-        return _from_frame(_feather(path))
+        return _table_from_frame(_read_feather(path))
     if not is_table(path):
-        raise ValueError(f"is no table that is known; a table ends in {', '.join(TABLES)}")
+        raise ValueError(f"is no table that is known; a table ends in {', '.join(TABLE_ENDINGS)}")
     return read_text(path)
 
 
-def _needed(module: str, package: str, kind: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise ValueError(
-            f"{kind} files need the package {package}: pip install 'absentia[io]', or give the table as CSV"
-        ) from None
-
-
-def _parquet(path: Path) -> Any:
-    parquet = _needed("pyarrow.parquet", "pyarrow", "Parquet")
-    with opened(path, "a Parquet file") as file:
+def _read_parquet(path: Path) -> Any:
+    parquet = import_optional("pyarrow.parquet", "a Parquet file")
+    with open_regular(path, "a Parquet file") as file:
         try:
-            packed = parquet.ParquetFile(file)
-            about = packed.metadata
-            Budget().spend(_cells(about.num_rows, about.num_columns), f"{about.num_rows} rows")
-            return _checked(packed.read())
+            content = parquet.ParquetFile(file)
+            about = content.metadata
+            Budget().spend(_cell_bytes(about.num_rows, about.num_columns), f"{about.num_rows} rows")
+            return _to_frame(content.read())
         except Exception as error:
-            raise _damaged(error, "Parquet") from None
+            raise _explain_damage(error, "Parquet") from None
 
 
-def _feather(path: Path) -> Any:
-    ipc = _needed("pyarrow.ipc", "pyarrow", "Feather")
-    with opened(path, "a Feather file") as file:
+def _read_feather(path: Path) -> Any:
+    ipc = import_optional("pyarrow.ipc", "a Feather file")
+    with open_regular(path, "a Feather file") as file:
         budget = Budget()
         budget.spend(os.fstat(file.fileno()).st_size, "this file")
         try:
             if file.read(4) == b"FEA1":
                 raise ValueError("version 1, which is no longer written; write the table anew")
             file.seek(0)
-            packed = ipc.open_file(file)
-            for k in range(packed.num_record_batches):
-                batch = packed.get_batch(k)
+            content = ipc.open_file(file)
+            for k in range(content.num_record_batches):
+                batch = content.get_batch(k)
                 batch.validate(full=True)
-                budget.spend(_cells(batch.num_rows, batch.num_columns), f"{batch.num_rows} rows")
-            return _checked(packed.read_all())
+                budget.spend(_cell_bytes(batch.num_rows, batch.num_columns), f"{batch.num_rows} rows")
+            return _to_frame(content.read_all())
         except Exception as error:
-            raise _damaged(error, "Feather") from None
+            raise _explain_damage(error, "Feather") from None
 
 
-def _checked(table: Any) -> Any:
+def _to_frame(table: Any) -> Any:
     """A table of Arrow as a data frame; its compiled code believes whatever a file says, unless asked."""
     table.validate(full=True)
     return table.to_pandas()
 
 
-def _cells(rows: int, columns: int) -> int:
+def _cell_bytes(rows: int, columns: int) -> int:
     return 8 * rows * max(columns, 1)
 
 
-def _damaged(error: Exception, kind: str) -> Exception:
+def _explain_damage(error: Exception, kind: str) -> Exception:
     """What another library says of a file that it could not read, as ours; our own errors as they are."""
     ours = "are allowed; if the file is to be trusted"
     if type(error) is MemoryError or ours in str(error):  # Arrow's own are of sizes that a file claims
@@ -108,7 +96,7 @@ def _damaged(error: Exception, kind: str) -> Exception:
     return ValueError(f"not a {kind} file, or damaged ({type(error).__name__}: {error})")
 
 
-def _from_frame(frame: Any) -> Raw:
+def _table_from_frame(frame: Any) -> Table:
     """A data frame with types; an index that means something becomes a column."""
     index = None
     if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
@@ -119,10 +107,10 @@ def _from_frame(frame: Any) -> Raw:
             raise ValueError(f"its index and a column are both called {index!r}; rename one")
         frame = frame.reset_index(names=[index])
     columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    return Raw([str(name) for name in frame.columns], columns, range(1, len(frame) + 1), index)
+    return Table([str(name) for name in frame.columns], columns, range(1, len(frame) + 1), index)
 
 
-def table_sheets(path: Path) -> tuple[list[str], list[str]]:
+def list_sheets(path: Path) -> tuple[list[str], list[str]]:
     """Names of the sheets of a workbook that hold a line of two cells or more, and of others with content.
 
     Parameters
@@ -130,55 +118,56 @@ def table_sheets(path: Path) -> tuple[list[str], list[str]]:
     path : Path
         The workbook.
     """
-    openpyxl = _needed("openpyxl", "openpyxl", "Excel")
+    openpyxl = import_optional("openpyxl", "a workbook (.xlsx)")
     tables, others = list[str](), list[str]()
-    with opened(path, "a workbook") as file:
-        _check_packed(file)
+    with open_regular(path, "a workbook") as file:
+        _check_workbook(file)
         try:
             book = openpyxl.load_workbook(file, read_only=True, data_only=False, keep_links=False)
             for page in book.worksheets:
                 page.reset_dimensions()
-                widest = _first_width(page)
+                widest = _count_first_cells(page)
                 if widest:
                     (tables if widest > 1 else others).append(str(page.title))
         except Exception as error:
-            raise _damaged(error, "workbook (.xlsx)") from None
-    if len(tables) > MOST_SHEETS:
-        raise ValueError(f"it has {len(tables)} sheets; at most {MOST_SHEETS} are taken")
+            raise _explain_damage(error, "workbook (.xlsx)") from None
+    if len(tables) > _MAX_SHEETS:
+        raise ValueError(f"it has {len(tables)} sheets; at most {_MAX_SHEETS} are taken")
     return tables, others
 
 
-def _first_width(page: Any) -> int:
+def _count_first_cells(page: Any) -> int:
     """How many cells the first line of a sheet has that has several; 1 if none has, 0 if none has any."""
     widest = 0
     for number, row in enumerate(page.iter_rows(values_only=True)):
-        if number == MOST_ROWS:
-            raise ValueError(f"it has more than {MOST_ROWS} lines")
+        if number == _MAX_ROWS:
+            raise ValueError(f"it has more than {_MAX_ROWS} lines")
         widest = max(widest, sum(value is not None for value in row))
         if widest > 1:
             break
     return widest
 
 
-def _from_excel(path: Path, sheet: str | None) -> Raw:
-    openpyxl = _needed("openpyxl", "openpyxl", "Excel")
-    with opened(path, "a workbook") as file:
-        _check_packed(file)
+def _read_sheet(path: Path, sheet: str | None) -> Table:
+    openpyxl = import_optional("openpyxl", "a workbook (.xlsx)")
+    with open_regular(path, "a workbook") as file:
+        _check_workbook(file)
         try:
-            names, values = _cells_of(openpyxl, file, sheet, data_only=True)
-            written = (
-                _cells_of(openpyxl, file, sheet, data_only=False)[1] if _has_formulas(file) else values
+            names, written = _read_sheet_cells(openpyxl, file, sheet, data_only=False)
+            formulas = any(
+                isinstance(cell, str) and cell.startswith("=") for row in written for cell in row
             )
-            rows = [[cell_text(value) for value in row] for row in values]
+            values = _read_sheet_cells(openpyxl, file, sheet, data_only=True)[1] if formulas else written
+            rows = [[format_cell(value) for value in row] for row in values]
         except Exception as error:
-            raise _damaged(error, "workbook (.xlsx)") from None
+            raise _explain_damage(error, "workbook (.xlsx)") from None
     _refuse_uncalculated(values, written)
     more = names[1:] if sheet is None else []
     note = f"{path.name}: only the first sheet, {names[0]!r}, is read; {len(more)} more are not"
-    return _from_rows(rows, (note,) if more else ())
+    return _table_from_rows(rows, (note,) if more else ())
 
 
-def _cells_of(
+def _read_sheet_cells(
     openpyxl: Any, file: BinaryIO, sheet: str | None, data_only: bool
 ) -> tuple[list[str], list[Any]]:
     """The names of all sheets, and the rows of one: their values, or formulas as they are written."""
@@ -191,26 +180,19 @@ def _cells_of(
     page.reset_dimensions()
     budget, rows = Budget(), list[Any]()
     for row in page.iter_rows(values_only=True):  # rows and cells that are left out come as empty ones
-        if len(rows) == MOST_ROWS:
-            raise ValueError(f"it has more than {MOST_ROWS} lines")
+        if len(rows) == _MAX_ROWS:
+            raise ValueError(f"it has more than {_MAX_ROWS} lines")
         budget.spend(16 * (len(row) + 8), "the cells of this sheet")
         rows.append(row)
     return names, rows
-
-
-def _has_formulas(file: BinaryIO) -> bool:
-    file.seek(0)
-    with zipfile.ZipFile(file) as packed:
-        sheets = [info for info in packed.infolist() if info.filename.startswith("xl/worksheets/")]
-        return any(_FORMULA.search(packed.read(info)) for info in sheets)
 
 
 def _refuse_uncalculated(values: list[Any], written: list[Any]) -> None:
     """Formulas that no spreadsheet has calculated would be taken for empty cells."""
     bad = [
         line
-        for line, (row, own) in enumerate(zip(values, written, strict=True), 1)
-        for value, formula in zip(row, own, strict=True)
+        for line, (row, formulas) in enumerate(zip(values, written, strict=True), 1)
+        for value, formula in zip(row, formulas, strict=True)
         if value is None and formula is not None
     ]
     if bad:
@@ -220,14 +202,14 @@ def _refuse_uncalculated(values: list[Any], written: list[Any]) -> None:
         )
 
 
-def _check_packed(file: BinaryIO) -> None:
+def _check_workbook(file: BinaryIO) -> None:
     """What a workbook unpacks to must fit; it can become no more than it declares."""
     try:
-        with zipfile.ZipFile(Bounded(file)) as packed:
-            parts = packed.infolist()
+        with zipfile.ZipFile(BoundedFile(file)) as workbook:
+            parts = workbook.infolist()
             if any(part.compress_size > os.fstat(file.fileno()).st_size for part in parts):
                 raise zipfile.BadZipFile  # a part of it that is larger than all of it
-            Budget().spend(TEXT_NEEDS * sum(part.file_size for part in parts), "this workbook")
+            Budget().spend(BYTES_PER_CHARACTER * sum(part.file_size for part in parts), "this workbook")
     except (zipfile.BadZipFile, NotImplementedError, OSError, OverflowError):
         raise ValueError(
             "not a workbook (.xlsx), or damaged; save it again, or give the table as CSV"
@@ -235,11 +217,11 @@ def _check_packed(file: BinaryIO) -> None:
     file.seek(0)
 
 
-def _from_rows(rows: list[list[str]], notes: tuple[str, ...]) -> Raw:
+def _table_from_rows(rows: list[list[str]], notes: tuple[str, ...]) -> Table:
     filled = [(line, row) for line, row in enumerate(rows, 1) if any(cell.strip() for cell in row)]
     width = max((k + 1 for _, row in filled for k, cell in enumerate(row) if cell.strip()), default=0)
     if width < 2:
         raise ValueError("the sheet has fewer than two columns; a table has ids and at least one column")
     wide = [[*row[:width], *[""] * (width - len(row))] for _, row in filled]
     columns = [list(column) for column in zip(*wide[1:], strict=True)] or [[] for _ in range(width)]
-    return Raw([name.strip() for name in wide[0]], columns, [line for line, _ in filled[1:]], notes=notes)
+    return Table([name.strip() for name in wide[0]], columns, [line for line, _ in filled[1:]], notes=notes)

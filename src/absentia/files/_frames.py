@@ -16,24 +16,21 @@ import numpy as np
 
 from absentia.core import warn
 from absentia.data import AbsenceWarning, Views, normal_id, repeated
-from absentia.files._columns import sentence, typed_columns
-from absentia.files._errors import FileError, reading
-from absentia.files._formats import TABLES, read_raw, table_sheets
-from absentia.files._numbers import MISSING, is_number
-from absentia.files._options import Opened, Options, fitting
-from absentia.files._raw import Raw, check_header, id_called
-from absentia.files._tables import plain_cell
+from absentia.files._base import FileError, LoadedData, Options, file_errors, match_names
+from absentia.files._cells import MISSING, is_number, unescape_formula
+from absentia.files._columns import Table, check_header, describe_faults, find_id_columns, infer_types
+from absentia.files._formats import TABLE_ENDINGS, list_sheets, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _UNNAMED = re.compile(r"|unnamed: \d+|index|row\.?names?", re.IGNORECASE)
-LABELS = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNORECASE)  # files and sheets
-SHOWN = 5
+LABEL_NAMES = re.compile(r"labels?|y|targets?|outcomes?|phenotypes?", re.IGNORECASE)  # files and sheets
+_N_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Spec:
+class TableSpec:
     """What is said about one table.
 
     Attributes
@@ -66,37 +63,39 @@ class Spec:
     unwanted: Callable[[Sequence[str]], Sequence[str]] | None = None
 
 
-NOTHING_SAID = Spec()
+DEFAULT_SPEC = TableSpec()
 
 
-def read_frame(path: Path, spec: Spec = NOTHING_SAID) -> "tuple[pd.DataFrame, tuple[str, ...]]":
+def read_frame(path: Path, spec: TableSpec = DEFAULT_SPEC) -> "tuple[pd.DataFrame, tuple[str, ...]]":
     """A table as a data frame over ids (texts), and notes worth showing.
 
     Parameters
     ----------
     path : Path
         A table of any kind.
-    spec : Spec
+    spec : TableSpec
         What is said about it.
     """
-    with reading(path):
-        raw = read_raw(path, spec.sheet)
-        raw = raw.transposed() if spec.transpose else raw
-        own = id_place(raw, None if spec.transpose and spec.id not in raw.names else spec.id)
-        _check_names(raw)
-        ids = checked_ids(raw, own)
-        places, notes = _taken(path, raw, own, spec)
-        texts = matching([raw.names[p] for p in places], spec.categorical, "categorical")
-        found = typed_columns(raw, places, frozenset(texts), frozenset(spec.missing))
-        if found.faults:
-            raise FileError(f"{path}: {sentence(found.faults)}")
-        if found.doubts:
-            warn(f"{path}: {sentence(found.doubts)}", AbsenceWarning)
-        notes += _reading(path, found.notations)
-        return _frame(found.columns, ids), (*raw.notes, *notes, *_telling(path, found.columns))
+    with file_errors(path):
+        table = read_table(path, spec.sheet)
+        table = table.transpose() if spec.transpose else table
+        id_column = find_id_column(
+            table, None if spec.transpose and spec.id not in table.names else spec.id
+        )
+        _check_names(table)
+        ids = read_ids(table, id_column)
+        places, notes = _split_features(path, table, id_column, spec)
+        texts = match_columns([table.names[p] for p in places], spec.categorical, "categorical")
+        typed = infer_types(table, places, frozenset(texts), frozenset(spec.missing))
+        if typed.faults:
+            raise FileError(f"{path}: {describe_faults(typed.faults)}")
+        if typed.doubts:
+            warn(f"{path}: {describe_faults(typed.doubts)}", AbsenceWarning)
+        notes += note_notations(path, typed.notations) + _note_unique_texts(path, typed.columns)
+        return _build_frame(typed.columns, ids), (*table.notes, *notes)
 
 
-def _frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
+def _build_frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
     import pandas as pd
 
     index = pd.Index(ids, dtype=object)
@@ -118,49 +117,47 @@ def _frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
 # ------------------------------------------------------------------------------------------------- ids
 
 
-def id_place(raw: Raw, wanted: str | None) -> int:
+def find_id_column(table: Table, wanted: str | None) -> int:
     """Which column holds the ids."""
     if wanted is not None:
-        if wanted not in raw.names:
-            raise ValueError(
-                f"there is no column {wanted!r} of ids; there are {some([repr(x) for x in raw.names])}"
-            )
-        return raw.names.index(wanted)
-    known = id_called(raw.names)
+        if wanted not in table.names:
+            raise ValueError(f"there is no column {wanted!r} of ids; there are {list_names(table.names)}")
+        return table.names.index(wanted)
+    known = find_id_columns(table.names)
     if known:
         return known[0]
-    if raw.index is not None:
-        return raw.names.index(raw.index)
-    check_header(raw)
-    cells = [cell for cell in raw.texts(0)[:1000] if cell.strip() not in MISSING]
+    if table.index is not None:
+        return table.names.index(table.index)
+    check_header(table)
+    cells = [cell for cell in table.texts(0)[:1000] if cell.strip() not in MISSING]
     broken = next((cell for cell in cells if is_number(cell) and not float(cell).is_integer()), None)
     if broken is not None:
         raise ValueError(
-            f"no column is called id, sample or patient, and the first, {raw.names[0]!r}, holds numbers "
+            f"no column is called id, sample or patient, and the first, {table.names[0]!r}, holds numbers "
             f"such as {broken}, which are no ids; say which column holds the ids of samples (--id NAME)"
         )
     return 0
 
 
-def checked_ids(raw: Raw, place: int) -> list[str]:
+def read_ids(table: Table, place: int) -> list[str]:
     """Ids as texts, in one Unicode form, none missing, each once; lines are named."""
-    ids = [normal_id(plain_cell(cell.strip())) for cell in raw.texts(place)]
-    column = f"the column of ids, {raw.names[place]!r}," if raw.names[place] else "the column of ids"
+    ids = [normal_id(unescape_formula(cell.strip())) for cell in table.texts(place)]
+    column = f"the column of ids, {table.names[place]!r}," if table.names[place] else "the column of ids"
     if all(x.endswith(".0") and x[:-2].isdigit() for x in ids if x) and any(ids):
         ids = [x.removesuffix(".0") for x in ids]  # whole numbers, which something made floats of
-    empty = [line for line, x in zip(raw.lines, ids, strict=True) if x in MISSING]
+    empty = [line for line, x in zip(table.lines, ids, strict=True) if x in MISSING]
     if empty:
         raise ValueError(
             f"{column} is empty in {len(empty)} line{'' if len(empty) == 1 else 's'}: "
-            f"{some(list(map(str, empty)))}; give every sample an id, or remove the lines"
+            f"{list_some(list(map(str, empty)))}; give every sample an id, or remove the lines"
         )
     if twice := repeated(ids):
         lines = defaultdict(list)
-        for line, x in zip(raw.lines, ids, strict=True):
+        for line, x in zip(table.lines, ids, strict=True):
             lines[x].append(str(line))
         raise ValueError(
             f"{column} has {len(twice)} id{'' if len(twice) == 1 else 's'} more than once: "
-            + some([f"{x[:80]!r} (lines {some(lines[x])})" for x in twice])
+            + list_some([f"{x[:80]!r} (lines {list_some(lines[x])})" for x in twice])
             + "; give every sample one line, or say which column holds the ids (--id NAME)"
         )
     if not ids:
@@ -173,64 +170,69 @@ def checked_ids(raw: Raw, place: int) -> list[str]:
 # --------------------------------------------------------------------------------------------- columns
 
 
-def _check_names(raw: Raw) -> None:
-    twice = repeated(name for name in raw.names if name)
+def _check_names(table: Table) -> None:
+    twice = repeated(name for name in table.names if name)
     if twice:
         raise ValueError(
             f"{len(twice)} column name{'' if len(twice) == 1 else 's'} appear more than once: "
-            f"{some([repr(name) for name in twice])}; give every column a name of its own"
+            f"{list_names(twice)}; give every column a name of its own"
         )
 
 
-def _taken(path: Path, raw: Raw, own: int, spec: Spec) -> tuple[list[int], list[str]]:
+def _split_features(
+    path: Path, table: Table, id_column: int, spec: TableSpec
+) -> tuple[list[int], list[str]]:
     """Columns that are features, and notes about those that are not."""
-    places = [place for place in range(len(raw.names)) if place != own]
+    places = [place for place in range(len(table.names)) if place != id_column]
     notes = []
     counting = dict.fromkeys(
-        p for p in places if _UNNAMED.fullmatch(raw.names[p]) and _counts(raw.texts(p))
+        p for p in places if _UNNAMED.fullmatch(table.names[p]) and _is_counting(table.texts(p))
     )
-    unnamed = [p + 1 for p in places if not raw.names[p] and p not in counting]
+    unnamed = [p + 1 for p in places if not table.names[p] and p not in counting]
     if unnamed:
         raise ValueError(
-            f"column{'' if len(unnamed) == 1 else 's'} {some(list(map(str, unnamed)))} of {len(raw.names)} "
-            "have no name in the first line; name every column"
+            f"column{'' if len(unnamed) == 1 else 's'} {list_some(list(map(str, unnamed)))} of "
+            f"{len(table.names)} have no name in the first line; name every column"
         )
-    names = [raw.names[p] for p in places if p not in counting]
-    ignored = {*matching(names, spec.ignore, "ignore"), *(spec.unwanted(names) if spec.unwanted else ())}
+    names = [table.names[p] for p in places if p not in counting]
+    ignored = {
+        *match_columns(names, spec.ignore, "ignore"),
+        *(spec.unwanted(names) if spec.unwanted else ()),
+    }
     if spec.columns is not None:
-        wanted = set(matching(names, spec.columns, "columns"))
+        wanted = set(match_columns(names, spec.columns, "columns"))
         rest = [name for name in names if name not in wanted | ignored]
         if rest:
-            notes.append(f"{path.name}: {len(rest)} column(s) in no view: {some(list(map(repr, rest)))}")
+            notes.append(f"{path.name}: {len(rest)} column(s) in no view: {list_names(rest)}")
         ignored |= set(rest)
-    more = dict.fromkeys(p for p in id_called(raw.names) if p != own and _all_different(raw.texts(p)))
-    for among, why in [(counting, "which only counts lines"), (more, "which holds further ids")]:
-        left = [p for p in among if raw.names[p] not in ignored]
+    more = dict.fromkeys(
+        p for p in find_id_columns(table.names) if p != id_column and _all_different(table.texts(p))
+    )
+    for places_out, why in [(counting, "which only counts lines"), (more, "which holds further ids")]:
+        left = [p for p in places_out if table.names[p] not in ignored]
         if left:
             notes.append(
-                f"{path.name}: column {some([repr(raw.names[p]) for p in left])}, {why}, is left out"
+                f"{path.name}: column {list_names([table.names[p] for p in left])}, {why}, is left out"
             )
-    kept = [p for p in places if raw.names[p] not in ignored and p not in counting and p not in more]
-    if not kept:
+    features = [p for p in places if table.names[p] not in ignored and p not in counting and p not in more]
+    if not features:
         raise ValueError("no column is left besides the ids; at least one is wanted")
-    return kept, notes
+    return features, notes
 
 
-def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
+def match_columns(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
     """Names that fit one of the patterns (as ``gene_*``); a pattern that fits none is refused."""
-    found: dict[str, None] = {}
-    there = set(names)
+    columns: dict[str, None] = {}
+    known = set(names)
     for pattern in patterns:
-        own = [pattern] if pattern in there else fitting(names, pattern)
-        if not own:
-            raise ValueError(
-                f"{what}: no column fits {pattern!r}; the columns are {some([repr(x) for x in names])}"
-            )
-        found.update(dict.fromkeys(own))
-    return list(found)
+        matches = [pattern] if pattern in known else match_names(names, pattern)
+        if not matches:
+            raise ValueError(f"{what}: no column fits {pattern!r}; the columns are {list_names(names)}")
+        columns.update(dict.fromkeys(matches))
+    return list(columns)
 
 
-def _counts(cells: Sequence[str]) -> bool:
+def _is_counting(cells: Sequence[str]) -> bool:
     """Whether cells are 0, 1, 2, ... or 1, 2, 3, ..."""
     return list(cells) in ([str(i + first) for i in range(len(cells))] for first in (0, 1))
 
@@ -239,70 +241,70 @@ def _all_different(cells: Sequence[str]) -> bool:
     return len(set(cells)) == len(cells)
 
 
-def _telling(path: Path, columns: Mapping[str, Any]) -> list[str]:
+def _note_unique_texts(path: Path, columns: Mapping[str, Any]) -> list[str]:
     """A word about texts that are too few to be refused and all different."""
     texts = {name: [x for x in v if x is not None] for name, v in columns.items() if v.dtype == object}
     alone = [name for name, there in texts.items() if len(there) >= 10 and _all_different(there)]
     if not alone:
         return []
-    which = some([repr(name) for name in alone])
+    which = list_names(alone)
     return [
         f"{path.name}: no value of column {which} appears twice; leave it out (--ignore) if it is an id or "
         "a remark"
     ]
 
 
-def _reading(path: Path, notations: Mapping[str, str]) -> list[str]:
+def note_notations(path: Path, notations: Mapping[str, str]) -> list[str]:
     """How numbers were read that are not written plainly, a sentence for each way of writing."""
     ways: dict[str, list[str]] = {}
     for column, words in notations.items():
         ways.setdefault(words, []).append(repr(column))
     return [
-        f"{path.name}: column{'' if len(own) == 1 else 's'} {some(own)} read as numbers: {words}"
-        for words, own in ways.items()
+        f"{path.name}: column{'' if len(names) == 1 else 's'} {list_some(names)} read as numbers: {words}"
+        for words, names in ways.items()
     ]
 
 
-def some(items: Sequence[str], most: int = SHOWN) -> str:
+def list_some(items: Sequence[str], max_items: int = _N_SHOWN) -> str:
     """Some of many names, and how many more there are."""
-    more = len(items) - most
-    return ", ".join(items[:most]) + (f" and {more} more" if more > 0 else "")
+    more = len(items) - max_items
+    return ", ".join(items[:max_items]) + (f" and {more} more" if more > 0 else "")
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Some of many names in quotes, and how many more there are."""
+    return list_some([repr(name) for name in names])
 
 
 # ----------------------------------------------------------------------------------------------- views
 
 
-def as_views(frames: "Mapping[str, pd.DataFrame]") -> Views:
-    """Views of data frames by name, over every sample of any of them."""
-    return Views.from_dict(frames)
-
-
-def read_table_file(path: Path, options: Options) -> Opened:
+def read_single_table(path: Path, options: Options) -> LoadedData:
     """One table: a view of its name, or, with patterns of columns, several."""
     options.refuse("layer", "use_rep", why="a table")
-    view, groups = stem(path), options.views
+    view, groups = view_name(path), options.views
     if groups is None and path.suffix.lower() == ".xlsx":
-        from absentia.files._joining import joined
+        from absentia.files._id_matching import join_frames
 
-        return joined(*read_sheets(path, options))
+        return join_frames(*read_sheets(path, options))
     if groups is None:
-        frame, notes = read_frame(path, spec_of_view(view, options))
-        return Opened(as_views({view: frame}), notes=notes)
+        frame, notes = read_frame(path, complete_spec(view, options))
+        return LoadedData(Views.from_dict({view: frame}), notes=notes)
 
     def unwanted(names: Sequence[str]) -> list[str]:
-        taken = {group: matching(names, own, f"view {group!r}") for group, own in groups.items()}
-        return [column for group, own in taken.items() for column in options.ignored(group, own)]
+        columns = {view: match_columns(names, own, f"view {view!r}") for view, own in groups.items()}
+        return [name for view, own in columns.items() for name in options.ignored_columns(view, own)]
 
-    spec = Spec(id=options.id, transpose=options.turns(view), unwanted=unwanted)
+    spec = TableSpec(id=options.id, transpose=options.is_transposed(view), unwanted=unwanted)
     frames, notes = read_groups(path, groups, spec)
-    return Opened(as_views(frames), notes=notes)
+    return LoadedData(Views.from_dict(frames), notes=notes)
 
 
-def spec_of_view(view: str, options: Options, spec: Spec | None = None) -> Spec:
+def complete_spec(view: str, options: Options, spec: TableSpec | None = None) -> TableSpec:
     """What is said about the table of one view: by `spec`, and by the options about all of them."""
-    spec = Spec(id=options.id) if spec is None else spec
-    turned = spec.transpose or options.turns(view)
-    return replace(spec, transpose=turned, unwanted=partial(options.ignored, view))
+    spec = TableSpec(id=options.id) if spec is None else spec
+    turned = spec.transpose or options.is_transposed(view)
+    return replace(spec, transpose=turned, unwanted=partial(options.ignored_columns, view))
 
 
 def read_sheets(
@@ -319,31 +321,31 @@ def read_sheets(
     prefix : str
         Goes before the names of sheets, if there are several; a sheet alone is a view named as the file.
     """
-    with reading(path):
-        tables, others = table_sheets(path)
-        labels = [name for name in tables if LABELS.fullmatch(name.strip())] if len(tables) > 1 else []
+    with file_errors(path):
+        tables, others = list_sheets(path)
+        labels = [name for name in tables if LABEL_NAMES.fullmatch(name.strip())] if len(tables) > 1 else []
         notes = [f"{path.name}: sheet {name!r} is not a view: it is taken for labels" for name in labels]
         notes += [f"{path.name}: sheet {name!r} is left out: it is no table" for name in others]
         sheets, frames = [name for name in tables if name not in labels], {}
         for name in sheets:
-            view = f"{prefix}{name}" if len(sheets) > 1 else stem(path)
-            if options.is_ignored(view):
+            view = f"{prefix}{name}" if len(sheets) > 1 else view_name(path)
+            if options.is_ignored_view(view):
                 continue
-            frames[view], more = read_frame(path, replace(spec_of_view(view, options), sheet=name))
+            frames[view], more = read_frame(path, replace(complete_spec(view, options), sheet=name))
             notes += [note.replace(path.name, f"{path.name}, sheet {name!r}", 1) for note in more]
         if not frames:
             raise ValueError("no sheet holds a table; one with ids and at least one column is wanted")
         return frames, notes
 
 
-def stem(path: Path) -> str:
+def view_name(path: Path) -> str:
     """The name of a view that stands in a file of its own."""
-    ending = max((one for one in TABLES if path.name.lower().endswith(one)), key=len, default=path.suffix)
+    ending = max(filter(path.name.lower().endswith, TABLE_ENDINGS), key=len, default=path.suffix)
     return path.name[: -len(ending)] if ending else path.name
 
 
 def read_groups(
-    path: Path, groups: Mapping[str, Sequence[str]], spec: Spec = NOTHING_SAID
+    path: Path, groups: Mapping[str, Sequence[str]], spec: TableSpec = DEFAULT_SPEC
 ) -> "tuple[dict[str, pd.DataFrame], tuple[str, ...]]":
     """The views of one wide table.
 
@@ -353,7 +355,7 @@ def read_groups(
         The table.
     groups : mapping of str to sequence of str
         Patterns of the columns that make up each view.
-    spec : Spec
+    spec : TableSpec
         What else is said about the table.
     """
     if not groups:
@@ -364,15 +366,15 @@ def read_groups(
     wanted = list(dict.fromkeys(pattern for patterns in groups.values() for pattern in patterns))
     frame, notes = read_frame(path, replace(spec, columns=wanted))
     names = list(map(str, frame.columns))
-    found = {view: matching(names, patterns, f"view {view!r}") for view, patterns in groups.items()}
-    twice = repeated(name for own in found.values() for name in own)
+    columns = {view: match_columns(names, patterns, f"view {view!r}") for view, patterns in groups.items()}
+    twice = repeated(name for own in columns.values() for name in own)
     if twice:
-        both = [view for view, own in found.items() if twice[0] in own]
+        both = [view for view, own in columns.items() if twice[0] in own]
         raise ValueError(
             f"{len(twice)} column{'' if len(twice) == 1 else 's'} would be in several views, e.g. "
             f"{twice[0]!r} in {' and '.join(map(repr, both))}; give each column to one"
         )
-    return {view: frame[own] for view, own in found.items()}, notes
+    return {view: frame[own] for view, own in columns.items()}, notes
 
 
 def parse_groups(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -383,7 +385,7 @@ def parse_groups(texts: Sequence[str]) -> dict[str, list[str]]:
     texts : sequence of str
         One for each view: its name, ``=``, and patterns of its columns, separated by commas.
     """
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for text in texts:
         name, equals, patterns = (part.strip() for part in text.partition("="))
         columns = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
@@ -391,7 +393,7 @@ def parse_groups(texts: Sequence[str]) -> dict[str, list[str]]:
             raise ValueError(
                 f"{text!r} is no view; NAME=COLUMN,COLUMN is wanted, as in expr=gene_* or clin=age,sex"
             )
-        if name in found:
+        if name in groups:
             raise ValueError(f"view {name!r} is given twice; give all its columns at once")
-        found[name] = columns
-    return found
+        groups[name] = columns
+    return groups

@@ -1,11 +1,19 @@
-"""HDF5 files of strangers: datasets at the root or one group deep, and nothing outside the file.
+"""HDF5 files and Zarr folders, which are untrusted: arrays at the root or one group deep, nothing outside.
 
 An HDF5 file can name other files: by external and soft links, virtual datasets, external storage.  None
-of them is followed; a file that has one where data are looked for is refused.  What a dataset declares is
-checked against the ceiling of memory before it is read.  Attributes are left alone.  Which array is what
-is said in ``_guessing``.
+of them is followed; a file that has one where data are looked for is refused.  Attributes are left alone.
+
+In a Zarr folder, symbolic links, pipes and devices are refused, and the consolidated metadata, which may
+name any path, are not read.  A chunk that is not there would be read as zeros and is refused.  Arrays may
+be packed only by codecs that cannot run code (the codec ``pickle`` can).
+
+What an array declares is checked against the ceiling of memory before it is read.  Which array is what is
+said in ``_schema``.
 """
 
+import os
+import stat
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,45 +22,44 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views
-from absentia.files._archive import LONGEST_NAME, MOST_MEMBERS
-from absentia.files._errors import PathLike, one_line, reading
-from absentia.files._guessing import guess
-from absentia.files._memory import Budget
-from absentia.files._opening import opened
-from absentia.files._optional import needed
-from absentia.files._options import Options
+from absentia.files._archive import MAX_MEMBERS, MAX_NAME
+from absentia.files._base import (
+    Budget,
+    PathLike,
+    describe_irregular,
+    file_errors,
+    import_optional,
+    one_line,
+    open_regular,
+)
 
-DEEPEST = 32
-
-
-def read_hdf5(path: Path, options: Options) -> Views | KernelViews:
-    """Views or kernels out of an HDF5 file."""
-    with reading(path):
-        options.refuse("id", "layer", "use_rep", why="an HDF5 file")
-        return guess(hdf5_content(path), options.views)
+_MAX_DEPTH = 32
 
 
 def hdf5_content(path: PathLike) -> dict[str, Any]:
     """What an HDF5 file holds by name: arrays, and groups of arrays as dicts."""
     with hdf5_file(path) as file:
         budget, found = Budget(), {}
-        for name, one in members(file):
-            found[name] = _group(one, budget) if is_group(one) else values(one, budget)
-        return {name: one for name, one in found.items() if one is not None}
+        for name, member in iterate_members(file):
+            found[name] = _read_group(member, budget) if is_group(member) else read_dataset(member, budget)
+        return {name: member for name, member in found.items() if member is not None}
 
 
-def _group(group: Any, budget: Budget) -> dict[str, Array]:
-    inside = {name: values(one, budget) for name, one in members(group) if not is_group(one)}
-    return {name: one for name, one in inside.items() if one is not None}
+def _read_group(group: Any, budget: Budget) -> dict[str, Array]:
+    check_inside = {
+        name: read_dataset(member, budget)
+        for name, member in iterate_members(group)
+        if not is_group(member)
+    }
+    return {name: member for name, member in check_inside.items() if member is not None}
 
 
 @contextmanager
 def hdf5_file(path: PathLike) -> Iterator[Any]:
     """An HDF5 file, open for reading."""
-    with reading(path):
-        h5py = needed("h5py", "an HDF5 file")
-        opened(path, "an HDF5 file").close()  # a regular file, which may be read
+    with file_errors(path):
+        h5py = import_optional("h5py", "an HDF5 file")
+        open_regular(path, "an HDF5 file").close()  # a regular file, which may be read
         try:
             file = h5py.File(path, "r")
         except OSError as error:
@@ -61,18 +68,18 @@ def hdf5_file(path: PathLike) -> Iterator[Any]:
             yield file
 
 
-def is_group(one: Any) -> bool:
+def is_group(member: Any) -> bool:
     """Whether this is a group and not a dataset."""
-    return hasattr(one, "keys")
+    return hasattr(member, "keys")
 
 
-def members(group: Any) -> Iterator[tuple[str, Any]]:
+def iterate_members(group: Any) -> Iterator[tuple[str, Any]]:
     """What lies in a group, by name; links that could lead out of the file are refused."""
-    h5py = needed("h5py", "an HDF5 file")
-    if len(group) > MOST_MEMBERS:
-        raise ValueError(f"{group.name!r} holds {len(group)} members; at most {MOST_MEMBERS} are taken")
+    h5py = import_optional("h5py", "an HDF5 file")
+    if len(group) > MAX_MEMBERS:
+        raise ValueError(f"{group.name!r} holds {len(group)} members; at most {MAX_MEMBERS} are taken")
     for name in group:
-        if len(name) > LONGEST_NAME:
+        if len(name) > MAX_NAME:
             raise ValueError(f"holds a name of {len(name)} characters: {name[:40]!r}...")
         link = group.get(name, getlink=True)
         if not isinstance(link, h5py.HardLink):
@@ -80,14 +87,14 @@ def members(group: Any) -> Iterator[tuple[str, Any]]:
                 f"{name!r} in {group.name!r} is a link ({type(link).__name__}), which could lead to "
                 "another file and is not followed; put the data themselves there"
             )
-        one = group[name]
-        if isinstance(one, h5py.Group):
-            yield name, one
-        elif isinstance(one, h5py.Dataset):
-            yield name, inside(one)
+        member = group[name]
+        if isinstance(member, h5py.Group):
+            yield name, member
+        elif isinstance(member, h5py.Dataset):
+            yield name, check_inside(member)
 
 
-def inside(dataset: Any) -> Any:
+def check_inside(dataset: Any) -> Any:
     """The dataset, if its values lie in the file itself."""
     if dataset.is_virtual or dataset.external:
         raise ValueError(
@@ -97,7 +104,7 @@ def inside(dataset: Any) -> Any:
     return dataset
 
 
-def weigh(dataset: Any, budget: Budget) -> None:
+def spend_dataset(dataset: Any, budget: Budget) -> None:
     """Spend what reading a dataset takes, also for values that it has none of yet and for one chunk."""
     least = 64 if dataset.dtype.kind in "OSU" else 8
     chunk = int(np.prod(dataset.chunks, dtype=object)) if dataset.chunks else 0
@@ -105,14 +112,14 @@ def weigh(dataset: Any, budget: Budget) -> None:
     budget.spend(need, f"{dataset.name!r}, {dataset.dtype} of shape {dataset.shape},")
 
 
-def values(dataset: Any, budget: Budget) -> Array | None:
+def read_dataset(dataset: Any, budget: Budget) -> Array | None:
     """A dataset as an array of numbers or texts; None if it is neither."""
-    h5py = needed("h5py", "an HDF5 file")
+    h5py = import_optional("h5py", "an HDF5 file")
     if dataset.shape is None:  # declared empty
         return None
-    weigh(dataset, budget)
+    spend_dataset(dataset, budget)
     if h5py.check_string_dtype(dataset.dtype) is not None:
-        return _texts(dataset, budget)
+        return _read_texts(dataset, budget)
     if dataset.dtype.kind not in "biuf":
         return None
     array = np.asarray(dataset[()])
@@ -121,7 +128,7 @@ def values(dataset: Any, budget: Budget) -> Array | None:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _texts(dataset: Any, budget: Budget) -> Array:
+def _read_texts(dataset: Any, budget: Budget) -> Array:
     """Texts, some at a time: many may share one that is as large as the file."""
     flat: list[str] = []
     largest = max(dataset.file.id.get_filesize(), 1)
@@ -140,17 +147,146 @@ def _texts(dataset: Any, budget: Budget) -> Array:
 
 def check_tree(group: Any, budget: Budget) -> None:
     """Go through all of a file before somebody else reads it: links, places of values, sizes."""
-    h5py = needed("h5py", "an HDF5 file")
+    h5py = import_optional("h5py", "an HDF5 file")
     seen: set[int] = set()
 
     def go(here: Any, depth: int) -> None:
-        if depth > DEEPEST:
-            raise ValueError(f"holds groups more than {DEEPEST} deep; is it damaged?")
-        for _, one in members(here):
-            address = h5py.h5o.get_info(one.id).addr
-            if is_group(one) and address in seen:
-                raise ValueError(f"the group {one.name!r} is there more than once; is the file damaged?")
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"holds groups more than {_MAX_DEPTH} deep; is it damaged?")
+        for _, member in iterate_members(here):
+            address = h5py.h5o.get_info(member.id).addr
+            if is_group(member) and address in seen:
+                raise ValueError(f"the group {member.name!r} is there more than once; is the file damaged?")
             seen.add(address)
-            go(one, depth + 1) if is_group(one) else weigh(one, budget)
+            go(member, depth + 1) if is_group(member) else spend_dataset(member, budget)
 
     go(group, 0)
+
+
+# ----------------------------------------------------------------------------------------------- Zarr
+
+#: What may pack an array, by the name of its class; none of these keeps Python objects.
+_CODECS = frozenset(
+    [
+        "BytesCodec",
+        "TransposeCodec",
+        "ZstdCodec",
+        "GzipCodec",
+        "BloscCodec",
+        "Crc32cCodec",
+        "ShardingCodec",
+        "VLenUTF8Codec",
+        "VLenUTF8",
+        "Zlib",
+        "GZip",
+        "Zstd",
+        "LZ4",
+        "Blosc",
+        "BZ2",
+        "LZMA",
+        "Delta",
+        "Shuffle",
+        "CRC32C",
+        "CRC32",
+    ]
+)
+
+
+def zarr_content(path: PathLike) -> dict[str, Any]:
+    """What a Zarr folder holds by name: arrays, and groups of arrays as dicts."""
+    path = Path(path)
+    with file_errors(path):
+        zarr = import_optional("zarr", "a Zarr folder")
+        _check_folder(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zarr's, of files between the arrays that are none
+            return _read_store(zarr, path)
+
+
+def _read_store(zarr: Any, path: Path) -> dict[str, Any]:
+    store = zarr.storage.LocalStore(path, read_only=True)
+    try:
+        root = zarr.open(store, mode="r", use_consolidated=False)
+    except (FileNotFoundError, KeyError) as error:
+        raise ValueError(f"holds no Zarr group or array ({type(error).__name__})") from None
+    budget = Budget()
+    content = (
+        _read_tree(root, budget, 0)
+        if hasattr(root, "members")
+        else [(path.stem, _read_zarr_array(root, budget))]
+    )
+    return {name: member for name, member in content if member is not None}
+
+
+def _read_tree(group: Any, budget: Budget, depth: int) -> Iterator[tuple[str, Any]]:
+    for name, member in sorted(group.members(use_consolidated_for_children=False)):
+        if not hasattr(member, "members"):
+            yield name, _read_zarr_array(member, budget)
+        elif depth == 0:
+            inner = {key: x for key, x in _read_tree(member, budget, 1) if x is not None}
+            yield name, inner or None
+
+
+def _check_folder(path: Path) -> None:
+    """A folder of regular files: no links that lead elsewhere, nothing to wait for, not endlessly many."""
+    if not path.exists():
+        raise ValueError("no such file")
+    if not path.is_dir():
+        raise ValueError("is a file; a Zarr folder is wanted")
+    count = 0
+    for folder, folders, files in os.walk(path):
+        count += len(folders) + len(files)
+        if count > 100 * MAX_MEMBERS:
+            raise ValueError(f"holds more than {100 * MAX_MEMBERS} files")
+        for name in (*folders, *files):
+            mode = os.lstat(os.path.join(folder, name)).st_mode
+            if stat.S_ISLNK(mode):
+                raise ValueError(
+                    f"{name[:80]!r} in it is a symbolic link, which is not followed; put the data there"
+                )
+            if not stat.S_ISDIR(mode) and (kind := describe_irregular(mode)):
+                raise ValueError(f"{name[:80]!r} in it is {kind}, which is not opened; remove it")
+
+
+def _read_zarr_array(array: Any, budget: Budget) -> Array | None:
+    """An array of numbers or texts; None if it is neither."""
+    names = _list_codecs(array)
+    if strange := sorted(set(names) - _CODECS):
+        raise ValueError(
+            f"{array.name!r} is packed by {strange[0]}, which is not among those that are known to "
+            "be harmless; save it without a filter for Python objects"
+        )
+    texts = any(name.startswith("VLen") for name in names) or array.dtype.kind in "UT"
+    if array.dtype.kind not in "biuf" and not texts:
+        return None
+    chunk = int(np.prod(array.chunks, dtype=object)) if array.chunks else 1
+    elements = max(int(np.prod(array.shape, dtype=object)), chunk)
+    need = elements * max(array.dtype.itemsize, 64 if texts else 8)
+    budget.spend(need, f"{array.name!r}, {array.dtype} of shape {array.shape},")
+    _check_chunks(array)
+    values = np.asarray(array[...])
+    if texts:
+        flat = [str(x) for x in values.ravel().tolist()]
+        budget.spend(4 * max(map(len, flat), default=0) * len(flat), f"the texts of {array.name!r}")
+        return np.array(flat, dtype=str).reshape(values.shape)
+    return values.astype(np.float64) if values.dtype.itemsize > 8 else values
+
+
+def _check_chunks(array: Any) -> None:
+    """Raise if a chunk is not there; those of NaN say themselves that nothing is known."""
+    lacking = array.nchunks - array.nchunks_initialized
+    if array.size and lacking > 0 and not (array.dtype.kind == "f" and np.isnan(array.fill_value)):
+        raise ValueError(
+            f"{array.name!r} lacks {lacking} of its {array.nchunks} chunks, which would be read as "
+            f"{array.fill_value!r}; copy the folder again, or, if these are its values, write it with "
+            "config={'write_empty_chunks': True}"
+        )
+
+
+def _list_codecs(array: Any) -> list[str]:
+    """What packs an array, in Zarr's formats 2 and 3; what shards are packed by inside, too."""
+    used = [*array.filters, *array.compressors]
+    used += [] if array.serializer is None else [array.serializer]
+    for codec in used:
+        used += [*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ())]
+    return [type(codec).__name__ for codec in used]

@@ -14,20 +14,17 @@ import numpy as np
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views, find_leaks, normal_id, shown, without_features
-from absentia.files._alike import HOW, alike
-from absentia.files._archive import archive, keys
-from absentia.files._contents import CONTENTS, OBSERVATIONS, label_array
-from absentia.files._errors import FileError, reading
-from absentia.files._formats import is_table, read_raw
-from absentia.files._frames import checked_ids, id_place, some
-from absentia.files._npz import is_data
-from absentia.files._opening import there
-from absentia.files._options import LabelsSource, Opened
-from absentia.files._raw import Raw
-from absentia.files._tables import plain_cell
-from absentia.files._targets import MOST_CLASSES, Kind, targets
+from absentia.files._archive import list_keys
+from absentia.files._base import FileError, LabelsSource, LoadedData, file_errors, path_exists
+from absentia.files._cells import unescape_formula
+from absentia.files._columns import Table
+from absentia.files._formats import is_table, read_table
+from absentia.files._frames import find_id_column, list_names, read_ids
+from absentia.files._id_matching import WAYS_TO_DIFFER, match_ids
+from absentia.files._reading import CONTAINERS, as_loaded, read_label_array
+from absentia.files._targets import MAX_CLASSES, Kind, Targets, parse_label_array, parse_targets
 
-NAMES = ("label", "labels", "class", "y", "target", "subtype", "diagnosis", "outcome", "phenotype")
+_LABEL_COLUMNS = ("label", "labels", "class", "y", "target", "subtype", "diagnosis", "outcome", "phenotype")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,22 +75,22 @@ class Labels:
 
     def leak_sentences(self, data: Views | KernelViews) -> list[str]:
         """Warnings of columns that nearly determine a label, those that have its name apart."""
-        found = list[str]()
+        sentences = list[str]()
         if not isinstance(data, Views):
-            return found
+            return sentences
         for k, column in enumerate(self.columns):
             values = self.values if self.values.ndim == 1 else self.values[:, k]
             known = self.known & (values == values)
             numbers = self.kind == "numbers" or (self.kind == "survival" and k == 0)
             leaking = find_leaks(data[np.flatnonzero(known)], values[known], numbers=numbers)
-            leaking = [one for one in leaking if (one.view, one.column) not in self.telling]
-            found += [one.sentence(f"the label {column!r}") for one in leaking]
-        return found
+            leaking = [leak for leak in leaking if (leak.view, leak.column) not in self.telling]
+            sentences += [leak.sentence(f"the label {column!r}") for leak in leaking]
+        return sentences
 
 
 def read_labels(
     source: str | LabelsSource,
-    data: Opened | Views | KernelViews,
+    data: LoadedData | Views | KernelViews,
     path: Path,
     *,
     id: str | None = None,
@@ -108,7 +105,7 @@ def read_labels(
         directory or to the data's folder; ``FILE``, a table with ids and one other column, or one that is
         called label, class or the like; ``COLUMN`` or ``VIEW:COLUMN`` of a view; or the name of
         an array in a container (.npz, .mat, HDF5, Zarr), or of a column of obs (.h5ad, .h5mu).
-    data : Opened, Views or KernelViews
+    data : LoadedData, Views or KernelViews
         The samples.
     path : Path
         Where they come from.
@@ -117,41 +114,40 @@ def read_labels(
     kind : {"classes", "numbers", "survival", "multilabel"}, optional
         What the labels are; found by what they look like if not given.
     """
-    opened = data if isinstance(data, Opened) else Opened(data)
-    found = _found(source, opened, path, id, kind)
-    if isinstance(opened.data, KernelViews):
-        return found
-    leaves, telling = leaks(found, opened.data)
-    return replace(found, leaves=leaves, telling=telling)
+    loaded = as_loaded(data)
+    labels = _find_labels(source, loaded, path, id, kind)
+    if isinstance(loaded.data, KernelViews):
+        return labels
+    leaves, telling = _find_label_features(labels, loaded.data)
+    return replace(labels, leaves=leaves, telling=telling)
 
 
-def _found(
-    source: str | LabelsSource, opened: Opened, path: Path, id: str | None, kind: Kind | None
+def _find_labels(
+    source: str | LabelsSource, loaded: LoadedData, path: Path, id: str | None, kind: Kind | None
 ) -> Labels:
+    data, ending = loaded.data, path.suffix.lower()
     if isinstance(source, LabelsSource):
-        return _from_table(source.file, source.column, opened.data, source.id or id, kind)
-    file, column = located(source, path)
+        return _from_table(source.file, source.column, data, source.id or id, kind)
+    file, column = locate_labels(source, path)
     if file is not None:
-        return _from_table(file, column, opened.data, id, kind)
-    if isinstance(opened.data, Views) and (found := _of_a_view(source, opened.data)):
-        return _from_view(opened.data, *found, kind)
-    in_arrays = path.suffix.lower() == ".npz"
-    if os.path.isdir(source) and not (in_arrays and source in keys(path)):
+        return _from_table(file, column, data, id, kind)
+    if isinstance(data, Views) and (place := _find_view_column(source, data)):
+        return _from_view(data, *place, kind)
+    if os.path.isdir(source) and not (ending == ".npz" and source in list_keys(path)):
         raise FileError(f"{source}: is a folder; the table of labels is wanted, as FILE:COLUMN")
-    if in_arrays:
-        return _from_array(source, path, len(opened.data), kind)
-    if path.suffix.lower() in (*CONTENTS, *OBSERVATIONS):
-        return _from_container(source, path, opened.data.ids, kind)
-    if is_table(path) and source in read_raw(path).names:  # of a wide table, and in no view
-        return _from_table(path, source, opened.data, id, kind)
-    with reading(path):
+    if ending in CONTAINERS:
+        return _from_container(source, path, data.ids, kind)
+    with file_errors(path):
+        table = read_table(path) if is_table(path) else None
+        if table is not None and source in table.names:  # of a wide table, and in no view
+            return _from_table(path, source, data, id, kind, table)
         raise ValueError(
             f"there are no labels {source[:80]!r}: no table of that name, and no column of a view; "
             "FILE:COLUMN or the name of a column is wanted"
         )
 
 
-def located(source: str, path: Path) -> tuple[Path | None, str | None]:
+def locate_labels(source: str, path: Path) -> tuple[Path | None, str | None]:
     """The file and the column that `source` means; no file if it means neither.
 
     Parameters
@@ -166,7 +162,7 @@ def located(source: str, path: Path) -> tuple[Path | None, str | None]:
     for cut in cuts:
         name, column = source[:cut], source[cut + 1 :] or None
         for file in (Path(name), folder / name):
-            if name and there(file) and not os.path.isdir(file) and file.suffix.lower() != ".npz":
+            if name and path_exists(file) and not os.path.isdir(file) and file.suffix.lower() != ".npz":
                 return file, column
     for cut in cuts:
         if is_table(Path(source[:cut])):  # it is not there, which whoever opens it says
@@ -178,92 +174,113 @@ def located(source: str, path: Path) -> tuple[Path | None, str | None]:
 
 
 def _from_table(
-    path: Path, column: str | None, data: Views | KernelViews, id: str | None, kind: Kind | None
+    path: Path,
+    column: str | None,
+    data: Views | KernelViews,
+    id: str | None,
+    kind: Kind | None,
+    table: Table | None = None,
 ) -> Labels:
-    with reading(path):
-        raw = read_raw(path)
-        own = id_place(raw, id if id in raw.names else None)
-        places = _label_places(raw, own, column)
-        wanted = [normal_id(str(x)) for x in data.ids.tolist()]
-        listed = checked_ids(raw, own)
-        where = {x: line for line, x in enumerate(listed)}
-        lines = [where.get(x) for x in wanted]
-        if all(line is None for line in lines):
-            raise ValueError(_nothing_fits(raw, own, listed, wanted) + _if_turned(data, listed))
-        cells = [[plain_cell(cell.strip()) for cell in raw.texts(place)] for place in places]
-        rows = [["" if line is None else own[line] for line in lines] for own in cells]
-        names = tuple(raw.names[place] for place in places)
-        found, values, known = targets(names, rows, kind)
-    lined = np.array([line is not None for line in lines])
-    known_ids = set(wanted)
+    with file_errors(path):
+        table = read_table(path) if table is None else table
+        id_column = find_id_column(table, id if id in table.names else None)
+        places = _label_places(table, id_column, column)
+        samples = [normal_id(str(x)) for x in data.ids.tolist()]
+        listed = read_ids(table, id_column)
+        rows = _locate(samples, listed)
+        if (rows < 0).all():
+            raise ValueError(
+                _explain_no_match(table, id_column, listed, samples) + _explain_transposed(data, listed)
+            )
+        texts = [[unescape_formula(cell.strip()) for cell in table.texts(place)] for place in places]
+        cells = [[text[row] if row >= 0 else "" for row in rows.tolist()] for text in texts]
+        names = tuple(table.names[place] for place in places)
+        return _lined_up(names, parse_targets(names, cells, kind), rows, samples, listed)
+
+
+def _locate(samples: Sequence[str], listed: Sequence[str]) -> Array:
+    """For each sample its place in a list of ids, -1 where it is not there."""
+    where = {x: place for place, x in enumerate(listed)}
+    return np.array([where.get(x, -1) for x in samples], dtype=int)
+
+
+def _lined_up(
+    columns: tuple[str, ...], targets: Targets, rows: Array, samples: Sequence[str], listed: Sequence[str]
+) -> Labels:
+    """Labels with the counts of those who have none: `rows` are places of `samples` among the `listed`."""
+    known_ids, has_row = set(samples), rows >= 0
     return Labels(
-        found,
-        names,
-        values,
-        known,
+        targets.kind,
+        columns,
+        targets.values,
+        targets.known,
         foreign=tuple(x for x in listed if x not in known_ids),
-        empty=int((lined & ~known).sum()),
-        unlabelled=int((~lined).sum()),
+        empty=int((has_row & ~targets.known).sum()),
+        unlabelled=int((~has_row).sum()),
     )
 
 
-def _label_places(raw: Raw, own: int, column: str | None) -> list[int]:
+def _label_places(table: Table, id_column: int, column: str | None) -> list[int]:
     """Which columns hold the labels."""
-    others = [place for place in range(len(raw.names)) if place != own]
+    others = [place for place in range(len(table.names)) if place != id_column]
     if column is not None:
-        wanted = [column] if column in raw.names else [name.strip() for name in column.split(",")]
-        lacking = [name for name in wanted if name not in raw.names]
+        wanted = [column] if column in table.names else [name.strip() for name in column.split(",")]
+        lacking = [name for name in wanted if name not in table.names]
         if lacking:
             raise ValueError(
-                f"there is no column {lacking[0]!r}; the columns are {some([repr(x) for x in raw.names])}"
+                f"there is no column {lacking[0]!r}; the columns are {list_names(table.names)}"
             )
-        return [raw.names.index(name) for name in wanted]
+        return [table.names.index(name) for name in wanted]
     if len(others) == 1:
         return others
-    called = [place for place in others if raw.names[place].lower() in NAMES]
+    called = [place for place in others if table.names[place].lower() in _LABEL_COLUMNS]
     if len(called) != 1:
         raise ValueError(
-            f"which column is the label? There are {some([repr(raw.names[p]) for p in others])}; "
+            f"which column is the label? There are {list_names([table.names[p] for p in others])}; "
             "name one as FILE:COLUMN"
         )
     return called
 
 
-def _nothing_fits(raw: Raw, own: int, listed: Sequence[str], wanted: Sequence[str]) -> str:
+def _explain_no_match(table: Table, id_column: int, listed: Sequence[str], samples: Sequence[str]) -> str:
     """A sentence about two lists of ids that have nothing in common."""
-    known = set(wanted)
-    fits = [name for place, name in enumerate(raw.names) if place != own and known & set(raw.texts(place))]
-    pairs = alike(listed, wanted)
-    example, other = pairs[0] if pairs else (listed[0], wanted[0])
+    known = set(samples)
+    fits = [
+        name
+        for place, name in enumerate(table.names)
+        if place != id_column and known & set(table.texts(place))
+    ]
+    pairs = match_ids(listed, samples)
+    example, other = pairs[0] if pairs else (listed[0], samples[0])
     return (
-        f"none of its {len(listed)} ids (column {raw.names[own]!r}, e.g. {shown(example[:80])}) is among "
-        f"the {len(wanted)} samples (e.g. {shown(other[:80])})"
-        + (f"; {len(pairs)} differ only in {HOW}: write them alike" if pairs else "")
+        f"none of its {len(listed)} ids (column {table.names[id_column]!r}, e.g. {shown(example[:80])}) is "
+        f"among the {len(samples)} samples (e.g. {shown(other[:80])})"
+        + (f"; {len(pairs)} differ only in {WAYS_TO_DIFFER}: write them alike" if pairs else "")
         + (f"; column {fits[0]!r} does hold ids of samples: say so (--id {fits[0]})" if fits else "")
         + ("" if pairs or fits else "; give the labels of these samples, or the column of their ids")
     )
 
 
-def _if_turned(data: Views | KernelViews, listed: Sequence[str]) -> str:
+def _explain_transposed(data: Views | KernelViews, listed: Sequence[str]) -> str:
     """What to do about views whose columns are called as the samples with labels are."""
     features = {name: data.features(name) for name in data.names} if isinstance(data, Views) else {}
     known = set(listed)
-    turned = [
+    transposed = [
         name
-        for name, own in features.items()
-        if own is not None and 2 * len(known.intersection(own.tolist())) >= max(len(own), 2)
+        for name, columns in features.items()
+        if columns is not None and 2 * len(known.intersection(columns.tolist())) >= max(len(columns), 2)
     ]
-    if not turned:
+    if not transposed:
         return ""
-    which = "" if len(turned) == data.n_views else "".join(f" {quote(name)}" for name in turned)
-    views = ", ".join(map(repr, turned))
+    which = "" if len(transposed) == data.n_views else "".join(f" {quote(name)}" for name in transposed)
+    views = ", ".join(map(repr, transposed))
     return f"; columns of view {views} are named as these ids: is it transposed? Give --transpose{which}"
 
 
 # ---------------------------------------------------------------------------------------------- a view
 
 
-def _of_a_view(source: str, data: Views) -> tuple[str, str] | None:
+def _find_view_column(source: str, data: Views) -> tuple[str, str] | None:
     """The view and the column that `source` means, if any; several views may have such a column."""
     view, _, column = source.partition(":")
     names: dict[str, list[str]] = {}
@@ -272,16 +289,17 @@ def _of_a_view(source: str, data: Views) -> tuple[str, str] | None:
         names[name] = [] if features is None else features.tolist()
     if column and view in names and column in names[view]:
         return view, column
-    having = [name for name, own in names.items() if source in own]
+    having = [name for name, columns in names.items() if source in columns]
     if len(having) > 1:
         raise ValueError(
-            f"views {some([repr(name) for name in having])} all have a column {source!r}; name one as "
-            f"{having[0]}:{source}"
+            f"views {list_names(having)} all have a column {source!r}; name one as {having[0]}:{source}"
         )
     return (having[0], source) if having else None
 
 
-def leaks(labels: Labels, data: Views) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+def _find_label_features(
+    labels: Labels, data: Views
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     """Columns of views that are the label under its own name, and those that tell it by other values.
 
     Parameters
@@ -294,123 +312,73 @@ def leaks(labels: Labels, data: Views) -> tuple[tuple[tuple[str, str], ...], tup
     leaves, telling = [], []
     for k, column in enumerate(labels.columns):
         values = labels.values if labels.values.ndim == 1 else labels.values[:, k]
-        label = [_written(x) if ok else "" for x, ok in zip(values.tolist(), labels.known, strict=True)]
+        label = [
+            _format_value(x) if ok else "" for x, ok in zip(values.tolist(), labels.known, strict=True)
+        ]
         for view in data.names:
             features = data.features(view)
             if features is None or column not in features.tolist():
                 continue
-            cells, _ = _cells(data, view, column)
-            both = [(cell, own) for cell, own in zip(cells, label, strict=True) if cell and own]
-            if both and all(cell == own for cell, own in both):
+            cells, _ = _column_cells(data, view, column)
+            both = [pair for pair in zip(cells, label, strict=True) if all(pair)]
+            if both and all(cell == text for cell, text in both):
                 leaves.append((view, column))
-            elif _tells(both):
+            elif _determines(both):
                 telling.append((view, column))
     return tuple(leaves), tuple(telling)
 
 
-def _tells(pairs: Sequence[tuple[str, str]]) -> bool:
+def _determines(pairs: Sequence[tuple[str, str]]) -> bool:
     """Whether few different values go with one label each, and with several labels in all."""
     cells, labels = {cell for cell, _ in pairs}, {label for _, label in pairs}
-    few = len(cells) <= min(MOST_CLASSES, len(pairs) / 2)
+    few = len(cells) <= min(MAX_CLASSES, len(pairs) / 2)
     return few and len(labels) > 1 and len(set(pairs)) == len(cells)
 
 
-def _written(value: object) -> str:
-    """A value as :func:`_cells` has it."""
+def _format_value(value: object) -> str:
+    """A value as :func:`_column_cells` has it."""
     text = repr(value).removesuffix(".0") if isinstance(value, int | float) else str(value)
     return {"nan": "", "true": "1", "false": "0"}.get(text.lower(), text)  # as truth values are in views
 
 
-def _cells(data: Views, view: str, column: str) -> tuple[list[str], Array]:
+def _column_cells(data: Views, view: str, column: str) -> tuple[list[str], Array]:
     """A column of a view as texts, empty where missing, and the samples that have the view."""
     features = data.features(view)
     assert features is not None
-    own = data.block(view)[:, [features.tolist().index(column)]]
-    numbers = np.asarray(own.toarray() if hasattr(own, "toarray") else own, dtype=float).ravel()
+    values = data.block(view)[:, [features.tolist().index(column)]]
+    numbers = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=float).ravel()
     levels = data.levels(view).get(column)
     cells = [""] * len(data)
     having = np.flatnonzero(data.observed[:, data.names.index(view)])
     for sample, number in zip(having.tolist(), numbers.tolist(), strict=True):
         if number == number:
-            cells[sample] = _written(number) if levels is None else levels[int(number)]
+            cells[sample] = _format_value(number) if levels is None else levels[int(number)]
     return cells, having
 
 
 def _from_view(data: Views, view: str, column: str, kind: Kind | None) -> Labels:
-    cells, having = _cells(data, view, column)
-    found, values, known = targets((column,), [cells], kind)
-    empty = int((~known[having]).sum())
-    return Labels(found, (column,), values, known, empty=empty, unlabelled=len(data) - len(having))
+    cells, having = _column_cells(data, view, column)
+    targets = parse_targets((column,), [cells], kind)
+    empty, lacking = int((~targets.known[having]).sum()), len(data) - len(having)
+    return Labels(targets.kind, (column,), targets.values, targets.known, empty=empty, unlabelled=lacking)
 
 
 # ------------------------------------------------------------------------------------------- an array
 
 
-def _from_array(source: str, path: Path, n: int, kind: Kind | None) -> Labels:
-    with archive(path) as members:
-        if source not in members:
-            others = [key for key in members if not is_data(key)]
-            raise ValueError(
-                f"holds no labels {source[:80]!r}; "
-                + (f"other arrays in it are {others[:8]}; " if others else "")
-                + "name one, or a table as FILE:COLUMN"
-            )
-        try:
-            values, known, found = as_labels(members[source].read(), n, kind)
-        except ValueError as error:
-            raise ValueError(str(error) if repr(source) in str(error) else f"{source!r}: {error}") from None
-    return Labels(found, (source,), values, known, empty=int((~known).sum()))
-
-
 def _from_container(source: str, path: Path, ids: Array, kind: Kind | None) -> Labels:
     """Labels out of an array that has ids beside it, by these; otherwise in the order of the samples."""
-    with reading(path):
-        held = label_array(path, source)
-        if held.ids is None or held.values.ndim != 1:
-            values, known, found = as_labels(held.values, len(ids), kind)
-            return Labels(found, (source,), values, known, empty=int((~known).sum()))
-        own, wanted = ([normal_id(str(x)) for x in some.tolist()] for some in (held.ids, ids))
-        where = {x: place for place, x in enumerate(own)}
-        lines = np.array([where.get(x, -1) for x in wanted])
-        nothing = np.zeros(1, str) if held.values.dtype.kind == "U" else np.full(1, np.nan)
-        padded = held.values if (lines >= 0).all() else np.concatenate([held.values, nothing])
-        values, known, found = as_labels(padded[lines], len(ids), kind)
-    there = lines >= 0
-    samples = set(wanted)
-    foreign = tuple(x for x in own if x not in samples)
-    return Labels(
-        found,
-        (source,),
-        values,
-        known,
-        foreign=foreign,
-        empty=int((there & ~known).sum()),
-        unlabelled=int((~there).sum()),
-    )
-
-
-def as_labels(values: Array, n: int, kind: Kind | None = None) -> tuple[Array, Array, Kind]:
-    """An array as labels, whole numbers as integers, which of them are there, and what they are."""
-    if values.shape != (n,):
-        raise ValueError(f"labels of shape {values.shape} for {n} samples; one for each is wanted")
-    if values.dtype.kind == "U":
-        found, texts, known = targets(
-            ("",), [[cell.strip() for cell in values.tolist()]], kind or "classes"
-        )
-        return texts, known, found
-    if values.dtype.kind not in "biuf":
-        raise ValueError(f"labels are {values.dtype}; texts or numbers are wanted")
-    known = values == values
-    there = values[known].astype(float)
-    odd = there[(np.abs(there) > 2.0**53) | (there != np.round(there))]
-    if kind == "numbers" or (kind is None and (len(odd) or len(np.unique(there)) > MOST_CLASSES)):
-        return values.astype(float), known, "numbers"
-    if len(odd):
-        raise ValueError(f"{odd[0]} is no class; texts or whole numbers are wanted")
-    if kind not in (None, "classes"):
-        raise ValueError(f"one array cannot be {kind}; name columns of a table as FILE:COLUMN,COLUMN")
-    return (
-        (np.where(known, values, 0).astype(np.int64) if values.dtype.kind == "f" else values),
-        known,
-        "classes",
-    )
+    with file_errors(path):
+        array = read_label_array(path, source)
+        samples = [normal_id(str(x)) for x in ids.tolist()]
+        listed, rows, values = samples, np.arange(len(ids)), array.values
+        if array.ids is not None and values.ndim == 1:
+            listed = [normal_id(str(x)) for x in array.ids.tolist()]
+            rows = _locate(samples, listed)
+            gap = np.zeros(1, str) if values.dtype.kind == "U" else np.full(1, np.nan)
+            values = (values if (rows >= 0).all() else np.concatenate([values, gap]))[rows]
+        try:
+            targets = parse_label_array(values, len(ids), kind)
+        except ValueError as error:
+            raise ValueError(str(error) if repr(source) in str(error) else f"{source!r}: {error}") from None
+        return _lined_up((source,), targets, rows, samples, listed)

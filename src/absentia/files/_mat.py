@@ -1,101 +1,109 @@
-"""MATLAB's files: version 5 to 7.2 (``_mat5``), and version 7.3, which is HDF5, through h5py.
+"""MATLAB's files: version 5 to 7.2, element by element, and version 7.3, which is HDF5, through h5py.
 
 Cell arrays become lists (column by column, as MATLAB counts), structs dicts of their fields, char arrays
 texts, logical arrays booleans.  Objects, tables, function handles and complex numbers are left alone.
-Which array is what is said in ``_guessing``.
+Which array is what is said in ``_schema``.
+
+Nothing that an element of version 5 declares is believed: one changed byte makes other readers of this
+format leave their own memory.  An element is a kind, a length and its bytes; an array is an element of
+elements: flags, sizes, name, and then, by its class, numbers, texts, cells, or the fields of a struct.
 """
 
-from pathlib import Path
-from typing import Any
+import math
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views
-from absentia.files._errors import PathLike, reading
-from absentia.files._guessing import guess
-from absentia.files._hdf5 import hdf5_file, inside, is_group, members, values, weigh
-from absentia.files._mat5 import DEEPEST, read_mat5
-from absentia.files._memory import Budget
-from absentia.files._npy import compressed
-from absentia.files._opening import opened
-from absentia.files._options import Options
+from absentia.files._archive import CHUNK
+from absentia.files._base import Budget, PathLike, file_errors, one_line, open_regular
+from absentia.files._hdf5 import (
+    check_inside,
+    hdf5_file,
+    is_group,
+    iterate_members,
+    read_dataset,
+    spend_dataset,
+)
+from absentia.files._npy import build_sparse
 
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
-REFERENCE = 1_000  # bytes of memory that following one takes
-
-
-def read_mat(path: Path, options: Options) -> Views | KernelViews:
-    """Views or kernels out of a ``.mat`` file of any version."""
-    with reading(path):
-        options.refuse("id", "layer", "use_rep", why="a .mat file")
-        return guess(mat_content(path), options.views)
+_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_REFERENCE_BYTES = 1_000  # bytes of memory that following one takes
 
 
 def mat_content(path: PathLike) -> dict[str, Any]:
     """What a ``.mat`` file holds by name: arrays, sparse matrices, cells as lists, structs as dicts."""
-    with reading(path):
-        with opened(path, "a .mat file") as file:
-            start = file.read(512 + len(SIGNATURE))
+    with file_errors(path):
+        with open_regular(path, "a .mat file") as file:
+            start = file.read(512 + len(_HDF5_SIGNATURE))
             if not start:
                 raise ValueError("the file is empty")
-            if not start.endswith(SIGNATURE) and not start.startswith(SIGNATURE):
-                return read_mat5(file)
+            if not start.endswith(_HDF5_SIGNATURE) and not start.startswith(_HDF5_SIGNATURE):
+                return _read_mat5(file)
         with hdf5_file(path) as tree:
             budget = Budget()
-            found = {name: _new(one, budget, 0) for name, one in members(tree) if not name.startswith("#")}
-        return {name: one for name, one in found.items() if one is not None}
+            content = {
+                name: _read_member(member, budget, 0)
+                for name, member in iterate_members(tree)
+                if not name.startswith("#")
+            }
+        return {name: value for name, value in content.items() if value is not None}
 
 
 # --------------------------------------------------------------------------------------- version 7.3
 
 
-def _new(one: Any, budget: Budget, depth: int) -> Any:
+def _read_member(member: Any, budget: Budget, depth: int) -> Any:
     """What a member of a file of version 7.3 is."""
-    if depth > DEEPEST:
+    if depth > _MAX_DEPTH:
         return None
-    kind = _attribute(one, "MATLAB_class")
-    if is_group(one):
-        if "MATLAB_sparse" in one.attrs:
-            return _sparse(one, budget)
-        fields = {name: _new(part, budget, depth + 1) for name, part in members(one)}
+    kind = _read_attribute(member, "MATLAB_class")
+    if is_group(member):
+        if "MATLAB_sparse" in member.attrs:
+            return _read_sparse(member, budget)
+        fields = {name: _read_member(part, budget, depth + 1) for name, part in iterate_members(member)}
         return {name: part for name, part in fields.items() if part is not None}
-    if one.attrs.get("MATLAB_empty"):
+    if member.attrs.get("MATLAB_empty"):
         return np.zeros(0)
-    if kind == "cell" or one.dtype.kind == "O":
-        return _cells([_new(part, budget, depth + 1) for part in _referred(one, budget)])
-    array = values(one, budget)
+    if kind == "cell" or member.dtype.kind == "O":
+        return _all_read(
+            [_read_member(part, budget, depth + 1) for part in _follow_references(member, budget)]
+        )
+    array = read_dataset(member, budget)
     if array is None or array.dtype.kind not in "biuf":
         return array
     array = array.T  # MATLAB counts along columns first
     if kind == "char":
-        return _characters(array)
+        return _decode_characters(array)
     return array.astype(bool) if kind == "logical" else array
 
 
-def _attribute(one: Any, name: str) -> str:
-    value = one.attrs.get(name, "")
+def _read_attribute(member: Any, name: str) -> str:
+    value = member.attrs.get(name, "")
     return value.decode("latin1") if isinstance(value, bytes) else str(value)
 
 
-def _referred(cells: Any, budget: Budget) -> list[Any]:
+def _follow_references(cells: Any, budget: Budget) -> list[Any]:
     """What the cells refer to; references have no way out of a file, but what they lead to may."""
     import h5py
 
     if h5py.check_ref_dtype(cells.dtype) is not h5py.Reference:
         return [None]
-    weigh(cells, budget)
-    budget.spend(REFERENCE * int(cells.size), f"{cells.size} cells of {cells.name!r}")
+    spend_dataset(cells, budget)
+    budget.spend(_REFERENCE_BYTES * int(cells.size), f"{cells.size} cells of {cells.name!r}")
     found = []
     for reference in np.asarray(cells[()]).T.ravel(order="F"):
-        one = cells.file[reference] if reference else None
-        found.append(one if one is None or is_group(one) else inside(one))
-    if any(one is None for one in found):
+        member = cells.file[reference] if reference else None
+        found.append(member if member is None or is_group(member) else check_inside(member))
+    if any(member is None for member in found):
         raise ValueError(f"{cells.name!r} has cells that refer to nothing; it is damaged")
     return found
 
 
-def _characters(codes: Array) -> Array:
+def _decode_characters(codes: Array) -> Array:
     """Texts, one for each row of a char array; one row is one text."""
     if codes.ndim != 2 or codes.dtype.kind not in "iu":
         raise ValueError(f"texts are {codes.dtype} of shape {codes.shape}; they are damaged")
@@ -103,9 +111,13 @@ def _characters(codes: Array) -> Array:
     return np.array(lines[0]) if len(lines) == 1 else np.array([line.rstrip() for line in lines], dtype=str)
 
 
-def _sparse(group: Any, budget: Budget) -> Any:
+def _read_sparse(group: Any, budget: Budget) -> Any:
     """A sparse matrix: ``ir`` its rows, ``jc`` where each column begins, ``data``."""
-    parts = {name: values(one, budget) for name, one in members(group) if not is_group(one)}
+    parts = {
+        name: read_dataset(member, budget)
+        for name, member in iterate_members(group)
+        if not is_group(member)
+    }
     columns = parts.get("jc")
     rows = group.attrs["MATLAB_sparse"]
     if columns is None or np.size(rows) != 1:
@@ -114,9 +126,211 @@ def _sparse(group: Any, budget: Budget) -> Any:
     data, places = (np.zeros(0) if x is None else x for x in stored)
     shape = np.array([int(np.ravel(rows)[0]), len(columns) - 1])
     arrays = {"data": data, "indices": places.astype(np.int64), "indptr": columns, "shape": shape}
-    return compressed(arrays, "csc")
+    return build_sparse(arrays, "csc")
 
 
-def _cells(found: list[Any]) -> list[Any] | None:
-    """A cell array whose cells could all be read; otherwise their numbers would not mean what they did."""
-    return None if any(one is None for one in found) else found
+def _all_read(cells: list[Any]) -> list[Any] | None:
+    """A cell array whose cells could all be read; else their numbers would not mean what they did."""
+    return None if any(cell is None for cell in cells) else cells
+
+
+# ------------------------------------------------------------------------------------------ version 5
+
+_HEADER = 128
+_MAX_DEPTH = 3  # cells in structs in cells
+_MATRIX, _COMPRESSED = 14, 15
+#: Kinds of elements that hold numbers, and classes of arrays of numbers, as NumPy calls them.
+_KINDS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_NUMBERS = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+_ENCODINGS = {16: "utf-8", 17: "utf-16", 18: "utf-32", 4: "utf-16", 2: "latin1", 1: "latin1"}
+_CELL, _STRUCT, _CHAR, _SPARSE = 1, 2, 4, 5
+_LOGICAL, _COMPLEX = 0x200, 0x800
+
+
+class _ByteOrder(NamedTuple):
+    """In which order the bytes of numbers lie."""
+
+    word: Literal["little", "big"]
+    sign: str
+
+    def dtype(self, name: str) -> "np.dtype[Any]":
+        return np.dtype(self.sign + name)
+
+
+class _Element(NamedTuple):
+    """What an element says it is, and its bytes."""
+
+    kind: int
+    content: memoryview
+
+
+def _read_mat5(file: BinaryIO) -> dict[str, Any]:
+    """What a file holds by name: arrays, sparse matrices, cells as lists, structs as dicts."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(_HEADER - 4)
+    version, mark = file.read(2), file.read(2)
+    order = {b"IM": _ByteOrder("little", "<"), b"MI": _ByteOrder("big", ">")}.get(mark)
+    if order is None or version not in (b"\x00\x01", b"\x01\x00"):
+        raise ValueError("not a .mat file of version 5 or later; save it in MATLAB with -v7 or -v7.3")
+    budget = Budget()
+    budget.spend(size, "the file")
+    content: dict[str, Any] = {}
+    for element in _elements(memoryview(file.read()), order, padded=False):
+        if element.kind == _COMPRESSED:
+            inner = memoryview(_decompress(element.content, budget))
+            element = next(_elements(inner, order), _Element(0, inner))
+        if element.kind == _MATRIX:
+            name, value = _Array(element.content, order, budget).read(0)
+            if value is not None and name and not name.startswith("__"):
+                content[name] = value
+    return content
+
+
+def _elements(content: memoryview, order: _ByteOrder, padded: bool = True) -> Iterator[_Element]:
+    """The elements that follow one another; short ones lie within eight bytes, others fill them up."""
+    place = 0
+    while place + 8 <= len(content):
+        kind, length = (int.from_bytes(content[place + k : place + k + 4], order.word) for k in (0, 4))
+        if kind >> 16:
+            kind, length, begin, end = kind & 0xFFFF, kind >> 16, place + 4, place + 8
+        else:
+            begin = place + 8
+            end = begin + length + (-length % 8 if padded or kind != _COMPRESSED else 0)
+        if begin + length > min(len(content), end):
+            raise ValueError("is damaged: an element of it ends after what it is in")
+        yield _Element(kind, content[begin : begin + length])
+        place = end
+
+
+def _decompress(packed: memoryview, budget: Budget) -> bytearray:
+    unpacking, result, part = zlib.decompressobj(), bytearray(), bytes(packed)
+    try:
+        while part and not unpacking.eof:
+            result += unpacking.decompress(part, CHUNK)
+            budget.spend(CHUNK, "what is packed in the file")
+            part = unpacking.unconsumed_tail
+    except zlib.error as error:
+        raise ValueError(f"is damaged ({one_line(error)})") from None
+    if not unpacking.eof:
+        raise ValueError("is damaged: what is packed in it ends too early")
+    return result
+
+
+class _Array:
+    """One array, out of the elements that it is made of."""
+
+    def __init__(self, content: memoryview, order: _ByteOrder, budget: Budget) -> None:
+        self.parts, self.order, self.budget = _elements(content, order), order, budget
+        self.size = len(content)
+
+    def read(self, depth: int) -> tuple[str, Any]:
+        """Its name and value; None for what is neither numbers, texts, cells nor fields."""
+        if not self.size:
+            return "", np.zeros(0)
+        flags = int(self.numbers("u4")[0])
+        self.kind, self.flags = flags & 0xFF, flags
+        readers: dict[int, Callable[[int], Any]] = {
+            _CELL: self.cells,
+            _STRUCT: self.fields,
+            _CHAR: lambda _: self.texts(),
+            _SPARSE: lambda _: self.sparse(),
+        }
+        reader = readers.get(self.kind, (lambda _: self.array()) if self.kind in _NUMBERS else None)
+        if reader is None or depth > _MAX_DEPTH:
+            return "", None
+        self.shape = tuple(int(n) for n in self.numbers("i4"))
+        if not 2 <= len(self.shape) <= 32 or min(self.shape) < 0:
+            raise ValueError(f"is damaged: an array of it has the shape {self.shape[:8]}")
+        name = bytes(self.next().content).decode("latin1")
+        try:
+            return name, None if flags & _COMPLEX else reader(depth)
+        except ValueError as error:
+            raise ValueError(f"{name[:80]!r} {error}" if depth == 0 and name else str(error)) from None
+
+    def next(self) -> _Element:
+        part = next(self.parts, None)
+        if part is None:
+            raise ValueError("is damaged: an array of it lacks a part")
+        return part
+
+    def numbers(self, name: str | None = None, count: int | None = None) -> Array:
+        """The next element as numbers, of the one kind that is wanted or of any."""
+        part = self.next()
+        kind = _KINDS.get(part.kind)
+        if kind is None or (name is not None and kind[1:] != name[1:]):
+            raise ValueError(f"is damaged: numbers of a kind {part.kind} that is not wanted there")
+        dtype = self.order.dtype(kind)
+        if len(part.content) % dtype.itemsize or (
+            count is not None and len(part.content) != count * dtype.itemsize
+        ):
+            raise ValueError(f"is damaged: {len(part.content)} bytes for {count} numbers of type {kind}")
+        if name is not None and not len(part.content):
+            raise ValueError("is damaged: an array of it lacks its sizes")
+        return np.frombuffer(part.content, dtype)
+
+    def array(self) -> Array:
+        """Numbers, in the class that MATLAB has them in however they are stored, along columns first."""
+        count = math.prod(self.shape)
+        dtype = np.dtype(bool if self.flags & _LOGICAL else _NUMBERS[self.kind])
+        self.budget.spend(count * max(dtype.itemsize, 8), f"an array of shape {self.shape}")
+        return self.numbers(count=count).astype(dtype).reshape(self.shape, order="F")
+
+    def texts(self) -> Array:
+        """One text for each row."""
+        part = self.next()
+        encoding = _ENCODINGS.get(part.kind)
+        if encoding is None or len(self.shape) != 2:
+            raise ValueError(f"is damaged: texts of kind {part.kind} and shape {self.shape}")
+        wide = encoding not in ("utf-8", "latin1")
+        text = bytes(part.content).decode(
+            encoding + ("-le" if self.order.sign == "<" else "-be") * wide, "replace"
+        )
+        rows = self.shape[0]
+        if rows < 2:
+            return np.array(text)
+        if len(text) != math.prod(self.shape):
+            raise ValueError(f"is damaged: {len(text)} characters for texts of shape {self.shape}")
+        self.budget.spend(8 * len(text), f"texts of shape {self.shape}")
+        return np.array([text[row::rows].rstrip() for row in range(rows)], dtype=str)
+
+    def sparse(self) -> Any:
+        """A sparse matrix by columns; more places than values may be kept free."""
+        rows, begin = self.numbers(), self.numbers()
+        # MATLAB keeps truth in bytes and calls them double
+        truth = self.flags & _LOGICAL
+        data = np.frombuffer(self.next().content, np.uint8).astype(bool) if truth else self.numbers()
+        if len(begin) < 1 or begin.dtype.kind not in "iu":
+            raise ValueError("is damaged: a sparse matrix lacks its columns")
+        stored = int(begin[-1])
+        native = [x.astype(x.dtype.newbyteorder("=")) for x in (data[:stored], rows[:stored], begin)]
+        arrays = dict(zip(("data", "indices", "indptr"), native, strict=True))
+        return build_sparse({**arrays, "shape": np.array(self.shape)}, "csc")
+
+    def inner(self, count: int, depth: int) -> list[Any]:
+        """So many arrays that lie within this one."""
+        if count > self.size // 8:  # each takes eight bytes at least
+            raise ValueError(f"is damaged: {count} arrays within {self.size} bytes")
+        arrays = []
+        for _ in range(count):
+            part = self.next()
+            if part.kind != _MATRIX:
+                raise ValueError(f"is damaged: an element of kind {part.kind} where an array is wanted")
+            arrays.append(_Array(part.content, self.order, self.budget).read(depth + 1)[1])
+        return arrays
+
+    def cells(self, depth: int) -> list[Any] | None:
+        """A cell array whose cells could all be read; else their numbers would not mean what they did."""
+        return _all_read(self.inner(math.prod(self.shape), depth))
+
+    def fields(self, depth: int) -> dict[str, Any] | None:
+        length = int(self.numbers("i4")[0])
+        names = bytes(self.next().content)
+        if not 0 < length <= 4096 or len(names) % length:
+            raise ValueError("is damaged: the names of fields are of no length")
+        called = [
+            names[k : k + length].split(b"\0")[0].decode("latin1") for k in range(0, len(names), length)
+        ]
+        if math.prod(self.shape) != 1:
+            return None
+        fields = dict(zip(called, self.inner(len(called), depth), strict=True))
+        return {name: value for name, value in fields.items() if value is not None}

@@ -19,44 +19,45 @@ import scipy.sparse
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views
-from absentia.files._archive import archive, as_declared, fill, keys
-from absentia.files._errors import PathLike, reading
-from absentia.files._guessing import guess
-from absentia.files._headers import read_header
-from absentia.files._memory import Budget
+from absentia.files._archive import decode_array, list_keys, open_archive, read_header, read_into
+from absentia.files._base import Budget, Options, PathLike, file_errors, open_regular
 from absentia.files._npz import read_npz
-from absentia.files._opening import opened
-from absentia.files._options import Options
+from absentia.files._schema import infer_schema
 
-SPARSE = frozenset({"format", "data", "indices", "indptr", "shape"})
+_SPARSE_KEYS = frozenset({"format", "data", "indices", "indptr", "shape"})
 
 
 def read_npy(path: Path, options: Options) -> Views | KernelViews:
     """Kernels or one view out of an ``.npy`` file; the view is called as the file is."""
-    with reading(path):
+    with file_errors(path):
         options.refuse("id", "views", "layer", "use_rep", why="an .npy file")
-        return _guessed(path, npy_array(path))
+        return _infer_views(path, _read_array(path))
 
 
 def read_npz_or_sparse(path: Path, options: Options) -> Views | KernelViews:
     """An ``.npz`` file of ours, or a sparse matrix of SciPy's."""
-    if not set(keys(path)) >= SPARSE:
+    if not set(list_keys(path)) >= _SPARSE_KEYS:
         return read_npz(path, options)
-    with reading(path):
+    with file_errors(path):
         options.refuse("id", "views", "layer", "use_rep", why="a sparse matrix")
-        return _guessed(path, sparse_matrix(path))
+        return _infer_views(path, _read_sparse(path))
 
 
-def _guessed(path: Path, array: Any) -> Views | KernelViews:
+def _infer_views(path: Path, array: Any) -> Views | KernelViews:
     if array.ndim != 2:
-        return guess({"K": array})
+        return infer_schema({"K": array})
     # that one table lies samples x features is the custom of NumPy and SciPy
-    return guess({"table": array, "ids": np.arange(array.shape[0])}, {path.stem: ["table"]})
+    return infer_schema({"table": array, "ids": np.arange(array.shape[0])}, {path.stem: ["table"]})
 
 
-def npy_array(path: PathLike) -> Array:
+def npy_content(path: Path) -> dict[str, Array]:
+    """The array of an ``.npy`` file, under the name of the file."""
+    return {path.stem: _read_array(path)}
+
+
+def _read_array(path: PathLike) -> Array:
     """The array of an ``.npy`` file, or a :class:`FileError` that says why not."""
-    with reading(path), opened(path, "an .npy file") as file:
+    with file_errors(path), open_regular(path, "an .npy file") as file:
         header = read_header(file)
         came = os.fstat(file.fileno()).st_size
         said = header.length + header.elements * header.dtype.itemsize
@@ -64,21 +65,21 @@ def npy_array(path: PathLike) -> Array:
             raise ValueError(
                 f"is damaged: {header.dtype} of shape {header.shape} takes {said} bytes, not {came}"
             )
-        Budget().spend(header.need, f"an array, {header.dtype} of shape {header.shape},")
+        Budget().spend(header.memory, f"an array, {header.dtype} of shape {header.shape},")
         raw = np.empty(header.elements * header.dtype.itemsize, np.uint8)
-        fill(raw.data, file)
-        return as_declared(raw, header)
+        read_into(raw.data, file)
+        return decode_array(raw, header)
 
 
-def sparse_matrix(path: PathLike) -> Any:
+def _read_sparse(path: PathLike) -> Any:
     """A matrix that :func:`scipy.sparse.save_npz` has written, its places checked."""
-    with reading(path), archive(path) as members:
-        arrays = {key: members[key].read() for key in SPARSE}
-    with reading(path):
-        return compressed(arrays, str(_text(arrays["format"])))
+    with file_errors(path), open_archive(path) as members:
+        arrays = {key: members[key].read() for key in _SPARSE_KEYS}
+    with file_errors(path):
+        return build_sparse(arrays, str(_as_text(arrays["format"])))
 
 
-def compressed(arrays: Mapping[str, Array], form: str) -> Any:
+def build_sparse(arrays: Mapping[str, Array], form: str) -> Any:
     """A sparse matrix by rows ("csr") or columns ("csc") from its parts, which are not believed."""
     makers = {"csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array}
     if form not in makers:
@@ -94,11 +95,11 @@ def compressed(arrays: Mapping[str, Array], form: str) -> Any:
     Budget().spend(16 * sum(shape), f"a sparse matrix of shape {shape}")
     places = [arrays[key].astype(np.int64) for key in ("indices", "indptr")]
     matrix = makers[form]((arrays["data"], *places), shape=shape)
-    check_places(matrix)
+    check_sparse_indices(matrix)
     return matrix.tocsr()
 
 
-def check_places(matrix: Any) -> None:
+def check_sparse_indices(matrix: Any) -> None:
     """Raise if a matrix by rows or columns has places outside of it, which would be read and written.
 
     SciPy's own check leaves them out where the last row, or column, says that there are none.
@@ -113,6 +114,6 @@ def check_places(matrix: Any) -> None:
         )
 
 
-def _text(value: Array) -> str:
+def _as_text(value: Array) -> str:
     one = value.item() if value.size == 1 else ""
     return one.decode("latin1") if isinstance(one, bytes) else str(one)

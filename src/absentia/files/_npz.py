@@ -24,7 +24,9 @@ Keys
 
 Other keys are left alone.  Nothing is ever unpickled.  How files are opened and written, and how much
 memory one may take, is in ``_archive``.  Data are written some rows at a time: kernels that are held as
-factors are never made whole.
+factors are never made whole.  Samples in which nothing is added to the diagonal are one block of factors,
+those with something of their own lie along the same factors: all that is made of such kernels stays linear
+in the samples.
 """
 
 import json
@@ -34,39 +36,49 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array
-from absentia.data import KernelViews, Views, by_factors, check_unique, named
-from absentia.files._archive import Pieces, archive, write_arrays
-from absentia.files._errors import PathLike, reading
-from absentia.files._factors import factor_arrays, from_factors, is_factors, named_factors
-from absentia.files._options import Options
+from absentia.core import Array, Completed, Gram, Operator, factors_of
+from absentia.data import (
+    KernelViews,
+    Presence,
+    Views,
+    as_ids,
+    by_factors,
+    check_names,
+    check_observed,
+    check_unique,
+    named,
+    shown,
+)
+from absentia.files._archive import Pieces, open_archive, write_arrays
+from absentia.files._base import Options, PathLike, file_errors
 
-MOST_VIEWS = 1_000
-NOTHING_SAID = Options()
-PIECE = 8 << 20  # bytes of what is made to be written
+_MAX_VIEWS = 1_000
+_NO_OPTIONS = Options()
+_PIECE = 8 << 20  # bytes of what is made to be written
+_PHI, _OWN = "phi_", "own_"
 
 
-def read_npz(path: PathLike, options: Options = NOTHING_SAID) -> Views | KernelViews:
+def read_npz(path: PathLike, options: Options = _NO_OPTIONS) -> Views | KernelViews:
     """Read :class:`Views` (``view_<name>``) or :class:`KernelViews` (``K``, ``phi_<name>``)."""
-    with reading(path):
+    with file_errors(path):
         options.refuse("id", "views", "layer", "use_rep", why="an .npz file")
-        with archive(path) as members:
+        with open_archive(path) as members:
             arrays = {key: member.read() for key, member in members.items() if is_data(key)}
             held = sorted(members)
         if not arrays:
-            raise ValueError(f"holds {_neither(held)}")
+            raise ValueError(f"holds {_describe_keys(held)}")
         return from_arrays(arrays)
 
 
 def write_npz(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
     """Write Views or square KernelViews to ``.npz``; `extra` arrays go in beside them."""
-    return write_arrays(path, {**_to_arrays(data), **extra})
+    return write_arrays(path, {**_data_arrays(data), **extra})
 
 
 def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
     """Views or KernelViews from arrays under the keys of the module's docstring."""
     views = {key.removeprefix("view_"): a for key, a in arrays.items() if _is_view(key)}
-    factors = named_factors(arrays)
+    factors = _named_factors(arrays)
     there = {"'K'": "K" in arrays, "'phi_...' keys": bool(factors), "'view_...' keys": bool(views)}
     kinds = [word for word, is_there in there.items() if is_there]
     if len(kinds) > 1:
@@ -75,27 +87,27 @@ def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
         K = arrays["K"]
         if K.ndim != 3:
             raise ValueError(f"'K' has shape {K.shape}; wanted (views, samples, samples)")
-        ids, mask, names = beside(arrays, *K.shape[:2])
+        ids, mask, names = read_sidecar(arrays, *K.shape[:2])
         return KernelViews.from_dense(K, mask, ids, names)
     if factors:
-        ids, mask, names = beside(arrays, len(factors), _length(factors))
-        return from_factors(_in_order(factors, names), arrays, ids, mask)
+        ids, mask, names = read_sidecar(arrays, len(factors), _count_rows(factors))
+        return _kernels_from_factors(_sort_views(factors, names), arrays, ids, mask)
     if not views:
-        raise ValueError(f"holds {_neither(sorted(arrays))}")
-    ids, mask, names = beside(arrays, len(views), _length(views))
-    views = _in_order(views, names)
-    found = Views.from_dict(views, ids=ids, observed=mask)
-    features = {name: _feature_texts(arrays, name) for name in views if f"features_{name}" in arrays}
-    levels = {name: _level_texts(arrays, name) for name in views if f"levels_{name}" in arrays}
-    return named(found, features, levels) if features or levels else found
+        raise ValueError(f"holds {_describe_keys(sorted(arrays))}")
+    ids, mask, names = read_sidecar(arrays, len(views), _count_rows(views))
+    views = _sort_views(views, names)
+    data = Views.from_dict(views, ids=ids, observed=mask)
+    features = {name: _read_features(arrays, name) for name in views if f"features_{name}" in arrays}
+    levels = {name: _read_levels(arrays, name) for name in views if f"levels_{name}" in arrays}
+    return named(data, features, levels) if features or levels else data
 
 
-def _length(views: Mapping[str, Array]) -> int:
+def _count_rows(views: Mapping[str, Array]) -> int:
     first = next(iter(views.values()))
     return first.shape[0] if first.ndim else 0
 
 
-def _in_order(views: Mapping[str, Array], names: list[str] | None) -> dict[str, Array]:
+def _sort_views(views: Mapping[str, Array], names: list[str] | None) -> dict[str, Array]:
     if names is None:
         return dict(views)
     if sorted(names) != sorted(views):
@@ -103,7 +115,7 @@ def _in_order(views: Mapping[str, Array], names: list[str] | None) -> dict[str, 
     return {name: views[name] for name in names}
 
 
-def _feature_texts(arrays: Mapping[str, Array], name: str) -> list[str]:
+def _read_features(arrays: Mapping[str, Array], name: str) -> list[str]:
     texts = arrays[f"features_{name}"]
     if texts.ndim != 1 or texts.dtype.kind != "U":
         raise ValueError(
@@ -112,31 +124,31 @@ def _feature_texts(arrays: Mapping[str, Array], name: str) -> list[str]:
     return [str(text) for text in texts.tolist()]
 
 
-def _level_texts(arrays: Mapping[str, Array], name: str) -> dict[str, list[str]]:
+def _read_levels(arrays: Mapping[str, Array], name: str) -> dict[str, list[str]]:
     text = arrays[f"levels_{name}"]
-    found = json.loads(str(text)) if text.shape == () and text.dtype.kind == "U" else None
-    if not isinstance(found, dict) or not all(
-        isinstance(own, list) and all(isinstance(level, str) for level in own) for own in found.values()
+    levels = json.loads(str(text)) if text.shape == () and text.dtype.kind == "U" else None
+    if not isinstance(levels, dict) or not all(
+        isinstance(own, list) and all(isinstance(level, str) for level in own) for own in levels.values()
     ):
         raise ValueError(f"'levels_{name}' must be a JSON text, {{feature: [levels]}}")
-    return found
+    return levels
 
 
-def _neither(held: list[str]) -> str:
+def _describe_keys(held: list[str]) -> str:
     return (
         f"neither 'K' nor 'view_<name>' but {held[:12] or 'nothing'}; name feature views view_<name> or "
         "give kernels as K, or their factors as phi_<name>"
     )
 
 
-def beside(
+def read_sidecar(
     arrays: Mapping[str, Array], n_views: int, n: int
 ) -> tuple[Array | None, Array | None, list[str] | None]:
     """Ids, mask and names of `n` samples and `n_views` views out of a file, None where it has none."""
-    names, ids = arrays.get("names", arrays.get("view_names")), checked_ids(arrays.get("ids"))
+    names, ids = arrays.get("names", arrays.get("view_names")), check_id_array(arrays.get("ids"))
     # lists of the wrong length are refused before anything is made of their items
-    if n_views > MOST_VIEWS:
-        raise ValueError(f"holds {n_views} views; at most {MOST_VIEWS} are taken")
+    if n_views > _MAX_VIEWS:
+        raise ValueError(f"holds {n_views} views; at most {_MAX_VIEWS} are taken")
     if names is not None and names.ndim == 1 and len(names) != n_views:
         raise ValueError(f"{len(names)} names for {n_views} kernels or views; one per view is wanted")
     if ids is not None and len(ids) != n:
@@ -144,16 +156,16 @@ def beside(
     mask = arrays.get("mask")
     if mask is not None and mask.dtype.kind not in "biuf":
         raise ValueError(f"'mask' holds {mask.dtype}; True (present) and False (absent) are wanted")
-    return ids, mask, None if names is None else _texts(names)
+    return ids, mask, None if names is None else _check_names(names)
 
 
-def _texts(names: Array) -> list[str]:
+def _check_names(names: Array) -> list[str]:
     if names.ndim != 1 or names.dtype.kind != "U":
         raise ValueError(f"'names' must be a list of texts; it is {names.dtype} of shape {names.shape}")
     return [str(name) for name in names]
 
 
-def checked_ids(ids: Array | None, what: str = "ids") -> Array | None:
+def check_id_array(ids: Array | None, what: str = "ids") -> Array | None:
     """Ids as they may come out of a file: one-dimensional; bytes are texts, and nobody is NaN."""
     if ids is None:
         return None
@@ -174,39 +186,41 @@ def _is_view(key: str) -> bool:
 
 def is_data(key: str) -> bool:
     """Whether :func:`from_arrays` reads this key."""
-    beside = key.startswith(("features_", "levels_"))
-    return beside or is_factors(key) or key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
+    about = key.startswith(("features_", "levels_"))
+    return (
+        about or _is_factor_key(key) or key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
+    )
 
 
-def _to_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
+def _data_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
     check_unique(data.ids, "ids")
     for name in data.names:
         if not name or "\0" in name or name == "names":
             raise ValueError(f"a view named {name!r} cannot be written to .npz; rename it")
     common: dict[str, Array | Pieces]
-    common = {"mask": data.observed, "ids": _plain(data.ids), "names": np.array(data.names)}
+    common = {"mask": data.observed, "ids": _plain_ids(data.ids), "names": np.array(data.names)}
     if isinstance(data, KernelViews):
         data.demand_square()
         if by_factors(data):
-            return {**factor_arrays(data, PIECE), **common}
-        rows = (one for name in data.names for one in _pieces(data, name, 8 * len(data)))
+            return {**_factor_arrays(data), **common}
+        rows = (piece for name in data.names for piece in _pieces(data, name, 8 * len(data)))
         return {"K": Pieces(np.dtype(float), (data.n_views, *data.shape), rows), **common}
-    return {f"view_{name}": _view(data, name) for name in data.names} | common | _names_of(data)
+    return {f"view_{name}": _view_pieces(data, name) for name in data.names} | common | _name_arrays(data)
 
 
-def _names_of(data: Views) -> dict[str, Array]:
+def _name_arrays(data: Views) -> dict[str, Array]:
     """Names of features and levels of categories, for views that have them."""
-    found = {}
+    arrays = {}
     for name in data.names:
         features, levels = data.features(name), data.levels(name)
         if features is not None:
-            found[f"features_{name}"] = features
+            arrays[f"features_{name}"] = features
         if levels:
-            found[f"levels_{name}"] = np.array(json.dumps({key: list(own) for key, own in levels.items()}))
-    return found
+            arrays[f"levels_{name}"] = np.array(json.dumps({key: list(own) for key, own in levels.items()}))
+    return arrays
 
 
-def _view(data: Views, name: str) -> Pieces:
+def _view_pieces(data: Views, name: str) -> Pieces:
     block = data.block(name)
     width = block.shape[1]
     return Pieces(block.dtype, (len(data), width), _pieces(data, name, width * block.dtype.itemsize))
@@ -214,11 +228,135 @@ def _view(data: Views, name: str) -> Pieces:
 
 def _pieces(data: Views | KernelViews, name: str, row: int) -> Iterator[Array]:
     """Rows of a view, each of so many bytes, some at a time."""
-    step = max(PIECE // row, 1)
+    step = max(_PIECE // row, 1)
     for start in range(0, len(data), step):
         yield data.padded(name, np.arange(start, min(start + step, len(data))))
 
 
-def _plain(ids: Array) -> Array:
+def _plain_ids(ids: Array) -> Array:
     """Ids without object dtype, which could only be stored as a pickle."""
     return ids.astype(str) if ids.dtype == object else ids
+
+
+# -------------------------------------------------------------------------------------------- factors
+
+
+def _is_factor_key(key: str) -> bool:
+    """Whether a key names factors, or what is added to their diagonal."""
+    return key.startswith((_PHI, _OWN)) and key not in (_PHI, _OWN)
+
+
+def _named_factors(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The factors among arrays, by the name of the view."""
+    return {key.removeprefix(_PHI): a for key, a in arrays.items() if key.startswith(_PHI) and key != _PHI}
+
+
+def _kernels_from_factors(
+    factors: Mapping[str, Array], arrays: Mapping[str, Array], ids: Array | None, mask: Array | None
+) -> KernelViews:
+    """Kernels of `factors` by view, in their order.
+
+    Parameters
+    ----------
+    factors : mapping of str to array
+        By the names of views.
+    arrays : mapping of str to array
+        All that the file holds; ``own_<name>`` is looked for.
+    ids, mask : array, optional
+        As they stand in the file.
+    """
+    names = check_names(list(factors))
+    lost = [
+        key for key in arrays if key.startswith(_OWN) and key != _OWN and key[len(_OWN) :] not in factors
+    ]
+    if lost:
+        raise ValueError(f"holds {lost[0]!r} without {_PHI + lost[0][len(_OWN) :]!r}, to which it is added")
+    for name, Phi in factors.items():
+        _check_array(_PHI + name, Phi, 2)
+    n = len(next(iter(factors.values())))
+    for name, Phi in factors.items():
+        if len(Phi) != n or not Phi.shape[1]:
+            raise ValueError(
+                f"{_PHI + name!r} is of shape {Phi.shape}; one row for each of the {n} samples is wanted, "
+                "and a column at least"
+            )
+    own_ids = as_ids(ids, n)
+    check_unique(own_ids, "ids")
+    found = np.column_stack([~np.isnan(Phi).all(axis=1) for Phi in factors.values()])
+    observed = found if mask is None else check_observed(mask, n, len(names))
+    operators = {
+        name: _factor_operator(name, Phi, arrays.get(_OWN + name), has, own_ids)
+        for (name, Phi), has in zip(factors.items(), observed.T, strict=True)
+    }
+    kernels = KernelViews.within(Presence(own_ids, names, observed), operators)
+    kernels.warn_of_absence()
+    return kernels
+
+
+def _check_array(key: str, values: Array, ndim: int) -> None:
+    if values.ndim != ndim or values.dtype.kind not in "fiub":
+        wanted = "samples x factors" if ndim == 2 else "one number for each sample"
+        raise ValueError(f"{key!r} is {values.dtype} of shape {values.shape}; wanted are {wanted}")
+
+
+def _factor_operator(name: str, Phi: Array, own: Array | None, has: Array, ids: Array) -> Operator:
+    rows = _floats(Phi[has])
+    _check_rows(f"{_PHI}{name}", np.asarray(np.isfinite(rows).all(axis=1)), ids[has], "NaN or infinite")
+    if own is None:
+        return Gram(rows)
+    _check_array(_OWN + name, own, 1)
+    if len(own) != len(has):
+        raise ValueError(f"{_OWN + name!r} has {len(own)} values for {len(has)} samples")
+    added = np.asarray(own[has], dtype=np.float64)
+    fine = np.isfinite(added) & (added >= 0)
+    _check_rows(f"{_OWN}{name}", np.asarray(fine), ids[has], "no finite number of 0 or more")
+    if not added.any():
+        return Gram(rows)
+    v, h = np.flatnonzero(added == 0), np.flatnonzero(added)
+    known, filled = rows[v], rows[h]
+    return Completed.square(Gram(known), v, h, known, filled, np.eye(rows.shape[1]), added[h])
+
+
+def _floats(values: Array) -> Array:
+    single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
+    return np.asarray(values, dtype=np.float32 if single else np.float64)
+
+
+def _check_rows(key: str, fine: Array, ids: Array, what: str) -> None:
+    if not fine.all():
+        first = int(np.argmin(fine))
+        raise ValueError(
+            f"{key!r}, sample {shown(ids[first])}: it holds what is {what}; a sample that lacks the view "
+            "must be NaN throughout, or False in 'mask'"
+        )
+
+
+def _factor_arrays(data: KernelViews) -> dict[str, Array | Pieces]:
+    """Factors of all views over all samples, NaN where absent."""
+    arrays: dict[str, Array | Pieces] = {}
+    for name, has in zip(data.names, data.observed.T, strict=True):
+        Phi, own = factors_of(data.operator(name))
+        if not Phi.shape[1]:
+            Phi = np.zeros((len(Phi), 1))
+        shape = (len(has), Phi.shape[1])
+        step = max(_PIECE // (shape[1] * Phi.dtype.itemsize), 1)
+        arrays[_PHI + name] = Pieces(Phi.dtype, shape, _padded_pieces(Phi, has, step), compress=False)
+        if own is not None and np.any(own):
+            arrays[_OWN + name] = _spread_rows(np.asarray(own, dtype=np.float64), has)
+    return arrays
+
+
+def _padded_pieces(Phi: Array, has: Array, step: int) -> Iterator[Array]:
+    before = 0
+    for start in range(0, len(has), step):
+        part = has[start : start + step]
+        after = before + int(part.sum())
+        yield _spread_rows(Phi[before:after], part)
+        before = after
+
+
+def _spread_rows(values: Array, has: Array) -> Array:
+    """Values of those who have a view, NaN for the others."""
+    full = np.full((len(has), *values.shape[1:]), np.nan, dtype=values.dtype)
+    full[has] = values
+    return full

@@ -1,36 +1,53 @@
 """The one way in: which reader takes which file is in one table; each is loaded when first wanted.
 
-A reader is a function of a path and :class:`Options` that returns Views, KernelViews or :class:`Opened`.
-Whatever is wrong with a file is a :class:`FileError` that names it.
+A reader is a function of a path and :class:`Options` that returns Views, KernelViews or
+:class:`LoadedData`.  Whatever is wrong with a file is a :class:`FileError` that names it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from absentia.core import warn
+import numpy as np
+
+from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, find_repeats, named, without_features
-from absentia.files._errors import PathLike, reading
-from absentia.files._formats import TABLES
-from absentia.files._opening import there
-from absentia.files._options import LabelsSource, Opened, Options
+from absentia.files._base import LabelsSource, LoadedData, Options, PathLike, file_errors, path_exists
+from absentia.files._formats import TABLE_ENDINGS
+
+if TYPE_CHECKING:
+    from absentia.files._labels import Labels
+    from absentia.files._targets import Kind
 
 #: How a name ends -> the reader, as "module:function" in this package.
 READERS = {
     ".npz": "_npy:read_npz_or_sparse",
     ".npy": "_npy:read_npy",
-    ".mat": "_mat:read_mat",
-    ".h5": "_hdf5:read_hdf5",
-    ".hdf5": "_hdf5:read_hdf5",
-    ".zarr": "_zarr:read_zarr",
+    ".mat": "_reading:_read_arrays_as_views",
+    ".h5": "_reading:_read_arrays_as_views",
+    ".hdf5": "_reading:_read_arrays_as_views",
+    ".zarr": "_reading:_read_arrays_as_views",
     ".h5ad": "_anndata:read_h5ad",
     ".h5mu": "_anndata:read_h5mu",
-    ".toml": "_manifest:read_manifest",
-    **dict.fromkeys(TABLES, "_frames:read_table_file"),
+    ".toml": "_folder:read_manifest",
+    **dict.fromkeys(TABLE_ENDINGS, "_frames:read_single_table"),
 }
-FOLDER = "_folder:read_folder"
+_FOLDER_READER = "_folder:read_folder"
+
+#: How a name ends -> what reads its arrays by name, without making views of them.
+_CONTENT_READERS = {
+    ".npz": "_archive:read_arrays",
+    ".npy": "_npy:npy_content",
+    ".mat": "_mat:mat_content",
+    ".h5": "_hdf5:hdf5_content",
+    ".hdf5": "_hdf5:hdf5_content",
+    ".zarr": "_hdf5:zarr_content",
+    ".h5ad": "_anndata:obs_content",
+    ".h5mu": "_anndata:obs_content",
+}
+CONTAINERS = tuple(_CONTENT_READERS)
 
 
 def read(
@@ -71,33 +88,54 @@ def read(
     """
     if isinstance(ignore, str) or isinstance(transpose, str) or isinstance(features_from_labels, str):
         raise ValueError("ignore, transpose and features_from_labels are lists of names; give [NAME]")
-    opened = open_data(
-        path,
-        labels=labels,
-        id=id,
-        views=views,
-        layer=layer,
-        use_rep=use_rep,
-        ignore=ignore,
-        transpose=transpose,
-        features_from_labels=features_from_labels,
-    )
+    options: dict[str, Any] = {
+        "id": id,
+        "views": views,
+        "layer": layer,
+        "use_rep": use_rep,
+        "ignore": ignore,
+        "transpose": transpose,
+        "features_from_labels": features_from_labels,
+    }
     if labels is None:
-        return opened.data
-    from absentia.files._labels import read_labels
-
-    found = read_labels(labels, opened, Path(path), id=id)
-    data = found.without(opened.data)
-    for sentence in [*found.leak_sentences(data), *(one.sentence for one in find_repeats(data))]:
+        return open_data(path, **options).data
+    loaded, targets = open_labelled(path, labels, **options)
+    data = targets.without(loaded.data)
+    for sentence in [*targets.leak_sentences(data), *(pair.sentence for pair in find_repeats(data))]:
         warn(sentence, AbsenceWarning)
-    values = found.values
-    if found.kind == "classes":
+    values = targets.values
+    if targets.kind == "classes":
         values = values.astype(object)
-        values[~found.known] = None
+        values[~targets.known] = None
     return data, values
 
 
-def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **options: Any) -> Opened:
+def open_labelled(
+    path: PathLike, labels: str | LabelsSource | None, *, kind: "Kind | None" = None, **options: Any
+) -> "tuple[LoadedData, Labels]":
+    """Data and their labels, of whichever kind these are, after one reading of the data.
+
+    Parameters
+    ----------
+    path : path-like
+        What to read.
+    labels : str, LabelsSource or None
+        Where the labels are, as in :func:`read_labels`; None: where a manifest says.
+    kind : {"classes", "numbers", "survival", "multilabel"}, optional
+        What the labels are; found by what they look like if not given, and then in ``Labels.kind``.
+    **options : optional
+        As in :func:`read`.
+    """
+    from absentia.files._labels import read_labels
+
+    loaded = open_data(path, labels=labels, **options)
+    source = loaded.labels if labels is None else labels
+    if source is None:
+        raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
+    return loaded, read_labels(source, loaded, Path(path), id=options.get("id"), kind=kind)
+
+
+def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **options: Any) -> LoadedData:
     """Read as :func:`read` does, and bring what else was found: kernels by view, labels, notes.
 
     Parameters
@@ -110,95 +148,99 @@ def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **opt
         As in :func:`read`.
     """
     path = Path(path)
-    given = Options(**options, labels=_labels_table(labels, path))
-    with reading(path):
-        opened = open_with(path, given)
+    given = Options(**options, labels=_find_label_table(labels, path))
+    with file_errors(path):
+        loaded = open_with_options(path, given)
         unused = [entry for entry in given.ignore if entry not in given.used]
         if unused:
             raise ValueError(
                 f"ignore: no column of any view fits {unused[0]!r}; there is nothing to ignore"
             )
         if not isinstance(given.transpose, bool):
-            unknown = [name for name in given.transpose if name not in opened.data.names]
+            unknown = [name for name in given.transpose if name not in loaded.data.names]
             if unknown:
-                raise ValueError(f"transpose: no view {unknown[0]!r}; there are {list(opened.data.names)}")
-    return replace(opened, table=given.labels or (opened.labels.file if opened.labels else None))
+                raise ValueError(f"transpose: no view {unknown[0]!r}; there are {list(loaded.data.names)}")
+    return replace(loaded, table=given.labels or (loaded.labels.file if loaded.labels else None))
 
 
-def open_with(path: Path, options: Options) -> Opened:
+def open_with_options(path: Path, options: Options) -> LoadedData:
     """Read with these options; whether each of them has fitted something is not asked."""
-    reader, name = reader_of(path), ending(path)
+    reader, name = find_reader(path), _find_ending(path)
     if reader is None:
-        raise ValueError(_unknown(path))
-    if options.transpose and name is not None and name not in (*TABLES, ".toml"):
+        raise ValueError(_explain_unknown(path))
+    if options.transpose and name is not None and name not in (*TABLE_ENDINGS, ".toml"):
         raise ValueError(
             f"transpose is for tables, not for {name} files; turn the array and write it again"
         )
-    if options.features_from_labels and options.is_labels(path):
+    if options.features_from_labels and options.is_label_table(path):
         options.refuse("views", why="columns that features_from_labels names")
-        from absentia.files._frames import stem
+        from absentia.files._frames import view_name
 
-        options = replace(options, views={stem(path): options.features_from_labels})
-    found = reader(path, options)
-    opened = found if isinstance(found, Opened) else Opened(found)
-    opened = replace(opened, data=without_ignored(opened.data, options))
-    if options.features_from_labels and not options.is_labels(path):
-        return cast(Opened, loaded("_joining:with_features_from_labels")(opened, options))
-    return opened
+        options = replace(options, views={view_name(path): options.features_from_labels})
+    loaded = as_loaded(reader(path, options))
+    loaded = replace(loaded, data=drop_ignored(loaded.data, options))
+    if options.features_from_labels and not options.is_label_table(path):
+        return cast(LoadedData, _load("_id_matching:add_features_from_labels")(loaded, options))
+    return loaded
 
 
-def _labels_table(labels: str | LabelsSource | None, path: Path) -> Path | None:
+def as_loaded(data: Views | KernelViews | LoadedData) -> LoadedData:
+    """What a reader returns, with or without what else it found."""
+    return data if isinstance(data, LoadedData) else LoadedData(data)
+
+
+def _find_label_table(labels: str | LabelsSource | None, path: Path) -> Path | None:
     """The table that is named for labels, if one is."""
-    from absentia.files._labels import located
+    from absentia.files._labels import locate_labels
 
     if isinstance(labels, LabelsSource):
         return labels.file
-    return None if labels is None else located(labels, path)[0]
+    return None if labels is None else locate_labels(labels, path)[0]
 
 
-def without_ignored(data: Views | KernelViews, options: Options) -> Views | KernelViews:
+def drop_ignored(data: Views | KernelViews, options: Options) -> Views | KernelViews:
     """The data without the columns and views that are to be ignored."""
-    kept = [name for name in data.names if not options.is_ignored(name)]
-    if not kept:
+    views = [name for name in data.names if not options.is_ignored_view(name)]
+    if not views:
         raise ValueError("all views are ignored; at least one is wanted")
-    data = data if len(kept) == data.n_views else data.select(kept)
+    data = data if len(views) == data.n_views else data.select(views)
     if not isinstance(data, Views):
         return data
-    for name in kept:
+    for name in views:
         features, width = data.features(name), data.block(name).shape[1]
         names = [f"{name}_{k}" for k in range(width)] if features is None else features.tolist()
-        if columns := options.ignored(name, names):
-            own = named(data, {name: names}, {}) if features is None else data
-            data = without_features(own, name, columns)
+        if columns := options.ignored_columns(name, names):
+            with_names = named(data, {name: names}, {}) if features is None else data
+            data = without_features(with_names, name, columns)
     return data
 
 
-def ending(path: Path) -> str | None:
+def _find_ending(path: Path) -> str | None:
     """The ending by which a file is known, the longest that fits; None if it is not."""
     name = path.name.lower()
-    return max((one for one in READERS if name.endswith(one)), key=len, default=None)
+    return max(filter(name.endswith, READERS), key=len, default=None)
 
 
-def reader_of(path: Path) -> Any:
+def find_reader(path: Path) -> Any:
     """The function that reads this file or folder, or None."""
-    known = ending(path)
+    known = _find_ending(path)
     if known is None:
-        return loaded(FOLDER) if path.is_dir() else None
-    return loaded(READERS[known])
+        return _load(_FOLDER_READER) if path.is_dir() else None
+    return _load(READERS[known])
 
 
-def is_known(path: Path) -> bool:
+def is_readable(path: Path) -> bool:
     """Whether a file is of a kind that is read."""
-    return ending(path) is not None
+    return _find_ending(path) is not None
 
 
-def loaded(name: str) -> Any:
+def _load(name: str) -> Any:
     """A function of this package by "module:function"."""
     module, function = name.split(":")
     return getattr(import_module(f"absentia.files.{module}"), function)
 
 
-def how_to_convert(path: Path) -> str | None:
+def explain_conversion(path: Path) -> str | None:
     """What to do with a file that is not read but can be made one that is; None if nothing is known."""
     kind, table = path.suffix.lower(), f"{path.stem}.csv"
     if kind == ".rds":
@@ -216,9 +258,93 @@ def how_to_convert(path: Path) -> str | None:
     return None
 
 
-def _unknown(path: Path) -> str:
-    if not there(path):
+def _explain_unknown(path: Path) -> str:
+    if not path_exists(path):
         return "no such file"
-    if how := how_to_convert(path):
+    if how := explain_conversion(path):
         return f"is {how}"
     return f"is of no known kind; it may be a folder of tables or end in {', '.join(sorted(READERS))}"
+
+
+# ---------------------------------------------------------------------------------- arrays of containers
+
+
+def _read_arrays_as_views(path: Path, options: Options) -> Views | KernelViews:
+    """Views or kernels out of a container that does not say what its arrays mean."""
+    from absentia.files._schema import infer_schema
+
+    ending = path.suffix.lower()
+    with file_errors(path):
+        options.refuse("id", "layer", "use_rep", why=f"{ending} files")
+        return infer_schema(_load(_CONTENT_READERS[ending])(path), options.views)
+
+
+class LabelArray(NamedTuple):
+    """Values for samples, and whose they are; None if they are in the order of the file's samples."""
+
+    ids: Array | None
+    values: Array
+
+
+def read_container(path: PathLike) -> dict[str, Array]:
+    """The arrays in a file by name; those of cells, structs and groups as ``outer/inner``.
+
+    Vectors are one-dimensional, however they lie in the file; sparse matrices are left out.  Of ``.h5ad``
+    and ``.h5mu`` files these are the columns of obs, with ``obs_names`` beside them.
+
+    Parameters
+    ----------
+    path : path-like
+        An .npz, .npy, .mat, .h5, .hdf5, .zarr, .h5ad or .h5mu file.
+    """
+    path = Path(path)
+    with file_errors(path):
+        reader = _CONTENT_READERS.get(path.suffix.lower())
+        if reader is None:
+            raise ValueError(f"is no container of arrays; it may end in {', '.join(CONTAINERS)}")
+        return dict(_flatten("", _load(reader)(path)))
+
+
+def _flatten(prefix: str, content: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
+    from absentia.files._sidecar import as_vector
+
+    for key, x in content.items():
+        vector = as_vector(x)
+        if vector is not None or isinstance(x, np.ndarray):
+            yield prefix + key, x if vector is None else vector
+        elif isinstance(x, list | Mapping):
+            inner = x if isinstance(x, Mapping) else {str(place): part for place, part in enumerate(x)}
+            yield from _flatten(f"{prefix}{key}/", inner)
+
+
+def read_label_array(path: PathLike, name: str) -> LabelArray:
+    """An array of a file, one value for each sample, with the samples' ids if the file has them.
+
+    Parameters
+    ----------
+    path : path-like
+        As in :func:`read_container`.
+    name : str
+        Which array, or which column of obs.
+    """
+    from absentia.files._archive import list_keys, read_arrays
+    from absentia.files._npz import check_id_array
+
+    path = Path(path)
+    with file_errors(path):
+        npz = path.suffix.lower() == ".npz"  # whose other arrays may be large
+        arrays = read_arrays(path, {name, "ids"}.__contains__) if npz else read_container(path)
+        if name not in arrays:
+            keys = list_keys(path) if npz else list(arrays)
+            raise ValueError(
+                f"holds no labels {name[:80]!r} but {keys[:12] or 'nothing'}; name one of them, or a table "
+                "as FILE:COLUMN"
+            )
+        values, ids = arrays[name], arrays.get("obs_names", arrays.get("ids"))
+        if values.ndim not in (1, 2):
+            raise ValueError(
+                f"{name!r} has shape {values.shape}; a value, or a row, for each sample is wanted"
+            )
+        if ids is not None and (ids.ndim != 1 or len(ids) != len(values)):
+            ids = None
+        return LabelArray(check_id_array(ids), values)

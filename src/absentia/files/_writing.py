@@ -15,16 +15,16 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from absentia.data import KernelViews, Views, check_unique
-from absentia.files._archive import keys
-from absentia.files._atomic import write_whole
-from absentia.files._errors import FileError, PathLike, reading
+from absentia.files._archive import list_keys
+from absentia.files._atomic import write_atomically
+from absentia.files._base import FileError, PathLike, file_errors
+from absentia.files._cells import csv_rows
 from absentia.files._formats import is_table
-from absentia.files._frames import LABELS, stem
+from absentia.files._frames import LABEL_NAMES, view_name
 from absentia.files._npz import write_npz
-from absentia.files._tables import csv_rows
 
 _FILE_NAME = re.compile(r"[\w()+=,@ -][\w()+=,@ .-]{0,180}")
-ROWS = 256  # of a table that are made at a time
+_ROWS = 256  # of a table that are made at a time
 
 
 def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
@@ -42,7 +42,7 @@ def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
     """
     text, path = os.fspath(path), Path(path)
     if text.endswith(("/", os.sep)) or not path.suffix or path.is_dir():
-        with reading(path):
+        with file_errors(path):
             if extra:
                 raise ValueError(f"{', '.join(extra)} can only be written to an .npz file; name one")
             return _write_folder(path, data)
@@ -53,10 +53,10 @@ def write(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
 
 # ------------------------------------------------------------------------------------ what was written
 
-PAGE = b'<meta name="generator" content="absentia">'
-HEAD = 4096  # bytes of a file that show what it is
+_PAGE = b'<meta name="generator" content="absentia">'
+_HEAD = 4096  # bytes of a file that show what it is
 #: Arrays that only a completed set of kernels, or a completed matrix, has beside one another.
-COMPLETED = ({"mask_before", "method"}, {"std", "observed", "method"})
+_COMPLETED = ({"mask_before", "method"}, {"std", "observed", "method"})
 
 
 def is_own_file(path: Path, deviations: Path | None = None) -> bool:
@@ -70,29 +70,29 @@ def is_own_file(path: Path, deviations: Path | None = None) -> bool:
         Where its standard deviations would be, if it is a completed matrix.
     """
     kind = path.suffix.lower()
-    if deviations is not None and _is_own_pair(path, deviations):
+    if deviations is not None and _is_matrix_pair(path, deviations):
         return True
     try:
         if kind in (".npz", ".absentia"):
-            held = set(keys(path))
-            return "model" in held or any(own <= held for own in COMPLETED)
+            held = set(list_keys(path))
+            return "model" in held or any(own <= held for own in _COMPLETED)
         if kind in (".h5ad", ".h5mu"):
             import h5py
 
             with h5py.File(path, "r") as file:
                 return any(name.startswith("absentia_") for name in file["obs"])
         with open(path, "rb") as file:
-            head = file.read(HEAD)
+            head = file.read(_HEAD)
     except (OSError, ValueError, KeyError, ImportError):
         return False
     if kind == ".html":
-        return PAGE in head
+        return _PAGE in head
     line, end, _ = head.partition(b"\n")
     told = line.startswith((b"id,predicted,", b"id,risk,")) and b",view=" in line
     return kind == ".csv" and told and (not end or line.rstrip().endswith(b",flag"))
 
 
-def _is_own_pair(values: Path, deviations: Path) -> bool:
+def _is_matrix_pair(values: Path, deviations: Path) -> bool:
     """Whether two tables are a completed matrix and its standard deviations, 0 where it was observed."""
     try:
         with open(values, newline="") as file, open(deviations, newline="") as beside:
@@ -111,12 +111,12 @@ def _write_folder(path: Path, data: Views | KernelViews) -> Path:
     _check_folder(path, data)
     path.mkdir(exist_ok=True)
     for name in data.names:
-        write_whole(path / f"{name}.csv", partial(_save, data, name))
+        write_atomically(path / f"{name}.csv", partial(_save_view, data, name))
     return path
 
 
-def _save(data: Views, name: str, file: BinaryIO) -> None:
-    file.writelines(csv_rows(_lines(data, name)))
+def _save_view(data: Views, name: str, file: BinaryIO) -> None:
+    file.writelines(csv_rows(_format_rows(data, name)))
 
 
 def _check_folder(path: Path, data: Views) -> None:
@@ -124,7 +124,7 @@ def _check_folder(path: Path, data: Views) -> None:
     for name in data.names:
         if not _FILE_NAME.fullmatch(name) or name.endswith((" ", ".")):
             raise ValueError(f"a view named {name!r} cannot be a file; rename it, or write an .npz file")
-        if LABELS.fullmatch(name):
+        if LABEL_NAMES.fullmatch(name):
             raise ValueError(f"a view named {name!r} would be taken for labels in a folder; rename it")
     lower = [name.lower() for name in data.names]
     if len(set(lower)) < len(lower):
@@ -134,7 +134,9 @@ def _check_folder(path: Path, data: Views) -> None:
     if path.exists() and not path.is_dir():
         raise ValueError("is there and no folder; give another name")
     others = [file.name for file in path.iterdir() if is_table(file)] if path.is_dir() else []
-    others = [name for name in others if stem(Path(name)) not in data.names or not name.endswith(".csv")]
+    others = [
+        name for name in others if view_name(Path(name)) not in data.names or not name.endswith(".csv")
+    ]
     if others:
         raise ValueError(
             f"is a folder that holds other tables, e.g. {sorted(others)[0]}, which would be read as views; "
@@ -142,7 +144,7 @@ def _check_folder(path: Path, data: Views) -> None:
         )
 
 
-def _lines(data: Views, name: str) -> Iterator[list[Any]]:
+def _format_rows(data: Views, name: str) -> Iterator[list[Any]]:
     features, levels = data.features(name), data.levels(name)
     width = data.block(name).shape[1]
     columns = [f"{name}_{k}" for k in range(width)] if features is None else features.tolist()
@@ -150,8 +152,8 @@ def _lines(data: Views, name: str) -> Iterator[list[Any]]:
     yield [corner, *columns]
     coded = [(place, levels[column]) for place, column in enumerate(columns) if column in levels]
     having = np.flatnonzero(data.observed[:, data.names.index(name)])
-    for start in range(0, len(having), ROWS):
-        rows = having[start : start + ROWS]
+    for start in range(0, len(having), _ROWS):
+        rows = having[start : start + _ROWS]
         for sample, values in zip(data.ids[rows].tolist(), data.padded(name, rows).tolist(), strict=True):
             cells: list[Any] = [repr(x).removesuffix(".0") if x == x else "NA" for x in values]
             for place, texts in coded:

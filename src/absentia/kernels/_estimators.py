@@ -23,7 +23,7 @@ from absentia.core import (
     Positive,
     PositiveInt,
     RandomState,
-    altered,
+    copy_with,
     estimator,
     generator,
     inverse_root,
@@ -231,7 +231,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
             for which in ("_raw", "_maps", "_normalizers")
         }
         ids = self.ids_[samples]
-        return altered(self, ids_=ids, _train=Presence(ids, self.names_in_, had), **parts)
+        return copy_with(self, ids_=ids, _train=Presence(ids, self.names_in_, had), **parts)
 
     def _fit(self, X: Views | KernelViews, y: Any) -> Iterator[tuple[str, tuple[Array, Array]]]:
         """Learn view by view; each one's raw training kernel and its diagonal are handed on, not kept."""

@@ -11,13 +11,13 @@ from sklearn.kernel_approximation import RBFSampler
 
 from absentia.core import (
     Array,
-    altered,
     available_memory,
+    copy_with,
     demand_memory,
     generator,
     in_bytes,
     inverse_root,
-    kept,
+    serializable,
     symmetrize,
     warn,
 )
@@ -61,7 +61,7 @@ def decide_approx(approx: str | None, observed: Array, n_landmarks: int) -> str 
     return str(approx)
 
 
-@kept
+@serializable
 class FactorMap:
     """Features whose products approximate a kernel: centred and normalised as the kernel would be.
 
@@ -88,7 +88,7 @@ class FactorMap:
 
     def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
-        return altered(self, Phi=self.Phi[rows])
+        return copy_with(self, Phi=self.Phi[rows])
 
     def transform(self, X: Any) -> Array:
         """Factors of new samples."""
@@ -105,7 +105,7 @@ class FactorMap:
         return Phi.astype(self.dtype, copy=False)
 
 
-@kept
+@serializable
 class _Nystrom:
     """``k(x, L) k(L, L)^-1/2``, directions without weight left out."""
 
@@ -119,7 +119,7 @@ class _Nystrom:
         return self.kernel.values(X, self.landmarks) @ self.root
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class _Fourier:
     """Random Fourier features."""
@@ -130,7 +130,7 @@ class _Fourier:
         return np.asarray(self.sampler.transform(X))
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class _NoFeatures:
     """Factors of a view that nobody has."""

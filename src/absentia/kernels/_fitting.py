@@ -14,7 +14,7 @@ import scipy.sparse
 from scipy.spatial.distance import pdist
 from sklearn.metrics import pairwise
 
-from absentia.core import Array, altered, inverse_root, kept, warn
+from absentia.core import Array, copy_with, inverse_root, serializable, warn
 from absentia.data import AbsenceWarning, rounded
 
 # --------------------------------------------------------------------------------- kernel functions
@@ -102,7 +102,7 @@ def order_by_length(X: Any) -> Array:
 # ----------------------------------------------------------------------- one view, fitted: features
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class KernelOptions:
     """How one view becomes a kernel; see :class:`ViewKernels`."""
@@ -120,7 +120,7 @@ class KernelOptions:
     n_landmarks: int
 
 
-@kept
+@serializable
 class FeatureKernel:
     """A kernel computed from features, which are filled and standardised as in training."""
 
@@ -140,11 +140,11 @@ class FeatureKernel:
 
     def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
-        return altered(self, X=self.X[rows]) if self.X.shape[0] else self
+        return copy_with(self, X=self.X[rows]) if self.X.shape[0] else self
 
     def without_samples(self) -> Any:
         """The same without the features of training samples, which factors do without."""
-        return altered(self, X=self.X[:0])
+        return copy_with(self, X=self.X[:0])
 
     def train_kernel(self) -> tuple[Array, Array]:
         """The kernel of the training samples, and its diagonal."""
@@ -275,7 +275,7 @@ def _largest(X: Any) -> Array:
     return np.where(np.isnan(X), 0.0, np.abs(X)).max(axis=0)
 
 
-@kept
+@serializable
 class ColumnKernel:
     """A precomputed kernel given as a feature view whose columns are the sample ids."""
 
@@ -298,7 +298,7 @@ class ColumnKernel:
 
     def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples."""
-        return altered(self, ids=self.ids[rows], K=self.K[np.ix_(rows, rows)])
+        return copy_with(self, ids=self.ids[rows], K=self.K[np.ix_(rows, rows)])
 
     def train_kernel(self) -> tuple[Array, Array]:
         """The kernel of the training samples, and its diagonal."""
@@ -314,7 +314,7 @@ class ColumnKernel:
 # ------------------------------------------------------------ one view, fitted: centring, normalising
 
 
-@kept
+@serializable
 class KernelNormalizer:
     """Centring and normalising, learned on a training kernel and applied to any rows against it."""
 
@@ -335,7 +335,7 @@ class KernelNormalizer:
 
     def select_samples(self, rows: Array) -> Any:
         """The same, against fewer training samples; not where rows are centred, which takes all of them."""
-        return altered(
+        return copy_with(
             self, column_means=self.column_means[rows], column_diagonal=self.column_diagonal[rows]
         )
 

@@ -18,13 +18,13 @@ import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Packed, kept, kept_types, packed, unpacked, warn
+from absentia.core import Array, Serialized, deserialize, serializable, serializable_types, serialize, warn
 from absentia.data import KernelViews, Presence, Views, shown
-from absentia.files import FileError, against, one_line, read_state, write_state
+from absentia.files import FileError, align_kernel_rows, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
 
-LARGEST_KERNEL = 1e100  # products of larger kernel values with weights and coefficients may overflow
-ENTRIES = 1 << 22  # kernel values that one block of new samples may take, 32 MiB
+_MAX_KERNEL = 1e100  # products of larger kernel values with weights and coefficients may overflow
+_BLOCK_ENTRIES = 1 << 22  # kernel values that one block of new samples may take, 32 MiB
 
 
 def save(estimator: Any, path: str | os.PathLike[str], about: Mapping[str, Any] | None = None) -> Path:
@@ -54,9 +54,9 @@ def save(estimator: Any, path: str | os.PathLike[str], about: Mapping[str, Any] 
     """
     _check_fitted(estimator)
     if isinstance(estimator, Model):
-        state = packed(estimator.compact())
+        state = serialize(estimator.compact())
     else:
-        state = packed(estimator, type(estimator).__name__)
+        state = serialize(estimator, type(estimator).__name__)
     return write_state(path, state, about or {})
 
 
@@ -84,24 +84,24 @@ def load(path: str | os.PathLike[str]) -> Any:
     path : path
         A file of :func:`save`.  An :class:`absentia.io.FileError` says what is wrong with any other.
     """
-    state, said = read_state(path)
+    state, description = read_state(path)
     _load_classes()
     try:
-        found = unpacked(state.tree, state.arrays)
+        model = deserialize(state.tree, state.arrays)
     except (MemoryError, OSError):
         raise
     except Exception as error:  # whatever somebody may have put together
         raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
-    _warn_of_version(path, state, said["made"].get("scikit-learn"))
-    return found
+    _warn_of_version(path, state, description["made"].get("scikit-learn"))
+    return model
 
 
-def _warn_of_version(path: Any, state: Packed, made: Any) -> None:
+def _warn_of_version(path: Any, state: Serialized, made: Any) -> None:
     """Attributes of scikit-learn's estimators are its own affair and may mean something else."""
-    theirs = state.foreign()
-    if theirs and made != sklearn.__version__:
+    names = state.sklearn_classes()
+    if names and made != sklearn.__version__:
         warn(
-            f"{path}: its {', '.join(theirs)} was written with scikit-learn {made} and is read with "
+            f"{path}: its {', '.join(names)} was written with scikit-learn {made} and is read with "
             f"{sklearn.__version__}, which may predict otherwise; check it, or fit it again"
         )
 
@@ -121,12 +121,12 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``about``, names of the ``views``, ``features`` (their names by view, or how many if they have
         none), ``classes``, number of training ``samples`` in it, and ``size`` in bytes.
     """
-    state, said = read_state(path)
+    state, description = read_state(path)
     try:
-        found = _Outline(state).all()
+        outline = _Outline(state).all()
     except Exception as error:  # whatever somebody may have put together
         raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
-    return found | said | {"size": os.stat(path).st_size}
+    return outline | description | {"size": os.stat(path).st_size}
 
 
 def skops_types() -> list[str]:
@@ -141,7 +141,7 @@ def skops_types() -> list[str]:
     True
     """
     _load_classes()
-    return sorted([*kept_types(), "numpy.dtype"])
+    return sorted([*serializable_types(), "numpy.dtype"])
 
 
 def _load_classes() -> None:
@@ -152,7 +152,7 @@ def _load_classes() -> None:
         entry.load()
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A fitted classifier and, if it was learned from features, the kernels before it.
@@ -207,10 +207,10 @@ class Model:
         carried = getattr(self.classifier, "carried", None)
         if carried is None:
             return self
-        rests = carried()
-        samples = np.flatnonzero(rests.any(axis=1))
+        in_use = carried()  # samples x views
+        samples = np.flatnonzero(in_use.any(axis=1))
         samples = samples if len(samples) else np.arange(1)
-        kernels = None if self.kernels is None else self.kernels.restricted(samples, rests[samples])
+        kernels = None if self.kernels is None else self.kernels.restricted(samples, in_use[samples])
         if kernels is not None and len(kernels.ids_) != len(samples):
             return self
         return replace(self, classifier=self.classifier.restricted(samples), kernels=kernels)
@@ -232,11 +232,13 @@ class Model:
                 rows = self.kernels.transform(data)
         else:
             known = Presence(self.classifier.ids_, self.names, self.classifier._observed)
-            rows = against(data, known)
+            rows = align_kernel_rows(data, known)
         _check_rows(rows)
         return rows
 
-    def blocks(self, data: Views | KernelViews, entries: int = ENTRIES) -> Iterator[Views | KernelViews]:
+    def blocks(
+        self, data: Views | KernelViews, entries: int = _BLOCK_ENTRIES
+    ) -> Iterator[Views | KernelViews]:
         """:meth:`rows` for some samples at a time, in order, so that a block has about `entries` values."""
         size = max(1, entries // max(1, len(self.classifier.ids_) * len(self.names)))
         for begin in range(0, max(len(data), 1), size):
@@ -244,23 +246,23 @@ class Model:
 
     def predict(self, data: Views | KernelViews) -> Array:
         """The class of each sample."""
-        return self._each(data, self.classifier.predict)
+        return self._predict_blocks(data, self.classifier.predict)
 
     def decision_function(self, data: Views | KernelViews) -> Array:
         """Scores, as the classifier gives them."""
-        return self._each(data, self.classifier.decision_function)
+        return self._predict_blocks(data, self.classifier.decision_function)
 
     def predict_proba(self, data: Views | KernelViews) -> Array:
-        """Chances of the classes, if the classifier was fitted with ``probability``."""
-        return self._each(data, self.classifier.predict_proba)
+        """Probabilities of the classes, if the classifier was fitted with ``probability``."""
+        return self._predict_blocks(data, self.classifier.predict_proba)
 
-    def _each(self, data: Views | KernelViews, predict: Callable[[Any], Array]) -> Array:
+    def _predict_blocks(self, data: Views | KernelViews, predict: Callable[[Any], Array]) -> Array:
         """What `predict` says of every block, if the scores behind it are numbers."""
-        found = []
+        predictions = []
         for rows in self.blocks(data):
             check_scores(rows, self.classifier.decision_function(rows))
-            found.append(np.asarray(predict(rows)))
-        return np.concatenate(found)
+            predictions.append(np.asarray(predict(rows)))
+        return np.concatenate(predictions)
 
 
 def check_scores(rows: Presence, scores: Array) -> None:
@@ -278,34 +280,34 @@ def _check_rows(rows: KernelViews) -> None:
     for v, name in enumerate(rows.names):
         values = rows.block(name)
         largest = float(np.abs(values).max(initial=0.0))
-        if not largest <= LARGEST_KERNEL:
-            bad = ~(np.abs(values) <= LARGEST_KERNEL).all(axis=1)
+        if not largest <= _MAX_KERNEL:
+            bad = ~(np.abs(values) <= _MAX_KERNEL).all(axis=1)
             sample = rows.ids[rows.observed[:, v]][np.argmax(bad)]
             raise ValueError(
                 f"view {name!r}, sample {shown(sample)}: its kernel with training samples is not finite or "
-                f"beyond {LARGEST_KERNEL:g}; check the values of this sample"
+                f"beyond {_MAX_KERNEL:g}; check the values of this sample"
             )
 
 
 class _Outline:
     """What a state says of the model that it is of."""
 
-    def __init__(self, state: Packed) -> None:
+    def __init__(self, state: Serialized) -> None:
         self.state, self.parts = state, list(state.parts())
 
     def all(self) -> dict[str, Any]:
         views = self.first("names_in_")
         return {
-            "class": _last_name(self.parts[0][0]),
+            "class": _class_name(self.parts[0][0]),
             "steps": self.steps(),
             "views": [str(name) for name in views or ()],
             "features": self.features(),
-            "classes": _listed(self.first("classes_")),
+            "classes": _as_json_list(self.first("classes_")),
             "samples": self.samples(),
         }
 
     def value(self, tree: Any) -> Any:
-        return unpacked(tree, self.state.arrays, objects=False)
+        return deserialize(tree, self.state.arrays, objects=False)
 
     def first(self, key: str) -> Any:
         """The outermost attribute of that name."""
@@ -316,33 +318,33 @@ class _Outline:
         kind, state = self.parts[0]
         inside = [state.get("kernels"), state.get("classifier")] if kind == "models.Model" else []
         if kind == "Pipeline":
-            inside = [step["items"][1] for step in state["steps"]]
-        return [_last_name(one["is"]) if isinstance(one, dict) else str(one) for one in inside if one]
+            inside = [pair["items"][1] for pair in state["steps"]]
+        return [_class_name(step["is"]) if isinstance(step, dict) else str(step) for step in inside if step]
 
     def features(self) -> dict[str, Any]:
         """Names of the features, or how many there are, by view; of a table as ``"X"``."""
-        found: dict[str, Any] = {}
+        features: dict[str, Any] = {}
         for kind, state in self.parts:
             if kind == "data.ViewCoding":
-                names = _listed(self.value(state["columns"]))
-                found[str(state["name"])] = state["width"] if names is None else names
-        if not found and self.first("names_in_") is None:
-            names, count = _listed(self.first("feature_names_in_")), self.first("n_features_in_")
-            found = {} if count is None else {"X": count if names is None else names}
-        return found
+                names = _as_json_list(self.value(state["columns"]))
+                features[str(state["name"])] = state["width"] if names is None else names
+        if not features and self.first("names_in_") is None:
+            names, count = _as_json_list(self.first("feature_names_in_")), self.first("n_features_in_")
+            features = {} if count is None else {"X": count if names is None else names}
+        return features
 
     def samples(self) -> int | None:
         ids = self.first("ids_")
         return None if ids is None else len(ids)
 
 
-def _last_name(kind: str) -> str:
+def _class_name(kind: str) -> str:
     return kind.rpartition(".")[2]
 
 
-def _listed(values: Any) -> list[Any] | None:
+def _as_json_list(values: Any) -> list[Any] | None:
     """As a list of what JSON can hold."""
     if values is None:
         return None
     plain = values.tolist() if hasattr(values, "tolist") and values.dtype.kind not in "mM" else list(values)
-    return [one if isinstance(one, str | bool | int | float) else str(one) for one in plain]
+    return [x if isinstance(x, str | bool | int | float) else str(x) for x in plain]

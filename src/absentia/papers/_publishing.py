@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from absentia.experiment.engine import Record
-from absentia.files import FileError, write_whole
+from absentia.files import FileError, write_atomically
 from absentia.papers._cells import columns_of
 from absentia.papers._charts import chart_svg
 from absentia.papers._experiment import Experiment, list_experiments, list_papers
@@ -50,7 +50,7 @@ def write_records(folder: Path, experiment: Experiment, records: Sequence[Record
         needed = {name: record[name] for name in STORED if record[name]}  # by pages
         lines.append(needed | {"cpu": record["cost"].get("cpu")})
     content = "".join(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n" for line in lines)
-    return write_whole(path, lambda file: file.write(content.encode()))
+    return write_atomically(path, lambda file: file.write(content.encode()))
 
 
 def read_records(path: Path) -> StoredRecords:

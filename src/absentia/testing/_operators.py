@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Dense, Operator, PDOperator, packed, unpacked
+from absentia.core import Dense, Operator, PDOperator, deserialize, serialize
 from absentia.testing._tools import by_name
 
 
@@ -39,8 +39,8 @@ def other_precision_is_near(operator: Operator) -> None:
 
 
 def it_can_be_saved(operator: Operator) -> None:
-    state = packed(operator, type(operator).__name__)
-    np.testing.assert_array_equal(unpacked(state.tree, state.arrays).to_dense(), operator.to_dense())
+    state = serialize(operator, type(operator).__name__)
+    np.testing.assert_array_equal(deserialize(state.tree, state.arrays).to_dense(), operator.to_dense())
 
 
 def solving_matches_the_dense_twin(operator: Operator) -> None:

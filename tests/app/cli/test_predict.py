@@ -8,7 +8,7 @@ import pytest
 
 from absentia import Views, io, models
 from absentia.app.cli import _complete_kernels, _predict
-from absentia.files._states import read_state, write_state
+from absentia.files import read_state, write_state
 from absentia.methods.learning._machines import KernelClassifier
 from command import refused, run
 

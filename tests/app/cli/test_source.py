@@ -8,14 +8,14 @@ from absentia import AbsenceWarning, KernelViews, Views
 from absentia.app.cli._data_checks import count_sentences, number_sentences
 from absentia.app.cli._source import Features, Source, kernel_of, kernels_in_words, view_kernels
 from absentia.app.cli._training import find_labels, label_sentence
-from absentia.files import Labels, Opened
+from absentia.files import Labels, LoadedData
 
 COUNTS = np.random.default_rng(0).poisson(0.5, size=(20, 6)).astype(float)
 DATA = Views.from_dict({"text": COUNTS, "image": COUNTS + 0.5, "more": COUNTS * 1.5})
 
 
 def opened(**per_view):
-    return Opened(DATA, per_view)
+    return LoadedData(DATA, per_view)
 
 
 def test_kernels_are_those_of_the_call_else_of_the_manifest_else_rbf():

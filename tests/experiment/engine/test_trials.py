@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.core import Packed
+from absentia.core import Serialized
 from absentia.experiment.engine import Trial, content_hash, declared_versions, parse_shard, shard_of
 from absentia.experiment.engine._trials import HASH_LENGTH, check_plain
 
@@ -56,7 +56,7 @@ def test_what_is_no_number_names_no_trial():
 
 # --------------------------------------------------------------------------------------------- content
 
-STATE = Packed({"kind": "x", "n": 1}, {"a": np.arange(6.0).reshape(2, 3), "b": np.arange(3)})
+STATE = Serialized({"kind": "x", "n": 1}, {"a": np.arange(6.0).reshape(2, 3), "b": np.arange(3)})
 
 
 def with_array(name, array):

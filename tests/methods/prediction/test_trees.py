@@ -12,7 +12,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 
-from absentia.core import packed, unpacked
+from absentia.core import deserialize, serialize
 from absentia.methods.prediction import _trees
 from absentia.methods.prediction._trees import Trees
 
@@ -53,7 +53,7 @@ def test_predictions_are_those_of_scikit_learn(kind, task):
     X, _ = table(200, seed=1)
     wanted = model.predict(X)[:, None] if task == "regression" else model.predict_proba(X)
     np.testing.assert_allclose(trees.predict(X), wanted, rtol=0, atol=1e-12)
-    again = unpacked(*(lambda p: (p.tree, p.arrays))(packed(trees)))
+    again = deserialize(*(lambda p: (p.tree, p.arrays))(serialize(trees)))
     np.testing.assert_array_equal(again.predict(X), trees.predict(X))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(trees)).predict(X), trees.predict(X))
 
@@ -116,7 +116,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_leads_elsewhere_is_refused(fault):
-    state = packed(trees_of(fitted("forest", "binary")))
+    state = serialize(trees_of(fitted("forest", "binary")))
     read = copy.deepcopy(state)
     named = {key: read.arrays[one["number"]] for key, one in read.tree["state"].items() if "is" in str(one)}
     plain = {key: one for key, one in read.tree["state"].items() if key not in named}

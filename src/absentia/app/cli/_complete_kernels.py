@@ -87,7 +87,7 @@ def _refuse_matrix(file: Path, method: str) -> None:
         )
 
 
-def as_kernels(opened: files.Opened, options: CompleteOptions) -> KernelViews:
+def as_kernels(opened: files.LoadedData, options: CompleteOptions) -> KernelViews:
     """Kernels, computed from features if these came."""
     makes, data = view_kernels(opened, options.kernels, options.logs, options.source), opened.data
     if isinstance(data, Views):

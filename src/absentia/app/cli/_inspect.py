@@ -18,7 +18,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from absentia.data import Presence
-    from absentia.files import Labels, Opened
+    from absentia.files import Labels, LoadedData
 
 
 def inspect(
@@ -54,7 +54,7 @@ def inspect(
         say(_next(data, labels, source, found, opened))
 
 
-def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opened: Opened) -> str:
+def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opened: LoadedData) -> str:
     """The command to go on with, or why there is none."""
     from absentia.app.cli._training import explain_refusal
 
@@ -68,7 +68,7 @@ def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opene
     return f"next:  {call('fit', path, **flags)}{more} -o model.absentia"
 
 
-def _show(path: Path, opened: Opened, labels: Labels | None) -> None:
+def _show(path: Path, opened: LoadedData, labels: Labels | None) -> None:
     from absentia.app.cli._data_checks import advice, concerns
     from absentia.core import at_most
 
@@ -138,7 +138,7 @@ def _group_sentence(data: Presence) -> str:
     )
 
 
-def _as_json(opened: Opened, labels: Labels | None) -> dict[str, Any]:
+def _as_json(opened: LoadedData, labels: Labels | None) -> dict[str, Any]:
     from absentia.app.cli._data_checks import advice, concerns
 
     data = opened.data if labels is None else labels.without(opened.data)

@@ -213,7 +213,7 @@ def write_predictions(output: Path, model: Model, data: Views | KernelViews) -> 
         save(whole)
         sys.stdout.buffer.write(whole.getvalue())
     else:
-        files.write_whole(output, save)
+        files.write_atomically(output, save)
     return flagged
 
 

@@ -17,7 +17,7 @@ from absentia.app._checks import check_folder, check_replaced, check_report, che
 from absentia.app._trials import Watch, watched
 from absentia.app.cli._flags import Force
 from absentia.experiment.engine import Pool
-from absentia.files import is_own_file, write_whole
+from absentia.files import is_own_file, write_atomically
 from absentia.papers import (
     Experiment,
     Reproduction,
@@ -151,7 +151,7 @@ def _write_pages(pages: Path) -> None:
 
 def _write(path: Path, content: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_whole(path, lambda file: file.write(content.encode()))
+    return write_atomically(path, lambda file: file.write(content.encode()))
 
 
 def make_list(pages: Path | None = None) -> Table:

@@ -14,7 +14,7 @@ from absentia.app._terminal import MaybeWhole, Whole
 from cyclopts import Group, Parameter
 
 if TYPE_CHECKING:
-    from absentia.files import Opened
+    from absentia.files import LoadedData
     from absentia.kernels import ViewKernels
 
 #: Flags that several verbs have.
@@ -84,13 +84,13 @@ class Source:
         turned = False if self.transpose is None else self.transpose or True
         return {**found, "ignore": self.ignore, "transpose": turned}
 
-    def open(self, path: Path, labels: str | None = None) -> Opened:
+    def open(self, path: Path, labels: str | None = None) -> LoadedData:
         """Data, and what was found beside them; the table of `labels` is no view."""
         from absentia import files
 
         return files.open_data(path, labels=labels, **self.options())
 
-    def remembered(self, opened: Opened) -> dict[str, Any]:
+    def remembered(self, opened: LoadedData) -> dict[str, Any]:
         """What a model has to know to read new samples as those that it was learned from."""
         found = {"ignore": list(self.ignore), "labels": opened.table.name if opened.table else None}
         return {name: value for name, value in found.items() if value}
@@ -127,7 +127,7 @@ class Labelled(Source):
     def options(self) -> dict[str, Any]:
         return super().options() | {"features_from_labels": self.features_from_labels}
 
-    def remembered(self, opened: Opened) -> dict[str, Any]:
+    def remembered(self, opened: LoadedData) -> dict[str, Any]:
         own = list(self.features_from_labels)
         found = super().remembered(opened)
         return found | ({"features from labels": own} if own else {})
@@ -188,7 +188,7 @@ def check_kernel_names(kernels: Sequence[str]) -> None:
 
 
 def view_kernels(
-    opened: Opened, kernels: Sequence[str], logs: Sequence[str], source: Source | None = None
+    opened: LoadedData, kernels: Sequence[str], logs: Sequence[str], source: Source | None = None
 ) -> ViewKernels:
     """How kernels are to be made: as the call says, else as the manifest says, else rbf."""
     from absentia.kernels import ViewKernels
@@ -210,7 +210,7 @@ def view_kernels(
     return ViewKernels(common, per_view=exceptions or None, **sizing)
 
 
-def _known(opened: Opened, view: str, flag: str) -> str:
+def _known(opened: LoadedData, view: str, flag: str) -> str:
     names = list(opened.data.names)
     if view not in names:
         raise ValueError(f"{flag}: no view {view!r}; the views are {', '.join(map(repr, names))}")

@@ -21,7 +21,7 @@ from absentia.app.cli._training import open_data, read_training
 from absentia.app.comparison import Comparison, make_design
 from absentia.experiment.comparison import Study, TaskData, format_seconds, label_data, make_task_data
 from absentia.experiment.engine import Pool, Trial
-from absentia.files import parse_bytes, write_whole
+from absentia.files import parse_bytes, write_atomically
 from absentia.tasks import CLASSIFICATION, MULTILABEL, REGRESSION, SURVIVAL
 
 
@@ -145,7 +145,7 @@ def finish(study: Study, json: bool = False) -> None:
     page, table = study.folder / PAGE, study.folder / TABLE
     content = comparison.table().to_csv().encode()
     report.save(report.render_comparison(comparison.results), page)
-    write_whole(table, lambda file: file.write(content))
+    write_atomically(table, lambda file: file.write(content))
     if json:
         return say_json(_as_json(comparison))
     recommendation = comparison.results.recommendation

@@ -23,7 +23,7 @@ from absentia.app.cli._data_checks import (
 from absentia.app.cli._source import Source, view_kernels
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views
-from absentia.files import Labels, Opened, read_labels
+from absentia.files import Labels, LoadedData, read_labels
 from absentia.kernels import ViewKernels
 from absentia.tasks import (
     CLASSIFICATION,
@@ -86,7 +86,7 @@ class Training:
         return replace(self, data=part, y=self.y[few], notes=notes, n_learned=len(self.y))
 
 
-def open_data(source: Source, path: Path, labels: str | None) -> Opened:
+def open_data(source: Source, path: Path, labels: str | None) -> LoadedData:
     """Data to learn from: who has nothing is said in terms of that later, all else is for the user."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*(no view at all|observed for no sample)", AbsenceWarning)
@@ -101,7 +101,7 @@ def read_training(
     logs: Sequence[str] = (),
     *,
     tasks: Sequence[Task] = (CLASSIFICATION,),
-    opened: Opened | None = None,
+    opened: LoadedData | None = None,
 ) -> Training:
     """Samples with a view and a label for one of these tasks; who has not is warned of.
 
@@ -187,7 +187,9 @@ def _select_samples(data: Views | KernelViews, labels: Labels, what: str) -> tup
 # ---------------------------------------------------------------------------------------------- labels
 
 
-def find_labels(path: Path, source: Source, opened: Opened, labels: str | None, kind: Any = None) -> Labels:
+def find_labels(
+    path: Path, source: Source, opened: LoadedData, labels: str | None, kind: Any = None
+) -> Labels:
     """Labels as the call names them, or as the manifest does; of that `kind`, or what they look like."""
     where = labels if labels is not None else opened.labels
     if where is None:

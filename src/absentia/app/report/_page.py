@@ -11,7 +11,7 @@ from typing import Any
 from absentia.app.report._blocks import Block, definitions, heading, render_block
 from absentia.app.report._heatmaps import MARK
 from absentia.core.svg import Markup, element, fill
-from absentia.files import write_whole
+from absentia.files import write_atomically
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def save(html: str, path: str | os.PathLike[str]) -> Path:
     content = html.encode("utf-8", errors="replace")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_whole(path, lambda file: file.write(content))
+    return write_atomically(path, lambda file: file.write(content))
 
 
 def load_templates() -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import Array, Packed, kept, packed, unpacked, warn
+from absentia.core import Array, Serialized, deserialize, serializable, serialize, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, find_repeats
 from absentia.data.survival import Survival, as_survival
 from absentia.experiment.engine import content_hash
@@ -22,7 +22,7 @@ _MAX_CLASSES = 20  # that whole numbers can be; more of them are numbers
 FILE = "data.absentia"
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False)
 class TaskData:
     """Samples, and what is known of them, in the same order.
@@ -63,11 +63,11 @@ class TaskData:
     @cached_property
     def hash(self) -> str:
         """The same for the same content, whichever of its arrays are one in memory."""
-        state = packed(self)
+        state = serialize(self)
         contents = {
-            number: content_hash(Packed(None, {"": array})) for number, array in state.arrays.items()
+            number: content_hash(Serialized(None, {"": array})) for number, array in state.arrays.items()
         }
-        return content_hash(Packed(_resolve(state.tree, contents)))
+        return content_hash(Serialized(_resolve(state.tree, contents)))
 
     @cached_property
     def order(self) -> Array:
@@ -96,7 +96,7 @@ class TaskData:
         return TaskData(self.data, "completion", None, (), self.kernel)
 
     def save(self, folder: Path) -> None:
-        write_state(folder / FILE, packed(self, "data"), {})
+        write_state(folder / FILE, serialize(self, "data"), {})
 
 
 def _resolve(tree: Any, contents: Mapping[str, str]) -> Any:
@@ -114,7 +114,7 @@ def load_data(folder: Path) -> TaskData:
     """What :meth:`TaskData.save` wrote; nothing in the file is run."""
     state, _ = read_state(folder / FILE)
     try:
-        loaded = unpacked(state.tree, state.arrays)
+        loaded = deserialize(state.tree, state.arrays)
     except (MemoryError, OSError):
         raise
     except Exception as error:  # whatever somebody may have put together

@@ -21,7 +21,7 @@ from absentia.core import Array, generator
 from absentia.data import missingness, ordering
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.engine import Limits, Trial, declared_versions
-from absentia.files import FileError, write_whole
+from absentia.files import FileError, write_atomically
 from absentia.tasks import Plan
 
 FILE = "design.json"
@@ -119,7 +119,7 @@ class Design:
 
     def save(self, folder: Path) -> None:
         content = json.dumps(asdict(self), indent=1).encode()
-        write_whole(folder / FILE, lambda file: file.write(content))
+        write_atomically(folder / FILE, lambda file: file.write(content))
 
 
 def _shown(value: Any) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from absentia.experiment.engine._trials import Trial
-from absentia.files import one_line, write_whole
+from absentia.files import one_line, write_atomically
 
 Status = Literal["done", "failed", "time", "memory", "died"]
 STATUSES = ("done", "failed", "time", "memory", "died")
@@ -76,7 +76,7 @@ class Records:
         path = self.path(record.hash)
         if path.is_symlink():  # what it leads to is none of ours
             path.unlink(missing_ok=True)
-        return write_whole(path, lambda file: file.write(content))
+        return write_atomically(path, lambda file: file.write(content))
 
     def read(self, hash: str) -> Record | None:
         """The record of that hash; None if there is none, or what is there is not its record."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from absentia.core import Packed
+from absentia.core import Serialized
 
 HASH_LENGTH = 24  # hexadecimal digits of a hash
 
@@ -32,7 +32,7 @@ def check_plain(result: Any) -> None:
         raise
 
 
-def content_hash(state: Packed) -> str:
+def content_hash(state: Serialized) -> str:
     """Of plain data: the tree and every array."""
     found = hashlib.sha256(to_json(state.tree).encode())
     for key, array in sorted(state.arrays.items()):

@@ -71,8 +71,8 @@ from absentia.core import (
     cholesky_logdet,
     clear_cut,
     estimator,
-    kept,
     leading_eigenpairs,
+    serializable,
     symmetrize,
 )
 from absentia.data import KernelViews
@@ -90,7 +90,7 @@ from absentia.methods.completion._subspace import Coordinates
 _RANK_TOL = 1e-10
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class ViewScores:
     """Leading principal components of a view, scaled to unit mean squared distance."""

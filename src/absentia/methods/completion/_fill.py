@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from absentia.core import Array, Operator, estimator, kept
+from absentia.core import Array, Operator, estimator, serializable
 from absentia.data import KernelViews
 from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
@@ -37,7 +37,7 @@ class ZeroFill(SubspaceCompleter):
         return [Coordinates(np.zeros((n, 0)), np.zeros(n)) for n in (~X.observed).sum(axis=0)]
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class ConstantBasis(Basis):
     """One axis that has the same kernel value with every sample; no combination of samples has."""

@@ -19,8 +19,8 @@ from absentia.core import (
     Solution,
     Stop,
     estimator,
-    kept,
     least,
+    serializable,
 )
 from absentia.data import KernelViews
 from absentia.methods.completion._holdout import Holdout
@@ -30,7 +30,7 @@ from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCo
 _PATIENCE = 3
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class MeanBasis(Basis):
     """A basis whose first axis is the mean of the observed samples.

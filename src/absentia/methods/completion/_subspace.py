@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Completed, Operator, Side, kept, symmetrize
+from absentia.core import Array, Completed, Operator, Side, serializable, symmetrize
 from absentia.data import KernelViews, Views, shown
 from absentia.methods.completion._base import Completer
 
@@ -35,7 +35,7 @@ _SAME = 1e-6
 _TIED = 1e-9
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Basis:
     """Axes of a view, as combinations `C` of the samples that have it (None: these themselves).
@@ -62,7 +62,7 @@ class Basis:
         return np.einsum("ij,ij->i", W @ self.E, W)
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Coordinates:
     """Coordinates `W` of the absent samples of a view along its axes; squared lengths `s` of remainders.

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from absentia.core import Array, kept
+from absentia.core import Array, serializable
 from absentia.data import AbsenceWarning, KernelViews, Views, folds, own_order, suited_folds
 from absentia.methods.learning._inputs import Labels, subset
 
@@ -25,7 +25,7 @@ FOLDS = 5
 _NO_DEVIATION = 1e-10  # deviation of scores, which are about -1 to 1, that is rounding
 
 
-@kept
+@serializable
 class ScoreScale(NamedTuple):
     """Mean and standard deviation of the scores that a machine gives to its training samples, by column."""
 
@@ -44,7 +44,7 @@ class ScoreScale(NamedTuple):
         return np.asarray((scores - self.mean) / self.deviation)
 
 
-@kept
+@serializable
 class SigmoidCalibration:
     """Probabilities from standardised scores by logistic regression.
 
@@ -67,7 +67,7 @@ class SigmoidCalibration:
         return np.asarray(self.model.predict_proba(scores))
 
 
-@kept
+@serializable
 class Calibration(NamedTuple):
     """What turns scores of one fitted machine into probabilities."""
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Iterative, Solution, altered, usable_threads
+from absentia.core import Array, Callback, Iterative, Solution, copy_with, usable_threads
 from absentia.data import KernelViews, by_factors, own_order
 from absentia.methods.learning._base import Classifier, Learner
 from absentia.methods.learning._inputs import one_vs_rest_signs
@@ -191,7 +191,7 @@ class KernelMachine(SelectsC, Iterative, Learner):
     def restricted(self, samples: Array) -> Any:
         """The same machine without the training samples that are not among `samples`."""
         coefficients = self.dual_coef_[:, samples]
-        return altered(
+        return copy_with(
             self,
             ids_=self.ids_[samples],
             n_features_in_=len(samples),

@@ -26,8 +26,8 @@ from absentia.core import (
     PositiveInt,
     estimator,
     inverse,
-    kept,
     parameters_of,
+    serializable,
     suited_to,
     unwatched,
     warn,
@@ -62,7 +62,7 @@ from absentia.methods.matrix._validation import (
 )
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class _ScaledMatrix:
     """A matrix in units of `scale`, centred, and its observed entries, in the canonical order of both axes.

@@ -31,7 +31,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, kept, symmetrize
+from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, serializable, symmetrize
 
 #: Beyond this many rows a row kernel is neither estimated nor, unless asked for, formed.
 MAX_DENSE_ROWS = 4000
@@ -44,7 +44,7 @@ _SMALL_PRODUCT = 500_000
 ROUNDING = 1e-10
 
 
-@kept
+@serializable
 @dataclass(frozen=True, repr=False)
 class RowKernel:
     """``K = U diag(l) U'`` with orthonormal columns in `U` (n, r) and positive `l` (r,)."""
@@ -118,7 +118,7 @@ class RowKernel:
         return apply_rows(self.U, expand_stack(self.l[:, None], X) * apply_rows(self.U.T, X))
 
 
-@kept
+@serializable
 class LazyRowKernel(RowKernel):
     """A row kernel K (n, n) whose eigenvectors are computed when they are first asked for.
 
@@ -204,7 +204,7 @@ def expand_stack(S: Array, X: Array) -> Array:
     return S if X.ndim == 2 else S[:, None, :]
 
 
-@kept
+@serializable
 @dataclass(frozen=True, repr=False)
 class KroneckerGaussian:
     """The Gaussian on matrices with covariance ``C (x) K + N (x) I``; see the module.

@@ -25,7 +25,7 @@ from absentia.core import (
     estimator,
     generator,
     inverse,
-    kept,
+    serializable,
     squared_distances,
     symmetrize,
     warn,
@@ -48,7 +48,7 @@ _MAX_DEVIATION_NUMBERS = 2_000_000
 _FAR = 5
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class _Anchors:
     """Training samples that all others are compared with.

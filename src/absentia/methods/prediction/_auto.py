@@ -24,7 +24,17 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from absentia.core import Array, Callback, Progress, RandomState, Range, estimator, kept, warn, watch
+from absentia.core import (
+    Array,
+    Callback,
+    Progress,
+    RandomState,
+    Range,
+    estimator,
+    serializable,
+    warn,
+    watch,
+)
 from absentia.data import MANY, KernelViews, folds, shown, some_of
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
@@ -304,7 +314,7 @@ def _shrunken_weights(proba: Array, weight: Array, penalty: float = _PENALTY) ->
     return np.asarray(w / w.sum())
 
 
-@kept
+@serializable
 class Weighing(NamedTuple):
     """Weights by the way that its own held-out estimate prefers, and what each way is worth."""
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, inverse, kept
+from absentia.core import Array, inverse, serializable
 from absentia.data import KernelViews, Views, own_order
 from absentia.methods.learning import Classifier, Either, Learner, subset
 from absentia.methods.prediction._kernel_pipeline import check_per_view
 
 
-@kept
+@serializable
 class CanonicalOrder(NamedTuple):
     """The views that someone has and the samples that count, by name and position, in their own order."""
 

@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from absentia.core import Array, Solution, Stop, iterate, kept
+from absentia.core import Array, Solution, Stop, iterate, serializable
 from absentia.data.survival import Survival
 
 Ties = Literal["breslow", "efron"]
@@ -146,7 +146,7 @@ def factors(K: Array) -> tuple[Array, Array]:
 # ------------------------------------------------------------------------------------------- the model
 
 
-@kept
+@serializable
 class Cox(NamedTuple):
     """A fitted model: coefficients on the training samples, and how hazard adds up at ``f = 0``."""
 

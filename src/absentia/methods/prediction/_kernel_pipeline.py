@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from absentia.core import kept, warn
+from absentia.core import serializable, warn
 from absentia.data import KernelViews, Presence, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
@@ -84,7 +84,7 @@ def _fill_diagonals(X: KernelViews, usual: Mapping[str, float]) -> KernelViews:
     return KernelViews.between(X, columns, {name: X.operator(name) for name in X.names}, filled)
 
 
-@kept
+@serializable
 class KernelPipeline:
     """Kernels of the views, completed unless there is no completer.
 

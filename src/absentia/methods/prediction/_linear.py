@@ -19,7 +19,7 @@ import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
-from absentia.core import Array, along_path, kept, least
+from absentia.core import Array, along_path, least, serializable
 from absentia.data import column_scales, folds
 from absentia.methods.learning import one_vs_rest_signs
 from absentia.methods.learning.engine import Box, fit_machine
@@ -43,7 +43,7 @@ class Weights(NamedTuple):
         return np.asarray(F @ self.coef.T + self.bias)
 
 
-@kept
+@serializable
 class Linear(NamedTuple):
     """A linear model of features as they come; `link` is what becomes of its scores."""
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Estimator, estimator, kept
+from absentia.core import Array, Estimator, estimator, serializable
 from absentia.data import KernelViews, Views
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
@@ -17,7 +17,7 @@ from absentia.methods.learning import subset
 _MIN_CLASS_SIZE = 3  # samples with and without a label: fewer cannot be held out
 
 
-@kept
+@serializable
 class LabelClassifier:
     """A classifier of one label, the samples that it learned from, and the label's frequency among them."""
 

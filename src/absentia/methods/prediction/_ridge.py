@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, kept, least
+from absentia.core import Array, least, serializable
 from absentia.data import KernelViews
 
 #: Penalties that are tried, in units of the mean eigenvalue; strong ones first, so that ties are simple.
@@ -18,7 +18,7 @@ _PENALTIES = tuple(10.0**e for e in (3, 2.5, 2, 1.5, 1, 0.5, 0, -0.5, -1, -1.5, 
 _RANK = 1e-12  # share of the kernel below which a centred eigenvalue is none
 
 
-@kept
+@serializable
 class Ridge(NamedTuple):
     """Coefficients of the training samples, and what new samples' kernels are centred by."""
 

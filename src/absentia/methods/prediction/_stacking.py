@@ -20,13 +20,13 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from absentia.core import Array, NonNegative, estimator, kept
+from absentia.core import Array, NonNegative, estimator, serializable
 from absentia.methods.prediction._view_classifiers import PerViewClassifier, softmax_rows
 
 _RIDGE = 1e-2  # on the offsets of the classes, and relative on regressions of log-odds
 
 
-@kept
+@serializable
 class StackingModel(NamedTuple):
     """One weight per view, one offset per class."""
 
@@ -66,7 +66,7 @@ class StackingModel(NamedTuple):
         return softmax_rows(self.offsets + np.tensordot(self.weights, L, 1))
 
 
-@kept
+@serializable
 class LogOddsImputer(NamedTuple):
     """Log-odds of one view, class by class, from those of the others: ridge regression through zero."""
 

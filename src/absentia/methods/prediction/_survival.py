@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Positive, RandomState, estimator, kept, warn
+from absentia.core import Array, Positive, RandomState, estimator, serializable, warn
 from absentia.data import KernelViews, folds
 from absentia.data.survival import Survival, concordance_index
 from absentia.kernels import CombineKernels
@@ -62,7 +62,7 @@ def _select_alpha(K: Array, y: Survival, options: Options) -> PenaltySearch:
 # ------------------------------------------------------------------------------------------- two ways
 
 
-@kept
+@serializable
 class Averaged(NamedTuple):
     """One model on the combined kernel."""
 
@@ -84,7 +84,7 @@ class Averaged(NamedTuple):
         return self.cox.risk(np.asarray(self.combine.transform(X)))
 
 
-@kept
+@serializable
 class Fused(NamedTuple):
     """A model for each view, how much each counts, and the scale of what they say together."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from absentia.core import Array, kept
+from absentia.core import Array, serializable
 
 _MAX_PAIRS = 1 << 20  # of a sample and a tree, that are followed at a time
 _LARGEST = float(np.finfo(np.float32).max)  # beyond, values are not told apart where they have four bytes
@@ -30,7 +30,7 @@ LINKS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-@kept
+@serializable
 @dataclass(frozen=True, eq=False, repr=False)
 class Trees:
     """Many trees over `width` features.

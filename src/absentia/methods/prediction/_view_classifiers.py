@@ -8,7 +8,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from absentia.core import Array, kept
+from absentia.core import Array, serializable
 from absentia.data import Coding, KernelViews, Views, column_scales, folds, joined, suited_folds
 from absentia.methods.learning import Learner, subset
 from absentia.methods.prediction._absent import AbsentClassifier
@@ -24,7 +24,7 @@ _MIN_CLASS_SIZE = 3  # samples of a class that a view must have to learn it: few
 _MIN_PROBABILITY = 1e-4  # no view alone rules a class out
 
 
-@kept
+@serializable
 class FilledTable(NamedTuple):
     """The one view of some samples as a table: categories one column a level, gaps the training means."""
 
@@ -41,7 +41,7 @@ class FilledTable(NamedTuple):
         return np.where(np.isnan(table), self.means, table)
 
 
-@kept
+@serializable
 class ViewClassifier(NamedTuple):
     """A classifier of one view, and the classes that it knows, as positions among all classes.
 

@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 from sklearn.utils import Bunch
 
 from absentia.datasets import read_bunch
-from absentia.files import FileError, one_line, reading, write_whole
+from absentia.files import FileError, file_errors, one_line, write_atomically
 from absentia.papers._experiment import check_name
 from absentia.papers.data._catalogue import CATALOGUE, DataSet, Remote
 
@@ -225,7 +225,7 @@ def _recorded_checksum(path: Path) -> str | None:
     record = _checksum_file(path)
     if not record.exists():
         return None
-    with reading(record):
+    with file_errors(record):
         text = record.read_text(encoding="ascii").partition(" ")[0].strip().lower()
         if re.fullmatch("[0-9a-f]{64}", text) is None:
             raise ValueError(f"{text[:80]!r} is no SHA-256: 64 digits from 0 to f are wanted")
@@ -239,7 +239,7 @@ def _compute_checksum(path: Path) -> str:
 
 def _check_checksum(path: Path) -> None:
     """Refuse a file that is not the one that came first."""
-    with reading(path):
+    with file_errors(path):
         wanted = _recorded_checksum(path)
         checksum = wanted and _compute_checksum(path)
     if checksum != wanted:
@@ -253,4 +253,4 @@ def _record_checksum(path: Path) -> None:
     """Write a file's checksum beside it, unless there is one already."""
     if not _checksum_file(path).exists():
         line = f"{_compute_checksum(path)}  {path.name}\n".encode()
-        write_whole(_checksum_file(path), lambda file: file.write(line))
+        write_atomically(_checksum_file(path), lambda file: file.write(line))

@@ -17,7 +17,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
 from absentia import KernelViews, Views
-from absentia.files import FileError, mat_content, one_line, read, reading
+from absentia.files import FileError, file_errors, mat_content, one_line, read
 from absentia.papers.data._yeast import combine_files, parse_number
 
 Paths = Mapping[str, Path]
@@ -33,7 +33,7 @@ def table(
     An empty delimiter is any space.
     """
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         rows = _read_fields(path, delimiter or None)
         cells = [row.pop(label) for row in rows]
         X = _parse_numbers([row[without:] for row in rows])
@@ -43,7 +43,7 @@ def table(
 def musk(paths: Paths) -> Bunch:
     """Conformations of molecules: names of both, 166 numbers, and a class with a full stop after it."""
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         rows = _read_fields(path)
         X = _parse_numbers([row[2:-1] for row in rows])
         y = _encode_classes([row[-1].rstrip(".") for row in rows], {"0": -1, "1": 1})
@@ -67,7 +67,7 @@ LETTERS = {
 def splice(paths: Paths) -> Bunch:
     """Windows of DNA, four columns (A, C, G, T) for each place; classes EI, IE, N as 0, 1, 2."""
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         rows = _read_fields(path)
         width = {len(row[2]) for row in rows}
         strange = sorted({letter for row in rows for letter in row[2]} - set(LETTERS))
@@ -84,7 +84,7 @@ def digits(paths: Paths) -> Bunch:
     """The six views of the Multiple Features digits; a tenth of the lines for each digit, in order."""
     views = {}
     for name, path in paths.items():
-        with reading(path):
+        with file_errors(path):
             views[name.removeprefix("mfeat-")] = _parse_numbers(_read_fields(path, None))
     sizes = {len(X) for X in views.values()}
     if len(sizes) != 1 or max(sizes) % 10:
@@ -97,7 +97,7 @@ def digits(paths: Paths) -> Bunch:
 def libsvm(paths: Paths) -> Bunch:
     """LIBSVM's format, two classes."""
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         X, y = load_svmlight_file(io.BytesIO(path.read_bytes()), zero_based=False)
         if set(y.tolist()) != {-1.0, 1.0}:
             raise ValueError(f"has the classes {sorted(set(y.tolist()))[:5]}; -1 and 1 are wanted")
@@ -109,7 +109,7 @@ def libsvm(paths: Paths) -> Bunch:
 def openml(paths: Paths, *, classes: dict[str, int]) -> Bunch:
     """An ARFF file whose last attribute is the class."""
     (path,) = paths.values()
-    with reading(path):
+    with file_errors(path):
         names, table = _read_arff(path)
         y = _encode_classes(_texts(table, names[-1]), classes)
         return _make_bunch(_numbers(table, names[:-1]), y, feature_names=np.array(names[:-1]))
@@ -120,7 +120,7 @@ def mulan(paths: Paths, *, n_labels: int) -> Bunch:
     names = list[str]()
     features, labels = list[np.ndarray](), list[np.ndarray]()
     for path in paths.values():
-        with reading(path):
+        with file_errors(path):
             part_names, table = _read_arff(path)
             if len(part_names) <= n_labels or (names and names != part_names):
                 raise ValueError(f"has not the attributes of these data: {part_names[:3]} ...")
@@ -139,7 +139,7 @@ def axes(paths: Paths) -> Bunch:
     views, targets = {}, []
     for name, path in paths.items():
         stem = name.removesuffix(".zip")
-        with reading(path):
+        with file_errors(path):
             members = [f"{stem}_TRAIN{ending}" for ending in (".ts", ".tsv", ".txt")]
             data = _read_member(path, members) if path.suffix == ".zip" else path.read_bytes()
             views[stem[-1]], y = _parse_series(_decode(data))
@@ -157,7 +157,7 @@ def flowers(paths: Paths) -> Bunch:
     """
     kernels: dict[str, np.ndarray] = {}
     for path in paths.values():
-        with reading(path):
+        with file_errors(path):
             for key, D in sorted(mat_content(path).items()):
                 if not key.startswith("D_") or np.ndim(D) != 2 or D.shape[0] != D.shape[1]:
                     continue
@@ -186,7 +186,7 @@ def prepared(paths: Paths) -> Bunch:
     data: Any = read(path)
     bunch: Bunch = Bunch(extra={})
     bunch["kernels" if isinstance(data, KernelViews) else "views"] = data
-    with reading(path):
+    with file_errors(path):
         content = mat_content(path)
     labels = next((np.ravel(content[key]) for key in ("Y", "y", "labels", "label") if key in content), None)
     if labels is not None and len(labels) == len(data):

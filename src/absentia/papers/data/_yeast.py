@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from absentia import AbsenceWarning, KernelViews
-from absentia.files import FileError, reading
+from absentia.files import FileError, file_errors
 
 PathLike = str | os.PathLike[str]
 ENDINGS = (".txt", ".tsv", ".txt.gz", ".tsv.gz")
@@ -87,7 +87,7 @@ def load_yeast_kernels(
 def combine_files(kernels: Mapping[str, Path], labels: Path) -> Bunch:
     """Kernels and labels of proteins, from the files of each; see :func:`load_yeast_kernels`."""
     blocks = {view: read_square(path) for view, path in kernels.items()}
-    with reading(labels.parent):
+    with file_errors(labels.parent):
         data = KernelViews.from_blocks(blocks)
     names, classes, Y = read_label_table(labels)
     descr = f"{len(data)} proteins of yeast, {data.n_views} kernels, {len(classes)} functions"
@@ -154,7 +154,7 @@ def _find_repeated(names: list[str]) -> str | None:
 
 def read_square(path: Path) -> tuple[list[str], np.ndarray]:
     """Names and values of a kernel in a text file, columns in the order of rows."""
-    with reading(path), _lines(path) as lines:
+    with file_errors(path), _lines(path) as lines:
         head = next(lines, (0, []))[1]
         names, values = list[str](), list[np.ndarray]()
         for k, cells in lines:
@@ -198,7 +198,7 @@ def _column_order(names: list[str], columns: list[str]) -> np.ndarray:
 
 def read_label_table(path: Path) -> tuple[list[str], list[str], np.ndarray]:
     """Proteins, classes, and who has which: 1, -1, or NaN."""
-    with reading(path), _lines(path) as lines:
+    with file_errors(path), _lines(path) as lines:
         rows = list(lines)
         if not rows:
             raise ValueError("the file is empty")

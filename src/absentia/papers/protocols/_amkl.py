@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from absentia import KernelViews, ViewKernels, Views, missingness
 from absentia.datasets import data_folder
-from absentia.files import from_arrays, is_data, read_arrays, reading
+from absentia.files import file_errors, from_arrays, is_data, read_arrays
 from absentia.papers.data import make_width_views
 from absentia.papers.protocols import Protocol, make_method
 
@@ -118,7 +118,7 @@ def make_problem(key: Mapping[str, Any]) -> Problem:
 def load(name: str) -> tuple[Data, np.ndarray]:
     """Complete data of a file in the data folder, and the classes of its samples."""
     path = data_folder() / f"{name}.npz"
-    with reading(path):
+    with file_errors(path):
         arrays = read_arrays(path, lambda key: is_data(key) or key == "y")
         if "y" not in arrays:
             raise ValueError("holds no 'y', the classes of the samples")

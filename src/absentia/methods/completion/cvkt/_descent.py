@@ -27,7 +27,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Solution, Stop, centred, inverse, iterate, kept, least
+from absentia.core import Array, Solution, Stop, centred, inverse, iterate, least, serializable
 from absentia.data import KernelViews, Ordering
 from absentia.methods.completion.cvkt._features import (
     FeatureMap,
@@ -124,7 +124,7 @@ def steepest(
 # ------------------------------------------------------------------------------------------ one view
 
 
-@kept
+@serializable
 class Rescaling(NamedTuple):
     """Values ``v`` become ``factor * v + shift``."""
 
@@ -144,7 +144,7 @@ class Rescaling(NamedTuple):
         return np.asarray(self.factor * values + self.shift)
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class ViewTransfer:
     """One view: the others' feature maps, the transformation, and what it makes of the samples."""
@@ -233,7 +233,7 @@ def _fit_view(
 # ------------------------------------------------------------------------------------------ all views
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class DescentTransfer:
     """Everything learned, view by view; samples and views in the order that draws are made in."""

@@ -16,14 +16,14 @@ from typing import Self
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Dense, Gram, Operator, kept, rounding, symmetrize, thin_gram
+from absentia.core import Array, Dense, Gram, Operator, rounding, serializable, symmetrize, thin_gram
 from absentia.data import KernelViews
 
 #: Up to so many features of all views together every sample is a landmark; beyond, so many are shared out.
 MAX_FEATURES, TOTAL_LANDMARKS = 2000, 600
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class FeatureMap:
     """``phi(t) = scale * (k(t, landmarks) root - mean)``.

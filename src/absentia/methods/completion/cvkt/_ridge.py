@@ -32,7 +32,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, cholesky, cholesky_solve, clear_cut, kept, least
+from absentia.core import Array, cholesky, cholesky_solve, clear_cut, least, serializable
 from absentia.methods.completion.cvkt._features import as_count, eigh, has_other_view, stack_other_views
 
 #: What leave-one-out selects from, in units of the mean eigenvalue: half decades.
@@ -48,7 +48,7 @@ class RidgeOptions(NamedTuple):
     easing: float = 1.0  # ridge of later rounds, as a share of that of the first
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class PrincipalAxes:
     """Principal axes of features: ``y = (psi - mean) axes``; ``squares`` are the column sums of y^2."""
@@ -136,7 +136,7 @@ def _truncate_rank(weights: Array, Phi: Array, rank: float, max_rank: int) -> Ar
     return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Refill:
     """What takes features `Psi` of the other views to a view's: ``means[0] + other * (means[1] + ...)``."""
@@ -152,7 +152,7 @@ class Refill:
         )
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class Transfer:
     """Ridge regression along principal axes: from the other views to weights over a view's samples."""

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Operator, kept, symmetrize
+from absentia.core import Array, Operator, serializable, symmetrize
 from absentia.data import KernelViews
 from absentia.methods.completion._subspace import Basis, Coordinates
 from absentia.methods.completion.cvkt._features import (
@@ -135,7 +135,7 @@ class Round:
         return [fit.refill() for fit in (self.transfers if self.solves is None else self.solves)]
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class CrossViewRegression:
     """Everything learned: the bases of the views, and how samples get coordinates along them."""
@@ -228,7 +228,7 @@ def _make_basis(K: Operator, N: Array, weights: Array) -> Basis:
     return Basis(weights, G, symmetrize(weights.T @ G))
 
 
-@kept
+@serializable
 class DiagonalRange(NamedTuple):
     """The median and the largest of the observed kernel values of samples with themselves."""
 

@@ -8,7 +8,18 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import Array, Descent, Point, Sloped, alike, dot, kept, plus, quasi_newton, symmetrize
+from absentia.core import (
+    Array,
+    Descent,
+    Point,
+    Sloped,
+    alike,
+    dot,
+    plus,
+    quasi_newton,
+    serializable,
+    symmetrize,
+)
 from absentia.methods.completion._subspace import Basis, Coordinates
 
 # ------------------------------------------------------------------------- a kernel as coordinates
@@ -32,7 +43,7 @@ from absentia.methods.completion._subspace import Basis, Coordinates
 _RANK_TOL = 1e-10
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class KernelCoordinates:
     """Origin and axes of a view; ``C`` are the coordinates of the samples that have it."""
@@ -113,7 +124,7 @@ class KernelCoordinates:
 _EVENNESS = 1e-9
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class MKCProblem:
     """Coordinates of the observed samples of each view, who they are, and the objective's weights."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from absentia.core import Array, Point, Stop, by_pattern, cholesky, cholesky_solve, iterate, kept
+from absentia.core import Array, Point, Stop, by_pattern, cholesky, cholesky_solve, iterate, serializable
 from absentia.methods.completion.mkc._problem import (
     Local,
     MKCProblem,
@@ -111,7 +111,7 @@ class _Combination:
         return value + penalty, G + weights[:, None, :] * B
 
 
-@kept
+@serializable
 class Heterogeneous(_Combination):
     """ht: views agree in the *coefficients* of a sample."""
 
@@ -158,7 +158,7 @@ class Heterogeneous(_Combination):
         return _coefficient_curvature(self.problem, M)
 
 
-@kept
+@serializable
 class Approximate(_Combination):
     """app: views agree in the *kernels* that the coefficients give."""
 
@@ -227,7 +227,7 @@ def _factorise_curvature(factor: float, M: Array, diagonal: Array) -> Array:
 # missing samples are the unknowns, and nothing constrains them.
 
 
-@kept
+@serializable
 class Free:
     """sdp: views agree in their kernels, and nothing else is asked of those."""
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, LowRankPlusDiagonal, Stop, iterate, kept, project
+from absentia.core import Array, LowRankPlusDiagonal, Stop, iterate, project, serializable
 from absentia.data import KernelViews
 from absentia.methods.completion._subspace import Basis, Coordinates
 from absentia.methods.completion.mkmc._low_rank import factor_moments
@@ -27,7 +27,7 @@ from absentia.methods.completion.mkmc._view_kernels import (
 )
 
 
-@kept
+@serializable
 @dataclass(frozen=True)
 class ViewMoments:
     """What a view says of the factors, given a model: the symbols of ``_low_rank``."""

@@ -26,35 +26,33 @@ import numpy as np
 import sklearn
 
 from absentia import __version__
-from absentia.core import Array, Packed
-from absentia.files._archive import Member, archive, raw, write_arrays
-from absentia.files._errors import FileError, PathLike, one_line, reading
-from absentia.files._opening import opened
-from absentia.files._seal import seal_of
+from absentia.core import Array, Serialized, raw_bytes
+from absentia.files._archive import Member, open_archive, verify_checksum, write_arrays
+from absentia.files._base import FileError, PathLike, file_errors, one_line, open_regular
 
-FORMAT, VERSION = "absentia model", 2
-LONGEST_DESCRIPTION = 64_000_000
+_FORMAT, _VERSION = "absentia model", 2
+_MAX_DESCRIPTION = 64_000_000
 #: How gzip, zlib, bzip2 and xz begin, in which joblib puts its pickles.
-COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZ", b"\xfd7")
-CHANGED = "its checksum is another: it was damaged or changed; get it anew"
+_COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZ", b"\xfd7")
+_CHANGED = "its checksum is another: it was damaged or changed; get it anew"
 
 
-def write_state(path: PathLike, state: Packed, about: Mapping[str, Any]) -> Path:
+def write_state(path: PathLike, state: Serialized, about: Mapping[str, Any]) -> Path:
     """Write a model's state, whole or not at all."""
-    described = {
-        "format": FORMAT,
-        "version": VERSION,
+    description = {
+        "format": _FORMAT,
+        "version": _VERSION,
         "made": {"absentia": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__},
-        "about": _plain(about),
+        "about": _as_json(about),
         "tree": state.tree,
-        "sealed": True,
+        "file_checksum": True,
     }
-    described["checksum"] = _checksum(described, state.arrays)
-    text = json.dumps(described, allow_nan=False)
-    return write_arrays(path, {"model": text, **state.arrays}, sealed=True)
+    description["checksum"] = _checksum(description, state.arrays)
+    text = json.dumps(description, allow_nan=False)
+    return write_arrays(path, {"model": text, **state.arrays}, checksum=True)
 
 
-def _plain(about: Mapping[str, Any]) -> Any:
+def _as_json(about: Mapping[str, Any]) -> Any:
     """What is said about a model, as a file has it."""
     try:
         return json.loads(json.dumps(dict(about), allow_nan=False))
@@ -67,49 +65,49 @@ def _plain(about: Mapping[str, Any]) -> Any:
 def holds_model(path: PathLike) -> bool:
     """Whether a file is a model, whole or damaged; False for what is no archive at all."""
     try:
-        with archive(path) as members:
+        with open_archive(path) as members:
             return "model" in members
     except FileError:
         return False
 
 
-def read_state(path: PathLike) -> tuple[Packed, dict[str, Any]]:
+def read_state(path: PathLike) -> tuple[Serialized, dict[str, Any]]:
     """The state of a model, and the rest of its description: ``version``, ``made``, ``about``.
 
     A :class:`FileError` says what is wrong with a file that is no model.
     """
-    sealed = _checked_seal(path)
+    verified = _verify_file(path)
     if not zipfile.is_zipfile(path):
         raise FileError(
             f"{path}: is no model of absentia, or only a part of one; get it anew, or make one with "
             "absentia fit"
         )
-    with archive(path) as members:
+    with open_archive(path) as members:
         if "model" not in members:
-            raise FileError(f"{path}: holds no model but {_instead(members)}")
+            raise FileError(f"{path}: holds no model but {_describe_members(members)}")
         try:
             text = members.pop("model")
-            if text.shape != () or text.dtype.kind != "U" or text.dtype.itemsize > 4 * LONGEST_DESCRIPTION:
+            if text.shape != () or text.dtype.kind != "U" or text.dtype.itemsize > 4 * _MAX_DESCRIPTION:
                 raise ValueError(f"its description is {text.dtype} of shape {text.shape}, not one text")
-            described = _described(str(text.read()))
+            description = _parse_description(str(text.read()))
             arrays = {key: member.read() for key, member in members.items()}
-            if _checksum(described, arrays) != described.pop("checksum", None):
-                raise ValueError(CHANGED)
-            if described.pop("sealed", False) and not sealed:
-                raise ValueError(CHANGED)
+            if _checksum(description, arrays) != description.pop("checksum", None):
+                raise ValueError(_CHANGED)
+            if description.pop("file_checksum", False) and not verified:
+                raise ValueError(_CHANGED)
         except (ValueError, RecursionError) as error:
             raise FileError(f"{path}: not a valid model: {one_line(error)}") from error
-    return Packed(described.pop("tree"), arrays), described
+    return Serialized(description.pop("tree"), arrays), description
 
 
-def _checked_seal(path: PathLike) -> bool:
-    """Whether a file is sealed and as it was then; say what most files are that are taken for a model."""
-    with reading(path), opened(path, "a model's file") as file:
+def _verify_file(path: PathLike) -> bool:
+    """Whether a file has a checksum, which must be right; pickles are refused by how they begin."""
+    with file_errors(path), open_regular(path, "a model's file") as file:
         start = file.read(2)
-        whole = seal_of(file)
+        whole = verify_checksum(file)
     if whole is False:
-        raise FileError(f"{path}: not a valid model: {CHANGED}")
-    if start[:1] == b"\x80" or start in COMPRESSED:
+        raise FileError(f"{path}: not a valid model: {_CHANGED}")
+    if start[:1] == b"\x80" or start in _COMPRESSED:
         raise FileError(
             f"{path}: is a pickle or compressed data, which may be one and could run anything; it is not "
             "opened: save the model with absentia.save"
@@ -117,33 +115,33 @@ def _checked_seal(path: PathLike) -> bool:
     return whole is True
 
 
-def _instead(members: Mapping[str, Member]) -> str:
+def _describe_members(members: Mapping[str, Member]) -> str:
     if "schema.json" in members:
         return "what skops writes; read it with skops.io.load(path, trusted=absentia.models.skops_types())"
     return f"{sorted(members)[:8] or 'nothing'}; make one with absentia fit or absentia.save"
 
 
-def _described(text: str) -> dict[str, Any]:
-    described = json.loads(text)
-    if not isinstance(described, dict) or described.get("format") != FORMAT:
-        raise ValueError(f"its description is not that of an {FORMAT}")
-    version = described.get("version")
-    if not isinstance(version, int) or version > VERSION:
-        raise ValueError(f"its version is {version!r}; up to {VERSION} can be read here: update absentia")
-    if version < VERSION:
+def _parse_description(text: str) -> dict[str, Any]:
+    description = json.loads(text)
+    if not isinstance(description, dict) or description.get("format") != _FORMAT:
+        raise ValueError(f"its description is not that of an {_FORMAT}")
+    version = description.get("version")
+    if not isinstance(version, int) or version > _VERSION:
+        raise ValueError(f"its version is {version!r}; up to {_VERSION} can be read here: update absentia")
+    if version < _VERSION:
         raise ValueError(f"its version {version} was never released; fit it again")
-    parts = (described.get("about"), described.get("made"))
-    if not all(isinstance(part, dict) for part in parts) or "tree" not in described:
+    parts = (description.get("about"), description.get("made"))
+    if not all(isinstance(part, dict) for part in parts) or "tree" not in description:
         raise ValueError("its description is not complete")
-    return described
+    return description
 
 
-def _checksum(described: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+def _checksum(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
     """Of everything but the checksum itself."""
-    rest = {key: value for key, value in described.items() if key != "checksum"}
+    rest = {key: value for key, value in description.items() if key != "checksum"}
     found = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
     for key in sorted(arrays):
         array = arrays[key]
         found.update(f"{key} {array.dtype.str} {array.shape}".encode())
-        found.update(raw(array))
+        found.update(raw_bytes(array))
     return found.hexdigest()

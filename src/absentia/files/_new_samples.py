@@ -19,13 +19,12 @@ from absentia.data import (
     shown,
 )
 from absentia.files._archive import read_arrays
-from absentia.files._errors import PathLike, reading
-from absentia.files._npz import beside, checked_ids, from_arrays, is_data
-from absentia.files._options import Options
-from absentia.files._reading import open_with, without_ignored
+from absentia.files._base import Options, PathLike, file_errors
+from absentia.files._npz import check_id_array, from_arrays, is_data, read_sidecar
+from absentia.files._reading import drop_ignored, open_with_options
 
 
-def against(data: KernelViews, training: Presence) -> KernelViews:
+def align_kernel_rows(data: KernelViews, training: Presence) -> KernelViews:
     """`data` with the training samples as columns, found by id, and their views."""
     unknown = [name for name in data.names if name not in training.names]
     if unknown:
@@ -75,31 +74,31 @@ def read_new(path: PathLike, **options: Any) -> Views | KernelViews:
         As in :class:`Options`.
     """
     path, given = Path(path), Options(**options)
-    with reading(path):
+    with file_errors(path):
         if path.suffix.lower() != ".npz":
-            return open_with(path, given).data
+            return open_with_options(path, given).data
         given.refuse("id", "views", "layer", "use_rep", why="an .npz file")
         arrays = read_arrays(path, lambda key: is_data(key) or key == "column_ids")
         K = arrays.get("K")
         if "column_ids" in arrays:
-            return _kernel_rows(arrays)
+            return _read_kernel_rows(arrays)
         if K is not None and K.ndim == 3 and K.shape[1] != K.shape[2]:
             raise ValueError(
                 f"'K' has {K.shape[1]} rows and {K.shape[2]} columns; say with 'column_ids' which training "
                 "samples the columns are"
             )
-        return without_ignored(from_arrays(arrays), given)
+        return drop_ignored(from_arrays(arrays), given)
 
 
-def _kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
+def _read_kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
     K = arrays.get("K", np.zeros(0))
     if K.ndim != 3 or K.dtype.kind not in "fiub":
         raise ValueError(f"'K' is {K.dtype} of shape {K.shape}; wanted views x new x training samples")
     K = K.astype(np.float64)
     V, n, m = K.shape
-    own, mask, given = beside(arrays, V, n)
+    own, mask, given = read_sidecar(arrays, V, n)
     ids = as_ids(own, n)
-    column_ids = as_ids(checked_ids(arrays["column_ids"], "column_ids"), m, "column_ids")
+    column_ids = as_ids(check_id_array(arrays["column_ids"], "column_ids"), m, "column_ids")
     check_unique(ids, "ids")
     check_unique(column_ids, "column_ids")
     names = check_names(default_names(V) if given is None else given)

@@ -5,7 +5,7 @@ import pytest
 
 from absentia import KernelViews, Views, io
 from absentia.data import Presence
-from absentia.files._rows import against, read_new
+from absentia.files import align_kernel_rows, read_new
 from archives import refused, write_rows
 from conftest import random_problem
 
@@ -41,7 +41,7 @@ def test_features_and_square_kernels_are_read_as_ever(kernels, tmp_path):
 def test_columns_are_found_by_id_and_views_by_name(kernels):
     shuffled = np.random.default_rng(0).permutation(50)
     part = kernels[np.ix_(NEW, shuffled)].select(["view2", "view0"])
-    found = against(part, training(kernels))
+    found = align_kernel_rows(part, training(kernels))
     wanted = kernels[np.ix_(NEW, OLD)].to_dense()
     assert found.names == kernels.names
     np.testing.assert_array_equal(found.column_ids, kernels.ids[OLD])
@@ -52,14 +52,14 @@ def test_columns_are_found_by_id_and_views_by_name(kernels):
 
 def test_what_training_had_must_be_there(kernels):
     with pytest.raises(ValueError, match=r"5 of the 40 training samples .*, e.g. 0, are not among the col"):
-        against(kernels[np.ix_(NEW, np.arange(5, 50))], training(kernels))
+        align_kernel_rows(kernels[np.ix_(NEW, np.arange(5, 50))], training(kernels))
     with pytest.raises(ValueError, match=r"view 'view2' was not there in training: \['view0', 'view1'\]"):
-        against(kernels, training(kernels.select(["view0", "view1"])))
+        align_kernel_rows(kernels, training(kernels.select(["view0", "view1"])))
     keep = np.ones((50, 3), bool)
     lost = int(np.argmax(kernels.observed[:, 1]))
     keep[lost, 1] = False
     with pytest.raises(ValueError, match=f"view 'view1': .* no values against training sample {lost},"):
-        against(kernels.hide(keep)[np.ix_(NEW, OLD)], training(kernels))
+        align_kernel_rows(kernels.hide(keep)[np.ix_(NEW, OLD)], training(kernels))
 
 
 BAD_ROWS = [

@@ -1,6 +1,6 @@
 """What lies beside the views in a file: labels, ids, names, and who has which view.
 
-The names by which they are known are in ``_guessing``'s docstring.
+The names by which they are known are in ``_schema``'s docstring.
 """
 
 import re
@@ -12,97 +12,100 @@ import scipy.sparse
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning
-from absentia.files._memory import Budget
-from absentia.files._npz import checked_ids
+from absentia.files._base import Budget
+from absentia.files._npz import check_id_array
 
-LABELS = re.compile(
+_LABELS = re.compile(
     r"y|y0|gt|gnd|truth|ground_?truth|true_?labels?|labels?|targets?|class(?:es)?|y_(?:train|true)", re.I
 )
-PRESENT, ABSENT = ("mask", "observed", "present"), ("missing", "absent")
-IDS, NAMES = ("ids", "id", "sample_ids", "obs_names"), ("names", "view_names", "viewnames")
-ASIDE = {*PRESENT, *ABSENT, *IDS, *NAMES, "index", "indices", "feature_names"}
+_PRESENT, _ABSENT = ("mask", "observed", "present"), ("missing", "absent")
+_IDS, VIEW_NAMES = ("ids", "id", "sample_ids", "obs_names"), ("names", "view_names", "viewnames")
+_SIDECAR = {*_PRESENT, *_ABSENT, *_IDS, *VIEW_NAMES, "index", "indices", "feature_names"}
 
 Content = Mapping[str, Any]
 
 
-def is_aside(key: str) -> bool:
+def is_sidecar(key: str) -> bool:
     """Whether what has this name is no view."""
-    return key.lower() in ASIDE or LABELS.fullmatch(key) is not None
+    return key.lower() in _SIDECAR or _LABELS.fullmatch(key) is not None
 
 
-def shapes(content: Content, most: int = 8) -> str:
+def describe_shapes(content: Content, max_items: int = 8) -> str:
     """What a content holds, for a sentence."""
-    shown = [f"{key[:80]!r} {shape(x)}" for key, x in list(content.items())[:most]]
-    return ", ".join(shown) + (", ..." if len(content) > most else "")
+    shown = [f"{key[:80]!r} {describe_shape(x)}" for key, x in list(content.items())[:max_items]]
+    return ", ".join(shown) + (", ..." if len(content) > max_items else "")
 
 
-def shape(x: Any) -> str:
+def describe_shape(x: Any) -> str:
     """What one member of a content is, for a sentence."""
     if isinstance(x, Mapping):
-        return f"with {shapes(x, 4) or 'nothing'}"
+        return f"with {describe_shapes(x, 4) or 'nothing'}"
     if isinstance(x, list):
-        return f"{len(x)} of {', '.join(dict.fromkeys(shape(part) for part in x[:4]))}"
+        return f"{len(x)} of {', '.join(dict.fromkeys(describe_shape(part) for part in x[:4]))}"
     return str(tuple(x.shape)) if x.dtype.kind in "biuf" else f"{x.dtype} {tuple(x.shape)}"
 
 
 def as_vector(x: Any) -> Array | None:
     """A list of values in any of its guises: 1-d, one row, one column, a cell array of texts."""
     if isinstance(x, list):
-        if not x or not all(isinstance(one, np.ndarray) and one.size == 1 for one in x):
+        if not x or not all(isinstance(text, np.ndarray) and text.size == 1 for text in x):
             return None
-        Budget().spend(max(one.itemsize for one in x) * len(x), f"a list of {len(x)} texts")
-        return np.array([one.item() for one in x])
+        Budget().spend(max(text.itemsize for text in x) * len(x), f"a list of {len(x)} texts")
+        return np.array([text.item() for text in x])
     if not isinstance(x, np.ndarray) or x.ndim == 0 or x.size != max(x.shape):
         return None
     return x.ravel()
 
 
-def first(beside: Content, names: Sequence[str]) -> tuple[str, Any] | None:
+def find_first(sidecar: Content, names: Sequence[str]) -> tuple[str, Any] | None:
     """The first of these names that is there, in upper or lower case, and what it has."""
-    lower = {key.lower(): key for key in beside}
-    return next(((lower[name], beside[lower[name]]) for name in names if name in lower), None)
+    lower = {key.lower(): key for key in sidecar}
+    return next(((lower[name], sidecar[lower[name]]) for name in names if name in lower), None)
 
 
-def number_of_samples(beside: Content) -> int | None:
+def count_samples(sidecar: Content) -> int | None:
     """The number of samples, as ids or labels say it; None if they do not, or not with one voice."""
-    keys = [key for key in beside if key.lower() in IDS or LABELS.fullmatch(key)]
-    vectors = [as_vector(beside[key]) for key in keys]
+    keys = [key for key in sidecar if key.lower() in _IDS or _LABELS.fullmatch(key)]
+    vectors = [as_vector(sidecar[key]) for key in keys]
     lengths = {len(vector) for vector in vectors if vector is not None and len(vector) > 1}
     return lengths.pop() if len(lengths) == 1 else None
 
 
-def ids_of(beside: Content, n: int) -> Array | None:
+def find_ids(sidecar: Content, n: int) -> Array | None:
     """The ids of `n` samples, if an array holds them."""
-    found = first(beside, IDS)
-    if found is None:
+    entry = find_first(sidecar, _IDS)
+    if entry is None:
         return None
-    key, values = found[0], as_vector(found[1])
+    key, values = entry[0], as_vector(entry[1])
     if values is None or len(values) != n:
-        raise ValueError(f"{key!r} is {shape(found[1])} for {n} samples; one id for each is wanted")
+        raise ValueError(
+            f"{key!r} is {describe_shape(entry[1])} for {n} samples; one id for each is wanted"
+        )
     if values.dtype.kind == "f" and (values == np.round(values)).all():  # MATLAB's numbers are double
         values = values.astype(np.int64)
-    return checked_ids(values, key)
+    return check_id_array(values, key)
 
 
-def observed_of(beside: Content, n: int, n_views: int) -> Array | None:
+def find_observed(sidecar: Content, n: int, n_views: int) -> Array | None:
     """Who has which view, samples x views, if an array says so."""
-    said = {key: x for key, x in beside.items() if key.lower() in (*PRESENT, *ABSENT)}
     masks = {}
-    for key, x in said.items():
+    for key, x in sidecar.items():
+        if key.lower() not in (*_PRESENT, *_ABSENT):
+            continue
         mask = _as_mask(x, n, n_views)
         if mask is None and _looks_like_mask(x, n):
             raise ValueError(f"{key!r} has shape {x.shape}; (samples, views) = ({n}, {n_views}) is wanted")
         if mask is None:
             warn(
-                f"{key!r} is {shape(x)} and is left alone: who has which view is told by 0 and 1 of shape "
-                f"(samples, views) = ({n}, {n_views})",
+                f"{key!r} is {describe_shape(x)} and is left alone: who has which view is said by 0 and 1 "
+                f"of shape (samples, views) = ({n}, {n_views})",
                 AbsenceWarning,
             )
         else:
-            masks[key] = mask if key.lower() in PRESENT else ~mask
+            masks[key] = mask if key.lower() in _PRESENT else ~mask
     if len({mask.tobytes() for mask in masks.values()}) > 1:
         raise ValueError(f"{sorted(masks)} do not agree on who has which view; keep one")
-    index = first(beside, ("index",))
+    index = find_first(sidecar, ("index",))
     if not masks and index is not None and _as_mask(index[1], n, n_views) is not None:
         warn(
             f"{index[0]!r} may say who has which view and is left alone: call it 'mask' (1 = present) or "

@@ -24,26 +24,26 @@ import scipy.sparse
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, default_names
-from absentia.files._beside import (
-    NAMES,
+from absentia.files._base import Budget
+from absentia.files._sidecar import (
+    VIEW_NAMES,
     Content,
     as_vector,
-    first,
-    ids_of,
-    is_aside,
-    number_of_samples,
-    observed_of,
-    shape,
-    shapes,
+    count_samples,
+    describe_shape,
+    describe_shapes,
+    find_first,
+    find_ids,
+    find_observed,
+    is_sidecar,
 )
-from absentia.files._memory import Budget
 
-KERNELS = re.compile(r"(?:k|kh|km|ks|kernels?|kernel_?mat(?:rix|rices)?|gram)_?\d*", re.I)
-FEATURES = re.compile(r"(?:x|xs|data|fea|feas?|features?|views?)_?\d*|view_.+", re.I)
-SYMMETRY = 1e-5  # of the largest value: which way a stack lies; the kernels' own check comes later
+_KERNELS = re.compile(r"(?:k|kh|km|ks|kernels?|kernel_?mat(?:rix|rices)?|gram)_?\d*", re.I)
+_FEATURES = re.compile(r"(?:x|xs|data|fea|feas?|features?|views?)_?\d*|view_.+", re.I)
+_SYMMETRY_TOL = 1e-5  # of the largest value: which way a stack lies; the kernels' own check comes later
 
 
-class Found(NamedTuple):
+class TableSet(NamedTuple):
     """Tables by the names of their views.
 
     Also the keys that they came from, whether they have names of their own, and whether their order is one
@@ -57,10 +57,10 @@ class Found(NamedTuple):
 
     @property
     def called_kernels(self) -> bool:
-        return all(KERNELS.fullmatch(key.rpartition("/")[2]) for key in self.keys)
+        return all(_KERNELS.fullmatch(key.rpartition("/")[2]) for key in self.keys)
 
 
-def guess(content: Content, views: Mapping[str, Sequence[str]] | None = None) -> Views | KernelViews:
+def infer_schema(content: Content, views: Mapping[str, Sequence[str]] | None = None) -> Views | KernelViews:
     """Views or KernelViews out of what a file holds.
 
     Parameters
@@ -70,24 +70,24 @@ def guess(content: Content, views: Mapping[str, Sequence[str]] | None = None) ->
     views : mapping of str to sequence of str, optional
         Which arrays make up each view; ``"X/0"`` and ``"X/rna"`` are those of a bundle ``X``.
     """
-    beside = _beside_named(content, views) if views else _opened(content)
-    found = _renamed(_named(content, views) if views else _usual(beside), beside)
-    tables = {name: _numbers(name, table) for name, table in found.tables.items()}
-    kernels = _are_kernels(tables, found.called_kernels)
+    sidecar = _sidecar_of_named(content, views) if views else _open_group(content)
+    selection = _rename_views(_select_named(content, views) if views else _select_usual(sidecar), sidecar)
+    tables = {name: _as_floats(name, table) for name, table in selection.tables.items()}
+    kernels = _are_kernels(tables, selection.called_kernels)
     if not kernels:
-        tables = _upright(tables, number_of_samples(beside))
+        tables = _orient(tables, count_samples(sidecar))
     n = next(iter(tables.values())).shape[0]
     if not views:
-        _say_what_is_left(beside, found, n)
-    ids, observed = ids_of(beside, n), observed_of(beside, n, len(tables))
-    if observed is not None and not found.ordered:
+        _warn_unused(sidecar, selection, n)
+    ids, observed = find_ids(sidecar, n), find_observed(sidecar, n, len(tables))
+    if observed is not None and not selection.ordered:
         raise ValueError(
             f"a mask is there, but which of its columns is which of {list(tables)} is not said; "
             "put 'names', the views in the order of the columns, beside it"
         )
     if not kernels:
         return Views.from_dict(tables, ids=ids, observed=observed)
-    dense = {name: _dense(name, K) for name, K in tables.items()}
+    dense = {name: _as_dense(name, K) for name, K in tables.items()}
     _check_diagonals(dense, observed)
     return KernelViews.from_dense(dense, observed, ids)
 
@@ -95,7 +95,7 @@ def guess(content: Content, views: Mapping[str, Sequence[str]] | None = None) ->
 # ---------------------------------------------------------------------------- which are the views
 
 
-def _opened(content: Content) -> dict[str, Any]:
+def _open_group(content: Content) -> dict[str, Any]:
     """The content with the struct or group opened that holds the tables, if these are not beside it."""
     groups = {key: x for key, x in content.items() if isinstance(x, Mapping) and _tables(x)}
     usual = [key for key in groups if _is_usual(key)]
@@ -104,7 +104,9 @@ def _opened(content: Content) -> dict[str, Any]:
         return dict(content)
     chosen = usual if len(usual) == 1 else list(groups)
     if tables or len(chosen) > 1:
-        raise ValueError(f"holds several that could be the views: {shapes(groups | tables)}; {_HOW}")
+        raise ValueError(
+            f"holds several that could be the views: {describe_shapes(groups | tables)}; {_ADVICE}"
+        )
     return _with_group(content, chosen[0])
 
 
@@ -114,7 +116,7 @@ def _with_group(content: Content, key: str) -> dict[str, Any]:
 
 
 def _is_usual(key: str) -> bool:
-    return bool(FEATURES.fullmatch(key) or KERNELS.fullmatch(key))
+    return bool(_FEATURES.fullmatch(key) or _KERNELS.fullmatch(key))
 
 
 def _tables(content: Content) -> dict[str, Any]:
@@ -122,73 +124,79 @@ def _tables(content: Content) -> dict[str, Any]:
     return {
         key: x
         for key, x in content.items()
-        if not is_aside(key) and _is_tabular(x) and (_is_wide(x) or FEATURES.fullmatch(key))
+        if not is_sidecar(key) and _is_tabular(x) and (_is_wide(x) or _FEATURES.fullmatch(key))
     }
 
 
-def _say_what_is_left(content: Content, found: Found, n: int) -> None:
+def _warn_unused(content: Content, selection: TableSet, n: int) -> None:
     """Warn of numbers for each sample that are not taken: labels of an unusual name, or views."""
-    others = {key: x for key, x in content.items() if key not in found.keys and not is_aside(key)}
+    others = {key: x for key, x in content.items() if key not in selection.keys and not is_sidecar(key)}
     left = {key: x for key, x in others.items() if isinstance(x, Mapping) and _tables(x)}
     left |= {key: x for key, x in others.items() if n in getattr(x, "shape", ()) and x.dtype.kind in "biuf"}
     if left:
-        warn(f"not taken as views: {shapes(left)}; {_HOW}")
+        warn(f"not taken as views: {describe_shapes(left)}; {_ADVICE}")
 
 
-def _usual(content: Content) -> Found:
+def _select_usual(content: Content) -> TableSet:
     """The views by the usual names, or else all tables that are nothing else."""
     tables = _tables(content)
-    kernels = {key: x for key, x in tables.items() if KERNELS.fullmatch(key)}
-    features = {key: x for key, x in tables.items() if FEATURES.fullmatch(key)}
+    kernels = {key: x for key, x in tables.items() if _KERNELS.fullmatch(key)}
+    features = {key: x for key, x in tables.items() if _FEATURES.fullmatch(key)}
     if kernels and features:
-        raise ValueError(f"holds both kernels and features: {shapes(kernels | features)}; {_HOW}")
+        raise ValueError(
+            f"holds both kernels and features: {describe_shapes(kernels | features)}; {_ADVICE}"
+        )
     chosen = kernels or features or tables
     if not chosen:
-        raise ValueError(f"holds no table that could be a view but {shapes(content) or 'nothing'}")
+        raise ValueError(f"holds no table that could be a view but {describe_shapes(content) or 'nothing'}")
     bundles = [key for key, x in chosen.items() if _is_bundle(x)]
     if not bundles:
-        return _in_order({key.removeprefix("view_") or key: x for key, x in chosen.items()}, list(chosen))
+        return _sort_numbered(
+            {key.removeprefix("view_") or key: x for key, x in chosen.items()}, list(chosen)
+        )
     if len(chosen) > 1:
-        raise ValueError(f"holds several arrays that could be the views: {shapes(chosen)}; {_HOW}")
-    return _unbundled(bundles[0], chosen[bundles[0]])
+        raise ValueError(
+            f"holds several arrays that could be the views: {describe_shapes(chosen)}; {_ADVICE}"
+        )
+    return _split_bundle(bundles[0], chosen[bundles[0]])
 
 
-_HOW = "say which are meant, as in views={'expr': ['X1'], 'clin': ['X2']}"
+_ADVICE = "say which are meant, as in views={'expr': ['X1'], 'clin': ['X2']}"
 
 
-def _named(content: Content, views: Mapping[str, Sequence[str]]) -> Found:
+def _select_named(content: Content, views: Mapping[str, Sequence[str]]) -> TableSet:
     """The views that the user names; a bundle that is named alone is all of its views."""
-    picked = {name: [_at(content, key) for key in keys] for name, keys in views.items()}
+    picked = {name: [_look_up(content, key) for key in keys] for name, keys in views.items()}
     if len(picked) == 1:
         ((name, parts),) = picked.items()
         if len(parts) == 1 and _is_bundle(parts[0]):
-            return _unbundled(views[name][0], parts[0])
+            return _split_bundle(views[name][0], parts[0])
     for name, parts in picked.items():
         for key, part in zip(views[name], parts, strict=True):
             if _is_bundle(part) or not _is_tabular(part):
-                raise ValueError(f"view {name!r}: {key!r} is {shape(part)}; one table is wanted")
-    joined = {name: x[0] if len(x) == 1 else _joined(name, x) for name, x in picked.items()}
-    return Found(joined, [key for keys in views.values() for key in keys], ordered=len(joined) == 1)
+                raise ValueError(f"view {name!r}: {key!r} is {describe_shape(part)}; one table is wanted")
+    joined = {name: x[0] if len(x) == 1 else _stack_columns(name, x) for name, x in picked.items()}
+    return TableSet(joined, [key for keys in views.values() for key in keys], ordered=len(joined) == 1)
 
 
-def _beside_named(content: Content, views: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _sidecar_of_named(content: Content, views: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """What lies beside the views that the user names, also in the group that they are in."""
     outer = {key.partition("/")[0] for keys in views.values() for key in keys}
     groups = [key for key in outer if isinstance(content.get(key), Mapping)]
     return _with_group(content, groups[0]) if len(groups) == 1 else dict(content)
 
 
-def _at(content: Content, key: str) -> Any:
+def _look_up(content: Content, key: str) -> Any:
     """What lies under a name, or under the name of a bundle and a place inside it."""
     if key in content:
         return content[key]
     for outer, x in content.items():
         if key.startswith(f"{outer}/") and _is_bundle(x):
-            return _at(_numbered(outer, x), key.removeprefix(f"{outer}/"))
-    raise ValueError(f"holds no array {key!r} but {shapes(content) or 'nothing'}")
+            return _look_up(_bundle_parts(outer, x), key.removeprefix(f"{outer}/"))
+    raise ValueError(f"holds no array {key!r} but {describe_shapes(content) or 'nothing'}")
 
 
-def _joined(name: str, parts: Sequence[Any]) -> Any:
+def _stack_columns(name: str, parts: Sequence[Any]) -> Any:
     rows = {part.shape[0] for part in parts}
     if len(rows) > 1:
         raise ValueError(f"view {name!r}: its arrays have {sorted(rows)} rows; as many in each are wanted")
@@ -196,30 +204,32 @@ def _joined(name: str, parts: Sequence[Any]) -> Any:
     return scipy.sparse.hstack(parts, format="csr") if sparse else np.hstack([np.asarray(p) for p in parts])
 
 
-def _unbundled(key: str, bundle: Any) -> Found:
-    parts = _numbered(key, bundle)
+def _split_bundle(key: str, bundle: Any) -> TableSet:
+    parts = _bundle_parts(key, bundle)
     if isinstance(bundle, Mapping):
         tables = _tables(parts)
-        return _in_order(tables, [f"{key}/{name}" for name in tables])
+        return _sort_numbered(tables, [f"{key}/{name}" for name in tables])
     named = dict(zip(default_names(len(parts)), parts.values(), strict=True))
-    return Found(named, [key], named=False, ordered=True)
+    return TableSet(named, [key], named=False, ordered=True)
 
 
-def _in_order(tables: dict[str, Any], keys: Sequence[str]) -> Found:
+def _sort_numbered(tables: dict[str, Any], keys: Sequence[str]) -> TableSet:
     """Tables in the order of their numbers, K2 before K10; without numbers the order means nothing."""
-    numbers = [re.fullmatch(r"(.*?)_?(\d{1,9})", name) for name in tables]
-    stems = {None if found is None else found[1] for found in numbers}
+    matches = [re.fullmatch(r"(.*?)_?(\d{1,9})", name) for name in tables]
+    stems = {None if match is None else match[1] for match in matches}
     if len(tables) == 1 or len(stems) > 1 or None in stems:
-        return Found(tables, keys, ordered=len(tables) == 1)
-    rank = {name: int(found[2]) for name, found in zip(tables, numbers, strict=True) if found}
-    return Found({name: tables[name] for name in sorted(tables, key=rank.__getitem__)}, keys, ordered=True)
+        return TableSet(tables, keys, ordered=len(tables) == 1)
+    rank = {name: int(match[2]) for name, match in zip(tables, matches, strict=True) if match}
+    return TableSet(
+        {name: tables[name] for name in sorted(tables, key=rank.__getitem__)}, keys, ordered=True
+    )
 
 
-def _numbered(key: str, bundle: Any) -> dict[str, Any]:
+def _bundle_parts(key: str, bundle: Any) -> dict[str, Any]:
     """The tables of a bundle by name, or by number where they have none."""
     if isinstance(bundle, Mapping):
         return dict(bundle)
-    parts = bundle if isinstance(bundle, list) else _slices(key, bundle)
+    parts = bundle if isinstance(bundle, list) else _split_stack(key, bundle)
     return {str(place): part for place, part in enumerate(parts)}
 
 
@@ -243,7 +253,7 @@ def _is_wide(x: Any) -> bool:
 # ------------------------------------------------------------------------------- kernels, and which way
 
 
-def _slices(key: str, stack: Array) -> list[Array]:
+def _split_stack(key: str, stack: Array) -> list[Array]:
     """The kernels of a stack, (views, n, n) or (n, n, views)."""
     a, b, c = stack.shape
     along_first, along_last = b == c, a == b
@@ -273,12 +283,12 @@ def _is_symmetric(K: Any) -> bool:
         return False
     if scipy.sparse.issparse(K):
         scale, gap = abs(K).max(), abs(K - K.T).max()
-        return bool(gap <= SYMMETRY * scale)
+        return bool(gap <= _SYMMETRY_TOL * scale)
     if not np.array_equal(np.isnan(K), np.isnan(K.T)):
         return False
     scale = np.abs(K[~np.isnan(K)]).max(initial=0.0)
     with np.errstate(invalid="ignore"):
-        return bool((np.nan_to_num(np.abs(K - K.T)) <= SYMMETRY * scale).all())
+        return bool((np.nan_to_num(np.abs(K - K.T)) <= _SYMMETRY_TOL * scale).all())
 
 
 def _are_kernels(tables: Mapping[str, Any], called: bool) -> bool:
@@ -286,7 +296,7 @@ def _are_kernels(tables: Mapping[str, Any], called: bool) -> bool:
     sizes = {side for table in tables.values() for side in table.shape}
     square = len(sizes) == 1
     if called and not square:
-        raise ValueError(f"kernels are square and of one size, not {shapes(tables)}; {_HOW}")
+        raise ValueError(f"kernels are square and of one size, not {describe_shapes(tables)}; {_ADVICE}")
     return square and (called or _all_symmetric(tables.values()))
 
 
@@ -310,54 +320,54 @@ def _check_diagonals(kernels: Mapping[str, Array], observed: Array | None) -> No
             )
 
 
-def _upright(tables: dict[str, Any], known: int | None) -> dict[str, Any]:
+def _orient(tables: dict[str, Any], known: int | None) -> dict[str, Any]:
     """Feature tables with samples as rows, by the number of samples that all share."""
     sides = [set(table.shape) for table in tables.values()]
     common = set.intersection(*sides)
     if not common:
         raise ValueError(
-            f"the views share no number of samples: {shapes(tables)}; give all views over the same "
-            f"samples, absent ones as rows of NaN, or {_HOW}"
+            f"the views share no number of samples: {describe_shapes(tables)}; give all views over the "
+            f"same samples, absent ones as rows of NaN, or {_ADVICE}"
         )
     rows = {table.shape[0] for table in tables.values()}
-    settled = known in common
-    n = known if settled else next(iter(rows)) if len(rows) == 1 else next(iter(common))
-    if len(common) > 1 and not settled and len(rows) > 1:
+    is_known = known in common
+    n = known if is_known else next(iter(rows)) if len(rows) == 1 else next(iter(common))
+    if len(common) > 1 and not is_known and len(rows) > 1:
         raise ValueError(
-            f"samples could be rows or columns: {shapes(tables)}; turn the views so that samples are the "
-            "rows of all, or put labels or 'ids', one for each sample, beside them"
+            f"samples could be rows or columns: {describe_shapes(tables)}; turn the views so that samples "
+            "are the rows of all, or put labels or 'ids', one for each sample, beside them"
         )
-    turned = [name for name, table in tables.items() if table.shape[0] != n]
-    unsure = len(common) > 1 and not settled and not all(side == {n} for side in sides)
-    if unsure or (turned and len(turned) < len(tables) and not settled):
+    transposed = [name for name, table in tables.items() if table.shape[0] != n]
+    unsure = len(common) > 1 and not is_known and not all(side == {n} for side in sides)
+    if unsure or (transposed and len(transposed) < len(tables) and not is_known):
         warn(
-            f"samples could be rows or columns ({shapes(tables)}): {n} samples are taken"
-            + (f", and {turned} turned" if turned else ", as rows")
+            f"samples could be rows or columns ({describe_shapes(tables)}): {n} samples are taken"
+            + (f", and {transposed} transposed" if transposed else ", as rows")
             + "; put labels or 'ids', one for each sample, beside the views to settle it"
         )
-    return {name: table.T if name in turned else table for name, table in tables.items()}
+    return {name: table.T if name in transposed else table for name, table in tables.items()}
 
 
-def _renamed(found: Found, beside: Content) -> Found:
+def _rename_views(selection: TableSet, sidecar: Content) -> TableSet:
     """Tables under, or in the order of, the names that lie beside them, if these are texts, one each."""
-    said, tables = first(beside, NAMES), found.tables
-    vector = None if said is None else as_vector(said[1])
+    entry, tables = find_first(sidecar, VIEW_NAMES), selection.tables
+    vector = None if entry is None else as_vector(entry[1])
     if vector is None or vector.dtype.kind != "U" or len(vector) != len(tables):
-        return found
+        return selection
     names = vector.tolist()
     if len(set(names)) < len(names):
         raise ValueError(f"the views' names are not distinct: {names}; give each its own")
     if set(names) == set(tables):
-        return found._replace(tables={name: tables[name] for name in names}, ordered=True)
-    if found.named:
-        return found
-    return found._replace(tables=dict(zip(names, tables.values(), strict=True)))
+        return selection._replace(tables={name: tables[name] for name in names}, ordered=True)
+    if selection.named:
+        return selection
+    return selection._replace(tables=dict(zip(names, tables.values(), strict=True)))
 
 
 # --------------------------------------------------------------------------------------------- numbers
 
 
-def _numbers(name: str, table: Any) -> Any:
+def _as_floats(name: str, table: Any) -> Any:
     """A table in floating point, if there is memory for it."""
     if table.dtype.kind == "f" and table.dtype.itemsize in (4, 8):
         return table
@@ -366,7 +376,7 @@ def _numbers(name: str, table: Any) -> Any:
     return table.astype(np.float64)
 
 
-def _dense(name: str, K: Any) -> Array:
+def _as_dense(name: str, K: Any) -> Array:
     if not scipy.sparse.issparse(K):
         return np.asarray(K)
     Budget().spend(8 * K.shape[0] * K.shape[1], f"the kernel of view {name!r}, of shape {K.shape},")

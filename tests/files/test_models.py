@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import absentia
 from absentia import io, models
-from absentia.core import Packed
-from absentia.files._states import VERSION, _checksum, read_state, write_state
+from absentia.core import Serialized
+from absentia.files import read_state, write_state
+from absentia.files._models import _VERSION, _checksum
 from archives import described, refused
 
 _spec = importlib.util.spec_from_file_location("make_archives", Path(__file__).parent / "make_archives.py")
@@ -30,7 +31,9 @@ ARRAYS = {"0": np.arange(6.0).reshape(2, 3), "1": np.array(["x", "yz"]), "2": np
 @pytest.fixture
 def arrays(tmp_path):
     """A model's file as arrays."""
-    return io.read_arrays(write_state(tmp_path / "whole.npz", Packed(TREE, ARRAYS), {"method": "a test"}))
+    return io.read_arrays(
+        write_state(tmp_path / "whole.npz", Serialized(TREE, ARRAYS), {"method": "a test"})
+    )
 
 
 def save(path, arrays):
@@ -39,7 +42,9 @@ def save(path, arrays):
 
 
 def test_a_state_comes_back_with_what_is_said_about_it(tmp_path):
-    state, said = read_state(write_state(tmp_path / "m.npz", Packed(TREE, ARRAYS), {"method": "a test"}))
+    state, said = read_state(
+        write_state(tmp_path / "m.npz", Serialized(TREE, ARRAYS), {"method": "a test"})
+    )
     assert state.tree == TREE
     assert said["about"] == {"method": "a test"}
     assert said["version"] == 2
@@ -108,9 +113,9 @@ def test_the_state_that_those_are_changes_of_is_fine(tmp_path, arrays):
 def test_what_json_cannot_hold_is_not_said_about_a_model(tmp_path):
     for about in ({"x": object()}, {"x": np.nan}, {"x": {1, 2}}):
         with pytest.raises(TypeError, match="about holds what JSON cannot"):
-            write_state(tmp_path / "m.npz", Packed(TREE, ARRAYS), about)
+            write_state(tmp_path / "m.npz", Serialized(TREE, ARRAYS), about)
     assert list(tmp_path.iterdir()) == []
-    _, said = read_state(write_state(tmp_path / "m.npz", Packed(TREE, ARRAYS), {1: (2, None)}))
+    _, said = read_state(write_state(tmp_path / "m.npz", Serialized(TREE, ARRAYS), {1: (2, None)}))
     assert said["about"] == {"1": [2, None]}
 
 
@@ -121,7 +126,7 @@ def test_what_json_cannot_hold_is_not_said_about_a_model(tmp_path):
 def whole(tmp_path_factory):
     """A file as bytes, and a place to write changes of it to."""
     path = tmp_path_factory.mktemp("states") / "m.npz"
-    return write_state(path, Packed(TREE, ARRAYS), {"method": "a test"}).read_bytes(), path
+    return write_state(path, Serialized(TREE, ARRAYS), {"method": "a test"}).read_bytes(), path
 
 
 @settings(max_examples=150, deadline=None)
@@ -204,4 +209,6 @@ def test_files_of_every_format_load_and_answer_as_they_did(name):
 
 def test_there_are_files_of_the_present_format():
     kinds = {path.name for path in make_archives.HERE.iterdir()}
-    assert {f"v{VERSION}_{kind}.npz" for kind in ("classifier", "machine", "completer", "imputer")} <= kinds
+    assert {
+        f"v{_VERSION}_{kind}.npz" for kind in ("classifier", "machine", "completer", "imputer")
+    } <= kinds

@@ -1,16 +1,25 @@
-"""Texts as numbers: what a gap is, and how the numbers of a column are written; nothing is guessed.
+"""Cells of tables: which are gaps, how numbers are written, and which a spreadsheet would run as formulas.
 
 A column is numbers where all its cells are written in one way: with decimal commas, with commas, points,
 spaces or ``'`` between thousands, with a Unicode minus, all with one unit or currency (``5 kg``, ``12%``,
 ``$3``).  ``1,234`` is 1.234 to some and 1234 to others.  A column says which it means when it also holds
 ``0,5`` or ``1,234.5``; if it does not, the other columns of the table may.  Where nothing says so, it is
-refused.
+refused; nothing is guessed.
+
+Tables that we write are opened in spreadsheets, which take a field that begins with ``=``, ``+``, ``-``,
+``@`` or a tab for a formula and run it.  Texts of that kind (ids, class and column names come from
+untrusted files) are written with an apostrophe before them, unless they are plain numbers
+(:func:`escape_formula`), and our own readers take that apostrophe off again (:func:`unescape_formula`), so
+that ids are found as they were.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from enum import Enum
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +31,7 @@ MISSING = frozenset(
 )
 MANY_NUMBERS = 10  # different numbers that make a column numeric whatever else it holds
 
-# Cells are strangers' texts of any length: no pattern may try the same characters twice.
+# Cells are untrusted texts of any length: no pattern may try the same characters twice.
 _PLAIN = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d*+,\d++|\d++)([eE][+-]?\d++)?", re.ASCII)
 _COMMA_GROUPS = re.compile(r"[+-]?\d{1,3}(,\d{3})++(\.\d*+)?", re.ASCII)
@@ -83,11 +92,13 @@ class Notation:
     thousands: str = ""
     minus: bool = False
 
-    def numbers(self, cells: Sequence[str], missing: frozenset[str] = MISSING) -> Array | None:
+    def parse(self, cells: Sequence[str], missing: frozenset[str] = MISSING) -> Array | None:
         """Cells that are written so as numbers, NaN where missing; None if some are none."""
-        own = [cell.strip() for cell in cells]
-        bare = ["nan" if cell in missing else _bare(cell) for cell in own]
-        return None if None in bare else _floats(pointed([x for x in bare if x is not None], self.mark))
+        texts = [cell.strip() for cell in cells]
+        bare = ["nan" if cell in missing else _strip_unit(cell) for cell in texts]
+        if None in bare:
+            return None
+        return _floats(_with_decimal_point([x for x in bare if x is not None], self.mark))
 
     def __str__(self) -> str:
         words = [_MARK_WORDS[self.mark]] if self.mark in _MARK_WORDS else []
@@ -110,31 +121,30 @@ def find_notation(cells: Iterable[str]) -> Notation | None:
     """
     bare, units, thousands, minus = set[str](), set[str](), set[str](), False
     for cell in set(cells):
-        own = _bare(cell)
-        found = _NUMBER.fullmatch(cell)
-        if own is None or found is None:
+        number, match = _strip_unit(cell), _NUMBER.fullmatch(cell)
+        if number is None or match is None:
             return None
-        bare.add(own)
-        units.add(found["before"] + (found["after"] or ""))
-        thousands |= {"'" if x in _QUOTES else " " for x in found["number"] if x in _QUOTES + _SPACES}
-        minus = minus or any(x in _MINUS for x in found["sign"] + found["inner"] + (found["power"] or ""))
-    mark = mark_of(bare)
+        bare.add(number)
+        units.add(match["before"] + (match["after"] or ""))
+        thousands |= {"'" if x in _QUOTES else " " for x in match["number"] if x in _QUOTES + _SPACES}
+        minus = minus or any(x in _MINUS for x in match["sign"] + match["inner"] + (match["power"] or ""))
+    mark = _find_mark(bare)
     if mark is None or len(units) != 1 or len(thousands) > 1:
         return None
     return Notation(mark, units.pop(), "".join(thousands), minus)
 
 
-def _bare(cell: str) -> str | None:
+def _strip_unit(cell: str) -> str | None:
     """A number without unit, spaces and quotes, its minus a hyphen; None if it is none."""
-    found = _NUMBER.fullmatch(cell)
-    if found is None or (found["sign"] and found["inner"]) or (found["before"] and found["after"]):
+    match = _NUMBER.fullmatch(cell)
+    if match is None or (match["sign"] and match["inner"]) or (match["before"] and match["after"]):
         return None
-    number = found["number"]
+    number = match["number"]
     if any(x in _QUOTES + _SPACES for x in number):
         if not _GROUPED.fullmatch(number):
             return None
         number = "".join(x for x in number if x not in _QUOTES + _SPACES)
-    return "".join("-" if x in _MINUS else x for x in found["sign"] + found["inner"] + number)
+    return "".join("-" if x in _MINUS else x for x in match["sign"] + match["inner"] + number)
 
 
 def is_measured(cell: str) -> bool:
@@ -142,7 +152,7 @@ def is_measured(cell: str) -> bool:
     return _MEASURED.fullmatch(cell) is not None and _CODE.fullmatch(cell) is None
 
 
-def numbers(cells: Sequence[str], missing: frozenset[str] = MISSING) -> Array | None:
+def parse_numbers(cells: Sequence[str], missing: frozenset[str] = MISSING) -> Array | None:
     """Texts as plain numbers, NaN where missing; None if some are none.
 
     Parameters
@@ -152,21 +162,21 @@ def numbers(cells: Sequence[str], missing: frozenset[str] = MISSING) -> Array | 
     missing : frozenset of str
         Texts that mean that a value is missing.
     """
-    found = None if any(map(is_number, missing)) else _floats(cells)  # as they are: faster
-    if found is None:
-        found = _floats(["nan" if (own := cell.strip()) in missing else own for cell in cells])
-    return found
+    values = None if any(map(is_number, missing)) else _floats(cells)  # as they are: faster
+    if values is None:
+        values = _floats(["nan" if (text := cell.strip()) in missing else text for cell in cells])
+    return values
 
 
 def _floats(cells: Sequence[str]) -> Array | None:
     try:
-        found = np.fromiter(map(float, cells), float, len(cells))
+        values = np.fromiter(map(float, cells), float, len(cells))
     except ValueError:
         return None
-    return None if "_" in "".join(cells) else found  # which Python allows in numbers
+    return None if "_" in "".join(cells) else values  # which Python allows in numbers
 
 
-def mark_of(cells: Iterable[str]) -> Mark | None:
+def _find_mark(cells: Iterable[str]) -> Mark | None:
     """What commas and points mean in cells that are no plain numbers throughout; None if they are none.
 
     Parameters
@@ -190,7 +200,7 @@ def mark_of(cells: Iterable[str]) -> Mark | None:
     return None
 
 
-def pointed(cells: Sequence[str], mark: Mark) -> list[str]:
+def _with_decimal_point(cells: Sequence[str], mark: Mark) -> list[str]:
     """The cells with a point for the decimals and nothing between thousands."""
     if mark is Mark.COMMA_GROUPS:
         return [cell.replace(",", "") for cell in cells]
@@ -208,3 +218,66 @@ def looks_grouped(cells: Iterable[str]) -> bool:
     """Whether every cell with a point could be a number of thousands: ``1.234``."""
     with_points = [cell for cell in map(str.strip, cells) if "." in cell and len(cell) > 1]
     return bool(with_points) and all(map(_EITHER.fullmatch, with_points))
+
+
+def format_cell(value: Any) -> str:
+    """A cell of any type as it would stand in a table; whole numbers without a point."""
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Real):
+        number = float(value)
+        if number != number:
+            return ""
+        return repr(number).removesuffix(".0") if abs(number) < 1e15 else repr(number)
+    if isinstance(value, datetime):
+        return value.isoformat(" ").removesuffix(" 00:00:00")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode()
+    if type(value).__name__ == "Decimal":
+        return str(value)
+    raise ValueError(f"a cell holds a {type(value).__name__}; numbers and texts are wanted")
+
+
+# ------------------------------------------------------------------------------------------- formulas
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # also as wide as an ideograph
+_SPLITS = re.compile(r'[,;"\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]')
+
+
+def escape_formula(value: Any) -> Any:
+    """A field for a table: texts that a spreadsheet would run get an apostrophe before them.
+
+    Texts that only look so quoted (an apostrophe before such a character) get one more, so that
+    :func:`unescape_formula` undoes exactly this.  Numbers, also as texts, stay.
+    """
+    if isinstance(value, str) and _FORMULA.match(value) and not (value[0] in "+-" and is_number(value)):
+        return f"'{value}"
+    return value
+
+
+def unescape_formula(cell: str) -> str:
+    """A field as it was before :func:`escape_formula`."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def csv_rows(rows: Iterable[Iterable[Any]]) -> Iterator[bytes]:
+    """Lines of a table, each field safe."""
+    for row in rows:
+        yield (",".join(_encode_field(value) for value in row) + "\n").encode()
+
+
+def _encode_field(value: Any) -> str:
+    """A field, in quotes if it holds what ends fields or lines.
+
+    Python's own writer leaves a carriage return as it is, which is a new line to spreadsheets.
+    """
+    field = str(escape_formula(value))
+    return '"' + field.replace('"', '""') + '"' if _SPLITS.search(field) else field

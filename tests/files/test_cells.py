@@ -5,35 +5,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from absentia.files._numbers import (
+from absentia.files._cells import (
     MISSING,
     Mark,
+    _find_mark,
+    _with_decimal_point,
     find_notation,
     is_measured,
     is_number,
     looks_grouped,
-    mark_of,
-    numbers,
-    pointed,
+    parse_numbers,
 )
 from bounded import cpu_limit
 
 
 def test_missing_values_are_nan():
-    found = numbers(["1", *sorted(MISSING), " NA ", "-2.5e3"])
+    found = parse_numbers(["1", *sorted(MISSING), " NA ", "-2.5e3"])
     assert found[0] == 1
     assert found[-1] == -2500
     assert np.isnan(found[1:-1]).all()
 
 
 def test_further_texts_may_mean_missing_and_are_not_numbers_then():
-    np.testing.assert_array_equal(numbers(["-9", "1", " -9 "], MISSING | {"-9"}), [np.nan, 1, np.nan])
-    np.testing.assert_array_equal(numbers(["x", "1"], MISSING | {"x"}), [np.nan, 1])
+    np.testing.assert_array_equal(parse_numbers(["-9", "1", " -9 "], MISSING | {"-9"}), [np.nan, 1, np.nan])
+    np.testing.assert_array_equal(parse_numbers(["x", "1"], MISSING | {"x"}), [np.nan, 1])
 
 
 @pytest.mark.parametrize("cells", [["1_000"], ["0x1"], ["<0.5"], ["1,5"], ["1 000"], ["none"], ["-"]])
 def test_what_is_no_number_is_none(cells):
-    assert numbers(cells) is None
+    assert parse_numbers(cells) is None
 
 
 MARKS = [
@@ -56,18 +56,18 @@ MARKS = [
 
 @pytest.mark.parametrize(("cells", "mark", "values"), MARKS, ids=[" ".join(c) for c, _, _ in MARKS])
 def test_what_commas_and_points_mean(cells, mark, values):
-    assert mark_of(cells) is mark
+    assert _find_mark(cells) is mark
     if values is not None:
-        assert numbers(pointed(cells, mark)).tolist() == values
+        assert parse_numbers(_with_decimal_point(cells, mark)).tolist() == values
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_decimal_commas_are_read_to_the_last_bit_or_not_at_all(values):
     cells = [repr(x).replace(".", ",") for x in values]
-    if mark_of(cells) is Mark.COMMA:
-        assert numbers(pointed(cells, Mark.COMMA)).tolist() == values
+    if _find_mark(cells) is Mark.COMMA:
+        assert parse_numbers(_with_decimal_point(cells, Mark.COMMA)).tolist() == values
     else:
-        assert mark_of(cells) in (Mark.UNSURE, Mark.POINT)
+        assert _find_mark(cells) in (Mark.UNSURE, Mark.POINT)
 
 
 def test_single_cells():
@@ -96,11 +96,11 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("cells", "values", "words"), WRITTEN, ids=[" ".join(c) for c, _, _ in WRITTEN])
 def test_numbers_that_are_not_written_plainly(cells, values, words):
-    assert numbers(cells) is None
+    assert parse_numbers(cells) is None
     notation = find_notation(cells)
     assert str(notation) == words
-    assert notation.numbers([*cells, "NA"])[:-1].tolist() == values
-    assert np.isnan(notation.numbers(["NA"])).all()
+    assert notation.parse([*cells, "NA"])[:-1].tolist() == values
+    assert np.isnan(notation.parse(["NA"])).all()
 
 
 @pytest.mark.parametrize(
@@ -146,4 +146,4 @@ def test_long_cells_take_as_long_as_they_are(cell):
         assert not is_number(cell)
         assert find_notation([cell]) is None
         is_measured(cell)
-        mark_of([cell])
+        _find_mark([cell])

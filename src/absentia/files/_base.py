@@ -1,0 +1,294 @@
+"""What all readers share: what the user says of a file, errors that name it, its memory, how it is opened.
+
+Only regular files are opened, through symbolic links too; folders, pipes and devices are refused.  What a
+file declares is checked against a ceiling before anything is allocated: a quarter of the memory that is
+free, as making views of arrays takes copies of them.  (Not a ratio of compression: kernels of mostly zeros
+compress a thousandfold.)  The environment variable ``ABSENTIA_MAX_BYTES``, as in ``8e9`` or ``8G``, sets
+another ceiling.
+"""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import translate
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+from absentia.core import available_memory, in_bytes, parse_bytes
+from absentia.data import KernelViews, Views
+
+PathLike = str | os.PathLike[str]
+MAX_BYTES = "ABSENTIA_MAX_BYTES"
+MAX_LINE = 8 << 20  # characters
+_FREE_SHARE = 4  # arrays may take this part of the memory that is free: a copy or three of them follow
+
+# ---------------------------------------------------------------------------------------------- errors
+
+
+class FileError(ValueError):
+    """A file that cannot be read as what it should be; the message names it and says why."""
+
+
+@contextmanager
+def file_errors(path: PathLike) -> Iterator[None]:
+    """Inside, whatever is wrong becomes a :class:`FileError` that names `path`, in one sentence."""
+    try:
+        yield
+    except (FileError, Warning):  # named already; a warning that the user made an error
+        raise
+    except MemoryError:
+        raise FileError(
+            f"{path}: its data and the copies that reading takes do not fit into the memory that is free; "
+            "give fewer samples or views at a time, or use a machine with more memory"
+        ) from None
+    except OSError as error:
+        raise FileError(f"{path}: {explain_os_error(error)}") from error
+    except (ValueError, TypeError) as error:
+        raise FileError(f"{path}: {one_line(error)}") from error
+    except Exception as error:  # an untrusted file shows its faults in many ways
+        raise FileError(f"{path}: damaged file ({type(error).__name__}: {one_line(error)})") from error
+
+
+def one_line(error: object, max_length: int = 600) -> str:
+    """A message without line breaks, and not longer than anyone reads."""
+    sentence = " ".join(str(error).split())
+    return sentence if len(sentence) <= max_length else f"{sentence[:max_length]} ..."
+
+
+def explain_os_error(error: OSError) -> str:
+    """What the system says, in our words where they are better."""
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return "no such file"
+    if error.errno == errno.ELOOP:
+        return "is a symbolic link that leads back to itself; give the file itself"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "permission denied; ask its owner, or check the modes of the file and its folder"
+    return one_line(error.strerror or error)
+
+
+def import_optional(package: str, what: str) -> Any:
+    """A package that only some formats need; `what` needs it, as in "an HDF5 file"."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        name = package.partition(".")[0]
+        raise ValueError(f'{what} needs {name}: pip install "absentia[io]" ({error})') from None
+
+
+# ---------------------------------------------------------------------------------------------- memory
+
+
+def _default_limit() -> int:
+    """How many bytes reading one file may take: a quarter of the free memory, or as the user says."""
+    given = os.environ.get(MAX_BYTES)
+    if not given:
+        return available_memory() // _FREE_SHARE
+    try:
+        return parse_bytes(given, f"the environment variable {MAX_BYTES}")
+    except ValueError as error:
+        raise FileError(str(error)) from None
+
+
+@dataclass
+class Budget:
+    """What reading one file may still take, in bytes."""
+
+    limit: int = field(default_factory=_default_limit)
+    spent: int = 0
+
+    def spend(self, need: int, what: str) -> None:
+        """Count `need` bytes more, for `what`; refuse if these are too many."""
+        self.spent += need
+        if self.spent > self.limit:
+            raise ValueError(
+                f"{what} would take {in_bytes(need)} of memory"
+                + (f" ({in_bytes(self.spent)} with what comes before it)" if self.spent > need else "")
+                + f", and at most {in_bytes(self.limit)} are allowed; if the file is to be trusted and "
+                f"the memory is there, set the environment variable {MAX_BYTES} to more, as in "
+                f"{MAX_BYTES}=8G"
+            )
+
+
+# --------------------------------------------------------------------------------------------- opening
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def describe_irregular(mode: int) -> str | None:
+    """What something is that is no regular file, by its mode; None for regular files."""
+    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "no regular file")
+
+
+def open_regular(path: PathLike, wanted: str = "a file") -> BinaryIO:
+    """A regular file, open for reading; anything else is refused, and never waited for."""
+    # a pipe that took the file's place between the two looks must not be waited for either
+    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    with file_errors(path):
+        if "\0" in os.fspath(path):
+            raise ValueError("no such file")
+        _check_regular(os.stat(path).st_mode, wanted)
+        handle = os.open(path, flags)
+        try:
+            _check_regular(os.fstat(handle).st_mode, wanted)
+            return os.fdopen(handle, "rb")
+        except BaseException:
+            os.close(handle)
+            raise
+
+
+def _check_regular(mode: int, wanted: str) -> None:
+    if kind := describe_irregular(mode):
+        raise ValueError(f"is {kind}; {wanted} is wanted")
+
+
+def path_exists(path: PathLike) -> bool:
+    """Whether something of this name is there, whatever it is; never an error."""
+    return "\0" not in os.fspath(path) and os.path.lexists(path)
+
+
+def iterate_lines(file: IO[str]) -> Iterator[str]:
+    """Lines of a text, one at a time, none of them endless."""
+    for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), ""), 1):
+        if len(line) > MAX_LINE:
+            raise ValueError(f"line {number} is longer than {MAX_LINE} characters; is this a table?")
+        yield line
+
+
+# --------------------------------------------------------------------------------------------- options
+
+
+def match_names(names: Sequence[str], pattern: str) -> list[str]:
+    """Names that fit a pattern (as ``gene_*``); a pattern that is itself a name fits that one only."""
+    return [pattern] if pattern in names else list(filter(re.compile(translate(pattern)).match, names))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says about a file; None where nothing was said.
+
+    Attributes
+    ----------
+    id : str, optional
+        The column of a table that holds the ids of samples.
+    views : mapping of str to sequence of str, optional
+        For one wide table: patterns (as ``gene_*``) of the columns that make up each view.
+    layer : str, optional
+        For .h5ad and .h5mu files: which layer holds the values, instead of X.
+    use_rep : str, optional
+        For .h5ad and .h5mu files: which entry of obsm holds the values, instead of X.
+    ignore : sequence of str
+        Columns to leave out: ``COLUMN`` of any view or ``VIEW:COLUMN``, names or patterns (as ``date_*``).
+    transpose : bool or sequence of str
+        Tables whose columns are the samples: these views, or, if True, all.
+    labels : Path, optional
+        The table of labels, which is no view.
+    features_from_labels : sequence of str
+        Columns of the table of labels that are features all the same: a view of its name.
+    used : set of str
+        Which entries of `ignore` have fitted some column so far.
+    """
+
+    id: str | None = None
+    views: Mapping[str, Sequence[str]] | None = None
+    layer: str | None = None
+    use_rep: str | None = None
+    ignore: Sequence[str] = ()
+    transpose: bool | Sequence[str] = False
+    labels: Path | None = None
+    features_from_labels: Sequence[str] = ()
+    used: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    def ignored_columns(self, view: str, columns: Iterable[str]) -> list[str]:
+        """Columns of a view that are to be left out."""
+        names, ignored = list(columns), dict[str, None]()
+        for entry in self.ignore:
+            matches = match_names(names, entry)
+            if entry.startswith(f"{view}:"):
+                matches += match_names(names, entry.removeprefix(f"{view}:"))
+            if matches:
+                self.used.add(entry)
+            ignored.update(dict.fromkeys(matches))
+        return list(ignored)
+
+    def is_ignored_view(self, view: str) -> bool:
+        """Whether a view is to be left out as a whole, ``VIEW:*``."""
+        if f"{view}:*" in self.ignore:
+            self.used.add(f"{view}:*")
+            return True
+        return False
+
+    def is_transposed(self, view: str) -> bool:
+        """Whether the samples are the columns of the table of a view."""
+        return self.transpose if isinstance(self.transpose, bool) else view in self.transpose
+
+    def is_label_table(self, file: Path) -> bool:
+        """Whether a file is the table of labels."""
+        return self.labels is not None and self.labels.exists() and file.samefile(self.labels)
+
+    def refuse(self, *names: str, why: str) -> None:
+        """Raise if something was said that a format has no use for.
+
+        Parameters
+        ----------
+        *names : str
+            Attributes that the format has no use for.
+        why : str
+            What the format is, as in "an .npz file".
+        """
+        given = [name for name in names if getattr(self, name) is not None]
+        if given:
+            raise ValueError(f"{' and '.join(given)} cannot be given for {why}; leave it out")
+
+
+@dataclass(frozen=True)
+class LabelsSource:
+    """Where a manifest says that the labels are.
+
+    Attributes
+    ----------
+    file : Path
+        A table, inside the manifest's folder.
+    column : str, optional
+        Its column with the labels; several, for several labels, are separated by commas.
+    id : str, optional
+        Its column with the ids of samples.
+    """
+
+    file: Path
+    column: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedData:
+    """Data out of files, and what else was found there.
+
+    Attributes
+    ----------
+    data : Views or KernelViews
+    per_view : dict of str to dict
+        What a manifest says about the kernel of a view: ``kernel`` and ``log``.
+    labels : LabelsSource, optional
+        Where a manifest says that the labels are.
+    notes : tuple of str
+        Sentences worth showing: what was left out, and why.
+    table : Path, optional
+        The table of labels, if one is named.
+    """
+
+    data: Views | KernelViews
+    per_view: dict[str, dict[str, Any]] = field(default_factory=dict)
+    labels: LabelsSource | None = None
+    notes: tuple[str, ...] = ()
+    table: Path | None = None

@@ -1,0 +1,96 @@
+"""Views from files of their own become one data set."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from absentia import KernelViews, Views
+from absentia.files._id_matching import (
+    _check_id_overlap,
+    _loosen,
+    _single_view_frame,
+    _view_frame,
+    join_frames,
+    match_ids,
+)
+
+
+def test_a_view_becomes_a_frame_and_a_view_again():
+    frame = pd.DataFrame({"a": [1.0, np.nan, 3.0], "s": ["x", None, "y"]}, index=["p", "q", "r"])
+    frame.loc["q", "a"] = 2
+    views = Views.from_dict({"v": frame})
+    back = Views.from_dict({"v": _view_frame(views, "v")})
+    np.testing.assert_array_equal(back.block("v"), views.block("v"))
+    assert back.levels("v") == views.levels("v")
+    assert back.features("v").tolist() == ["a", "s"]
+
+
+def test_names_are_made_and_sparse_becomes_dense():
+    views = Views.from_dict({"v": scipy.sparse.csr_array(np.eye(2))}, ids=[1, 2])
+    frame = _single_view_frame(views)
+    assert list(frame) == ["v_0", "v_1"]
+    assert frame.index.tolist() == ["1", "2"]
+    np.testing.assert_array_equal(frame.to_numpy(), np.eye(2))
+
+
+def test_kernels_and_several_views_do_not_go_with_tables():
+    with pytest.raises(ValueError, match="holds kernels"):
+        _single_view_frame(KernelViews.from_dense(np.eye(2)[None]))
+    with pytest.raises(ValueError, match=r"holds 2 views \(a, b\)"):
+        _single_view_frame(Views.from_dict({"a": np.eye(2), "b": np.eye(2)}))
+
+
+def test_frames_are_joined_by_id():
+    one, two = (
+        pd.DataFrame({"a": [1.0, 2.0]}, index=["p", "q"]),
+        pd.DataFrame({"b": [3.0, 4.0]}, index=["r", "q"]),
+    )
+    opened = join_frames({"one": one, "two": two}, ["note"], {"one": {"log": True}})
+    assert opened.data.ids.tolist() == ["p", "q", "r"]
+    assert (opened.notes, opened.per_view, opened.labels) == (("note",), {"one": {"log": True}}, None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("P-001", "p_1"),
+        ("7", "007"),
+        ("7.0", "7"),
+        (" a.b ", "AB"),
+        ("e\u0301", "\u00e9"),
+        ("a\u200b", "a"),
+        ("TCGA-01-02", "tcga.1.2"),
+    ],
+)
+def test_what_people_write_differently(one, other):
+    assert _loosen(one) == _loosen(other)
+    assert match_ids([one, "same"], [other, "same"]) == [(one, other)]
+
+
+@pytest.mark.parametrize(("one", "other"), [("10", "1"), ("P1", "P2"), ("100", "1"), ("a", "b")])
+def test_what_is_different(one, other):
+    assert match_ids([one], [other]) == []
+
+
+def test_some_ids_that_differ_are_pointed_out():
+    ids = {"expr": ["P-1", "P-2", "P-3"], "clin": ["P-1", "p2", "P-9"]}
+    [sentence] = _check_id_overlap(ids, {"expr": ["g"], "clin": ["age"]})
+    assert "view 'clin': 1 of its ids, e.g. 'p2', differ only in case" in sentence
+    assert "'P-2' of 'expr'" in sentence
+    assert _check_id_overlap({"a": ["1", "2"], "b": ["2", "3"]}, {"a": [], "b": []}) == []
+
+
+def test_nothing_in_common_is_an_error_if_it_could_be():
+    columns = {"expr": ["g1"], "clin": ["age"]}
+    with pytest.raises(ValueError, match="it has no sample in common with any other view"):
+        _check_id_overlap({"expr": ["P1", "P2"], "clin": ["p-1", "p-2"]}, columns)
+    assert (
+        _check_id_overlap({"expr": ["a"], "clin": ["b"]}, columns) == []
+    )  # of which views warn themselves
+
+
+def test_a_table_that_is_transposed_is_noticed():
+    ids = {"clin": ["p", "q", "r"], "expr": ["g1", "g2"]}
+    with pytest.raises(ValueError, match=r"view 'expr' has no sample in common .* transposed"):
+        _check_id_overlap(ids, {"clin": ["age"], "expr": ["p", "q", "s"]})
