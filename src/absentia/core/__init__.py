@@ -26,6 +26,7 @@ from absentia.core._serialization import (
     Serialized,
     copy_with,
     deserialize,
+    raw_bytes,
     serializable,
     serializable_types,
     serialize,
