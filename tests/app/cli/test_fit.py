@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, io, models
-from absentia.files._labels import as_labels
+from absentia.files._targets import parse_label_array
 from absentia.tasks import CLASSIFICATION
 from command import refused, run, run_process
 from digits import digit_views
@@ -382,10 +382,10 @@ def test_bad_arrays_of_labels_get_one_sentence_and_exit_code_2(tmp_path, labels,
 
 
 def test_labels_of_numbers_and_of_texts_may_be_missing():
-    y, there, _ = as_labels(np.array([1.0, np.nan, 3.0]), 3)
+    _, y, there = parse_label_array(np.array([1.0, np.nan, 3.0]), 3)
     assert y.dtype.kind == "i"
     assert there.tolist() == [True, False, True]
-    y, there, _ = as_labels(np.array(["a", " ", "b "]), 3)
+    _, y, there = parse_label_array(np.array(["a", " ", "b "]), 3)
     assert y[there].tolist() == ["a", "b"]
 
 
