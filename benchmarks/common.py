@@ -29,7 +29,8 @@ import threadpoolctl  # noqa: E402
 
 import absentia  # noqa: E402
 from absentia import KernelViews, datasets, missingness  # noqa: E402
-from absentia.core import Point, Scaled  # noqa: E402
+from absentia.core import Scaled  # noqa: E402
+from absentia.core.optimize import Point  # noqa: E402
 from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem  # noqa: E402
 from absentia.methods.completion.mkmc._solver import leading_pairs, start_from_leading  # noqa: E402
 from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_views  # noqa: E402

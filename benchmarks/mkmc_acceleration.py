@@ -14,7 +14,7 @@ import common
 import numpy as np
 import px_em
 
-from absentia.core.optimize import Accelerated, Descent, quasi_newton, squarem
+from absentia.core.optimize import AccelerationState, DescentState, make_quasi_newton_step, squarem
 from absentia.methods.completion.mkmc import _low_rank
 
 NOISE = {"pca": _low_rank.equal_noise, "fa": _low_rank.own_noise}
@@ -31,8 +31,10 @@ def run(step: Callable[[Any], Any], state: Any, most: int) -> tuple[np.ndarray, 
     return np.array(values), np.array(costs)
 
 
-def plain(evaluate: Callable[[Any], Any]) -> Callable[[Accelerated], Accelerated]:
-    return lambda state: Accelerated(evaluate(state.at.following), n_evaluations=state.n_evaluations + 1)
+def plain(evaluate: Callable[[Any], Any]) -> Callable[[AccelerationState], AccelerationState]:
+    return lambda state: AccelerationState(
+        evaluate(state.at.following), n_evaluations=state.n_evaluations + 1
+    )
 
 
 def main() -> None:
@@ -51,9 +53,9 @@ def main() -> None:
                 return _low_rank.evaluate(p, o, point)
 
             runs = {
-                "PX-EM": run(plain(em), Accelerated(em(first)), most),
-                "PX-EM, SQUAREM": run(squarem(em), Accelerated(em(first)), most),
-                "quasi-Newton": run(quasi_newton(sloped), Descent(sloped(first)), most),
+                "PX-EM": run(plain(em), AccelerationState(em(first)), most),
+                "PX-EM, SQUAREM": run(squarem(em), AccelerationState(em(first)), most),
+                "quasi-Newton": run(make_quasi_newton_step(sloped), DescentState(sloped(first)), most),
             }
             needed = {}
             for method, (values, costs) in runs.items():

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from absentia import PMAImputer, datasets
-from absentia.core import squared_distances
+from absentia.core.linalg import squared_distances
 
 Set = tuple[str, np.ndarray, np.ndarray, np.ndarray | None]
 

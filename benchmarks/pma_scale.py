@@ -23,7 +23,7 @@ from pma_completion import dense, problem
 from sklearn.preprocessing import StandardScaler
 
 from absentia import PMAClassifier, PMAImputer, datasets
-from absentia.core import squared_distances
+from absentia.core.linalg import squared_distances
 from absentia.methods.matrix._conditional_mean import complete, relative_residual
 from absentia.methods.matrix._inference import infer
 from absentia.methods.matrix._model import KroneckerGaussian, LazyRowKernel, RowKernel

@@ -21,7 +21,7 @@ import common  # before NumPy: one BLAS thread
 import numpy as np
 
 from absentia import Views, missingness
-from absentia.data import folds
+from absentia.data import make_folds
 from absentia.experiment.comparison import predict_samples
 from absentia.tasks import CLASSIFICATION
 
@@ -108,7 +108,9 @@ def main():
     results = json.loads(given.keep.read_text()) if given.keep.exists() else {}
     for name in given.sets:
         views, y = natural(name) if name in NATURAL else cut(name)
-        for number, (train, test) in enumerate(folds(np.arange(len(y)), y, given.folds, random_state=0)):
+        for number, (train, test) in enumerate(
+            make_folds(np.arange(len(y)), y, given.folds, random_state=0)
+        ):
             for method in given.methods:
                 key = f"{name}|{method}|{number}"
                 if key not in results:

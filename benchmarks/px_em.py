@@ -10,11 +10,11 @@ import numpy as np
 
 from absentia.core._operators import project
 from absentia.core.linalg import thin_gram
-from absentia.core.optimize import Evaluated, Point
+from absentia.core.optimize import Point, UpdateEvaluation
 from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem, factor_moments
 
 
-def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Evaluated:
+def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> UpdateEvaluation:
     """Penalised objective at (W, log d), and the parameter-expanded EM update."""
     W, log_d = point
     d = np.broadcast_to(np.exp(log_d), problem.size)
@@ -35,4 +35,4 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Evaluated:
     W = problem.visibility.solver(E, problem.eps * prior.E)(num)
     residual = problem.total_diagonal - np.einsum("ij,ij->i", W, num)
     d = noise(residual) / noise(problem.weight)
-    return Evaluated(point, value / 2, (W @ root, np.log(np.maximum(d, problem.floor))))
+    return UpdateEvaluation(point, value / 2, (W @ root, np.log(np.maximum(d, problem.floor))))

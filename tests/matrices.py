@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.core import squared_distances
+from absentia.core.linalg import squared_distances
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 from reference import pma as reference
 

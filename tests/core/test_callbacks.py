@@ -28,9 +28,10 @@ from absentia import (
     datasets,
     missingness,
 )
-from absentia.core import Progress, unwatched
 from absentia.core import _callbacks as watching
-from absentia.core._callbacks import CallbackList, watch
+from absentia.core import clone_without_callbacks
+from absentia.core._callbacks import CallbackList, make_callback
+from absentia.core.optimize import Progress
 
 VIEWS, Y = datasets.load_digit_views(n_samples=40, return_X_y=True)
 VIEWS = VIEWS.hide(missingness.mcar(VIEWS, 0.2, random_state=0))
@@ -83,7 +84,7 @@ def test_everybody_is_told_and_anybody_may_stop():
 
 
 def test_without_anybody_there_is_no_watch():
-    assert watch(MKMC()) is None
+    assert make_callback(MKMC()) is None
 
 
 @each
@@ -98,11 +99,11 @@ def test_callbacks_count_up_once_in_every_fit(name):
 def test_a_trial_inside_a_fit_is_watched_by_nobody():
     hears = pytest.importorskip("sklearn.callback").ProgressBar()
     one = MKLClassifier(2.0, callback=print, verbose=True).set_callbacks(hears)
-    other = unwatched(one, norm=2)
+    other = clone_without_callbacks(one, norm=2)
     assert (other.C, other.norm, other.callback, other.verbose) == (2.0, 2, None, False)
     assert "_skl_callbacks" not in vars(other)
     assert one.verbose
-    assert unwatched(CombineKernels(normalize=None)).normalize is None
+    assert clone_without_callbacks(CombineKernels(normalize=None)).normalize is None
 
 
 # ---------------------------------------------------------------------------------------- lines on stderr

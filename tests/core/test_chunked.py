@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews
-from absentia.core._chunked import Chunked, ChunkedGram, PickedArray, as_chunks
+from absentia.core._chunked import Chunked, ChunkedGram, PickedArray, as_dask
 from absentia.core._operators import Dense, Gram, Operator
 from absentia.data import _order as draws
 from absentia.methods.completion.mkmc import _solver
@@ -312,23 +312,23 @@ def test_factors_that_are_not_finite_are_found():
 
 def test_what_cannot_be_a_kernel_is_refused():
     with pytest.raises(ValueError, match="view 'a': values of type complex128 are not numbers"):
-        as_chunks("a", da.zeros((3, 3), dtype=complex))
+        as_dask("a", da.zeros((3, 3), dtype=complex))
     with pytest.raises(ValueError, match="two dimensions"):
-        as_chunks("a", da.zeros(3))
+        as_dask("a", da.zeros(3))
     unknown = da.ones((9, 9), chunks=(3, -1))
     unknown = unknown[unknown[:, 0] > 0]
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
-        as_chunks("a", unknown)
+        as_dask("a", unknown)
     with pytest.raises(ValueError, match=r"kernel has shape \(3, 4\) but 3 ids"):
         KernelViews.from_blocks({"a": (range(3), da.zeros((3, 4)))})
-    assert as_chunks("a", da.ones((3, 3), dtype=int)).dtype == np.float64
+    assert as_dask("a", da.ones((3, 3), dtype=int)).dtype == np.float64
 
 
 def test_small_chunks_on_disk_are_read_together(tmp_path):
     Z = zarr.create_array(tmp_path / "a", shape=(5000, 5000), chunks=(100, 1000), dtype=float)
-    assert as_chunks("a", Z).chunks == ((800,) * 6 + (200,), (5000,))
+    assert as_dask("a", Z).chunks == ((800,) * 6 + (200,), (5000,))
     Z = zarr.create_array(tmp_path / "b", shape=(5000, 5000), chunks=(1000, 2500), dtype=float)
-    assert as_chunks("b", Z).chunks == ((1000,) * 5, (2500,) * 2)
+    assert as_dask("b", Z).chunks == ((1000,) * 5, (2500,) * 2)
 
 
 def test_without_dask_it_says_what_to_install():

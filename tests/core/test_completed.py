@@ -8,14 +8,14 @@ import pytest
 from absentia import CVKT, MKMC, KernelViews, missingness
 from absentia.core import (
     Completed,
+    CompletedSide,
     Dense,
     Gram,
     LowRankPlusDiagonal,
     Operator,
     Scaled,
-    Side,
     _projections,
-    factors_of,
+    get_factors,
     has_factors,
 )
 
@@ -101,7 +101,7 @@ def test_copies_are_the_same_kernel():
 
 def test_a_side_is_taken_in_any_order():
     _, G, W, *_ = parts()
-    side, kept = Side(V, H, G, W).take(ROWS)
+    side, kept = CompletedSide(V, H, G, W).take(ROWS)
     assert side.size == len(ROWS)
     np.testing.assert_array_equal(side.known, [1, 2])
     np.testing.assert_array_equal(side.filled, [0, 3, 4])
@@ -110,7 +110,7 @@ def test_a_side_is_taken_in_any_order():
 
 
 def dense(operator):
-    Phi, own = factors_of(operator)
+    Phi, own = get_factors(operator)
     return Phi @ Phi.T + np.diag(np.zeros(len(Phi)) if own is None else own)
 
 
@@ -123,8 +123,8 @@ def test_grams_scaled_ones_and_diagonals(Phi):
     for operator in [Gram(Phi), Scaled(Gram(Phi), 3.0), LowRankPlusDiagonal(Phi, np.arange(1.0, 13.0))]:
         assert has_factors(operator)
         np.testing.assert_allclose(dense(operator), operator.to_dense(), atol=1e-12)
-    assert factors_of(Gram(Phi)).own is None
-    assert np.shares_memory(factors_of(Gram(Phi)).Phi, Gram(Phi).left)
+    assert get_factors(Gram(Phi)).own is None
+    assert np.shares_memory(get_factors(Gram(Phi)).Phi, Gram(Phi).left)
 
 
 def test_what_has_none(Phi):
@@ -142,7 +142,7 @@ def test_completed_kernels(Phi, rng, longer):
     K = Completed.square(Q, v, h, Q @ C, W, E, np.array([0.0, 1.0, 2.0, 3.0]))
     assert has_factors(K)
     np.testing.assert_allclose(dense(K), K.to_dense(), atol=1e-9)
-    assert factors_of(K).Phi.shape[1] == 3 + longer  # the axes' own part has rank one
+    assert get_factors(K).Phi.shape[1] == 3 + longer  # the axes' own part has rank one
     assert not has_factors(K.select(np.arange(5), np.arange(6)))
     part = np.array([1, 2, 4, 9, 11])
     np.testing.assert_allclose(dense(K.select(part, part)), K.to_dense()[np.ix_(part, part)], atol=1e-9)

@@ -87,7 +87,7 @@ def ended(status, n=3):
 def test_a_run_that_ended_well_is_recorded_without_a_word(status):
     one = Halving()
     with warnings.catch_warnings(action="error"):
-        one._record(ended(status))
+        one._set_convergence(ended(status))
     assert one.n_iter_ == 3
     assert one.converged_ == (status is Status.CONVERGED)
     assert one.status_ == ended(status).message
@@ -100,7 +100,7 @@ def test_a_run_that_ended_well_is_recorded_without_a_word(status):
 def test_a_run_that_did_not_is_warned_of_with_what_to_do(status, remedy):
     one = Halving()
     with pytest.warns(ConvergenceWarning) as caught:
-        one._record(ended(status))
+        one._set_convergence(ended(status))
     assert str(caught[0].message) == f"Halving {ended(status).message}{remedy} (3 iterations)"
     assert not one.converged_
 
@@ -109,7 +109,7 @@ def test_a_run_without_a_single_finite_objective_is_an_error():
     with pytest.raises(
         ValueError, match=r"Halving: the objective became .*; there is none; scale the data"
     ):
-        Halving()._record(ended(Status.NOT_FINITE, 0))
+        Halving()._set_convergence(ended(Status.NOT_FINITE, 0))
 
 
 def test_pickles_hold_a_table_by_pairs_as_pairs_and_bring_it_back():

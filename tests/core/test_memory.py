@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.core import Dense, Gram, Scaled, _memory, available_memory, in_bytes, parse_bytes
+from absentia.core import Dense, Gram, Scaled, _memory, available_memory, format_bytes, parse_bytes
 from absentia.core._memory import array_bytes
 
 
@@ -34,7 +34,7 @@ def test_numbers_of_bytes(text, bytes_):
     ("size", "words"), [(0, "0 B"), (72, "72 B"), (1200, "1.2 kB"), (3.5e6, "3.5 MB"), (2.51e12, "2.51 TB")]
 )
 def test_bytes_are_said_in_words(size, words):
-    assert in_bytes(size) == words
+    assert format_bytes(size) == words
 
 
 def test_arrays_are_counted_once():

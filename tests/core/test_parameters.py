@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import absentia
 from absentia.core._estimator import Estimator, estimator
-from absentia.core._parameters import Fraction, NonNegative, Positive, PositiveInt, Range, parameters_of
+from absentia.core._parameters import Fraction, NonNegative, Positive, PositiveInt, Range, get_parameters
 
 
 @estimator
@@ -61,7 +61,7 @@ class Derived(Sample):
 def test_fields_are_parameters_as_scikit_learn_wants_them():
     assert repr(Sample("slow", n_parts=2)) == "Sample(n_parts=2, solver='slow')"
     assert clone(Sample(rank=0.5)).get_params()["rank"] == 0.5
-    assert set(parameters_of(Derived)) == {*parameters_of(Sample), "more"}
+    assert set(get_parameters(Derived)) == {*get_parameters(Sample), "more"}
     with pytest.raises(TypeError, match="positional"):
         Sample("slow", 2)
 
@@ -125,13 +125,13 @@ def test_what_is_not_is_refused_by_name(given, sentence):
     ],
 )
 def test_texts_are_read(name, text, value):
-    found = parameters_of(Sample)[name].parse(text)
+    found = get_parameters(Sample)[name].parse(text)
     assert found == value
     assert type(found) is type(value)
 
 
 def test_texts_that_mean_nothing_are_refused_in_the_words_of_the_command_line():
-    parameters = parameters_of(Sample)
+    parameters = get_parameters(Sample)
     with pytest.raises(ValueError, match="--parts is a whole number of 1 or more or auto, not 'many'"):
         parameters["n_parts"].parse("many")
     with pytest.raises(ValueError, match="--keep is yes or no, not '2'"):
@@ -148,10 +148,10 @@ def test_texts_that_mean_nothing_are_refused_in_the_words_of_the_command_line():
 
 
 def test_words_come_from_the_docstring_or_the_one_it_refers_to():
-    assert parameters_of(Sample)["solver"].words == "How to solve.  More about that."
-    assert parameters_of(Sample)["rank"].words == parameters_of(Sample)["n_parts"].words == "How many."
-    assert parameters_of(Derived)["solver"].words == "How to solve.  More about that."
-    assert parameters_of(Derived)["more"].words == "How much more."
+    assert get_parameters(Sample)["solver"].words == "How to solve.  More about that."
+    assert get_parameters(Sample)["rank"].words == get_parameters(Sample)["n_parts"].words == "How many."
+    assert get_parameters(Derived)["solver"].words == "How to solve.  More about that."
+    assert get_parameters(Derived)["more"].words == "How much more."
 
 
 def test_a_plain_signature_serves_as_well():
@@ -173,7 +173,7 @@ def estimators():
 
 @pytest.mark.parametrize("cls", estimators(), ids=lambda cls: cls.__name__)
 def test_every_parameter_of_every_estimator_has_words_and_a_default_that_is_allowed(cls):
-    for name, parameter in parameters_of(cls).items():
+    for name, parameter in get_parameters(cls).items():
         if parameter.default is not inspect.Parameter.empty:
             parameter.check(parameter.default, cls.__name__)
         assert parameter.words, f"{cls.__name__}.{name}"

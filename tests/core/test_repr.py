@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from absentia import KernelViews, MKLClassifier, PMAImputer, ViewKernels, Views, models
-from absentia.core import Completed, Dense, Gram, LowRankPlusDiagonal, Scaled, Side, Stop, iterate
+from absentia.core import Completed, CompletedSide, Dense, Gram, LowRankPlusDiagonal, Scaled
+from absentia.core.optimize import StoppingRule, iterate
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.standard_normal((30, 5))
@@ -29,7 +30,7 @@ def test_operators_say_their_shape_rank_and_memory():
     assert repr(low) == "LowRankPlusDiagonal(30 x 30, rank 5 plus diagonal, float64, 1.44 kB)"
     assert repr(small).startswith("Completed(5 x 5, 2 x 2 observed, rank 1 elsewhere, float64, ")
     assert repr(small.rows) == "Side(2 known, 3 filled, rank 1)"
-    assert isinstance(small.rows, Side)
+    assert isinstance(small.rows, CompletedSide)
 
 
 def test_chunked_operators_say_how_many_chunks():
@@ -42,12 +43,14 @@ def test_chunked_operators_say_how_many_chunks():
 
 
 def test_a_solution_says_how_it_ended():
-    found = iterate(lambda x: x / 2, lambda x: float(x.sum()), np.ones(500), stop=Stop(0), max_iter=3)
+    found = iterate(
+        lambda x: x / 2, lambda x: float(x.sum()), np.ones(500), stop=StoppingRule(0), max_iter=3
+    )
     assert (
         repr(found)
         == "Solution(3 iterations, 62.5 at the end; ran all max_iter iterations, as tol=0 asks for)"
     )
-    none = iterate(lambda x: x, lambda x: np.inf, np.ones(5), stop=Stop(0.1), max_iter=3)
+    none = iterate(lambda x: x, lambda x: np.inf, np.ones(5), stop=StoppingRule(0.1), max_iter=3)
     assert repr(none).startswith("Solution(0 iterations; the objective became infinite")
 
 

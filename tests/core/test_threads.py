@@ -34,16 +34,16 @@ def blas_threads():
 
 def test_small_matrices_get_one_thread_and_large_ones_what_there_was():
     with threadpoolctl.threadpool_limits(2):
-        with threads.suited_to(threads.SMALL):
+        with threads.limit_threads_if_small(threads.SMALL):
             assert blas_threads() == {1}
         assert blas_threads() == {2}
-        with threads.suited_to(threads.SMALL + 1):
+        with threads.limit_threads_if_small(threads.SMALL + 1):
             assert blas_threads() == {2}
 
 
 def test_the_threads_come_back_after_an_error_and_from_nested_contexts():
     def fail():
-        with threads.suited_to(10), threads.suited_to(5):
+        with threads.limit_threads_if_small(10), threads.limit_threads_if_small(5):
             assert blas_threads() == {1}
             raise RuntimeError
 
@@ -56,7 +56,7 @@ def test_the_threads_come_back_after_an_error_and_from_nested_contexts():
 @pytest.mark.parametrize("name", threads.DECIDED)
 def test_who_has_set_a_variable_has_decided(monkeypatch, name):
     monkeypatch.setenv(name, "2")
-    with threadpoolctl.threadpool_limits(2), threads.suited_to(10):
+    with threadpoolctl.threadpool_limits(2), threads.limit_threads_if_small(10):
         assert blas_threads() == {2}
 
 
@@ -69,7 +69,7 @@ def test_a_limit_of_one_is_left_alone_and_costs_next_to_nothing(monkeypatch):
         monkeypatch.setattr(
             threadpoolctl, "ThreadpoolController", forbidden
         )  # to make one takes milliseconds
-        with threads.suited_to(10):
+        with threads.limit_threads_if_small(10):
             pass
 
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from absentia import MKMC, AbsenceWarning, CombineKernels, KernelViews, MKLClassifier, ViewKernels, Views
-from absentia.core._warn import _DIFFERS, _action, is_ours, warn
+from absentia.core._warn import _DIFFERS, _action, is_absentia_warning, warn
 from conftest import random_kernels
 
 
@@ -130,6 +130,6 @@ def test_our_warnings_are_told_from_those_of_others():
         warnings.simplefilter("always")
         warn("ours")
         warnings.warn("theirs", stacklevel=1)
-    assert [is_ours(one.message) for one in caught] == [True, False]
+    assert [is_absentia_warning(one.message) for one in caught] == [True, False]
     assert (str(caught[0].message), caught[0].category) == ("ours", UserWarning)
-    assert not is_ours("a text")
+    assert not is_absentia_warning("a text")

@@ -8,12 +8,12 @@ import scipy.sparse
 from absentia import Views
 from absentia.data import (
     column_scales,
-    columns_in_words,
-    joined,
+    concatenate_features,
+    describe_columns,
+    drop_features,
     looks_like_counts,
-    named,
-    numeric,
-    without_features,
+    name_features,
+    numeric_columns,
 )
 
 
@@ -24,7 +24,7 @@ def test_features_stand_side_by_side_and_what_is_absent_is_nan():
     keep = np.ones(views.observed.shape, bool)
     keep[2, 1] = False
     wanted = [[1, 2, 0, 7], [np.nan, np.nan, 8, 0], [5, np.nan, np.nan, np.nan]]
-    np.testing.assert_array_equal(joined(views.hide(keep)), wanted)
+    np.testing.assert_array_equal(concatenate_features(views.hide(keep)), wanted)
 
 
 def test_scales_are_those_of_the_rows_that_have_the_column_and_a_constant_has_none():
@@ -57,7 +57,7 @@ def test_gaps_do_not_hide_counts():
 def test_columns_are_counted_by_kind():
     frame = pd.DataFrame({"age": [1.0, 2], "sex": ["f", "m"], "stage": ["I", "II"]})
     views = Views.from_dict({"a": frame, "b": frame[["sex"]], "c": frame[["age"]]})
-    assert [columns_in_words(views, name) for name in "abc"] == [
+    assert [describe_columns(views, name) for name in "abc"] == [
         "1 numeric, 2 categorical (sex, stage) -> one-hot",
         "1 categorical (sex) -> one-hot",
         "1 numeric",
@@ -68,13 +68,13 @@ def test_categories_are_no_counts():
     frame = pd.DataFrame({f"c{k}": ["a", "b", "c"] * 4 for k in range(6)}).assign(age=range(12))
     views = Views.from_dict({"a": frame})
     assert looks_like_counts(views.block("a"))  # their numbers are
-    assert numeric(views, "a").shape == (12, 1)
-    assert not looks_like_counts(numeric(views, "a"))
+    assert numeric_columns(views, "a").shape == (12, 1)
+    assert not looks_like_counts(numeric_columns(views, "a"))
 
 
 def test_names_and_levels_are_given():
     views = Views.from_dict({"a": np.array([[0.0, 5.0], [1.0, 6.0], [np.nan, 7.0]]), "b": np.ones((3, 1))})
-    found = named(views, {"a": ["sex", "age"]}, {"a": {"sex": ["f", "m"]}})
+    found = name_features(views, {"a": ["sex", "age"]}, {"a": {"sex": ["f", "m"]}})
     assert found.features("a").tolist() == ["sex", "age"]
     assert found.levels("a") == {"sex": ("f", "m")}
     assert found.features("b") is None
@@ -97,25 +97,25 @@ BAD = [
 def test_names_that_do_not_fit_are_refused(features, levels, sentence):
     views = Views.from_dict({"a": np.array([[0.0, 0.5], [1.0, 6.0]])})
     with pytest.raises((ValueError, KeyError), match=sentence):
-        named(views, features, levels)
+        name_features(views, features, levels)
 
 
 def test_a_feature_is_taken_away_and_who_had_no_other_lacks_the_view():
     frame = pd.DataFrame({"y": ["a", "b", "c"], "x": [1.0, np.nan, 3.0]}, index=["p", "q", "r"])
     views = Views.from_dict({"v": frame, "w": pd.DataFrame({"z": [1.0, 1.0]}, index=["q", "s"])})
-    left = without_features(views, "v", ["y"])
+    left = drop_features(views, "v", ["y"])
     assert left.ids.tolist() == views.ids.tolist()
     assert left.features("v").tolist() == ["x"]
     assert left.levels("v") == {}
     assert left.block("v").ravel().tolist() == [1, 3]
     assert left.observed.tolist() == [[True, False], [False, True], [True, False], [False, True]]
-    assert without_features(views, "w", ["z"]).names == ("v",)
+    assert drop_features(views, "w", ["z"]).names == ("v",)
     with pytest.raises(ValueError, match="view 'v' has no feature 'k'"):
-        without_features(views, "v", ["k"])
+        drop_features(views, "v", ["k"])
 
 
 def test_sparse_views_stay_sparse():
     views = Views.from_dict({"v": scipy.sparse.csr_array(np.eye(3))})
-    left = without_features(named(views, {"v": ["a", "b", "c"]}, {}), "v", ["b"])
+    left = drop_features(name_features(views, {"v": ["a", "b", "c"]}, {}), "v", ["b"])
     assert scipy.sparse.issparse(left.block("v"))
     np.testing.assert_array_equal(left.block("v").toarray(), np.eye(3)[:, [0, 2]])

@@ -18,7 +18,15 @@ from absentia import (
     ViewKernels,
     Views,
 )
-from absentia.data._ids import align_ids, as_ids, check_unique, find_holders, id_list, normal_id, repeated
+from absentia.data._ids import (
+    align_ids,
+    as_ids,
+    check_unique_ids,
+    find_duplicates,
+    find_holders,
+    id_list,
+    normalize_id,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,15 +56,15 @@ def test_lists_of_another_length_are_refused(ids, sentence):
 
 @given(st.lists(st.integers(0, 5)))
 def test_what_is_repeated_is_told_once_in_the_order_it_came(values):
-    found = repeated(values)
+    found = find_duplicates(values)
     assert found == [x for x in dict.fromkeys(values) if values.count(x) > 1]
 
 
 @pytest.mark.parametrize("ids", [["a", "b", "a"], [1, 2, 1], [(1, 2), "x", (1, 2)]])
 def test_an_id_that_appears_twice_is_named(ids):
     with pytest.raises(ValueError, match=r"ids: 1 sample id\(s\) appear more than once, e.g. .*a|1"):
-        check_unique(as_ids(ids, 3), "ids")
-    check_unique(as_ids(ids[:2], 2), "ids")
+        check_unique_ids(as_ids(ids, 3), "ids")
+    check_unique_ids(as_ids(ids[:2], 2), "ids")
 
 
 # ------------------------------------------------------------------------------------------- alignment
@@ -149,8 +157,8 @@ def test_ids_that_are_no_list_are_named(ids):
 
 def test_ids_that_look_the_same_are_pointed_out():
     forms = ["Jos\u00e9", "Jose\u0301", "Jos\u00e9\u200b", "\ufeffJos\u00e9"]
-    assert {normal_id(form) for form in forms} == {"Jos\u00e9"}
-    assert normal_id("plain") == "plain"
+    assert {normalize_id(form) for form in forms} == {"Jos\u00e9"}
+    assert normalize_id("plain") == "plain"
     for form in forms[1:]:
         frames = {
             v: pd.DataFrame({v: [1.0, 2.0]}, index=[x, "x"]) for v, x in [("a", forms[0]), ("b", form)]
@@ -262,7 +270,7 @@ def test_dates_are_ids_too():
     views = Views.from_dict({"a": pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=days)})
     y = pd.Series([1, 2, 3], index=days)
     assert views.align(y[::-1]).tolist() == [1, 2, 3]
-    views.demand_order(y)
+    views.check_order(y)
 
 
 def test_ids_without_a_counterpart_are_counted():

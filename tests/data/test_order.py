@@ -5,7 +5,14 @@ import pytest
 
 from absentia import KernelViews, ViewKernels, datasets, missingness
 from absentia.core import Dense, Gram, LowRankPlusDiagonal, Scaled
-from absentia.data import MANY, Presence, canonical, kernel_profiles, some_of, suited_folds
+from absentia.data import (
+    MANY_SAMPLES,
+    Presence,
+    choose_n_folds,
+    kernel_profiles,
+    order_tables,
+    subsample_classes,
+)
 from absentia.data import _order as orders
 from conftest import random_problem
 from matrix_market import near
@@ -23,7 +30,7 @@ def test_samples_and_views_in_another_order_are_ordered_alike(rng, factors):
         kernels = KernelViews.from_factors({k: (v, rng.normal(size=(len(v), 3))) for k, v in own.items()})
     p = rng.permutation(25)
     other = kernels[np.ix_(p, p)].select([kernels.names[v] for v in (2, 0, 3, 1)])
-    assert names_of(orders.ordering(other), other) == names_of(orders.ordering(kernels), kernels)
+    assert names_of(orders.order_kernels(other), other) == names_of(orders.order_kernels(kernels), kernels)
 
 
 def test_neither_the_scale_of_a_kernel_nor_rounding_matters():
@@ -31,22 +38,22 @@ def test_neither_the_scale_of_a_kernel_nor_rounding_matters():
     noise = 1 + 1e-12 * np.random.default_rng(0).normal(size=(25, 25))
     scaled = KernelViews.from_dense(kernels.to_dense() * np.array([1.0, 1e8, 1e-8])[:, None, None])
     rounded = KernelViews.from_dense(kernels.to_dense() * (noise + noise.T) / 2)
-    wanted = orders.ordering(kernels)
+    wanted = orders.order_kernels(kernels)
     for other in (scaled, rounded):
-        np.testing.assert_array_equal(orders.ordering(other).samples, wanted.samples)
-        np.testing.assert_array_equal(orders.ordering(other).views, wanted.views)
+        np.testing.assert_array_equal(orders.order_kernels(other).samples, wanted.samples)
+        np.testing.assert_array_equal(orders.order_kernels(other).views, wanted.views)
 
 
 def test_the_smallest_rows_come_first_and_ties_go_by_id_and_name():
     X = Presence(np.array(["d", "b", "a", "c"]), ("z", "y"), np.ones((4, 2), bool))
-    found = orders.ordered(X, np.array([[2.0, 0], [1, 0], [1, 1e-12], [0, 0]]))
+    found = orders.order_by_size(X, np.array([[2.0, 0], [1, 0], [1, 1e-12], [0, 0]]))
     assert X.ids[found.samples].tolist() == ["c", "a", "b", "d"]
     assert [X.names[v] for v in found.views] == ["y", "z"]
-    alike = orders.ordered(X, np.ones((4, 2)))
+    alike = orders.order_by_size(X, np.ones((4, 2)))
     assert X.ids[alike.samples].tolist() == ["a", "b", "c", "d"]
     assert [X.names[v] for v in alike.views] == ["y", "z"]
     mixed = Presence(np.array([("b", 1), 3, "a", None], dtype=object), ("z",), np.ones((4, 1), bool))
-    ids = mixed.ids[orders.ordered(mixed, np.ones((4, 1))).samples].tolist()
+    ids = mixed.ids[orders.order_by_size(mixed, np.ones((4, 1))).samples].tolist()
     assert ids == ["a", ("b", 1), 3, None]  # as they are written
 
 
@@ -60,7 +67,7 @@ def test_sizes_are_sums_of_squares_of_rows(operator):
 
 
 def test_numbers_drawn_go_with_the_samples():
-    found = orders.Ordering(np.array([2, 0, 1]), np.array([0]))
+    found = orders.CanonicalOrder(np.array([2, 0, 1]), np.array([0]))
     assert found.numbers.tolist() == [1, 2, 0]
     drawn = np.random.default_rng(0).random(3)
     np.testing.assert_array_equal(found.lottery(np.random.default_rng(0))[found.samples], drawn)
@@ -80,9 +87,9 @@ def test_the_order_goes_with_the_samples_and_the_views(views, of):
     y = np.arange(50) % 2
     turn, moved = np.array([3, 0, 5, 1, 4, 2]), np.random.default_rng(0).permutation(50)
     names, ids = (X.names, X.ids)
-    by_view, by_sample = orders.own_order(X, y)
+    by_view, by_sample = orders.order_for_learning(X, y)
     other = (X[np.ix_(moved, moved)] if of == "kernels" else X[moved]).select([names[v] for v in turn])
-    views_there, samples_there = orders.own_order(other, y[moved])
+    views_there, samples_there = orders.order_for_learning(other, y[moved])
     assert [other.names[v] for v in views_there] == [names[v] for v in by_view]
     np.testing.assert_array_equal(other.ids[samples_there], ids[by_sample])
 
@@ -90,13 +97,13 @@ def test_the_order_goes_with_the_samples_and_the_views(views, of):
 def test_a_view_that_nobody_has_is_left_out(views):
     keep = np.ones(views.observed.shape, bool)
     keep[:, 2] = False
-    assert sorted(orders.own_order(views.hide(keep))[0]) == [0, 1, 3, 4, 5]
+    assert sorted(orders.order_for_learning(views.hide(keep))[0]) == [0, 1, 3, 4, 5]
 
 
 def test_large_kernels_stay_as_they_came(views, monkeypatch):
     kernels = ViewKernels().fit_transform(views)
     monkeypatch.setattr(orders, "_MAX_COPIED", 100)
-    by_view, by_sample = orders.own_order(kernels)
+    by_view, by_sample = orders.order_for_learning(kernels)
     np.testing.assert_array_equal(by_view, np.arange(6))
     np.testing.assert_array_equal(by_sample, np.arange(50))
 
@@ -106,7 +113,8 @@ def test_rounding_decides_nothing(views):
     noisy = [one * (1 + 1e-12 * np.random.default_rng(0).standard_normal(one.shape)) for one in profiles]
     rounded = [np.round(one, orders._DIGITS) + 0.0 for one in noisy]
     np.testing.assert_array_equal(
-        orders.sample_order(rounded, views.observed), orders.sample_order(profiles, views.observed)
+        orders.order_by_profiles(rounded, views.observed),
+        orders.order_by_profiles(profiles, views.observed),
     )
 
 
@@ -115,7 +123,7 @@ def test_labels_tell_apart_samples_that_are_alike_whatever_they_are_called():
     profiles, observed = [np.zeros((5, 3))], np.ones((5, 1), bool)
     for names in (["a", "b"], ["b", "a"]):
         labels = np.array(names)[[1, 0, 1, 0, 1]]
-        np.testing.assert_array_equal(orders.sample_order(profiles, observed, labels), [1, 3, 0, 2, 4])
+        np.testing.assert_array_equal(orders.order_by_profiles(profiles, observed, labels), [1, 3, 0, 2, 4])
 
 
 def test_names_of_classes_cut_no_fold_and_labels_by_coin_are_not_told_by_the_nearest_sample():
@@ -125,10 +133,10 @@ def test_names_of_classes_cut_no_fold_and_labels_by_coin_are_not_told_by_the_nea
         for seed in range(120):
             rng = np.random.default_rng([seed, n_features])
             X, y = rng.standard_normal((60, n_features)), rng.permutation(60) % 2
-            order = orders.sample_order([orders.table_profile(X)], np.ones((60, 1), bool), y)
-            parts = orders.folds(order, y, 3)
+            order = orders.order_by_profiles([orders.table_profile(X)], np.ones((60, 1), bool), y)
+            parts = orders.make_folds(order, y, 3)
             for (a, b), (other_a, other_b) in zip(
-                parts, orders.folds(order, np.array(["z", "c"])[y], 3), strict=True
+                parts, orders.make_folds(order, np.array(["z", "c"])[y], 3), strict=True
             ):
                 np.testing.assert_array_equal(a, other_a)
                 np.testing.assert_array_equal(b, other_b)
@@ -141,7 +149,7 @@ def test_names_of_classes_cut_no_fold_and_labels_by_coin_are_not_told_by_the_nea
 def test_folds_hold_out_everybody_once_with_a_part_of_every_class(seed):
     rng = np.random.default_rng(0)
     y, order = np.repeat([0, 1, 2], [20, 11, 5]), rng.permutation(36)[:33]
-    parts = orders.folds(order, y, 5, seed)
+    parts = orders.make_folds(order, y, 5, seed)
     np.testing.assert_array_equal(np.sort(np.concatenate([held for _, held in parts])), np.sort(order))
     for learned_from, held in parts:
         assert not set(learned_from) & set(held)
@@ -162,12 +170,12 @@ def test_profiles_of_factors_are_those_of_whole_kernels(rng, own):
 
 
 def test_many_samples_have_few_folds_and_some_of_each_class():
-    assert [suited_folds(n, 5) for n in (100, MANY, MANY + 1)] == [5, 5, 2]
+    assert [choose_n_folds(n, 5) for n in (100, MANY_SAMPLES, MANY_SAMPLES + 1)] == [5, 5, 2]
     y = np.repeat([0, 1, 2], [900, 99, 1])
-    some = some_of(y, 100)
+    some = subsample_classes(y, 100)
     assert (np.diff(some) > 0).all()
     assert np.bincount(y[some]).tolist() == [90, 10, 1]
-    np.testing.assert_array_equal(some_of(y, 1000), np.arange(1000))
+    np.testing.assert_array_equal(subsample_classes(y, 1000), np.arange(1000))
 
 
 @pytest.mark.parametrize("kind", ["real", "labels", "diagonal", "equal"])
@@ -178,18 +186,18 @@ def test_the_order_is_that_of_the_content(kind, rng):
         "diagonal": np.eye(4),
         "equal": np.ones((3, 4)),
     }[kind]
-    rows, columns = canonical(X.shape, [(X, (0, 1))])
+    rows, columns = order_tables(X.shape, [(X, (0, 1))])
     for seed in range(5):
         p, q = (np.random.default_rng(seed).permutation(n) for n in X.shape)
         Z = X[np.ix_(p, q)]
-        again = canonical(X.shape, [(Z, (0, 1))])
+        again = order_tables(X.shape, [(Z, (0, 1))])
         np.testing.assert_array_equal(Z[np.ix_(*again)], X[np.ix_(rows, columns)])
     assert sorted(rows) == list(range(len(X)))
 
 
 def test_kernels_decide_the_order_where_tables_do_not(rng):
     X, K = np.ones((8, 2)), near(rng.standard_normal((8, 2)))
-    rows, _ = canonical(X.shape, [(X, (0, 1)), (K, (0, 0))])
+    rows, _ = order_tables(X.shape, [(X, (0, 1)), (K, (0, 0))])
     p = rng.permutation(8)
-    again, _ = canonical(X.shape, [(X, (0, 1)), (K[np.ix_(p, p)], (0, 0))])
+    again, _ = order_tables(X.shape, [(X, (0, 1)), (K[np.ix_(p, p)], (0, 0))])
     np.testing.assert_array_equal(K[np.ix_(rows, rows)], K[np.ix_(p, p)][np.ix_(again, again)])

@@ -20,7 +20,7 @@ from absentia import (
     ViewKernels,
     Views,
 )
-from absentia.data import shown, warn_of_strangers
+from absentia.data import show_id, warn_of_unlinked
 from absentia.data._presence import (
     Presence,
     as_index,
@@ -175,7 +175,7 @@ masks = arrays(bool, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=7
     ],
 )
 def test_ids_are_shown_as_they_were_written(x, text):
-    assert shown(x) == text
+    assert show_id(x) == text
 
 
 def test_patterns_are_counted_and_components_found():
@@ -237,9 +237,9 @@ def test_strangers_are_named_with_what_becomes_of_them(chained, why):
     kernels = KernelViews.from_dense(random_kernels(4, 4), observed=HAS[:, :4], ids=list("pqrs"))
     sentence = rf"6 absent cell\(s\), e.g. sample 'p' in view 'view3': the sample {why} .* becomes the mean"
     with pytest.warns(AbsenceWarning, match=sentence):
-        warn_of_strangers(kernels, chained=chained)
+        warn_of_unlinked(kernels, chained=chained)
     with warnings.catch_warnings(action="error"):
-        warn_of_strangers(kernels[np.ix_([0, 1], [0, 1])].select(["view0", "view1"]), chained=chained)
+        warn_of_unlinked(kernels[np.ix_([0, 1], [0, 1])].select(["view0", "view1"]), chained=chained)
 
 
 VIEWS = Views.from_dict({"a": np.eye(3), "b": np.arange(6.0).reshape(3, 2)})

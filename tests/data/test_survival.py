@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from absentia import Views, survival
-from absentia.data.survival import Survival, as_survival, stepped
+from absentia.data.survival import Survival, as_survival, evaluate_steps
 from reference import cox
 
 
@@ -127,7 +127,7 @@ def test_log_rank_is_that_of_other_packages(groups):
 
 
 def test_a_step_function_has_its_value_from_its_time_on():
-    values = stepped(np.array([1.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 1, 2, 3, 9]), 5.0)
+    values = evaluate_steps(np.array([1.0, 3.0]), np.array([10.0, 20.0]), np.array([0.5, 1, 2, 3, 9]), 5.0)
     np.testing.assert_array_equal(values, [5, 10, 10, 20, 20])
 
 

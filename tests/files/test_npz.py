@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, Views, ZeroFill, io
-from absentia.core import Completed, Dense, Gram, factors_of
+from absentia.core import Completed, Dense, Gram, get_factors
 from absentia.data import _kernel_checks
 from absentia.files import FileError, _npz
 from archives import refused
@@ -355,7 +355,7 @@ def test_completed_kernels_come_back_as_they_were_and_thin(tmp_path, always, fil
     back = io.read(path)
     np.testing.assert_allclose(back.to_dense(), whole.to_dense(), atol=1e-12)
     with np.load(path) as held:
-        assert ("own_a" in held) == (factors_of(whole.operator("a")).own > 0).any()
+        assert ("own_a" in held) == (get_factors(whole.operator("a")).own > 0).any()
     assert isinstance(back.operator("a"), Completed if isinstance(filler, CVKT) else Gram)
     again = io.read(io.write(tmp_path / "again.npz", back))
     np.testing.assert_allclose(again.to_dense(), whole.to_dense(), atol=1e-12)

@@ -9,7 +9,7 @@ def test_all_that_a_method_is_made_of_is_here():
         "Estimator",
         "estimator",
         "Iterative",
-        "parameters_of",
+        "get_parameters",
         "Range",
         "PositiveInt",
         "Positive",

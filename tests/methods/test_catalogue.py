@@ -2,7 +2,7 @@
 
 import pytest
 
-from absentia.core import Estimator, parameters_of
+from absentia.core import Estimator, get_parameters
 from absentia.methods.catalogue import CATALOGUE, find, is_method, offered, variants_of
 
 
@@ -17,7 +17,7 @@ def test_every_entry_can_be_made_and_its_flags_are_parameters_of_the_class(entry
     estimator = entry.make()
     assert isinstance(estimator, Estimator)
     assert entry.fixed.items() <= estimator.get_params().items()
-    declared = parameters_of(estimator)
+    declared = get_parameters(estimator)
     for flag, parameter in entry.parameters().items():
         assert flag.startswith("--")
         assert parameter.name in declared

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 if TYPE_CHECKING:
-    from absentia.core import Callback, Progress
+    from absentia.core.optimize import Callback, Progress
 
 try:
     from cyclopts import Parameter
@@ -178,13 +178,13 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
 @contextmanager
 def warnings_kept() -> Iterator[list[str]]:
     """Warnings go to standard error as usual; our own, which are sentences, are kept for the report too."""
-    from absentia.core import is_ours
+    from absentia.core import is_absentia_warning
 
     kept: list[str] = []
     show = warnings.showwarning
 
     def keep(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        if is_ours(message):
+        if is_absentia_warning(message):
             kept.append(str(message))
         show(message, *args, **kwargs)
 

@@ -5,11 +5,19 @@ Estimators are imported when first asked for: scikit-learn, from which they deri
 
 from typing import TYPE_CHECKING, Any
 
-from absentia.core._callbacks import unwatched, watch
-from absentia.core._chunked import Chunked, ChunkedGram, as_chunks, is_chunked
-from absentia.core._completed import Completed, Side, factors_of, has_factors
-from absentia.core._determinism import CLEAR, TIE, RandomState, along_path, clear_cut, generator, least
-from absentia.core._memory import available_memory, demand_memory, in_bytes, parse_bytes
+from absentia.core._callbacks import clone_without_callbacks, make_callback
+from absentia.core._chunked import Chunked, ChunkedGram, as_dask, is_chunked
+from absentia.core._completed import Completed, CompletedSide, get_factors, has_factors
+from absentia.core._determinism import (
+    DISTINCT_RTOL,
+    TIE_RTOL,
+    RandomState,
+    argmin_key,
+    choose_rank,
+    evaluate_path,
+    make_generator,
+)
+from absentia.core._memory import available_memory, check_memory, format_bytes, parse_bytes
 from absentia.core._operators import Dense, Gram, LowRankPlusDiagonal, Operator, PDOperator, Scaled
 from absentia.core._parameters import (
     Fraction,
@@ -19,7 +27,7 @@ from absentia.core._parameters import (
     PositiveInt,
     Range,
     check_name,
-    parameters_of,
+    get_parameters,
 )
 from absentia.core._projections import project
 from absentia.core._serialization import (
@@ -31,54 +39,9 @@ from absentia.core._serialization import (
     serializable_types,
     serialize,
 )
-from absentia.core._threads import at_most, suited_to, usable_threads
-from absentia.core._warn import is_ours, warn
-from absentia.core.linalg import (
-    PSD_TOL,
-    Array,
-    Conditional,
-    NotPositiveDefiniteError,
-    alike,
-    by_pattern,
-    centred,
-    cholesky,
-    cholesky_inverse,
-    cholesky_logdet,
-    cholesky_solve,
-    clip_eigenvalues,
-    extreme_eigenvalues,
-    frozen,
-    indefinite,
-    inverse,
-    inverse_root,
-    leading_eigenpairs,
-    logdet_divergence,
-    rounding,
-    shift_eigenvalues,
-    squared_distances,
-    symmetrize,
-    thin_gram,
-    whitener,
-)
-from absentia.core.optimize import (
-    Accelerated,
-    Callback,
-    Descent,
-    Evaluated,
-    Point,
-    Progress,
-    Sloped,
-    Solution,
-    Status,
-    Stop,
-    accelerate,
-    descend,
-    dot,
-    iterate,
-    plus,
-    quasi_newton,
-    settle,
-)
+from absentia.core._threads import count_threads, limit_threads, limit_threads_if_small
+from absentia.core._warn import is_absentia_warning, warn
+from absentia.core.linalg import Array
 
 if TYPE_CHECKING:
     from absentia.core._estimator import Estimator, Iterative, estimator

@@ -41,7 +41,7 @@ class CallbackList:
         return any(stops)
 
 
-def watch(estimator: Any) -> CallbackList | None:
+def make_callback(estimator: Any) -> CallbackList | None:
     """The callback that the loops of a fit call after each iteration; None if nobody listens."""
     listeners: list[Callback] = []
     if (callback := getattr(estimator, "callback", None)) is not None:
@@ -53,7 +53,7 @@ def watch(estimator: Any) -> CallbackList | None:
     return CallbackList(*listeners) if listeners else None
 
 
-def unwatched(estimator: Any, **parameters: Any) -> Any:
+def clone_without_callbacks(estimator: Any, **parameters: Any) -> Any:
     """A clone with other parameters and no callbacks: a trial inside a fit is no progress of it."""
     from sklearn.base import clone
 

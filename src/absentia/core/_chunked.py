@@ -29,7 +29,7 @@ from typing import Any, final
 import numpy as np
 
 from absentia.core._operators import Dense, Operator
-from absentia.core.linalg import Array, frozen, thin_gram
+from absentia.core.linalg import Array, as_readonly, thin_gram
 
 #: Zarr arrays of smaller chunks are read several chunks at a time, up to this many bytes.
 _CHUNK_BYTES = 32 * 2**20
@@ -41,7 +41,7 @@ def is_chunked(values: Any) -> bool:
     return module.startswith("dask.array.") or module.startswith("zarr.")
 
 
-def as_chunks(name: str, values: Any) -> Any:
+def as_dask(name: str, values: Any) -> Any:
     """A dask or zarr array as a two-dimensional dask array of floats; float32 stays float32."""
     da = _dask_array()
     A = values if isinstance(values, da.Array) else da.from_array(values, chunks=_zarr_chunks(values))
@@ -239,7 +239,7 @@ class _ChunkedOperator:
 
     def diagonal(self) -> Array:
         if self._diagonal is None:
-            self._diagonal = frozen(self._find_diagonal())
+            self._diagonal = as_readonly(self._find_diagonal())
         return self._diagonal
 
     def block(self, rows: Array, cols: Array) -> Array:
@@ -259,7 +259,7 @@ class Chunked(_ChunkedOperator):
 
     def __init__(self, A: Any, diagonal: Array | None = None) -> None:
         self.part = A if isinstance(A, PickedArray) else PickedArray(A)
-        self._diagonal = None if diagonal is None else frozen(diagonal)
+        self._diagonal = None if diagonal is None else as_readonly(diagonal)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -283,7 +283,7 @@ class Chunked(_ChunkedOperator):
         right, left = _scatter_rows(X, part.cols, m), _scatter_rows(X, part.rows, n)
         lazy = _times(part.A, right), _crossed(part.A, left), self._lazy_diagonal()
         forth, back, diagonal = _fetch(*lazy, thin=np.vstack([left, right]))
-        self._diagonal = frozen(np.asarray(diagonal))
+        self._diagonal = as_readonly(np.asarray(diagonal))
         return _take_rows(forth[:, 0], part.rows), _take_rows(back[0], part.cols)
 
     def _lazy_diagonal(self) -> Any:
@@ -324,7 +324,7 @@ class ChunkedGram(_ChunkedOperator):
         self.left = left if isinstance(left, PickedArray) else PickedArray(left)
         other = self.left if right is None else right
         self.right = other if isinstance(other, PickedArray) else PickedArray(other)
-        self._diagonal = None if diagonal is None else frozen(diagonal)
+        self._diagonal = None if diagonal is None else as_readonly(diagonal)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """Kernels of which a part was observed and the rest is low rank plus diagonal, and factors of kernels.
 
-:class:`Completed` is what completers make.  :func:`factors_of` writes it, and every other kernel that has
+:class:`Completed` is what completers make.  :func:`get_factors` writes it, and every other kernel that has
 factors, as ``Phi Phi' + diag(own)``.
 """
 
@@ -23,7 +23,7 @@ _NEGLIGIBLE = 1e-10
 
 @serializable
 @dataclass(frozen=True, repr=False)
-class Side:
+class CompletedSide:
     """Rows (or columns) of a :class:`Completed` kernel: which were observed, and their thin factors.
 
     ``known`` and ``filled`` are positions; ``G`` belongs to the first, ``W`` to the second.
@@ -41,13 +41,15 @@ class Side:
     def size(self) -> int:
         return len(self.known) + len(self.filled)
 
-    def take(self, index: Array) -> tuple[Side, Array]:
+    def take(self, index: Array) -> tuple[CompletedSide, Array]:
         """The side of the samples `index`, and which of the known samples it has, in their order."""
         place = np.empty(self.size, dtype=int)
         place[self.known], place[self.filled] = np.arange(len(self.known)), -1 - np.arange(len(self.filled))
         place = place[index]
         kept, filled = place[place >= 0], -1 - place[place < 0]
-        side = Side(np.flatnonzero(place >= 0), np.flatnonzero(place < 0), self.G[kept], self.W[filled])
+        side = CompletedSide(
+            np.flatnonzero(place >= 0), np.flatnonzero(place < 0), self.G[kept], self.W[filled]
+        )
         return side, kept
 
 
@@ -61,12 +63,14 @@ class Completed:
     sparse matrix of the diagonal's entries, where a row and a column are the same filled sample.
     """
 
-    def __init__(self, Q: Operator, rows: Side, columns: Side, E: Array, own: Any) -> None:
+    def __init__(
+        self, Q: Operator, rows: CompletedSide, columns: CompletedSide, E: Array, own: Any
+    ) -> None:
         self.Q, self.rows, self.columns, self.E, self.own = Q, rows, columns, E, own
 
     @classmethod
     def square(cls, Q: Operator, v: Array, h: Array, G: Array, W: Array, E: Array, d: Array) -> Completed:
-        side = Side(v, h, G, W)
+        side = CompletedSide(v, h, G, W)
         diagonal = np.zeros(side.size)
         diagonal[h] = d
         return cls(Q, side, side, E, scipy.sparse.dia_array((diagonal[None], [0]), shape=(side.size,) * 2))
@@ -157,10 +161,10 @@ def has_factors(operator: Operator) -> bool:
     return isinstance(operator, LowRankPlusDiagonal) or _is_square_gram(operator)
 
 
-def factors_of(operator: Operator) -> Factors:
+def get_factors(operator: Operator) -> Factors:
     """The factors of a kernel that has them (:func:`has_factors`); arrays are not copied if they exist."""
     if isinstance(operator, Scaled):
-        Phi, own = factors_of(operator.operator)
+        Phi, own = get_factors(operator.operator)
         root = Phi.dtype.type(np.sqrt(operator.factor))
         return Factors(Phi * root, None if own is None else own * operator.factor)
     if isinstance(operator, LowRankPlusDiagonal):

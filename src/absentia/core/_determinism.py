@@ -25,15 +25,15 @@ from absentia.core.linalg import Array
 RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState | None
 
 #: Values that differ by less than this, relative, are tied.
-TIE = 1e-9
+TIE_RTOL = 1e-9
 
 #: Values count as different from this share on: far above rounding, far below what data differ in.
-CLEAR = 1e-6
+DISTINCT_RTOL = 1e-6
 
 _Key = TypeVar("_Key")
 
 
-def generator(random_state: RandomState = None) -> np.random.Generator:
+def make_generator(random_state: RandomState = None) -> np.random.Generator:
     """The generator that `random_state` stands for; see the module's docstring."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
@@ -46,19 +46,19 @@ def generator(random_state: RandomState = None) -> np.random.Generator:
         ) from None
 
 
-def least(curve: Mapping[_Key, float]) -> _Key:
+def argmin_key(curve: Mapping[_Key, float]) -> _Key:
     """The key of the least value; of those tied with it the first, so let the simplest come first.
 
     Examples
     --------
-    >>> least({1: 0.5, 2: 0.2 + 1e-12, 3: 0.2})
+    >>> argmin_key({1: 0.5, 2: 0.2 + 1e-12, 3: 0.2})
     2
     """
     low = min(curve.values())
-    return next(key for key, value in curve.items() if value <= low + TIE * abs(low))
+    return next(key for key, value in curve.items() if value <= low + TIE_RTOL * abs(low))
 
 
-def along_path(
+def evaluate_path(
     path: Iterable[_Key], error: Callable[[_Key], float], patience: int = 2, hopeless: float = np.inf
 ) -> dict[_Key, float]:
     """Errors along a path of values, left once `patience` values in a row were worse than the best.
@@ -68,18 +68,18 @@ def along_path(
     curve: dict[_Key, float] = {}
     for value in path:
         curve[value] = error(value)
-        tried, best = list(curve), least(curve)
+        tried, best = list(curve), argmin_key(curve)
         if len(tried) - 1 - tried.index(best) >= patience or curve[value] > hopeless * curve[best]:
             break
     return curve
 
 
-def clear_cut(values: Array, most: int) -> int:
+def choose_rank(values: Array, most: int) -> int:
     """How many of descending `values` to keep, at most `most`; of those alike all or none.
 
-    A cut between directions whose values are alike (to :data:`CLEAR`) would let rounding say which.
+    A cut between directions whose values are alike (to :data:`DISTINCT_RTOL`) would let rounding say which.
     """
     count = min(most, len(values))
-    while 0 < count < len(values) and values[count] >= (1 - CLEAR) * values[count - 1]:
+    while 0 < count < len(values) and values[count] >= (1 - DISTINCT_RTOL) * values[count - 1]:
         count -= 1
     return count

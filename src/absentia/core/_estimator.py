@@ -7,8 +7,8 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core._callbacks import CallbackList, callback_mixin, watch, wrap_fit, write_line
-from absentia.core._parameters import parameters_of
+from absentia.core._callbacks import CallbackList, callback_mixin, make_callback, wrap_fit, write_line
+from absentia.core._parameters import get_parameters
 from absentia.core._serialization import (
     Pairs,
     Serialized,
@@ -71,7 +71,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         """Every parameter as it was declared, and all of them together."""
-        for name, parameter in parameters_of(self).items():
+        for name, parameter in get_parameters(self).items():
             parameter.check(getattr(self, name), type(self).__name__)
         self._check()
 
@@ -132,11 +132,11 @@ class Iterative:
         """How many iterations there are at most, for progress bars; None: not known before."""
         return getattr(self, "max_iter", None)
 
-    def _watch(self) -> CallbackList | None:
+    def _make_callback(self) -> CallbackList | None:
         """The callback of all loops of one fit; None if nobody listens."""
-        return watch(self)
+        return make_callback(self)
 
-    def _record(self, solution: Solution[Any]) -> None:
+    def _set_convergence(self, solution: Solution[Any]) -> None:
         """Set the fitted attributes from how a loop ended, and warn if it did not converge."""
         if solution.status is Status.NOT_FINITE and not solution.n_iter:
             raise ValueError(f"{type(self).__name__}: {solution.message}; there is none{self._remedy}")

@@ -33,12 +33,12 @@ def parse_bytes(text: str, what: str) -> int:
     return int(float(match[1]) * 1024.0 ** " kmgt".index(match[2] or " "))
 
 
-def in_bytes(size: float) -> str:
+def format_bytes(size: float) -> str:
     """A number of bytes with its unit, to three digits.
 
     Examples
     --------
-    >>> in_bytes(3.5e6)
+    >>> format_bytes(3.5e6)
     '3.5 MB'
     """
     power = min(int(math.log10(max(size, 1))) // 3, 8)
@@ -70,12 +70,12 @@ def available_memory() -> int:
     return max(0, min([*_machine_memory(), *_container_memory(), *_process_limit()], default=4 << 30))
 
 
-def demand_memory(need: float, what: str, advice: str) -> None:
+def check_memory(need: float, what: str, advice: str) -> None:
     """Raise, before anything is made, if `what` takes more bytes than there are, with `advice`."""
     free = available_memory()
     if need > free:
         raise ValueError(
-            f"{what} take about {in_bytes(need)} with what is made of them, and {in_bytes(free)} "
+            f"{what} take about {format_bytes(need)} with what is made of them, and {format_bytes(free)} "
             f"are free: {advice}; if the memory is there after all, set the environment variable "
             f"{_VARIABLE} to how much, as in {_VARIABLE}=64G"
         )

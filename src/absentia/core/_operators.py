@@ -24,7 +24,7 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from absentia.core._memory import array_bytes, in_bytes
+from absentia.core._memory import array_bytes, format_bytes
 from absentia.core._projections import (
     DirectProjection,
     FactoredProjection,
@@ -36,11 +36,11 @@ from absentia.core._projections import (
 from absentia.core._serialization import serializable
 from absentia.core.linalg import (
     Array,
+    as_readonly,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
     cholesky_solve,
-    frozen,
     thin_gram,
 )
 
@@ -77,13 +77,13 @@ class PDOperator(Operator, Protocol):
 def describe_operator(operator: Operator, *facts: str) -> str:
     """An operator in a line, never its numbers: shape, facts, precision and the memory that it takes."""
     rows, columns = operator.shape
-    words = [f"{rows} x {columns}", *facts, str(operator.dtype), in_bytes(array_bytes(operator))]
+    words = [f"{rows} x {columns}", *facts, str(operator.dtype), format_bytes(array_bytes(operator))]
     return f"{type(operator).__name__}({', '.join(words)})"
 
 
 def _restore(self: Any, state: dict[str, Any]) -> None:
     """Unpickled and copied arrays are writeable again; undo that."""
-    self.__dict__.update({k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()})
+    self.__dict__.update({k: as_readonly(x) if isinstance(x, np.ndarray) else x for k, x in state.items()})
 
 
 @serializable
@@ -94,7 +94,7 @@ class Dense:
     __setstate__ = _restore
 
     def __init__(self, A: Array) -> None:
-        self.A = frozen(np.asarray(A))
+        self.A = as_readonly(np.asarray(A))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -171,8 +171,8 @@ class Gram:
     __setstate__ = _restore
 
     def __init__(self, left: Array, right: Array | None = None) -> None:
-        self.left = frozen(np.asarray(left))
-        self.right = self.left if right is None else frozen(np.asarray(right))
+        self.left = as_readonly(np.asarray(left))
+        self.right = self.left if right is None else as_readonly(np.asarray(right))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -270,7 +270,7 @@ class LowRankPlusDiagonal:
     __setstate__ = _restore
 
     def __init__(self, W: Array, d: Array) -> None:
-        self.W, self.d = frozen(np.asarray(W)), frozen(np.asarray(d))
+        self.W, self.d = as_readonly(np.asarray(W)), as_readonly(np.asarray(d))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -4,9 +4,9 @@ The annotation says the type and, through :class:`Range`, the bounds; the docstr
 these come the checks, with their sentences, and the flags of the command line, with their help.
 
 >>> from absentia import MKMC
->>> parameters_of(MKMC)["prior"].wanted
+>>> get_parameters(MKMC)["prior"].wanted
 'a number of 0 or more'
->>> parameters_of(MKMC)["n_components"].flag
+>>> get_parameters(MKMC)["n_components"].flag
 '--components'
 """
 
@@ -136,7 +136,7 @@ def check_name(what: str, name: str, known: Iterable[str]) -> None:
     raise ValueError(f"no {what} {name!r}; {meant}choose one of {', '.join(names)}")
 
 
-def parameters_of(method: Any) -> dict[str, Parameter]:
+def get_parameters(method: Any) -> dict[str, Parameter]:
     """The parameters of a class, in the order of its signature."""
     return _parameters(method if isinstance(method, type) else type(method))
 

@@ -30,7 +30,7 @@ _SMALL_KERNELS = ("SkylakeX", "Cooperlake", "SapphireRapids")
 
 
 @contextmanager
-def suited_to(n: int) -> Iterator[None]:
+def limit_threads_if_small(n: int) -> Iterator[None]:
     """Inside, BLAS has one thread if matrices of `n` rows are small: at most :data:`SMALL`.
 
     Nothing is changed for larger ones, where an environment variable (:data:`DECIDED`) says how many
@@ -39,7 +39,7 @@ def suited_to(n: int) -> Iterator[None]:
 
     Examples
     --------
-    >>> with suited_to(200):
+    >>> with limit_threads_if_small(200):
     ...     pass  # small products, each on one core
     """
     if n > SMALL or is_decided() or has_one_thread():
@@ -50,10 +50,10 @@ def suited_to(n: int) -> Iterator[None]:
 
 
 @contextmanager
-def at_most(number: int | None, n: int) -> Iterator[None]:
+def limit_threads(number: int | None, n: int) -> Iterator[None]:
     """Inside, there are `number` threads, of BLAS and of OpenMP; None: those suited to `n` rows."""
     if number is None:
-        with suited_to(n):
+        with limit_threads_if_small(n):
             yield
         return
     from threadpoolctl import threadpool_limits
@@ -62,12 +62,12 @@ def at_most(number: int | None, n: int) -> Iterator[None]:
         yield
 
 
-def usable_threads(jobs: int) -> int:
+def count_threads(jobs: int) -> int:
     """How many threads to give some jobs that run beside one another: as many as cores, or as was decided.
 
     Examples
     --------
-    >>> usable_threads(1)
+    >>> count_threads(1)
     1
     """
     given = [os.environ[name] for name in DECIDED if os.environ.get(name)]

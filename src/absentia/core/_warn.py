@@ -41,7 +41,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         warnings.warn(note, stacklevel=level + 1)
 
 
-def is_ours(warning: Warning | str) -> bool:
+def is_absentia_warning(warning: Warning | str) -> bool:
     """Whether a warning, as it is caught or shown, was given by :func:`warn` and not by another library."""
     return bool(getattr(warning, "of_absentia", False))
 

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 PSD_TOL = 1e-6
 
 
-def frozen(array: Array) -> Array:
+def as_readonly(array: Array) -> Array:
     """The same array, read-only (a view: the caller's own flags are left alone)."""
     array = array.view()
     array.flags.writeable = False
@@ -42,13 +42,13 @@ def symmetrize(A: Array) -> Array:
     return (A + A.T) / 2
 
 
-def centred(K: Array) -> Array:
+def center_kernel(K: Array) -> Array:
     """``H K H``: the kernel of the features less their mean."""
     means = K.mean(axis=0) if len(K) else np.zeros(0)
     return np.asarray(K - means - means[:, None] + (means.mean() if len(K) else 0.0))
 
 
-def alike(K: Array) -> bool:
+def is_constant_kernel(K: Array) -> bool:
     """Whether all samples of a kernel are one but for rounding, so that it tells nothing of them.
 
     Their mean squared distance from the mean is then below :data:`_ROUNDING` of the largest value.
@@ -57,10 +57,10 @@ def alike(K: Array) -> bool:
         return True
     diagonal = np.diagonal(K)
     spread = float(diagonal.mean(dtype=np.float64)) - float(K.mean(dtype=np.float64))
-    return not spread > rounding(K.dtype) * float(diagonal.max())
+    return not spread > rounding_level(K.dtype) * float(diagonal.max())
 
 
-def rounding(dtype: Any) -> float:
+def rounding_level(dtype: Any) -> float:
     return _ROUNDING if np.dtype(dtype).itemsize > 4 else _ROUNDING_SINGLE
 
 
@@ -72,7 +72,7 @@ def squared_distances(A: Array, B: Array) -> Array:
     return np.maximum(D, 0.0, out=D)
 
 
-def inverse_root(diagonal: Array) -> Array:
+def inverse_sqrt(diagonal: Array) -> Array:
     """``1 / sqrt``, and zero where there is nothing to normalise: a zero vector stays zero."""
     safe = np.where(diagonal > 0, diagonal, 1.0)
     return np.where(diagonal > 0, 1.0 / np.sqrt(safe), 0.0)
@@ -98,10 +98,10 @@ def cholesky_inverse(L: Array) -> Array:
     if not L.size:
         return np.zeros_like(L)
     (potri,) = scipy.linalg.get_lapack_funcs(("potri",), (L,))
-    inverse, info = potri(L, lower=1)
+    invert_permutation, info = potri(L, lower=1)
     if info != 0:
         raise NotPositiveDefiniteError(f"matrix ({len(L)}x{len(L)}) is singular")
-    return np.tril(inverse) + np.tril(inverse, -1).T
+    return np.tril(invert_permutation) + np.tril(invert_permutation, -1).T
 
 
 def cholesky_logdet(L: Array) -> float:
@@ -109,7 +109,7 @@ def cholesky_logdet(L: Array) -> float:
     return 2.0 * float(np.log(np.diagonal(L)).sum())
 
 
-def whitener(A: Array, what: str = "matrix") -> Array:
+def whitening_matrix(A: Array, what: str = "matrix") -> Array:
     """Lower triangular R with ``R A R' = I``, so that ``R' R`` is the inverse of A.
 
     For many small matrices, whose inverses are wanted in products.
@@ -157,7 +157,7 @@ def extreme_eigenvalues(A: Array) -> tuple[float, float]:
     return float(eigenvalues[0]), float(eigenvalues[-1])
 
 
-def indefinite(A: Array, tol: float = PSD_TOL) -> tuple[float, float] | None:
+def psd_violation(A: Array, tol: float = PSD_TOL) -> tuple[float, float] | None:
     """``None`` if symmetric `A` is positive semidefinite, else its (lowest, largest) eigenvalue.
 
     Eigenvalues down to ``-tol`` times the largest are rounding.  One Cholesky factorisation, in single
@@ -223,7 +223,7 @@ def logdet_divergence(Q: Array, M: Array) -> float:
 
 
 @dataclass(frozen=True)
-class Conditional:
+class ConditionalGaussian:
     """Variables h given o, all of mean zero: h has mean ``x_o B`` and covariance `covariance`.
 
     ``L`` is the Cholesky factor of what was inverted, the precision ``P_hh``.
@@ -243,14 +243,14 @@ class Conditional:
 # ------------------------------------------------------------------------------------------------ positions
 
 
-def inverse(order: Array) -> Array:
+def invert_permutation(order: Array) -> Array:
     """The permutation that undoes `order`."""
     places = np.empty(len(order), dtype=np.intp)
     places[order] = np.arange(len(order))
     return places
 
 
-def by_pattern(mask: Array) -> Iterator[tuple[Array, Array]]:
+def group_by_pattern(mask: Array) -> Iterator[tuple[Array, Array]]:
     """Each distinct row of a boolean matrix, and the positions of the rows that are like it."""
     if not len(mask):
         return

@@ -4,7 +4,7 @@ EM, alternating minimisation, descent and conjugate gradients all run through :f
 what it measures and the sentence that the user reads.
 
 :func:`squarem` turns a slow but monotone update into a fast one; where the gradient is at hand as well,
-:func:`quasi_newton` does so in fewer evaluations.  Neither ever lets an objective rise.
+:func:`make_quasi_newton_step` does so in fewer evaluations.  Neither ever lets an objective rise.
 :func:`accelerate` and :func:`descend` run them.
 """
 
@@ -35,7 +35,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True)
-class Stop:
+class StoppingRule:
     """A run is over once its measure stayed at or below `tol` for `patience` steps; never with ``tol=0``.
 
     ``measure(state)`` is relative; by default it is the objective's change from the step before.
@@ -98,7 +98,7 @@ def iterate(
     objective: Callable[[_State], float] | None,
     state: _State,
     *,
-    stop: Stop,
+    stop: StoppingRule,
     max_iter: int,
     callback: Callback | None = None,
 ) -> Solution[_State]:
@@ -139,7 +139,7 @@ Point = tuple[Array, ...]
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class UpdateEvaluation:
     """A point, its objective, and where the plain update takes it."""
 
     point: Point
@@ -148,7 +148,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
-class Sloped:
+class GradientEvaluation:
     """A point, its objective and gradient, and the scale of a good step along any gradient there.
 
     `precondition` applies a symmetric positive definite matrix near the inverse of the second
@@ -161,8 +161,8 @@ class Sloped:
     precondition: Callable[[Point], Point]
 
 
-_Any = TypeVar("_Any", bound=Evaluated | Sloped)
-_Local = TypeVar("_Local", bound=Sloped)
+_Any = TypeVar("_Any", bound=UpdateEvaluation | GradientEvaluation)
+_Local = TypeVar("_Local", bound=GradientEvaluation)
 
 
 def _try_evaluate(evaluate: Callable[[Point], _Any], point: Point) -> _Any | None:
@@ -179,10 +179,10 @@ def _try_evaluate(evaluate: Callable[[Point], _Any], point: Point) -> _Any | Non
 
 
 @dataclass(frozen=True)
-class Accelerated:
+class AccelerationState:
     """Where an accelerated run stands: the evaluated point, the longest step allowed, the cost so far."""
 
-    at: Evaluated
+    at: UpdateEvaluation
     limit: float = 1e4
     n_evaluations: int = 1
 
@@ -191,7 +191,9 @@ class Accelerated:
         return self.at.value
 
 
-def squarem(evaluate: Callable[[Point], Evaluated]) -> Callable[[Accelerated], Accelerated]:
+def squarem(
+    evaluate: Callable[[Point], UpdateEvaluation],
+) -> Callable[[AccelerationState], AccelerationState]:
     """One step of squared extrapolation (Varadhan & Roland 2008, scheme S3) with a safeguard.
 
     ``evaluate(x)`` gives the objective at x and the plain update of x, which must not raise the
@@ -200,32 +202,32 @@ def squarem(evaluate: Callable[[Point], Evaluated]) -> Callable[[Accelerated], A
     second plain update is taken instead.  So the objective never rises.
     """
 
-    def step(state: Accelerated) -> Accelerated:
+    def step(state: AccelerationState) -> AccelerationState:
         first = state.at
         second = evaluate(first.following)
         alpha = _step_length(first, second)
         length = min(max(alpha, 1.0), state.limit)
         if length == 1:
-            return Accelerated(evaluate(second.following), state.limit, state.n_evaluations + 2)
+            return AccelerationState(evaluate(second.following), state.limit, state.n_evaluations + 2)
         third = _try_evaluate(evaluate, _extrapolate(first, second, length))
         if third is not None and third.value <= second.value:
             limit = 4 * state.limit if length == state.limit else state.limit
-            return Accelerated(third, limit, state.n_evaluations + 2)
+            return AccelerationState(third, limit, state.n_evaluations + 2)
         limit = max(2.0, min(state.limit, length) / 4)
-        return Accelerated(evaluate(second.following), limit, state.n_evaluations + 3)
+        return AccelerationState(evaluate(second.following), limit, state.n_evaluations + 3)
 
     return step
 
 
 def accelerate(
-    evaluate: Callable[[Point], Evaluated], first: Point, **options: Any
-) -> Solution[Accelerated]:
+    evaluate: Callable[[Point], UpdateEvaluation], first: Point, **options: Any
+) -> Solution[AccelerationState]:
     """Repeat the update that `evaluate` knows, extrapolated; `options` are those of :func:`iterate`."""
-    start = Accelerated(evaluate(first))
+    start = AccelerationState(evaluate(first))
     return iterate(squarem(evaluate), lambda state: state.value, start, **options)
 
 
-def _step_length(first: Evaluated, second: Evaluated) -> float:
+def _step_length(first: UpdateEvaluation, second: UpdateEvaluation) -> float:
     """``|r| / |v|`` with r the first update's step and v how much the second differs from it."""
     r2 = v2 = 0.0
     for x0, x1, x2 in zip(first.point, second.point, second.following, strict=True):
@@ -235,7 +237,7 @@ def _step_length(first: Evaluated, second: Evaluated) -> float:
     return math.sqrt(r2 / v2) if v2 > 0 else 1.0
 
 
-def _extrapolate(first: Evaluated, second: Evaluated, length: float) -> Point:
+def _extrapolate(first: UpdateEvaluation, second: UpdateEvaluation, length: float) -> Point:
     """``x0 + 2 a r + a^2 v``, arranged as a combination of the three points."""
     a = length
     return tuple(
@@ -254,7 +256,7 @@ ROUNDING, _FLATTER = 1e-8, 0.9
 
 
 @dataclass(frozen=True)
-class Descent(Generic[_Local]):
+class DescentState(Generic[_Local]):
     """Where a descent stands: the point, the last changes of (point, gradient), the cost so far."""
 
     at: _Local
@@ -266,9 +268,9 @@ class Descent(Generic[_Local]):
         return self.at.value
 
 
-def quasi_newton(
+def make_quasi_newton_step(
     evaluate: Callable[[Point], _Local], memory: int = 3, *, by_slope: bool = False
-) -> Callable[[Descent[_Local]], Descent[_Local]]:
+) -> Callable[[DescentState[_Local]], DescentState[_Local]]:
     """One step of preconditioned L-BFGS (Nocedal & Wright 2006, section 7.2) with backtracking.
 
     Without pairs in memory the direction is the preconditioned gradient, for EM the EM step itself.
@@ -284,67 +286,69 @@ def quasi_newton(
         flat = by_slope and new.value <= at.value + ROUNDING * abs(at.value)
         return flat and abs(dot(new.gradient, direction)) <= _FLATTER * promised
 
-    def step(state: Descent[_Local]) -> Descent[_Local]:
+    def step(state: DescentState[_Local]) -> DescentState[_Local]:
         at = state.at
         direction = _quasi_newton_direction(at, state.pairs)
         promised = dot(at.gradient, direction)
         length, cost = 1.0, state.n_evaluations
         while promised > 0 and length >= _SHORTEST:
-            new = _try_evaluate(evaluate, plus(at.point, -length, direction))
+            new = _try_evaluate(evaluate, add_scaled(at.point, -length, direction))
             cost += 1
             if new is not None and is_lower(new, at, direction, length, promised):
-                s, y = plus(new.point, -1.0, at.point), plus(new.gradient, -1.0, at.gradient)
+                s, y = add_scaled(new.point, -1.0, at.point), add_scaled(new.gradient, -1.0, at.gradient)
                 curved = dot(s, y) > 1e-10 * math.sqrt(dot(s, s) * dot(y, y))
                 pairs = (*state.pairs, (s, y))[-memory:] if curved else state.pairs
-                return Descent(new, pairs, cost)
+                return DescentState(new, pairs, cost)
             length *= 0.1 if new is None else _shrink(new.value - at.value, length * promised)
-        return Descent(at, (), cost)
+        return DescentState(at, (), cost)
 
     return step
 
 
 def descend(
-    evaluate: Callable[[Point], _Local], start: Descent[_Local], **options: Any
-) -> Solution[Descent[_Local]]:
+    evaluate: Callable[[Point], _Local], start: DescentState[_Local], **options: Any
+) -> Solution[DescentState[_Local]]:
     """Descend from `start`; one iteration is one step, mostly one evaluation."""
-    return iterate(quasi_newton(evaluate), lambda state: state.value, start, **options)
+    return iterate(make_quasi_newton_step(evaluate), lambda state: state.value, start, **options)
 
 
 #: A descent stands still where the preconditioned gradient is shorter than this; steps that it is given.
 _STILL, _MAX_STEPS = 1e-8, 1000
 
 
-def settle(
-    evaluate: Callable[[Point], _Local], run: Solution[Descent[_Local]], callback: Callback | None = None
-) -> Solution[Descent[_Local]]:
+def refine_minimum(
+    evaluate: Callable[[Point], _Local],
+    run: Solution[DescentState[_Local]],
+    callback: Callback | None = None,
+) -> Solution[DescentState[_Local]]:
     """Go on from where `run` converged until the point, and not only the objective, stands still.
 
     Along flat directions an objective changes with the square of what is left to go: a point at which it
     seems to stand still depends on rounding, and with that on the order of what was added up.  Ends early
     where rounding leaves no step to take.
     """
-    step, ended = quasi_newton(evaluate, by_slope=True), False
+    step, ended = make_quasi_newton_step(evaluate, by_slope=True), False
 
-    def step_or_end(state: Descent[_Local]) -> Descent[_Local]:
+    def step_or_end(state: DescentState[_Local]) -> DescentState[_Local]:
         nonlocal ended
         following = step(state)
         ended = following.at is state.at and not state.pairs
         return following
 
-    def slope(state: Descent[_Local]) -> float:
+    def slope(state: DescentState[_Local]) -> float:
         at = state.at
         return 0.0 if ended else math.sqrt(max(dot(at.gradient, at.precondition(at.gradient)), 0.0))
 
     if not run.converged:
         return run
-    stop = Stop(_STILL, measure=slope)
+    stop = StoppingRule(_STILL, measure=slope)
     rest = iterate(
         step_or_end, lambda state: state.value, run.state, stop=stop, max_iter=_MAX_STEPS, callback=callback
     )
     return replace(run, state=rest.state, trace=np.append(run.trace, rest.trace))
 
 
-def _quasi_newton_direction(at: Sloped, pairs: tuple[tuple[Point, Point], ...]) -> Point:
+def _quasi_newton_direction(at: GradientEvaluation, pairs: tuple[tuple[Point, Point], ...]) -> Point:
     """The two-loop recursion around the preconditioner."""
     v = tuple(np.array(g, order="C") for g in at.gradient)
     weights = []
@@ -375,7 +379,7 @@ def dot(a: Point, b: Point, chunk: int = 1 << 16) -> float:
     return total
 
 
-def plus(a: Point, t: float, b: Point) -> Point:
+def add_scaled(a: Point, t: float, b: Point) -> Point:
     """``a + t b``."""
     result = tuple(np.array(x, order="C") for x in a)
     _add(result, t, b)

@@ -3,34 +3,41 @@
 from absentia.data._coding import Coding
 from absentia.data._features import (
     column_scales,
-    columns_in_words,
-    joined,
+    concatenate_features,
+    describe_columns,
+    drop_features,
     looks_like_counts,
-    named,
-    numeric,
-    without_features,
+    name_features,
+    numeric_columns,
 )
-from absentia.data._ids import AbsenceWarning, as_ids, check_unique, normal_id, repeated, shown
-from absentia.data._kernel_checks import by_factors, check_kernel
+from absentia.data._ids import (
+    AbsenceWarning,
+    as_ids,
+    check_unique_ids,
+    find_duplicates,
+    normalize_id,
+    show_id,
+)
+from absentia.data._kernel_checks import check_kernel, prefers_factors
 from absentia.data._kernel_pca import Components, fused_components
-from absentia.data._kernelviews import KernelViews, check_kernels
+from absentia.data._kernelviews import KernelViews, check_square_kernels
 from absentia.data._leakage import find_leaks, find_repeats
 from absentia.data._mudata import is_anndata, is_mudata, obsp_blocks, quiet
 from absentia.data._order import (
-    MANY,
-    Ordering,
-    Table,
-    canonical,
+    MANY_SAMPLES,
+    CanonicalOrder,
+    OrderTable,
+    choose_n_folds,
     feature_profiles,
-    folds,
     kernel_profiles,
-    ordered,
-    ordering,
-    own_order,
-    rounded,
-    sample_order,
-    some_of,
-    suited_folds,
+    make_folds,
+    order_by_profiles,
+    order_by_size,
+    order_for_learning,
+    order_kernels,
+    order_tables,
+    round_sizes,
+    subsample_classes,
     table_profile,
 )
 from absentia.data._presence import (
@@ -38,8 +45,8 @@ from absentia.data._presence import (
     check_names,
     check_observed,
     default_names,
-    refusal,
-    warn_of_strangers,
+    input_error,
+    warn_of_unlinked,
 )
 from absentia.data._tables import ID_COLUMNS
 from absentia.data._views import Views

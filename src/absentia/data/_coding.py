@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, frozen, serializable, warn
-from absentia.data._ids import AbsenceWarning, shown
+from absentia.core import Array, serializable, warn
+from absentia.core.linalg import as_readonly
+from absentia.data._ids import AbsenceWarning, show_id
 from absentia.data._views import Views
 
 _TRUTHS = {"true": "1", "false": "0"}  # which texts may be, and numbers
@@ -69,7 +70,7 @@ class ViewCoding:
         if self.width and (places < 0).all():
             raise ValueError(
                 f"view {self.name!r}: none of its {self.width} features in training, e.g. "
-                f"{shown(self.columns[0])}, is among the {width} that came, e.g. {shown(came[0])}; "
+                f"{show_id(self.columns[0])}, is among the {width} that came, e.g. {show_id(came[0])}; "
                 "give columns the names that they had in training"
             )
         known = set(self.columns.tolist())
@@ -183,7 +184,7 @@ class Coding:
         for name in X.names:
             if name in self.views:
                 block, names = self.views[name](X)
-                block = block if scipy.sparse.issparse(block) else frozen(block)
+                block = block if scipy.sparse.issparse(block) else as_readonly(block)
                 blocks[name], features[name], levels[name] = block, names, {}
         return replace(X, _blocks=blocks, _features=features, _levels=levels)
 
@@ -203,7 +204,7 @@ class Coding:
         return replace(
             X,
             names=tuple(self.views),
-            observed=frozen(np.column_stack(has)),
+            observed=as_readonly(np.column_stack(has)),
             _blocks={name: blocks[name] for name in self.views},
             _features={name: features[name] for name in self.views},
             _levels={name: {} if name in lacked else X._levels[name] for name in self.views},
@@ -269,4 +270,4 @@ def _is_float(text: str) -> bool:
 
 
 def _first_names(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(shown(x[:40]) for x in names[:most]) + (", ..." if len(names) > most else "")
+    return ", ".join(show_id(x[:40]) for x in names[:most]) + (", ..." if len(names) > most else "")

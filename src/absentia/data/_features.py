@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, frozen
-from absentia.data._ids import repeated
+from absentia.core import Array
+from absentia.core.linalg import as_readonly
+from absentia.data._ids import find_duplicates
 from absentia.data._tables import check_codes
 from absentia.data._views import Views, _empty_rows, _freeze_block
 
@@ -17,7 +18,7 @@ _MIN_COUNT_COLUMNS = 5  # of a table of counts
 _MIN_ZEROS = 0.2  # share of a table of counts that is zero at least
 
 
-def joined(X: Views) -> Array:
+def concatenate_features(X: Views) -> Array:
     """All features side by side, those of the first view first; NaN where absent."""
     return np.hstack([X.padded(name, np.arange(len(X))) for name in X.names], dtype=np.float64)
 
@@ -44,7 +45,7 @@ def looks_like_counts(block: Any) -> bool:
     return bool(zeros >= _MIN_ZEROS * cells)
 
 
-def numeric(views: Views, name: str) -> Any:
+def numeric_columns(views: Views, name: str) -> Any:
     """The columns of a view that are no categories."""
     levels, features = views.levels(name), views.features(name)
     if not levels or features is None:
@@ -52,7 +53,7 @@ def numeric(views: Views, name: str) -> Any:
     return views.block(name)[:, [k for k, column in enumerate(features.tolist()) if column not in levels]]
 
 
-def columns_in_words(views: Views, name: str) -> str:
+def describe_columns(views: Views, name: str) -> str:
     """How many columns of a view are numbers and which are categories."""
     levels = list(views.levels(name))
     numbers = views.block(name).shape[1] - len(levels)
@@ -63,7 +64,7 @@ def columns_in_words(views: Views, name: str) -> str:
     return ", ".join(parts)
 
 
-def named(
+def name_features(
     views: Views, features: Mapping[str, Sequence[str]], levels: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> Views:
     """The same views with names of features, and levels of those that are categories.
@@ -80,7 +81,7 @@ def named(
     names, all_levels = dict(views._features), dict(views._levels)
     for name in {**features, **levels}:
         block, given = views.block(name), list(features.get(name, ()))
-        if len(given) != block.shape[1] or repeated(given):
+        if len(given) != block.shape[1] or find_duplicates(given):
             raise ValueError(
                 f"view {name!r}: {len(set(given))} different names for {block.shape[1]} features; one for "
                 "each is wanted"
@@ -92,7 +93,7 @@ def named(
     return replace(views, _features=names, _levels=all_levels)
 
 
-def without_features(views: Views, name: str, columns: Sequence[str]) -> Views:
+def drop_features(views: Views, name: str, columns: Sequence[str]) -> Views:
     """The same without some features; who has no other value of the view lacks it then.
 
     Parameters
@@ -121,7 +122,7 @@ def without_features(views: Views, name: str, columns: Sequence[str]) -> Views:
     levels = {key: texts for key, texts in views.levels(name).items() if key not in columns}
     return replace(
         views,
-        observed=frozen(observed),
+        observed=as_readonly(observed),
         _blocks={**views._blocks, name: _freeze_block(block[present])},
         _features={**views._features, name: features[keep]},
         _levels={**views._levels, name: levels},

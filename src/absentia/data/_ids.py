@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from absentia.core import Array, frozen, inverse, warn
+from absentia.core import Array, warn
+from absentia.core.linalg import as_readonly, invert_permutation
 
 Align = Literal["union", "intersection", "strict"]
 
@@ -22,7 +23,7 @@ class AbsenceWarning(UserWarning):
     """Something about who lacks what that changes what can be learned."""
 
 
-def shown(x: Any) -> str:
+def show_id(x: Any) -> str:
     """An id as the user wrote it."""
     return repr(x.item() if isinstance(x, np.generic) and x.dtype.kind not in "mM" else x)
 
@@ -45,9 +46,9 @@ def is_missing(value: Any) -> bool:
 def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
     """Sample ids as a read-only 1-d array of length `n`; ``None`` counts from zero."""
     if ids is None:
-        return frozen(np.arange(n))
+        return as_readonly(np.arange(n))
     if isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iuUmM" and len(ids) == n:
-        return frozen(ids.copy())
+        return as_readonly(ids.copy())
     try:
         values = list(ids)
     except TypeError:
@@ -61,7 +62,7 @@ def as_ids(ids: Iterable[Hashable] | None, n: int, what: str = "ids") -> Array:
     if array.shape != (n,):  # ids of several types, or tuples: keep them as they are
         array = np.empty(n, dtype=object)
         array[:] = values  # type: ignore[assignment]
-    return frozen(array)
+    return as_readonly(array)
 
 
 def id_list(ids: Array) -> list[Any]:
@@ -69,7 +70,7 @@ def id_list(ids: Array) -> list[Any]:
     return list(ids) if ids.dtype.kind in "mM" else ids.tolist()
 
 
-def normal_id(text: str) -> str:
+def normalize_id(text: str) -> str:
     """An id as it looks: in Unicode form C, without characters that do not show.
 
     Parameters
@@ -82,20 +83,20 @@ def normal_id(text: str) -> str:
     return "".join(x for x in unicodedata.normalize("NFC", text) if unicodedata.category(x) != "Cf").strip()
 
 
-def repeated(values: Iterable[Hashable]) -> list[Any]:
+def find_duplicates(values: Iterable[Hashable]) -> list[Any]:
     """What appears more than once, in the order of its first appearance."""
     return [x for x, count in Counter(values).items() if count > 1]
 
 
 def first_ids(ids: Iterable[Any]) -> str:
     """The first three ids as the user wrote them, for sentences."""
-    return ", ".join(shown(x) for x in list(ids)[:3])
+    return ", ".join(show_id(x) for x in list(ids)[:3])
 
 
-def check_unique(ids: Array, what: str) -> None:
+def check_unique_ids(ids: Array, what: str) -> None:
     """Raise if an id appears twice; say which."""
     if ids.dtype == object:
-        twice = repeated(ids.tolist())
+        twice = find_duplicates(ids.tolist())
     else:
         values, counts = np.unique(ids, return_counts=True)
         twice = list(values[counts > 1])
@@ -114,7 +115,7 @@ def align_ids(names: Sequence[str], view_ids: Sequence[Array], align: Align) -> 
     if align not in ("union", "intersection", "strict"):
         raise ValueError(f"align must be 'union', 'intersection' or 'strict', not {align!r}")
     for name, ids in zip(names, view_ids, strict=True):
-        check_unique(ids, f"view {name!r}")
+        check_unique_ids(ids, f"view {name!r}")
     if all(ids is view_ids[0] for ids in view_ids):  # arrays: one list of ids for all
         return view_ids[0], [np.arange(len(view_ids[0])) for _ in view_ids]
     kinds = {ids.dtype.kind for ids in view_ids if len(ids)}
@@ -129,20 +130,20 @@ def align_ids(names: Sequence[str], view_ids: Sequence[Array], align: Align) -> 
     if align == "strict" and lacking.any():
         v = int(np.argmax(lacking.any(axis=0)))
         raise ValueError(
-            f"view {names[v]!r} lacks sample {shown(union[np.argmax(lacking[:, v])])} "
+            f"view {names[v]!r} lacks sample {show_id(union[np.argmax(lacking[:, v])])} "
             f"(and {lacking[:, v].sum() - 1} more), which align='strict' forbids; "
             "use align='union' to mark them absent"
         )
     _warn_of_forms(union)
     keep = ~lacking.any(axis=1) if align == "intersection" else slice(None)
-    return frozen(union[keep]), [row[keep] for row in rows]
+    return as_readonly(union[keep]), [row[keep] for row in rows]
 
 
 def _warn_of_forms(ids: Array) -> None:
     """Point out ids that look the same and differ in their characters."""
     texts = [x for x in ids.tolist() if isinstance(x, str) and not x.isascii()]
     texts_of_all = {x for x in ids.tolist() if isinstance(x, str)} if texts else set()
-    other = {x: normal_id(x) for x in texts}
+    other = {x: normalize_id(x) for x in texts}
     lookalikes = [x for x, form in other.items() if form != x and form in texts_of_all]
     if lookalikes:
         warn(
@@ -159,7 +160,7 @@ def _union(view_ids: Sequence[Array]) -> tuple[Array, list[Array]]:
     values, first, code = np.unique(everything, return_index=True, return_inverse=True)
     ascending = all(bool((ids[1:] > ids[:-1]).all()) for ids in view_ids)
     order = np.arange(len(values)) if ascending else np.argsort(first, kind="stable")
-    place = inverse(order)
+    place = invert_permutation(order)
     rows, begin = [], 0
     for ids in view_ids:
         row = np.full(len(values), -1)
@@ -193,7 +194,7 @@ _DIFFERENCES: dict[str, Callable[[str], str]] = {
     "space": lambda text: "".join(text.split()),
     "upper and lower case": str.casefold,
     "leading zeros": lambda text: text.lstrip("0"),
-    "Unicode form, or characters that do not show,": normal_id,
+    "Unicode form, or characters that do not show,": normalize_id,
     "dots, dashes and underscores": lambda text: text.translate(str.maketrans("._", "--")),
 }
 
@@ -268,7 +269,7 @@ def _values_by_id(ids: Array, y: Any) -> dict[Hashable, Any]:
         raise TypeError(_describe_no_ids(y, columns))
     else:
         keys, values = list(index), (y if columns is None else y[columns[0]]).to_list()
-    if twice := repeated(keys):
+    if twice := find_duplicates(keys):
         raise ValueError(
             f"y: {len(twice)} id(s) appear more than once, e.g. {first_ids(twice)}; one value each is "
             "wanted"
@@ -367,10 +368,10 @@ def _warn_of_unmatched(
     without_sample = [key for key in values if key not in used]
     parts = []
     if without_value:
-        example = shown(without_value[0])
+        example = show_id(without_value[0])
         parts.append(f"{len(without_value)} of {len(sample_ids)} samples have no value, e.g. {example}")
     if without_sample:
-        parts.append(f"{len(without_sample)} id(s) of y are no sample, e.g. {shown(without_sample[0])}")
+        parts.append(f"{len(without_sample)} id(s) of y are no sample, e.g. {show_id(without_sample[0])}")
     if parts:
         warn("; ".join(parts) + _hint(without_value, without_sample), AbsenceWarning)
 
@@ -382,7 +383,7 @@ def _hint(sample_ids: Sequence[Any], y_ids: Sequence[Any]) -> str:
         ours = {look(text): x for text, x in texts[0].items()}
         for text, x in texts[1].items():
             if look(text) in ours:
-                return f"; {shown(ours[look(text)])} and {shown(x)} differ by {what} only"
+                return f"; {show_id(ours[look(text)])} and {show_id(x)} differ by {what} only"
     return ""
 
 
@@ -407,12 +408,12 @@ def _describe_disorder(
     without_value = [x for x, text in zip(sample_ids, sample_texts, strict=True) if text not in theirs]
     if without_sample or without_value:
         counts = f"{len(without_sample)} that are no sample, {len(without_value)} samples not among them"
-        example = shown((without_sample + without_value)[0])
+        example = show_id((without_sample + without_value)[0])
         return f"{what} is by other ids than the samples: {counts}, e.g. {example}"
     if len(y_ids) != len(sample_ids):
         return f"{what} has {len(y_ids)} values for {len(sample_ids)} samples"
     i = next(i for i, (a, b) in enumerate(zip(sample_texts, y_texts, strict=True)) if a != b)
     return (
-        f"{what} is by the samples' ids, but in another order: at position {i} it has {shown(y_ids[i])}, "
-        f"the samples {shown(sample_ids[i])}"
+        f"{what} is by the samples' ids, but in another order: at position {i} it has {show_id(y_ids[i])}, "
+        f"the samples {show_id(sample_ids[i])}"
     )

@@ -16,12 +16,12 @@ from absentia.core import (
     Dense,
     Gram,
     Operator,
-    as_chunks,
+    as_dask,
     has_factors,
-    indefinite,
     is_chunked,
 )
-from absentia.data._ids import as_ids, shown
+from absentia.core.linalg import psd_violation
+from absentia.data._ids import as_ids, show_id
 from absentia.data._presence import check_names, default_names
 from absentia.data._tables import as_table
 
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 def make_part(name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True) -> Part:
     """A kernel, or its factors, of the samples `ids`; chunks stay where they are."""
     chunked = is_chunked(values)
-    A = as_chunks(name, values) if chunked else _to_dense(name, values)
+    A = as_dask(name, values) if chunked else _to_dense(name, values)
     view_ids = as_ids(ids, _length(ids), f"view {name!r}")
     if factors and len(A) != len(view_ids):
         raise ValueError(
@@ -106,8 +106,8 @@ def find_presence(kernels: Mapping[str, Array], ids: Array) -> Array:
         if stray.any():
             i, j = np.argwhere(stray)[0]
             raise ValueError(
-                f"view {name!r}: sample {shown(ids[~seen][j])} is NaN in its whole row but not in its "
-                f"column (sample {shown(ids[i])}); a sample that lacks the view must be NaN in both"
+                f"view {name!r}: sample {show_id(ids[~seen][j])} is NaN in its whole row but not in its "
+                f"column (sample {show_id(ids[i])}); a sample that lacks the view must be NaN in both"
             )
     return observed
 
@@ -135,7 +135,7 @@ def frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, An
 # ---------------------------------------------------------------------------------------- is this a kernel?
 
 
-def by_factors(X: Any) -> bool:
+def prefers_factors(X: Any) -> bool:
     """Whether square kernels are best left as factors: all have some, and samples are more than a few."""
     return len(X) > FEW and all(has_factors(X.operator(name)) for name in X.names)
 
@@ -147,7 +147,7 @@ def negative_spectrum(operator: Operator, to_dense: Callable[[], Array]) -> tupl
     of others `to_dense` gives the matrix.
     """
     trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or has_factors(operator)
-    return None if trusted else indefinite(to_dense())
+    return None if trusted else psd_violation(to_dense())
 
 
 def check_kernel(name: str, operator: Operator, ids: Array) -> None:
@@ -190,7 +190,7 @@ def _tolerance(dtype: Any, scale: float) -> float:
 def _check_factors(name: str, finite: Array, ids: Array) -> None:
     if not finite.all():
         raise ValueError(
-            f"view {name!r}, sample {shown(ids[int(np.argmin(finite))])}: factor is NaN or infinite"
+            f"view {name!r}, sample {show_id(ids[int(np.argmin(finite))])}: factor is NaN or infinite"
         )
 
 
@@ -199,7 +199,7 @@ def _check_values(name: str, A: Array, ids: Array, rows: Array) -> None:
     if not np.isfinite(A).all():
         i, j = np.argwhere(~np.isfinite(A))[0]
         raise ValueError(
-            f"view {name!r}: kernel value of samples {shown(ids[rows[i]])} and {shown(ids[j])} is "
+            f"view {name!r}: kernel value of samples {show_id(ids[rows[i]])} and {show_id(ids[j])} is "
             f"{A[i, j]} although both are observed; "
             "a sample that lacks the view must be NaN in its whole row and column"
         )
@@ -212,7 +212,7 @@ def _check_symmetry(name: str, A: Array, B: Array, ids: Array, rows: Array, scal
         i, j = np.unravel_index(int(gap.argmax()), A.shape)
         pair = [(rows[i], j, A[i, j]), (j, rows[i], B[i, j])]
         (a, b, there), (_, _, back) = sorted(pair)  # the same words whichever of the two rows was looked at
-        first, second = shown(ids[a]), shown(ids[b])
+        first, second = show_id(ids[a]), show_id(ids[b])
         raise ValueError(
             f"view {name!r}: kernel is not symmetric: k({first}, {second}) = {there:.6g} "
             f"but k({second}, {first}) = {back:.6g}; "
@@ -224,6 +224,6 @@ def _check_diagonal(name: str, diagonal: Array, ids: Array, scale: float) -> Non
     if (diagonal < -_tolerance(diagonal.dtype, scale)).any():
         i = int(diagonal.argmin())
         raise ValueError(
-            f"view {name!r}: kernel value of sample {shown(ids[i])} with itself is {diagonal[i]:.6g}; "
+            f"view {name!r}: kernel value of sample {show_id(ids[i])} with itself is {diagonal[i]:.6g}; "
             "a kernel's diagonal cannot be negative (was a distance passed for a similarity?)"
         )

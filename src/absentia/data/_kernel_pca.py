@@ -16,10 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Operator, generator, inverse_root, rounding, serializable, symmetrize
-from absentia.data._ids import shown
-from absentia.data._kernelviews import KernelViews, check_kernels
-from absentia.data._order import ordering
+from absentia.core import Array, Operator, make_generator, serializable
+from absentia.core.linalg import inverse_sqrt, rounding_level, symmetrize
+from absentia.data._ids import show_id
+from absentia.data._kernelviews import KernelViews, check_square_kernels
+from absentia.data._order import order_kernels
 
 #: Up to so many samples eigenvectors are found of the whole matrix, which is quicker there.
 _SMALL = 300
@@ -55,7 +56,7 @@ class Components:
 
     def project(self, along: Array) -> Array:
         """Coordinates of new samples, from their kernel rows times :attr:`vectors`."""
-        return np.asarray((along - self.offset) * inverse_root(self.values))
+        return np.asarray((along - self.offset) * inverse_sqrt(self.values))
 
 
 # --------------------------------------------------------------------------------------- of several views
@@ -64,7 +65,7 @@ class Components:
 def view_components(kernels: KernelViews, n_components: int) -> dict[str, Components]:
     """The components of every view, in its kernel's own units."""
     _check_complete(kernels, n_components)
-    order = ordering(kernels).samples
+    order = order_kernels(kernels).samples
     return {
         name: find_components([kernels.operator(name)], [1.0], n_components, order)
         for name in kernels.names
@@ -82,18 +83,20 @@ def fused_components(kernels: KernelViews, n_components: int) -> tuple[Component
     variances = np.array([total_variance(K) for K in operators])
     varies = variances > 0
     weights = np.where(varies, len(kernels) / np.where(varies, variances, 1.0), 0.0) / max(varies.sum(), 1)
-    return find_components(operators, weights.tolist(), n_components, ordering(kernels).samples), weights
+    return find_components(
+        operators, weights.tolist(), n_components, order_kernels(kernels).samples
+    ), weights
 
 
 def _check_complete(kernels: KernelViews, n_components: int) -> None:
-    check_kernels(kernels)
+    check_square_kernels(kernels)
     if not isinstance(n_components, int | np.integer) or n_components < 1:
         raise ValueError(f"n_components must be a whole number of 1 or more, not {n_components!r}")
     for name, present in zip(kernels.names, kernels.observed.T, strict=True):
         if not present.all():
             raise ValueError(
                 f"view {name!r} is absent for {int((~present).sum())} sample(s), e.g. "
-                f"{shown(kernels.ids[np.argmin(present)])}; complete the kernels first, "
+                f"{show_id(kernels.ids[np.argmin(present)])}; complete the kernels first, "
                 "CVKT(rounds=3).fit_transform(kernels), or use absentia.embed, which does"
             )
 
@@ -112,7 +115,7 @@ def total_variance(K: Operator) -> float:
     ones = np.ones((n, 1))
     trace = float(K.diagonal().sum(dtype=np.float64))
     distances = trace - float((ones.T @ (K @ ones)).item()) / n
-    return distances if distances > rounding(K.dtype) * trace else 0.0
+    return distances if distances > rounding_level(K.dtype) * trace else 0.0
 
 
 def find_components(
@@ -158,7 +161,7 @@ def _leading_eigenpairs(
         return values[::-1][:k], vectors[:, ::-1][:, :k]
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    rng = generator(0)
+    rng = make_generator(0)
     start = np.empty(n)
     start[order] = rng.standard_normal(n)
     shifted = LinearOperator(

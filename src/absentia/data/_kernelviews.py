@@ -13,19 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from absentia.core import (
-    Array,
-    ChunkedGram,
-    Dense,
-    Gram,
-    Operator,
-    clip_eigenvalues,
-    frozen,
-    serializable,
-    shift_eigenvalues,
-    warn,
-)
-from absentia.data._ids import Align, align_ids, as_ids, check_unique, find_holders
+from absentia.core import Array, ChunkedGram, Dense, Gram, Operator, serializable, warn
+from absentia.core.linalg import as_readonly, clip_eigenvalues, shift_eigenvalues
+from absentia.data._ids import Align, align_ids, as_ids, check_unique_ids, find_holders
 from absentia.data._kernel_checks import (
     are_frames,
     check_kernel,
@@ -42,7 +32,7 @@ from absentia.data._presence import (
     check_names,
     check_observed,
     freeze_state,
-    refusal,
+    input_error,
     strip_ellipsis,
 )
 from absentia.data._tables import Absent, kernel_frame
@@ -126,7 +116,7 @@ class KernelViews(Presence):
             if observed is None
             else check_observed(observed, n, len(kernels))
         )
-        check_unique(row_ids, "ids")
+        check_unique_ids(row_ids, "ids")
         seen = zip(kernels.items(), mask.T, strict=True)
         blocks = {name: Dense(kernel[np.ix_(has, has)]) for (name, kernel), has in seen}
         return cls._square(Presence(row_ids, tuple(kernels), mask), blocks)
@@ -205,8 +195,8 @@ class KernelViews(Presence):
     def within(cls, samples: Presence, kernels: Mapping[str, Array | Operator]) -> Self:
         """Kernels of `samples` among themselves, from valid parts (nothing is checked again)."""
         operators = _as_operators(kernels)
-        diagonals = {name: frozen(np.asarray(op.diagonal())) for name, op in operators.items()}
-        ids, observed = frozen(samples.ids), frozen(samples.observed)
+        diagonals = {name: as_readonly(np.asarray(op.diagonal())) for name, op in operators.items()}
+        ids, observed = as_readonly(samples.ids), as_readonly(samples.observed)
         return cls(ids, samples.names, observed, ids, observed, True, operators, diagonals)
 
     @classmethod
@@ -222,7 +212,7 @@ class KernelViews(Presence):
         ``blocks[name]`` has one row per row sample and one column per column sample that has the
         view; ``diagonals[name]`` holds the row samples' own kernel values.
         """
-        row_diagonals = {name: frozen(np.asarray(values)) for name, values in diagonals.items()}
+        row_diagonals = {name: as_readonly(np.asarray(values)) for name, values in diagonals.items()}
         sides = (rows.ids, columns.names, rows.observed, columns.ids, columns.observed)
         return cls(*sides, False, _as_operators(blocks), row_diagonals)
 
@@ -235,8 +225,8 @@ class KernelViews(Presence):
         self, kernels: Mapping[str, Array | Operator], diagonals: Mapping[str, Array]
     ) -> Self:
         """The same rows against the same columns with everything observed."""
-        rows = Presence(self.ids, self.names, frozen(np.ones_like(self.observed)))
-        columns = Presence(self.column_ids, self.names, frozen(np.ones_like(self.column_observed)))
+        rows = Presence(self.ids, self.names, as_readonly(np.ones_like(self.observed)))
+        columns = Presence(self.column_ids, self.names, as_readonly(np.ones_like(self.column_observed)))
         return type(self).between(rows, columns, kernels, diagonals)
 
     @property
@@ -288,10 +278,10 @@ class KernelViews(Presence):
         columns = Presence(self.column_ids, self.names, self.column_observed)
         return replace(
             self._part(self._places(rows), columns._places(cols)),
-            ids=frozen(self.ids[rows]),
-            observed=frozen(self.observed[rows]),
-            column_ids=frozen(self.column_ids[cols]),
-            column_observed=frozen(self.column_observed[cols]),
+            ids=as_readonly(self.ids[rows]),
+            observed=as_readonly(self.observed[rows]),
+            column_ids=as_readonly(self.column_ids[cols]),
+            column_observed=as_readonly(self.column_observed[cols]),
             square=self.square and np.array_equal(rows, cols),
         )
 
@@ -304,7 +294,7 @@ class KernelViews(Presence):
         for name, operator in self._operators.items():
             c = np.arange(operator.shape[1]) if cols is None else cols[name]
             operators[name] = operator.select(rows[name], c)
-            diagonals[name] = frozen(self._diagonals[name][rows[name]])
+            diagonals[name] = as_readonly(self._diagonals[name][rows[name]])
         return replace(self, _operators=operators, _diagonals=diagonals)
 
     def _row_and_column_index(self, key: Any) -> tuple[Array, Array]:
@@ -337,14 +327,14 @@ class KernelViews(Presence):
         repairs = {"clip": clip_eigenvalues, "shift": shift_eigenvalues}
         if how not in repairs:
             raise ValueError(f"how must be 'clip' or 'shift', not {how!r}")
-        self.demand_square()
+        self.check_square()
         operators = dict(self._operators)
         for name, operator in self._operators.items():
             if self.indefinite(name) is not None:
                 operators[name] = Dense(repairs[how](operator.to_dense()))
         return type(self).within(self, operators)
 
-    def demand_columns(self, names: tuple[str, ...], ids: Array) -> None:
+    def check_columns(self, names: tuple[str, ...], ids: Array) -> None:
         """Raise unless the views are `names` and the columns the training samples `ids`, in order."""
         if self.names != names:
             raise ValueError(f"views {list(self.names)} came, {list(names)} were there in training")
@@ -354,7 +344,7 @@ class KernelViews(Presence):
                 f"this has {self.shape[1]} columns: take kernel_views[np.ix_(new, train)]"
             )
 
-    def demand_square(self) -> None:
+    def check_square(self) -> None:
         """Raise unless rows and columns are the same samples."""
         if not self.square:
             raise ValueError(
@@ -426,7 +416,7 @@ class KernelViews(Presence):
         return f"{r} x {c} kernel{factors}"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state["_diagonals"] = {name: frozen(x) for name, x in state["_diagonals"].items()}
+        state["_diagonals"] = {name: as_readonly(x) for name, x in state["_diagonals"].items()}
         self.__dict__.update(freeze_state(state))
 
 
@@ -446,11 +436,11 @@ def _warn_of_size(name: str, operator: Operator) -> None:
         )
 
 
-def check_kernels(X: Any, taker: str = "estimator") -> KernelViews:
+def check_square_kernels(X: Any, taker: str = "estimator") -> KernelViews:
     """A square KernelViews with somebody in it, or an error that says what to pass to the `taker`."""
     if not isinstance(X, KernelViews):
-        raise refusal("kernels", X, taker)
-    X.demand_square()
+        raise input_error("kernels", X, taker)
+    X.check_square()
     if len(X) == 0:
         raise ValueError("there is no sample to learn from")
     return X

@@ -37,8 +37,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, generator
-from absentia.data._ids import shown
+from absentia.core import Array, make_generator
+from absentia.data._ids import show_id
 from absentia.data._presence import Presence
 from absentia.data._views import Views
 
@@ -93,7 +93,9 @@ def find_leaks(views: Views, y: Array, *, numbers: bool = False) -> list[Leak]:
 def _leaks_of_view(views: Views, name: str, y: Array, numbers: bool) -> Iterator[Leak]:
     block, holders = views.block(name), np.flatnonzero(views.observed[:, views.names.index(name)])
     max_samples = min(max(_MAX_READ // max(block.shape[1], 1), _MIN_OF_MANY), _MAX_SAMPLES)
-    rows = generator(0).permutation(len(holders))[:max_samples]  # in an order by chance: ties do not tell
+    rows = make_generator(0).permutation(len(holders))[
+        :max_samples
+    ]  # in an order by chance: ties do not tell
     target = y[holders[rows]]
     classes, codes = np.unique(target, return_inverse=True)
     if len(rows) < _MIN_SAMPLES or len(classes) < 2 or (not numbers and np.bincount(codes).min() < 2):
@@ -253,7 +255,7 @@ class Repeats(NamedTuple):
     def sentence(self) -> str:
         """What was found, by name, and what to do."""
         examples = "; ".join(
-            " and ".join(shown(x) for x in group[:_SHOWN]) for group in self.groups[:_SHOWN]
+            " and ".join(show_id(x) for x in group[:_SHOWN]) for group in self.groups[:_SHOWN]
         )
         more = "; ..." if len(self.groups) > _SHOWN else ""
         count = sum(map(len, self.groups))
@@ -344,7 +346,7 @@ class _Rows:
     def __init__(self, data: Views, name: str) -> None:
         self.block, self.having = data.block(name), np.flatnonzero(data.observed[:, data.names.index(name)])
         self.n = len(self.having)
-        sample = self._rows(generator(0).permutation(self.n)[:_SAMPLED])
+        sample = self._rows(make_generator(0).permutation(self.n)[:_SAMPLED])
         self.mean = np.nan_to_num(_nan_mean(sample))
         spread = np.sqrt(np.nan_to_num(_nan_mean((sample - self.mean) ** 2)))
         self.scale = np.where(spread > 0, 1 / np.where(spread > 0, spread, 1.0), 0.0)
@@ -385,7 +387,7 @@ class _Rows:
         if self.radius() < 0:
             return np.zeros((0, 2), dtype=int), np.zeros(0)
         width = min(_SKETCH, self.block.shape[1])
-        along = generator(1).normal(size=(self.block.shape[1], width)) / np.sqrt(width)
+        along = make_generator(1).normal(size=(self.block.shape[1], width)) / np.sqrt(width)
         parts = np.array_split(np.arange(self.n), max(1, self.n // _SAMPLED))
         sketch = np.concatenate([self._standardize(self._rows(rows)) @ along for rows in parts])
         wide = _WIDER * radius * self.usual

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, factors_of, warn
-from absentia.data._ids import AbsenceWarning, repeated, shown
-from absentia.data._kernel_checks import by_factors
+from absentia.core import Array, get_factors, warn
+from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
+from absentia.data._kernel_checks import prefers_factors
 from absentia.data._tables import Part, check_codes, is_frame, named_part
 
 if TYPE_CHECKING:
@@ -231,9 +231,9 @@ def _into_modality(target: Any, name: str, K: Array) -> None:
 def _texts(ids: Any, what: str) -> list[str]:
     """Ids as texts, which the names of observations are."""
     texts = [str(x) for x in np.asarray(ids).tolist()]
-    if twice := repeated(texts):
+    if twice := find_duplicates(texts):
         raise ValueError(
-            f"{what}: {len(twice)} id(s) appear more than once as texts, e.g. {shown(twice[0])}"
+            f"{what}: {len(twice)} id(s) appear more than once as texts, e.g. {show_id(twice[0])}"
         )
     return texts
 
@@ -280,9 +280,9 @@ def _presence_columns(data: "Presence", target: Any, observed: "Presence", alone
 
 def _kernels(data: Any, own: list[str], target: Any) -> Iterator[tuple[str, Array]]:
     """Kernels over all observations of `target`, NaN where there are none."""
-    if not hasattr(data, "demand_square"):  # features: there is nothing to put there
+    if not hasattr(data, "check_square"):  # features: there is nothing to put there
         return
-    data.demand_square()
+    data.check_square()
     where = target.obs_names.get_indexer(own)
     for name in () if _prefers_factors(data) else data.names:
         K = np.full((len(target.obs_names),) * 2, np.nan)
@@ -292,7 +292,7 @@ def _kernels(data: Any, own: list[str], target: Any) -> Iterator[tuple[str, Arra
 
 def _prefers_factors(data: Any) -> bool:
     """Whether these are kernels that are best left as factors: these are put there, not kernels."""
-    return hasattr(data, "demand_square") and by_factors(data)
+    return hasattr(data, "check_square") and prefers_factors(data)
 
 
 def _factors(data: Any, own: list[str], target: Any) -> dict[str, tuple[Array, Array | None]]:
@@ -301,7 +301,7 @@ def _factors(data: Any, own: list[str], target: Any) -> dict[str, tuple[Array, A
         return {}
     where, found = target.obs_names.get_indexer(own), {}
     for name, has in zip(data.names, data.observed.T, strict=True):
-        Phi, added = factors_of(data.operator(name))
+        Phi, added = get_factors(data.operator(name))
         full = np.full((len(target.obs_names), Phi.shape[1]), np.nan, Phi.dtype)
         full[where[has]] = Phi
         beside = np.zeros(len(full))

@@ -6,16 +6,16 @@ another order differ in the last digits) and far below what samples differ in.
 
 There are three keys to sort by, because no one of them serves all:
 
-* :func:`ordering`, for draws (hidden cells, landmarks, starts) over kernels of any kind, those in
+* :func:`order_kernels`, for draws (hidden cells, landmarks, starts) over kernels of any kind, those in
   chunks or larger than memory too: one number per sample and view, the size of its kernel row,
 
       size(t) = sum over the views of t of  sum_i k(t, i)^2 / (mean diagonal)^2,
 
   views by the sum of their part.  Ties go by id, and by name of the view.
-* :func:`own_order`, for whoever learns with labels (machines, trees, folds): several statistics
+* :func:`order_for_learning`, for whoever learns with labels (machines, trees, folds): several statistics
   of each sample in each view, and its labels, by levels whose names decide nothing.  Ids decide nothing
   either: samples that agree in all of it stay as they came, as they are interchangeable.
-* :func:`canonical`, for tables whose rows *and* columns (or more modes, tied by kernels) have to be
+* :func:`order_tables`, for tables whose rows *and* columns (or more modes, tied by kernels) have to be
   put in order together, when neither has one yet: statistics of a row tie with those of another that has
   the same values in other columns.  Hashes of all entries are refined until they tell everything apart.
 """
@@ -33,13 +33,12 @@ from absentia.core import (
     Gram,
     Operator,
     RandomState,
-    factors_of,
-    generator,
+    get_factors,
     has_factors,
-    inverse,
+    make_generator,
     serializable,
-    thin_gram,
 )
+from absentia.core.linalg import invert_permutation, thin_gram
 from absentia.data._kernelviews import KernelViews
 from absentia.data._presence import Presence
 from absentia.data._views import Views
@@ -52,17 +51,17 @@ _MAX_COPIED = 2**30
 _ROUNDS, _BITS = 4, 33
 
 #: More samples than this are many: folds are few, and parameters are chosen on some of them.
-MANY = 5000
+MANY_SAMPLES = 5000
 
 #: A table and the mode that each of its axes belongs to; a kernel has the same mode twice.
-Table = tuple[Array, tuple[int, ...]]
+OrderTable = tuple[Array, tuple[int, ...]]
 
 
 # --------------------------------------------------------------------------------------- for draws, by size
 
 
 @serializable
-class Ordering(NamedTuple):
+class CanonicalOrder(NamedTuple):
     """Positions of samples and of views in the order that draws are made in."""
 
     samples: Array
@@ -71,7 +70,7 @@ class Ordering(NamedTuple):
     @property
     def numbers(self) -> Array:
         """The place of each sample in that order."""
-        return inverse(self.samples)
+        return invert_permutation(self.samples)
 
     def lottery(self, rng: np.random.Generator) -> Array:
         """A random number for each sample."""
@@ -82,19 +81,19 @@ class Ordering(NamedTuple):
         return np.argsort(self.numbers[chosen], kind="stable")
 
 
-def ordering(X: KernelViews) -> Ordering:
+def order_kernels(X: KernelViews) -> CanonicalOrder:
     """The order of the samples and views of square kernels."""
     sizes = np.zeros(X.observed.shape)
     for v, name in enumerate(X.names):
         mean = X.mean_diagonal(name)
         sizes[X.observed[:, v], v] = _row_squares(X.operator(name), mean) if mean > 0 else 0.0
-    return ordered(X, sizes)
+    return order_by_size(X, sizes)
 
 
-def ordered(X: Presence, sizes: Array) -> Ordering:
+def order_by_size(X: Presence, sizes: Array) -> CanonicalOrder:
     """The order by `sizes`, samples x views and not negative; ties by id and by name."""
-    samples = np.lexsort((inverse(_by_id(X.ids)), rounded(sizes.sum(axis=1))))
-    return Ordering(samples, np.lexsort((np.array(X.names), rounded(sizes.sum(axis=0)))))
+    samples = np.lexsort((invert_permutation(_by_id(X.ids)), round_sizes(sizes.sum(axis=1))))
+    return CanonicalOrder(samples, np.lexsort((np.array(X.names), round_sizes(sizes.sum(axis=0)))))
 
 
 def _row_squares(operator: Operator, scale: float) -> Array:
@@ -108,7 +107,7 @@ def _row_squares(operator: Operator, scale: float) -> Array:
     return np.asarray(operator.diagonal() / scale, dtype=np.float64) ** 2
 
 
-def rounded(sizes: Array) -> Array:
+def round_sizes(sizes: Array) -> Array:
     """Sizes relative to the largest, to :data:`_DIGITS` digits, so that rounding does not show."""
     largest = float(sizes.max(initial=0.0))
     return np.round(sizes / largest, _DIGITS) if 0 < largest < np.inf else np.zeros(len(sizes))
@@ -127,7 +126,7 @@ def _by_id(ids: Array) -> Array:
 def kernel_profiles(X: KernelViews) -> list[Array]:
     """By view, (observed samples x 3): own kernel value, sum of the row, sum of its squares."""
     return [
-        _factor_profile(*factors_of(X.operator(name)))
+        _factor_profile(*get_factors(X.operator(name)))
         if has_factors(X.operator(name))
         else _dense_profile(np.asarray(X.block(name)))
         for name in X.names
@@ -179,7 +178,7 @@ def _round_columns(columns: Array, unit: float) -> Array:
     return np.asarray(np.round(columns / np.where(size > 0, size, 1.0), _DIGITS) + 0.0)
 
 
-def own_order(X: KernelViews | Views, *labels: Array) -> tuple[Array, Array]:
+def order_for_learning(X: KernelViews | Views, *labels: Array) -> tuple[Array, Array]:
     """Positions of the views that someone has, and of the samples, in an order of their own.
 
     Beyond :data:`_MAX_COPIED` bytes of kernels, which that would copy, they stay as they came.
@@ -189,7 +188,7 @@ def own_order(X: KernelViews | Views, *labels: Array) -> tuple[Array, Array]:
         return np.flatnonzero(counts), np.arange(len(X))
     profiles = kernel_profiles(X) if isinstance(X, KernelViews) else feature_profiles(X)
     views = _view_order(profiles)
-    return views[counts[views] > 0], sample_order(profiles, X.observed, *labels)
+    return views[counts[views] > 0], order_by_profiles(profiles, X.observed, *labels)
 
 
 def _view_order(profiles: Sequence[Array]) -> Array:
@@ -198,7 +197,7 @@ def _view_order(profiles: Sequence[Array]) -> Array:
     return _lexsort_rows(np.array(keys, dtype=np.float64))
 
 
-def sample_order(profiles: Sequence[Array], observed: Array, *more: Array) -> Array:
+def order_by_profiles(profiles: Sequence[Array], observed: Array, *more: Array) -> Array:
     """Positions of the samples in an order of their own; `more` tells apart those with equal rows."""
     views = _view_order(profiles)
     keys = [observed[:, views].astype(np.float64)]
@@ -218,7 +217,7 @@ def _level_order(column: Array, table: Array) -> Array:
     _, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
     means = [np.bincount(codes, values) / counts for values in table.T]
     keys = np.column_stack([counts, np.round(means, _DIGITS).T]) if means else counts[:, None]
-    return inverse(_lexsort_rows(keys))[codes]
+    return invert_permutation(_lexsort_rows(keys))[codes]
 
 
 def _lexsort_rows(table: Array) -> Array:
@@ -229,7 +228,7 @@ def _lexsort_rows(table: Array) -> Array:
 # --------------------------------------------------------------------- for tables, by hashes of all entries
 
 
-def canonical(sizes: Sequence[int], tables: Sequence[Table]) -> list[Array]:
+def order_tables(sizes: Sequence[int], tables: Sequence[OrderTable]) -> list[Array]:
     """For each mode (rows, columns, ...) of `tables`, the indices that put it in canonical order.
 
     Every member of a mode has a key, a whole number modulo 2^64.  In each round the key of a row takes in
@@ -241,8 +240,8 @@ def canonical(sizes: Sequence[int], tables: Sequence[Table]) -> list[Array]:
     Examples
     --------
     >>> X = np.array([[3.0, 1.0], [2.0, np.nan], [0.0, 5.0]])
-    >>> rows, columns = canonical(X.shape, [(X, (0, 1))])
-    >>> again, others = canonical(X.shape, [(X[[2, 0, 1]], (0, 1))])
+    >>> rows, columns = order_tables(X.shape, [(X, (0, 1))])
+    >>> again, others = order_tables(X.shape, [(X[[2, 0, 1]], (0, 1))])
     >>> bool(np.array_equal(X[np.ix_(rows, columns)], X[[2, 0, 1]][np.ix_(again, others)], equal_nan=True))
     True
     """
@@ -259,7 +258,7 @@ def canonical(sizes: Sequence[int], tables: Sequence[Table]) -> list[Array]:
     return [np.argsort(key, kind="stable") for key in keys]
 
 
-def _refine_keys(keys: list[Array], mode: int, hashed: Sequence[Table]) -> Array:
+def _refine_keys(keys: list[Array], mode: int, hashed: Sequence[OrderTable]) -> Array:
     """The keys of one mode after taking in its entries."""
     key = _mix(keys[mode])
     for H, modes in hashed:
@@ -282,7 +281,7 @@ def _along(key: Array, axis: int, ndim: int) -> Array:
 
 
 def _ranks(key: Array) -> Array:
-    return inverse(np.argsort(key, kind="stable")).astype(np.uint64)
+    return invert_permutation(np.argsort(key, kind="stable")).astype(np.uint64)
 
 
 def _leading_bits(A: Array) -> Array:
@@ -311,7 +310,7 @@ def _mix(x: Array) -> Array:
 # ---------------------------------------------------------------------------------------------------- folds
 
 
-def folds(
+def make_folds(
     order: Array, y: Array, k: int, random_state: RandomState | None = None
 ) -> list[tuple[Array, Array]]:
     """`k` pairs of positions, to learn from and to hold out, each with its part of every class.
@@ -327,7 +326,7 @@ def folds(
     if not isinstance(random_state, np.random.Generator | np.random.RandomState):
         given = np.atleast_1d(0 if random_state is None else random_state).tolist()
         random_state = [*given, zlib.crc32(codes.astype("<i8").tobytes())]
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     place, dealt = np.full(len(y), -1), 0
     for code in range(len(first)):
         members = order[codes == code]
@@ -338,12 +337,12 @@ def folds(
     ]
 
 
-def suited_folds(n: int, usual: int) -> int:
-    """How many folds to cut `n` samples into: the `usual` number, or two of many (:data:`MANY`)."""
-    return usual if n <= MANY else min(usual, 2)
+def choose_n_folds(n: int, usual: int) -> int:
+    """How many folds to cut `n` samples into: the `usual` number, or two of many (:data:`MANY_SAMPLES`)."""
+    return usual if n <= MANY_SAMPLES else min(usual, 2)
 
 
-def some_of(y: Array, most: int) -> Array:
+def subsample_classes(y: Array, most: int) -> Array:
     """Positions of at most about `most` samples, evenly spaced among those of each class.
 
     Of every class two at least, if it has them.

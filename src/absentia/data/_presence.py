@@ -12,17 +12,18 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, frozen, serializable, warn
+from absentia.core import Array, serializable, warn
+from absentia.core.linalg import as_readonly
 from absentia.data._ids import (
     AbsenceWarning,
     align_values,
     as_column,
     check_known,
     check_order,
+    find_duplicates,
     first_ids,
     is_missing,
-    repeated,
-    shown,
+    show_id,
 )
 
 
@@ -31,7 +32,7 @@ def check_names(names: Sequence[str]) -> tuple[str, ...]:
     result = tuple(str(name) for name in names)
     if not result:
         raise ValueError("no view given; at least one is wanted")
-    if twice := repeated(result):
+    if twice := find_duplicates(result):
         raise ValueError(f"view names must differ; repeated: {sorted(twice)}")
     return result
 
@@ -92,7 +93,7 @@ def block_positions(observed: Array, index: Array) -> Array:
 
 def freeze_state(state: dict[str, Any]) -> dict[str, Any]:
     """Unpickled arrays are writeable again; undo that."""
-    return {k: frozen(x) if isinstance(x, np.ndarray) else x for k, x in state.items()}
+    return {k: as_readonly(x) if isinstance(x, np.ndarray) else x for k, x in state.items()}
 
 
 @serializable
@@ -146,7 +147,7 @@ class Presence:
         kept = check_observed(keep, self.n_samples, self.n_views)
         pairs = zip(self.names, self.observed.T, kept.T, strict=True)
         places = {name: np.flatnonzero(stays[present]) for name, present, stays in pairs}
-        return frozen(self.observed & kept), places
+        return as_readonly(self.observed & kept), places
 
     def select(self, names: Sequence[str]) -> Self:
         """The same samples with only the views named."""
@@ -157,7 +158,7 @@ class Presence:
             if isinstance(value, Mapping):  # by view
                 changes[one.name] = {name: value[name] for name in names}
             elif one.name.endswith("observed"):
-                changes[one.name] = frozen(value[:, columns])
+                changes[one.name] = as_readonly(value[:, columns])
         return replace(self, names=check_names(names), **changes)
 
     def align(self, y: Any, missing: Literal["keep", "drop"] = "keep") -> Any:
@@ -197,12 +198,12 @@ class Presence:
         known = np.flatnonzero([not is_missing(value) for value in values.tolist()])
         return self._among(known), as_column(values[known].tolist())
 
-    def demand_order(self, y: Any, what: str = "y") -> None:
+    def check_order(self, y: Any, what: str = "y") -> None:
         """Raise if `y` carries ids, as a pandas Series does, that are not :attr:`ids` in their order."""
         if y is not None:
             check_order(self.ids, y, what)
 
-    def demand_known(self, y: Array, what: str = "label") -> None:
+    def check_known(self, y: Array, what: str = "label") -> None:
         """Raise if some of `y`, one value per sample, are NaN or None; say whose."""
         check_known(self.ids, y, what)
 
@@ -365,7 +366,7 @@ def unlinked_cells(observed: Array, has: Array, *, chained: bool) -> Array:
     return np.asarray(~observed & ~reached & has.any(axis=0))
 
 
-def warn_of_strangers(X: Any, *, chained: bool) -> None:
+def warn_of_unlinked(X: Any, *, chained: bool) -> None:
     """Warn of absent cells of kernels that can only be filled with the mean."""
     lost = unlinked_cells(X.observed, X.column_observed, chained=chained)
     if X.square:
@@ -374,7 +375,7 @@ def warn_of_strangers(X: Any, *, chained: bool) -> None:
         t, k = np.argwhere(lost)[0]
         why = "is linked by no chain of views to" if chained else "shares no view with"
         warn(
-            f"{lost.sum()} absent cell(s), e.g. sample {shown(X.ids[t])} in view {X.names[k]!r}: the "
+            f"{lost.sum()} absent cell(s), e.g. sample {show_id(X.ids[t])} in view {X.names[k]!r}: the "
             f"sample {why} any sample that has this one; it becomes the mean there",
             AbsenceWarning,
         )
@@ -383,7 +384,7 @@ def warn_of_strangers(X: Any, *, chained: bool) -> None:
 # -------------------------------------------------------------------------------------- something else came
 
 
-def refusal(wanted: Literal["kernels", "rows", "views"], X: Any, taker: str) -> TypeError:
+def input_error(wanted: Literal["kernels", "rows", "views"], X: Any, taker: str) -> TypeError:
     """The error of an estimator, the `taker`, that got `X` and wants something else."""
     kind = "Views" if wanted == "views" else "KernelViews"
     came = f"{kind} are wanted, not {type(X).__name__}; "

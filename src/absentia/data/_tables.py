@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import Array, check_name
-from absentia.data._ids import as_ids, id_list, is_missing, repeated, shown
+from absentia.data._ids import as_ids, find_duplicates, id_list, is_missing, show_id
 
 if TYPE_CHECKING:
     import pandas
@@ -107,7 +107,7 @@ def check_codes(name: str, column: str, features: Sequence[str], block: Any, tex
     values = block[:, [features.index(column)]]
     codes = np.asarray(values.toarray() if scipy.sparse.issparse(values) else values, dtype=float).ravel()
     codes = codes[codes == codes]
-    if repeated(texts) or not np.isin(codes, np.arange(len(texts))).all():
+    if find_duplicates(texts) or not np.isin(codes, np.arange(len(texts))).all():
         raise ValueError(
             f"view {name!r}, column {column!r}: values do not go with its {len(texts)} levels; 0, 1, ... "
             "in the order of the levels, and each level once, are wanted"
@@ -212,7 +212,7 @@ def _is_empty(x: Any) -> bool:
 def _feature_names(name: str, columns: Any) -> Array:
     """Names of features as texts; two that are the same could not be told apart later."""
     features = [str(c) for c in columns]
-    if twice := repeated(features):
+    if twice := find_duplicates(features):
         raise ValueError(
             f"view {name!r}: {len(twice)} column name(s) appear more than once, e.g. {twice[0]!r}; "
             "give every column a name of its own"
@@ -233,7 +233,7 @@ def _own_ids(ids: Any, n: int, what: str) -> Array:
         return array
     for position, x in enumerate(id_list(array)):
         if not isinstance(x, Hashable) or isinstance(x, np.ndarray):
-            raise ValueError(f"{what}: {shown(x)} cannot be an id; give texts or whole numbers")
+            raise ValueError(f"{what}: {show_id(x)} cannot be an id; give texts or whole numbers")
         if any(map(is_missing, x)) if isinstance(x, tuple) else is_missing(x):
             raise ValueError(
                 f"{what}: the id of sample {position} is missing ({x}); give every sample an id"

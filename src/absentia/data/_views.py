@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, frozen, serializable
-from absentia.data._ids import Align, align_ids, find_holders, shown
+from absentia.core import Array, serializable
+from absentia.core.linalg import as_readonly
+from absentia.data._ids import Align, align_ids, find_holders, show_id
 from absentia.data._mudata import Source, anndata_parts, mudata_parts
 from absentia.data._presence import (
     Presence,
@@ -227,7 +228,7 @@ class Views(Presence):
         levels = {name: part.levels for name, part in zip(names, parts, strict=True)}
         if not len(ids):
             raise ValueError("no sample is left; at least one is wanted")
-        result = cls(frozen(ids), names, frozen(mask), blocks, features, levels)
+        result = cls(as_readonly(ids), names, as_readonly(mask), blocks, features, levels)
         result.warn_of_absence()
         return result
 
@@ -259,8 +260,8 @@ class Views(Presence):
         index = self._index(key)
         return replace(
             self,
-            ids=frozen(self.ids[index]),
-            observed=frozen(self.observed[index]),
+            ids=as_readonly(self.ids[index]),
+            observed=as_readonly(self.observed[index]),
             _blocks=self._taken(self._places(index)),
         )
 
@@ -312,7 +313,7 @@ class Views(Presence):
     def completed(self, rows: Mapping[str, Array]) -> Self:
         """The same samples with everything observed: by view, the features of those that lack it."""
         filled = {name: _freeze_block(fill_block(self, name, rows[name])) for name in self.names}
-        return replace(self, observed=frozen(np.ones_like(self.observed)), _blocks=filled)
+        return replace(self, observed=as_readonly(np.ones_like(self.observed)), _blocks=filled)
 
     def given(self, name: str, values: Any) -> Self:
         """The same samples, all of which have the view: `values`, a row for each of them."""
@@ -322,7 +323,7 @@ class Views(Presence):
             wanted = (len(self), self._blocks[name].shape[1])
             raise ValueError(f"view {name!r}: values of shape {values.shape} came, {wanted} are wanted")
         blocks = {**self._blocks, name: _freeze_block(values)}
-        return replace(self, observed=frozen(observed), _blocks=blocks)
+        return replace(self, observed=as_readonly(observed), _blocks=blocks)
 
     def _size_of(self, name: str) -> str:
         width = self._blocks[name].shape[1]
@@ -339,9 +340,9 @@ class Views(Presence):
 
 def _freeze_block(block: Any) -> Any:
     if not scipy.sparse.issparse(block):
-        return frozen(block)
+        return as_readonly(block)
     block.sum_duplicates()  # SciPy would do so in place when it first needs it, and fail
-    block.data = frozen(block.data)
+    block.data = as_readonly(block.data)
     return block
 
 
@@ -366,12 +367,12 @@ def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
         place = int(np.argmax(np.abs(entries.data) > most))
         row, column = int(entries.row[place]), int(entries.col[place])
         raise ValueError(
-            f"view {name!r}, sample {shown(ids[row])}, column {column}: infinite or too large a value; "
+            f"view {name!r}, sample {show_id(ids[row])}, column {column}: infinite or too large a value; "
             "write NaN for a missing value, or transform the feature"
         )
     if given and _empty_rows(block).any():
         row = int(np.argmax(_empty_rows(block)))
         raise ValueError(
-            f"view {name!r}, sample {shown(ids[row])}: marked as observed but every value is NaN; "
+            f"view {name!r}, sample {show_id(ids[row])}: marked as observed but every value is NaN; "
             "mark it absent or give its values"
         )

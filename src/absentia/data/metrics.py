@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import uniform_filter
 
-from absentia.core import logdet_divergence
+from absentia.core.linalg import logdet_divergence
 from absentia.data._kernelviews import KernelViews
 from absentia.data._multilabel import (
     average_precision,

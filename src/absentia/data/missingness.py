@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from absentia.core import RandomState, generator
+from absentia.core import RandomState, make_generator
 from absentia.data._swapping import Floats, Ints, Mask, argsort_largest, hide_in_each_view, keep_one_each
 
 __all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar", "own"]
@@ -67,7 +67,7 @@ def mcar(
     (150, True)
     """
     observed = _observed(where)
-    priority = np.where(observed, generator(random_state).random(observed.shape), np.inf)
+    priority = np.where(observed, make_generator(random_state).random(observed.shape), np.inf)
     if not allow_empty:
         priority[np.arange(len(priority)), priority.argmin(axis=1)] = (
             np.inf
@@ -112,7 +112,7 @@ def fixed_per_sample(
             f"can go: some sample has only {fewest}; change n_hidden"
             + ("" if allow_empty else " or pass allow_empty=True")
         )
-    priority = np.where(observed, generator(random_state).random(observed.shape), -np.inf)
+    priority = np.where(observed, make_generator(random_state).random(observed.shape), -np.inf)
     keep = observed.copy()
     np.put_along_axis(keep, priority.argsort(axis=1)[:, observed.shape[1] - n_hidden :], False, axis=1)
     return keep
@@ -144,7 +144,7 @@ def fixed_per_view(
     array([9, 8, 5])
     """
     observed = _observed(where)
-    priority = generator(random_state).random(observed.shape)
+    priority = make_generator(random_state).random(observed.shape)
     return hide_in_each_view(observed, _counts(observed, rate), priority, allow_empty)
 
 
@@ -172,7 +172,7 @@ def exclusive(
     >>> keep.sum(axis=0), keep.sum(axis=1).max()
     (array([4, 4, 4]), np.int64(1))
     """
-    observed, rng = _observed(where), generator(random_state)
+    observed, rng = _observed(where), make_generator(random_state)
     several = np.flatnonzero(observed.sum(axis=1) > 1)
     rows = rng.choice(several, round(_share(rate) * several.size), replace=False)
     views = rng.permutation(observed.shape[1])  # no view is favoured where numbers must differ
@@ -293,7 +293,7 @@ def own(where: _Where, rate: float, *, random_state: RandomState = None, allow_e
     >>> keep.sum(axis=0), bool((keep[:, 1] == keep[:, 2]).all())
     (array([100,  45,  45]), True)
     """
-    observed, rng = _observed(where), generator(random_state)
+    observed, rng = _observed(where), make_generator(random_state)
     n_hidden = round(_share(rate) * observed[:, ~observed.all(axis=0)].sum())
     keep, left = observed.copy(), n_hidden
     for _ in range(_PASSES):
@@ -387,4 +387,4 @@ def _tilted(z: Floats, strength: float, random_state: RandomState) -> Floats:
     """Wishes whose k largest are k weighted draws without replacement (the Gumbel trick)."""
     if not np.isfinite(strength):
         raise ValueError(f"strength={strength}; pass a finite number, 0 to ignore the score")
-    return strength * z + generator(random_state).gumbel(size=z.shape)
+    return strength * z + make_generator(random_state).gumbel(size=z.shape)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import chi2, norm
 
 from absentia.core import Array
-from absentia.data._ids import shown
+from absentia.data._ids import show_id
 from absentia.data._presence import Presence
 
 __all__ = [
@@ -59,7 +59,7 @@ def as_survival(y: Any, X: Presence | None = None) -> Survival:
     array([ True, False])
     """
     if X is not None:
-        X.demand_order(y)
+        X.check_order(y)
     time, event = (np.asarray(column) for column in _columns(y))
     if X is not None and len(time) != len(X):
         raise ValueError(f"{len(time)} times came for {len(X)} samples; one for each is wanted")
@@ -108,7 +108,7 @@ def _check_survival(time: Array, event: Array, ids: Array, none: bool = False) -
     if bad.any():
         k = int(bad.argmax())
         raise ValueError(
-            f"{bad.sum()} time(s) are negative or no number, e.g. {time[k]:g} of {shown(ids[k])}; "
+            f"{bad.sum()} time(s) are negative or no number, e.g. {time[k]:g} of {show_id(ids[k])}; "
             f"{_WANTED} is wanted: leave out samples without"
         )
     bad = ~np.isin(numbers, (0, 1))
@@ -116,7 +116,7 @@ def _check_survival(time: Array, event: Array, ids: Array, none: bool = False) -
         k = int(bad.argmax())
         swapped = "; are the columns the other way round?" if np.isin(time, (0, 1)).all() else ""
         raise ValueError(
-            f"{bad.sum()} event(s) are neither 0 nor 1, e.g. {numbers[k]:g} of {shown(ids[k])}; "
+            f"{bad.sum()} event(s) are neither 0 nor 1, e.g. {numbers[k]:g} of {show_id(ids[k])}; "
             f"{_WANTED} is wanted{swapped}"
         )
     if not none and not numbers.any():
@@ -222,7 +222,7 @@ def kaplan_meier(time: Any, event: Any, *, level: float = 0.95) -> KaplanMeier:
     return KaplanMeier(times, survival, risk, low, high)
 
 
-def stepped(times: Array, values: Array, at: Array, before: float) -> Array:
+def evaluate_steps(times: Array, values: Array, at: Array, before: float) -> Array:
     """A function that has `values` from `times` on, and `before` before the first, at the times `at`."""
     place = np.searchsorted(times, at, side="right")
     return np.asarray(np.concatenate([[before], values])[place])

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from absentia.core import Array, RandomState, generator
+from absentia.core import Array, RandomState, make_generator
 from absentia.files import FileError, write_atomically
 
 _SUBTYPES = {"Basal": 48, "Her2": 32, "LumA": 79}
@@ -59,7 +59,7 @@ def make_cohort(random_state: RandomState = None) -> Cohort:
     """
     import pandas as pd
 
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     n = sum(_SUBTYPES.values())
     classes = np.repeat(np.arange(3), list(_SUBTYPES.values()))
     everyone = np.concatenate([rng.permutation(classes), rng.choice(classes, _N_NEW)])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.utils import Bunch
 
-from absentia.core import Array, RandomState, generator
+from absentia.core import Array, RandomState, make_generator
 from absentia.data import Views
 from absentia.kernels import ViewKernels
 
@@ -51,7 +51,7 @@ def make_multiview(
     >>> make_multiview(50, 3, random_state=0).views.shape
     (50, 3)
     """
-    rng, widths = generator(random_state), _check_widths(n_features, n_views)
+    rng, widths = make_generator(random_state), _check_widths(n_features, n_views)
     shared = rng.standard_normal((n_samples, n_shared))
     drawn = [_draw_view(rng, shared, n_private, width, private_scale, noise) for width in widths]
     rank = np.argsort(np.argsort(shared[:, 0])) if n_shared else rng.permutation(n_samples)

@@ -24,7 +24,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, in_bytes, raw_bytes
+from absentia.core import Array, format_bytes, raw_bytes
 from absentia.files._atomic import write_atomically
 from absentia.files._base import Budget, FileError, PathLike, file_errors, one_line, open_regular
 
@@ -215,7 +215,7 @@ class BoundedFile:
         data = self._file.read(n if 0 <= n <= _MAX_DIRECTORY else _MAX_DIRECTORY + 1)
         if len(data) > _MAX_DIRECTORY:
             raise ValueError(
-                f"its table of contents is larger than {in_bytes(_MAX_DIRECTORY)}; at most "
+                f"its table of contents is larger than {format_bytes(_MAX_DIRECTORY)}; at most "
                 f"{MAX_MEMBERS} arrays or parts are taken"
             )
         return data

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from absentia.core import available_memory, in_bytes, parse_bytes
+from absentia.core import available_memory, format_bytes, parse_bytes
 from absentia.data import KernelViews, Views
 
 PathLike = str | os.PathLike[str]
@@ -106,9 +106,9 @@ class Budget:
         self.spent += need
         if self.spent > self.limit:
             raise ValueError(
-                f"{what} would take {in_bytes(need)} of memory"
-                + (f" ({in_bytes(self.spent)} with what comes before it)" if self.spent > need else "")
-                + f", and at most {in_bytes(self.limit)} are allowed; if the file is to be trusted and "
+                f"{what} would take {format_bytes(need)} of memory"
+                + (f" ({format_bytes(self.spent)} with what comes before it)" if self.spent > need else "")
+                + f", and at most {format_bytes(self.limit)} are allowed; if the file is to be trusted and "
                 f"the memory is there, set the environment variable {MAX_BYTES} to more, as in "
                 f"{MAX_BYTES}=8G"
             )

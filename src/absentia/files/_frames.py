@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from absentia.core import warn
-from absentia.data import AbsenceWarning, Views, normal_id, repeated
+from absentia.data import AbsenceWarning, Views, find_duplicates, normalize_id
 from absentia.files._base import FileError, LoadedData, Options, file_errors, match_names
 from absentia.files._cells import MISSING, is_number, unescape_formula
 from absentia.files._columns import Table, check_header, describe_faults, find_id_columns, infer_types
@@ -141,7 +141,7 @@ def find_id_column(table: Table, wanted: str | None) -> int:
 
 def read_ids(table: Table, place: int) -> list[str]:
     """Ids as texts, in one Unicode form, none missing, each once; lines are named."""
-    ids = [normal_id(unescape_formula(cell.strip())) for cell in table.texts(place)]
+    ids = [normalize_id(unescape_formula(cell.strip())) for cell in table.texts(place)]
     column = f"the column of ids, {table.names[place]!r}," if table.names[place] else "the column of ids"
     if all(x.endswith(".0") and x[:-2].isdigit() for x in ids if x) and any(ids):
         ids = [x.removesuffix(".0") for x in ids]  # whole numbers, which something made floats of
@@ -151,7 +151,7 @@ def read_ids(table: Table, place: int) -> list[str]:
             f"{column} is empty in {len(empty)} line{'' if len(empty) == 1 else 's'}: "
             f"{list_some(list(map(str, empty)))}; give every sample an id, or remove the lines"
         )
-    if twice := repeated(ids):
+    if twice := find_duplicates(ids):
         lines = defaultdict(list)
         for line, x in zip(table.lines, ids, strict=True):
             lines[x].append(str(line))
@@ -171,7 +171,7 @@ def read_ids(table: Table, place: int) -> list[str]:
 
 
 def _check_names(table: Table) -> None:
-    twice = repeated(name for name in table.names if name)
+    twice = find_duplicates(name for name in table.names if name)
     if twice:
         raise ValueError(
             f"{len(twice)} column name{'' if len(twice) == 1 else 's'} appear more than once: "
@@ -367,7 +367,7 @@ def read_groups(
     frame, notes = read_frame(path, replace(spec, columns=wanted))
     names = list(map(str, frame.columns))
     columns = {view: match_columns(names, patterns, f"view {view!r}") for view, patterns in groups.items()}
-    twice = repeated(name for own in columns.values() for name in own)
+    twice = find_duplicates(name for own in columns.values() for name in own)
     if twice:
         both = [view for view, own in columns.items() if twice[0] in own]
         raise ValueError(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.sparse
 
 from absentia.core import warn
-from absentia.data import AbsenceWarning, KernelViews, Views, normal_id, shown
+from absentia.data import AbsenceWarning, KernelViews, Views, normalize_id, show_id
 from absentia.files._base import Budget, LabelsSource, LoadedData, Options, file_errors
 from absentia.files._formats import is_table
 from absentia.files._frames import (
@@ -176,7 +176,7 @@ def join_frames(
 
 def _loosen(sample: str) -> str:
     """An id without what people write one way here and another way there."""
-    plain = re.sub(r"\.0$", "", normal_id(sample).strip().casefold())
+    plain = re.sub(r"\.0$", "", normalize_id(sample).strip().casefold())
     return re.sub(r"[\s_.-]", "", re.sub(r"(?<!\d)0+(?=\d)", "", plain))
 
 
@@ -206,9 +206,9 @@ def _check_id_overlap(ids: Mapping[str, Sequence[str]], columns: Mapping[str, Se
         if pairs:
             mine, other = pairs[0]
             sentence = (
-                f"view {name!r}: {len(pairs)} of its ids, e.g. {shown(mine)}, differ only in "
-                f"{WAYS_TO_DIFFER} from ids of others, e.g. {shown(other)} of {seen[other]!r}; if they are "
-                "the same samples, write them alike"
+                f"view {name!r}: {len(pairs)} of its ids, e.g. {show_id(mine)}, differ only in "
+                f"{WAYS_TO_DIFFER} from ids of others, e.g. {show_id(other)} of {seen[other]!r}; if they "
+                "are the same samples, write them alike"
             )
             if alone:
                 raise ValueError(f"{sentence}: as it is, it has no sample in common with any other view")
@@ -238,7 +238,7 @@ def _describe_transposed(
     counts = Counter(column for features in names for column in features)
     if any(2 * sum(counts[x] > 1 for x in features) < max(len(features), 4) for features in names):
         return []
-    examples = ", ".join(shown(x) for x in [x for x in counts if counts[x] > 1][:3])
+    examples = ", ".join(show_id(x) for x in [x for x in counts if counts[x] > 1][:3])
     return [
         f"the views {', '.join(map(repr, ids))} have no sample in common, but columns of the same names "
         f"({examples}, ...): if the columns are the samples (genes x samples), give --transpose"

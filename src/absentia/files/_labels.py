@@ -13,7 +13,7 @@ from shlex import quote
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, find_leaks, normal_id, shown, without_features
+from absentia.data import KernelViews, Views, drop_features, find_leaks, normalize_id, show_id
 from absentia.files._archive import list_keys
 from absentia.files._base import FileError, LabelsSource, LoadedData, file_errors, path_exists
 from absentia.files._cells import unescape_formula
@@ -70,7 +70,7 @@ class Labels:
         for view, column in self.leaves:
             if data.names == (view,) and data.block(view).shape[1] == 1:
                 raise ValueError(f"the label {column!r} is all that there is; give features beside it")
-            data = without_features(data, view, [column])
+            data = drop_features(data, view, [column])
         return data
 
     def leak_sentences(self, data: Views | KernelViews) -> list[str]:
@@ -185,7 +185,7 @@ def _from_table(
         table = read_table(path) if table is None else table
         id_column = find_id_column(table, id if id in table.names else None)
         places = _label_places(table, id_column, column)
-        samples = [normal_id(str(x)) for x in data.ids.tolist()]
+        samples = [normalize_id(str(x)) for x in data.ids.tolist()]
         listed = read_ids(table, id_column)
         rows = _locate(samples, listed)
         if (rows < 0).all():
@@ -253,8 +253,8 @@ def _explain_no_match(table: Table, id_column: int, listed: Sequence[str], sampl
     pairs = match_ids(listed, samples)
     example, other = pairs[0] if pairs else (listed[0], samples[0])
     return (
-        f"none of its {len(listed)} ids (column {table.names[id_column]!r}, e.g. {shown(example[:80])}) is "
-        f"among the {len(samples)} samples (e.g. {shown(other[:80])})"
+        f"none of its {len(listed)} ids (column {table.names[id_column]!r}, e.g. {show_id(example[:80])}) "
+        f"is among the {len(samples)} samples (e.g. {show_id(other[:80])})"
         + (f"; {len(pairs)} differ only in {WAYS_TO_DIFFER}: write them alike" if pairs else "")
         + (f"; column {fits[0]!r} does hold ids of samples: say so (--id {fits[0]})" if fits else "")
         + ("" if pairs or fits else "; give the labels of these samples, or the column of their ids")
@@ -370,10 +370,10 @@ def _from_container(source: str, path: Path, ids: Array, kind: Kind | None) -> L
     """Labels out of an array that has ids beside it, by these; otherwise in the order of the samples."""
     with file_errors(path):
         array = read_label_array(path, source)
-        samples = [normal_id(str(x)) for x in ids.tolist()]
+        samples = [normalize_id(str(x)) for x in ids.tolist()]
         listed, rows, values = samples, np.arange(len(ids)), array.values
         if array.ids is not None and values.ndim == 1:
-            listed = [normal_id(str(x)) for x in array.ids.tolist()]
+            listed = [normalize_id(str(x)) for x in array.ids.tolist()]
             rows = _locate(samples, listed)
             gap = np.zeros(1, str) if values.dtype.kind == "U" else np.full(1, np.nan)
             values = (values if (rows >= 0).all() else np.concatenate([values, gap]))[rows]

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, indefinite, warn
-from absentia.data import AbsenceWarning, repeated, shown
+from absentia.core import Array, warn
+from absentia.core.linalg import psd_violation
+from absentia.data import AbsenceWarning, find_duplicates, show_id
 from absentia.files._archive import list_keys, open_archive
 from absentia.files._atomic import write_atomically
 from absentia.files._base import FileError, file_errors
@@ -163,7 +164,7 @@ def _check_kernel(K: Array | None, n: int, what: str, of: str) -> Array | None:
         raise ValueError(f"{what} holds values beyond {_MAX_VALUE:g}; divide it by its largest")
     if np.abs(K - K.T).max(initial=0.0) > 1e-8 * np.abs(K).max(initial=0.0):
         raise ValueError(f"{what} is not symmetric; a kernel is")
-    eigenvalues = indefinite(K)
+    eigenvalues = psd_violation(K)
     if eigenvalues or not np.trace(K) > 0:
         low, high = eigenvalues or (0.0, 0.0)
         raise ValueError(
@@ -189,19 +190,19 @@ def _check_matrix(matrix: Matrix) -> None:
     if beyond.any():
         i, j = np.argwhere(beyond)[0]
         raise ValueError(
-            f"row {shown(matrix.row_ids[i])}, column {shown(matrix.column_names[j])}: the value is "
+            f"row {show_id(matrix.row_ids[i])}, column {show_id(matrix.column_names[j])}: the value is "
             "infinite or too large; finite numbers, or missing ones, are wanted"
         )
     empty = matrix.column_names[~matrix.observed.any(axis=0)]
     if len(empty):
         raise ValueError(
-            f"{len(empty)} column(s) have nothing observed, e.g. {shown(empty[0])}; remove what nothing is "
-            "known of"
+            f"{len(empty)} column(s) have nothing observed, e.g. {show_id(empty[0])}; remove what nothing "
+            "is known of"
         )
 
 
 def _check_unique(names: Sequence[str | int], what: str) -> None:
-    if twice := repeated(names):
+    if twice := find_duplicates(names):
         raise ValueError(
-            f"{len(twice)} {what}(s) appear more than once, e.g. {shown(twice[0])}; give each its own"
+            f"{len(twice)} {what}(s) appear more than once, e.g. {show_id(twice[0])}; give each its own"
         )

@@ -14,9 +14,9 @@ from absentia.data import (
     as_ids,
     check_names,
     check_observed,
-    check_unique,
+    check_unique_ids,
     default_names,
-    shown,
+    show_id,
 )
 from absentia.files._archive import read_arrays
 from absentia.files._base import Options, PathLike, file_errors
@@ -34,7 +34,7 @@ def align_kernel_rows(data: KernelViews, training: Presence) -> KernelViews:
     if missing:
         raise ValueError(
             f"{len(missing)} of the {len(training)} training samples that the model needs, e.g. "
-            f"{shown(missing[0])}, are not among the columns of the new kernels; "
+            f"{show_id(missing[0])}, are not among the columns of the new kernels; "
             "give kernels of the new samples against all training samples, with the ids of both"
         )
     part = data[np.ix_(np.arange(len(data)), np.array([where[str(x)] for x in training.ids], dtype=int))]
@@ -51,7 +51,7 @@ def align_kernel_rows(data: KernelViews, training: Presence) -> KernelViews:
         if lacking.any() and rows[:, v].any():
             raise ValueError(
                 f"view {name!r}: the new kernels have no values against training sample "
-                f"{shown(training.ids[np.argmax(lacking)])}, which had the view in training"
+                f"{show_id(training.ids[np.argmax(lacking)])}, which had the view in training"
             )
         blocks[name], diagonals[name] = part.block(name), part.diagonal(name)
     known = Presence(training.ids, training.names, columns)
@@ -99,8 +99,8 @@ def _read_kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
     own, mask, given = read_sidecar(arrays, V, n)
     ids = as_ids(own, n)
     column_ids = as_ids(check_id_array(arrays["column_ids"], "column_ids"), m, "column_ids")
-    check_unique(ids, "ids")
-    check_unique(column_ids, "column_ids")
+    check_unique_ids(ids, "ids")
+    check_unique_ids(column_ids, "column_ids")
     names = check_names(default_names(V) if given is None else given)
     rows = check_observed(~np.isnan(K).all(axis=2).T if mask is None else mask, n, V)
     columns = np.zeros((m, V), bool)
@@ -112,8 +112,8 @@ def _read_kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
         if not np.isfinite(blocks[name]).all():
             i = int(np.argmax(~np.isfinite(blocks[name]).all(axis=1)))
             raise ValueError(
-                f"view {name!r}, sample {shown(ids[rows[:, v]][i])}: the kernel is NaN or infinite against "
-                "some training samples that have the view; a sample that lacks it must be NaN throughout"
+                f"view {name!r}, sample {show_id(ids[rows[:, v]][i])}: the kernel is NaN or infinite "
+                "against some training samples that have the view; a sample that lacks it must be NaN throughout"
             )
         diagonals[name] = np.full(len(part), np.nan)  # k(t, t) is not in the file, nor needed
     return KernelViews.between(

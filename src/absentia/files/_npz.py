@@ -36,18 +36,18 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, Completed, Gram, Operator, factors_of
+from absentia.core import Array, Completed, Gram, Operator, get_factors
 from absentia.data import (
     KernelViews,
     Presence,
     Views,
     as_ids,
-    by_factors,
     check_names,
     check_observed,
-    check_unique,
-    named,
-    shown,
+    check_unique_ids,
+    name_features,
+    prefers_factors,
+    show_id,
 )
 from absentia.files._archive import Pieces, open_archive, write_arrays
 from absentia.files._base import Options, PathLike, file_errors
@@ -99,7 +99,7 @@ def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
     data = Views.from_dict(views, ids=ids, observed=mask)
     features = {name: _read_features(arrays, name) for name in views if f"features_{name}" in arrays}
     levels = {name: _read_levels(arrays, name) for name in views if f"levels_{name}" in arrays}
-    return named(data, features, levels) if features or levels else data
+    return name_features(data, features, levels) if features or levels else data
 
 
 def _count_rows(views: Mapping[str, Array]) -> int:
@@ -193,15 +193,15 @@ def is_data(key: str) -> bool:
 
 
 def _data_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
-    check_unique(data.ids, "ids")
+    check_unique_ids(data.ids, "ids")
     for name in data.names:
         if not name or "\0" in name or name == "names":
             raise ValueError(f"a view named {name!r} cannot be written to .npz; rename it")
     common: dict[str, Array | Pieces]
     common = {"mask": data.observed, "ids": _plain_ids(data.ids), "names": np.array(data.names)}
     if isinstance(data, KernelViews):
-        data.demand_square()
-        if by_factors(data):
+        data.check_square()
+        if prefers_factors(data):
             return {**_factor_arrays(data), **common}
         rows = (piece for name in data.names for piece in _pieces(data, name, 8 * len(data)))
         return {"K": Pieces(np.dtype(float), (data.n_views, *data.shape), rows), **common}
@@ -281,7 +281,7 @@ def _kernels_from_factors(
                 "and a column at least"
             )
     own_ids = as_ids(ids, n)
-    check_unique(own_ids, "ids")
+    check_unique_ids(own_ids, "ids")
     found = np.column_stack([~np.isnan(Phi).all(axis=1) for Phi in factors.values()])
     observed = found if mask is None else check_observed(mask, n, len(names))
     operators = {
@@ -326,7 +326,7 @@ def _check_rows(key: str, fine: Array, ids: Array, what: str) -> None:
     if not fine.all():
         first = int(np.argmin(fine))
         raise ValueError(
-            f"{key!r}, sample {shown(ids[first])}: it holds what is {what}; a sample that lacks the view "
+            f"{key!r}, sample {show_id(ids[first])}: it holds what is {what}; a sample that lacks the view "
             "must be NaN throughout, or False in 'mask'"
         )
 
@@ -335,7 +335,7 @@ def _factor_arrays(data: KernelViews) -> dict[str, Array | Pieces]:
     """Factors of all views over all samples, NaN where absent."""
     arrays: dict[str, Array | Pieces] = {}
     for name, has in zip(data.names, data.observed.T, strict=True):
-        Phi, own = factors_of(data.operator(name))
+        Phi, own = get_factors(data.operator(name))
         if not Phi.shape[1]:
             Phi = np.zeros((len(Phi), 1))
         shape = (len(has), Phi.shape[1])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from absentia.core import Array, warn
-from absentia.data import AbsenceWarning, KernelViews, Views, find_repeats, named, without_features
+from absentia.data import AbsenceWarning, KernelViews, Views, drop_features, find_repeats, name_features
 from absentia.files._base import LabelsSource, LoadedData, Options, PathLike, file_errors, path_exists
 from absentia.files._formats import TABLE_ENDINGS
 
@@ -210,8 +210,8 @@ def drop_ignored(data: Views | KernelViews, options: Options) -> Views | KernelV
         features, width = data.features(name), data.block(name).shape[1]
         names = [f"{name}_{k}" for k in range(width)] if features is None else features.tolist()
         if columns := options.ignored_columns(name, names):
-            with_names = named(data, {name: names}, {}) if features is None else data
-            data = without_features(with_names, name, columns)
+            with_names = name_features(data, {name: names}, {}) if features is None else data
+            data = drop_features(with_names, name, columns)
     return data
 
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from absentia.data import KernelViews, Views, check_unique
+from absentia.data import KernelViews, Views, check_unique_ids
 from absentia.files._archive import list_keys
 from absentia.files._atomic import write_atomically
 from absentia.files._base import FileError, PathLike, file_errors
@@ -107,7 +107,7 @@ def _is_matrix_pair(values: Path, deviations: Path) -> bool:
 def _write_folder(path: Path, data: Views | KernelViews) -> Path:
     if not isinstance(data, Views):
         raise ValueError("kernels are written to an .npz file; name one")
-    check_unique(data.ids, "ids")
+    check_unique_ids(data.ids, "ids")
     _check_folder(path, data)
     path.mkdir(exist_ok=True)
     for name in data.names:

@@ -25,13 +25,21 @@ from absentia.core import (
     RandomState,
     copy_with,
     estimator,
-    generator,
-    inverse_root,
-    parameters_of,
-    symmetrize,
+    get_parameters,
+    make_generator,
     warn,
 )
-from absentia.data import AbsenceWarning, Coding, KernelViews, Presence, Views, check_kernel, refusal, shown
+from absentia.core.linalg import inverse_sqrt, symmetrize
+from absentia.data import (
+    AbsenceWarning,
+    Coding,
+    KernelViews,
+    Presence,
+    Views,
+    check_kernel,
+    input_error,
+    show_id,
+)
 from absentia.kernels._factors import FactorMap, decide_approx
 from absentia.kernels._fitting import (
     ColumnKernel,
@@ -237,7 +245,7 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         """Learn view by view; each one's raw training kernel and its diagonal are handed on, not kept."""
         self._check_parameters()
         _check_input(X, self.kernel)
-        X.demand_order(y)
+        X.check_order(y)
         _check_not_empty(X)
         X.warn_of_absence()
         self.approx_ = None
@@ -248,9 +256,9 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         self._maps: dict[str, FactorMap] = {}
         self._normalizers: dict[str, KernelNormalizer] = {}
         # one seed for all views: what is drawn for a view does not depend on those before it
-        seed = int(generator(self.random_state).integers(2**31))
+        seed = int(make_generator(self.random_state).integers(2**31))
         if isinstance(X, KernelViews):
-            X.demand_square()
+            X.check_square()
         else:
             self._coding = Coding.learn(X, [n for n in X.names if options[n].kernel != "precomputed"])
             X = self._coding(X)
@@ -281,16 +289,16 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
 
     def _new_rows(self, X: Views | KernelViews, name: str, ids: Array) -> tuple[Array, Array]:
         if isinstance(X, KernelViews):
-            X.demand_columns(self.names_in_, self.ids_)
+            X.check_columns(self.names_in_, self.ids_)
             return X.block(name), X.diagonal(name)
         K, diagonal = self._raw[name].new_rows(X.block(name), X.features(name), ids)
         if not np.isfinite(K).all():
             row = int(np.argmax(~np.isfinite(K).all(axis=1)))
-            raise ValueError(f"view {name!r}, sample {shown(ids[row])}: the kernel is NaN or infinite")
+            raise ValueError(f"view {name!r}, sample {show_id(ids[row])}: the kernel is NaN or infinite")
         return K, diagonal
 
     def _check_options(self, name: str, options: KernelOptions) -> None:
-        for option, parameter in parameters_of(self).items():
+        for option, parameter in get_parameters(self).items():
             if hasattr(options, option):
                 parameter.check(getattr(options, option), f"view {name!r}")
 
@@ -326,7 +334,7 @@ def _check_input(X: Any, kernel: Any) -> None:
             f"KernelViews hold kernels already: use ViewKernels('precomputed') on them, not {kernel!r}"
         )
     if not isinstance(X, Views | KernelViews):
-        raise refusal("views", X, "ViewKernels")
+        raise input_error("views", X, "ViewKernels")
 
 
 def _check_not_empty(X: Presence) -> None:
@@ -375,13 +383,13 @@ class CombineKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         """Learn the training samples' own combined kernel values."""
         self._check_parameters()
         if not isinstance(X, KernelViews):
-            raise refusal("kernels", X, "CombineKernels")
-        X.demand_square()
-        X.demand_order(y)
+            raise input_error("kernels", X, "CombineKernels")
+        X.check_square()
+        X.check_order(y)
         _check_not_empty(X)
         self.names_in_, self.ids_ = X.names, X.ids
         self.weights_ = self._weights(X.names)
-        self._column_root = inverse_root(self._diagonal(X))
+        self._column_root = inverse_sqrt(self._diagonal(X))
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -398,14 +406,14 @@ class CombineKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         """The combined kernel, rows of `X` against the training samples."""
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
-            raise refusal("rows", X, "CombineKernels")
-        X.demand_columns(self.names_in_, self.ids_)
+            raise input_error("rows", X, "CombineKernels")
+        X.check_columns(self.names_in_, self.ids_)
         combined = np.zeros(X.shape)
         for v, name in enumerate(X.names):
             seen = np.ix_(X.observed[:, v], X.column_observed[:, v])
             combined[seen] += self.weights_[v] * X.block(name)
         if self.normalize is not None:
-            combined *= inverse_root(self._diagonal(X))[:, None]
+            combined *= inverse_sqrt(self._diagonal(X))[:, None]
             combined *= self._column_root[None, :]
         return self._with_ids(combined, X.ids)
 

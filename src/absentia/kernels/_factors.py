@@ -12,20 +12,19 @@ from sklearn.kernel_approximation import RBFSampler
 from absentia.core import (
     Array,
     available_memory,
+    check_memory,
     copy_with,
-    demand_memory,
-    generator,
-    in_bytes,
-    inverse_root,
+    format_bytes,
+    make_generator,
     serializable,
-    symmetrize,
     warn,
 )
-from absentia.data import MANY
+from absentia.core.linalg import inverse_sqrt, symmetrize
+from absentia.data import MANY_SAMPLES
 from absentia.kernels._fitting import FeatureKernel, order_by_length, squared_norms
 
 #: Up to so many samples kernels are made whole, if there is memory for them.
-MAX_WHOLE = MANY
+MAX_WHOLE = MANY_SAMPLES
 _COPIES = 3  # of the kernels: as they come, normalised, and what is made of them
 _MEMORY_DIVISOR = 2  # whole kernels may take this part of the memory that is free
 
@@ -42,7 +41,7 @@ def decide_approx(approx: str | None, observed: Array, n_landmarks: int) -> str 
         fits = whole <= free / _MEMORY_DIVISOR
         if n <= MAX_WHOLE and fits:
             return None
-        cost = in_bytes(whole) + (" and long" if fits else "")
+        cost = format_bytes(whole) + (" and long" if fits else "")
         warn(
             f"{n} samples: whole kernels of {len(counts)} view(s) would take about {cost}, so each is "
             f"given by {n_landmarks} Nystrom factors, and all that follows is linear in the samples; "
@@ -53,11 +52,11 @@ def decide_approx(approx: str | None, observed: Array, n_landmarks: int) -> str 
     described = f"of {n} samples in {len(counts)} view(s)"
     if approx is None:
         advice = "use approx='auto' or 'nystrom' (--approx), which gives them by factors, or fewer samples"
-        demand_memory(whole, f"kernels {described}", advice)
+        check_memory(whole, f"kernels {described}", advice)
         return None
     thin = _COPIES * 8 * float(counts.sum()) * n_landmarks
     advice = "use fewer (n_landmarks, --factors), or fewer samples"
-    demand_memory(thin, f"{n_landmarks} factors {described}", advice)
+    check_memory(thin, f"{n_landmarks} factors {described}", advice)
     return str(approx)
 
 
@@ -78,7 +77,7 @@ class FactorMap:
             sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
             self._map: Any = _Fourier(sampler.fit(X)) if n_landmarks else _NoFeatures()
         else:
-            drawn = generator(seed).choice(X.shape[0], n_landmarks, replace=False)
+            drawn = make_generator(seed).choice(X.shape[0], n_landmarks, replace=False)
             self._map = _Nystrom(self.kernel, X[order_by_length(X)[np.sort(drawn)]])
         raw = self._raw(X)
         self.mean = raw.mean(axis=0) if options.center and len(raw) else np.zeros(raw.shape[1])
@@ -101,7 +100,7 @@ class FactorMap:
     def _normalize(self, raw: Array) -> Array:
         Phi = (raw - self.mean) / self.scale
         if self.kernel.options.normalize == "diagonal":
-            Phi = Phi * inverse_root(squared_norms(Phi))[:, None]
+            Phi = Phi * inverse_sqrt(squared_norms(Phi))[:, None]
         return Phi.astype(self.dtype, copy=False)
 
 

@@ -14,8 +14,9 @@ import scipy.sparse
 from scipy.spatial.distance import pdist
 from sklearn.metrics import pairwise
 
-from absentia.core import Array, copy_with, inverse_root, serializable, warn
-from absentia.data import AbsenceWarning, rounded
+from absentia.core import Array, copy_with, serializable, warn
+from absentia.core.linalg import inverse_sqrt
+from absentia.data import AbsenceWarning, round_sizes
 
 # --------------------------------------------------------------------------------- kernel functions
 
@@ -96,7 +97,7 @@ def median_distance(X: Any, metric: str, limit: int = 1000) -> float:
 
 def order_by_length(X: Any) -> Array:
     """Positions of rows from the shortest to the longest: an order that the data decide."""
-    return np.argsort(rounded(squared_norms(X)), kind="stable")
+    return np.argsort(round_sizes(squared_norms(X)), kind="stable")
 
 
 # ----------------------------------------------------------------------- one view, fitted: features
@@ -344,7 +345,7 @@ class KernelNormalizer:
         if self.normalize == "trace":
             return K / self.mean_diagonal, diagonal / self.mean_diagonal
         if self.normalize == "diagonal":
-            rows, columns = inverse_root(diagonal), inverse_root(self.column_diagonal)
+            rows, columns = inverse_sqrt(diagonal), inverse_sqrt(self.column_diagonal)
             return K * np.outer(rows, columns), diagonal * rows**2
         return K, diagonal
 
@@ -353,7 +354,7 @@ class KernelNormalizer:
         if self.normalize == "trace":
             coefficients = coefficients / self.mean_diagonal
         elif self.normalize == "diagonal":
-            coefficients = coefficients * inverse_root(self.column_diagonal) / np.sqrt(self.mean_diagonal)
+            coefficients = coefficients * inverse_sqrt(self.column_diagonal) / np.sqrt(self.mean_diagonal)
         return coefficients - coefficients.mean(axis=1, keepdims=True) if self.center else coefficients
 
     def _center(self, K: Array, diagonal: Array) -> tuple[Array, Array]:

@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from absentia.core import Array, inverse_root, symmetrize, warn
-from absentia.data import AbsenceWarning, shown
+from absentia.core import Array, warn
+from absentia.core.linalg import inverse_sqrt, symmetrize
+from absentia.data import AbsenceWarning, show_id
 
 
 def spectrum_features(
@@ -100,7 +101,7 @@ def _as_text(x: Any, sample: Any) -> str:
     if x is None or type(x).__name__ == "NAType" or (isinstance(x, float | np.floating) and np.isnan(x)):
         return ""
     raise ValueError(
-        f"sample {shown(sample)}: its sequence is {x!r}, not a text; give texts, None where absent"
+        f"sample {show_id(sample)}: its sequence is {x!r}, not a text; give texts, None where absent"
     )
 
 
@@ -120,8 +121,8 @@ def _warn_of_short(ids: list[Any], texts: list[str], k: int) -> None:
     short = [sample for sample, text in zip(ids, texts, strict=True) if 0 < len(text) < k]
     if short:
         warn(
-            f"{len(short)} sequence(s), e.g. of sample {shown(short[0])}, have fewer than {k} letters; all "
-            "their counts are zero",
+            f"{len(short)} sequence(s), e.g. of sample {show_id(short[0])}, have fewer than {k} letters; "
+            "all their counts are zero",
             AbsenceWarning,
         )
 
@@ -181,7 +182,7 @@ def graph_kernel(
     if not np.isfinite(K).all():
         row = int(np.argmax(~np.isfinite(K).all(axis=1)))
         raise ValueError(f"graph {row}: its {kernel} kernel is NaN or infinite; try another kernel")
-    root = inverse_root(np.diagonal(K))
+    root = inverse_sqrt(np.diagonal(K))
     return K * np.outer(root, root) if normalize else K
 
 

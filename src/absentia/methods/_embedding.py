@@ -14,7 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Estimator, PositiveInt, estimator
-from absentia.data import Components, KernelViews, Presence, Views, check_kernels, fused_components
+from absentia.data import Components, KernelViews, Presence, Views, check_square_kernels, fused_components
 from absentia.kernels import ViewKernels
 from absentia.methods.catalogue import find
 
@@ -80,7 +80,7 @@ class ViewEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         """Learn kernels, completion and components from incomplete training samples."""
         self._check_parameters()
         self.kernels_ = self._make_kernels() if isinstance(X, Views) else None
-        kernels = check_kernels(X if self.kernels_ is None else self.kernels_.fit_transform(X))
+        kernels = check_square_kernels(X if self.kernels_ is None else self.kernels_.fit_transform(X))
         self.completer_ = self._make_completer(kernels)
         self._components: Components
         self._components, self.weights_ = fused_components(

@@ -10,12 +10,9 @@ from absentia.core import (
     PositiveInt,
     RandomState,
     Range,
-    Solution,
-    Status,
-    Stop,
     estimator,
-    generator,
-    iterate,
-    parameters_of,
+    get_parameters,
+    make_generator,
     warn,
 )
+from absentia.core.optimize import Solution, Status, StoppingRule, iterate

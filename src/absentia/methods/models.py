@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Serialized, deserialize, serializable, serializable_types, serialize, warn
-from absentia.data import KernelViews, Presence, Views, shown
+from absentia.data import KernelViews, Presence, Views, show_id
 from absentia.files import FileError, align_kernel_rows, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
 
@@ -270,7 +270,7 @@ def check_scores(rows: Presence, scores: Array) -> None:
     bad = ~np.isfinite(scores.reshape(len(rows), -1)).all(axis=1)
     if bad.any():
         raise ValueError(
-            f"{bad.sum()} sample(s), e.g. {shown(rows.ids[bad.argmax()])}, would get scores that are not "
+            f"{bad.sum()} sample(s), e.g. {show_id(rows.ids[bad.argmax()])}, would get scores that are not "
             "finite; values this large are beyond the model, or the model is damaged: check both"
         )
 
@@ -284,8 +284,8 @@ def _check_rows(rows: KernelViews) -> None:
             bad = ~(np.abs(values) <= _MAX_KERNEL).all(axis=1)
             sample = rows.ids[rows.observed[:, v]][np.argmax(bad)]
             raise ValueError(
-                f"view {name!r}, sample {shown(sample)}: its kernel with training samples is not finite or "
-                f"beyond {_MAX_KERNEL:g}; check the values of this sample"
+                f"view {name!r}, sample {show_id(sample)}: its kernel with training samples is not finite "
+                f"or beyond {_MAX_KERNEL:g}; check the values of this sample"
             )
 
 

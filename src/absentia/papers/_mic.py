@@ -50,7 +50,16 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from absentia import Views
-from absentia.methods.base import Array, RandomState, Solution, Status, Stop, generator, iterate, warn
+from absentia.methods.base import (
+    Array,
+    RandomState,
+    Solution,
+    Status,
+    StoppingRule,
+    iterate,
+    make_generator,
+    warn,
+)
 
 TINY = 1e-300
 
@@ -181,8 +190,8 @@ def fit_mic(
     solution = iterate(
         lambda state: update(terms, state),
         lambda state: objective(terms, state),
-        draw_start(terms, n_components, generator(random_state), sizes),
-        stop=Stop(tol),
+        draw_start(terms, n_components, make_generator(random_state), sizes),
+        stop=StoppingRule(tol),
         max_iter=max_iter,
     )
     if solution.status in (Status.MAX_ITER, Status.NOT_FINITE):

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
 from absentia.core import Array, check_name
-from absentia.data import KernelViews, Views, folds
+from absentia.data import KernelViews, Views, make_folds
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Entry, Family
 from absentia.methods.models import check_scores
@@ -119,7 +119,7 @@ class Task(ABC):
 
     def align_targets(self, data: Views | KernelViews, y: Any) -> Array:
         """Targets as an array; refuse those that carry ids in another order than the samples."""
-        data.demand_order(y)
+        data.check_order(y)
         return np.asarray(y)
 
     # -------------------------------------------------------------------------------------------- folds
@@ -142,7 +142,7 @@ class Task(ABC):
 
     def make_folds(self, order: Array, y: Array, n_folds: int, seed: Any = 0) -> list[tuple[Array, Array]]:
         """Positions to learn from and to hold out, fold by fold; `order` is of :func:`order_samples`."""
-        return folds(order, self.strata(y), n_folds, seed)
+        return make_folds(order, self.strata(y), n_folds, seed)
 
     # -------------------------------------------------------------------------------- methods and fits
 

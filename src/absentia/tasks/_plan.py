@@ -16,8 +16,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from absentia.core import Array, Progress
-from absentia.data import KernelViews, Views, feature_profiles, kernel_profiles, sample_order, some_of
+from absentia.core import Array
+from absentia.core.optimize import Progress
+from absentia.data import (
+    KernelViews,
+    Views,
+    feature_profiles,
+    kernel_profiles,
+    order_by_profiles,
+    subsample_classes,
+)
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Entry
@@ -41,7 +49,7 @@ def take_samples(data: Any, rows: Array, columns: Array | None = None) -> Any:
 def order_samples(data: Views | KernelViews, *keys: Array) -> Array:
     """Positions of the samples in an order that the data and the keys decide, however they came."""
     profiles = feature_profiles(data) if isinstance(data, Views) else kernel_profiles(data)
-    return sample_order(profiles, data.observed, *keys)
+    return order_by_profiles(profiles, data.observed, *keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +185,7 @@ def _show_steps(estimator: Any, tick: Tick, steps: int) -> Iterator[None]:
 def space_samples(X: Views | KernelViews, y: Array, most: int) -> Array:
     """Positions of at most about `most` samples, evenly spaced in an order that the data decide."""
     order = order_samples(X, y)
-    return np.sort(order[some_of(y[order], most)])
+    return np.sort(order[subsample_classes(y[order], most)])
 
 
 def quiet() -> Any:

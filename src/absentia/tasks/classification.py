@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline
 
 from absentia.core import Array, warn
-from absentia.data import AbsenceWarning, KernelViews, Views, shown, suited_folds
+from absentia.data import AbsenceWarning, KernelViews, Views, choose_n_folds, show_id
 from absentia.methods.learning import AverageKernelSVC
 from absentia.methods.models import Model, check_scores
 from absentia.tasks._base import DEFAULT_FOLDS, Metric, Predictions, Targets, Task, view_weights
@@ -55,11 +55,11 @@ class Classification(Task):
     def check_targets(self, y: Array) -> None:
         classes, counts = np.unique(y, return_counts=True)
         if len(classes) < 2:
-            came = f"only the class {shown(classes[0])}" if len(classes) else "no class"
+            came = f"only the class {show_id(classes[0])}" if len(classes) else "no class"
             raise ValueError(f"{came} among samples with a view; two classes or more are wanted")
         if counts.min() < MIN_CLASS_SIZE:
             raise ValueError(
-                f"class {shown(classes[counts.argmin()])} has {counts.min()} sample(s) with a view; at "
+                f"class {show_id(classes[counts.argmin()])} has {counts.min()} sample(s) with a view; at "
                 f"least {MIN_CLASS_SIZE} are wanted for cross-validation: give it more, or leave its "
                 "labels empty"
             )
@@ -72,7 +72,7 @@ class Classification(Task):
 
     def count_folds(self, y: Array) -> int:
         """Two of many samples (``data.MANY``)."""
-        return min(suited_folds(len(y), DEFAULT_FOLDS), self.max_folds(y))
+        return min(choose_n_folds(len(y), DEFAULT_FOLDS), self.max_folds(y))
 
     def plan(self, *args: Any, probability: bool = True, **kwargs: Any) -> Plan:
         plan = super().plan(*args, **kwargs)
@@ -206,7 +206,7 @@ def _large_classes(values: Array) -> Array:
         return np.arange(len(values))
     for name in classes[small].tolist():
         warn(
-            f"class {shown(name)} has fewer than {MIN_CLASS_SIZE} samples with a view, too few for the "
+            f"class {show_id(name)} has fewer than {MIN_CLASS_SIZE} samples with a view, too few for the "
             "folds: left out",
             AbsenceWarning,
         )

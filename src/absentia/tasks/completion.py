@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from absentia.core import Array
-from absentia.data import KernelViews, metrics, ordering
+from absentia.data import KernelViews, metrics, order_kernels
 from absentia.tasks._base import Metric, Task
 
 BLOCK_ROWS = 256  # of a kernel that are looked at together
@@ -37,7 +37,7 @@ def score_completion(
     truth: KernelViews, completed: KernelViews, cells: Array
 ) -> dict[str, dict[str, float | None]]:
     """Every metric on the rows of hidden cells (h, 2): under "" the mean over views, then view by view."""
-    cells = cells[np.argsort(ordering(truth).numbers[cells[:, 0]], kind="stable")]
+    cells = cells[np.argsort(order_kernels(truth).numbers[cells[:, 0]], kind="stable")]
     errors, misaligned = row_errors(truth, completed, cells)
     by_view: dict[str, dict[str, float | None]] = {}
     for v, name in enumerate(truth.names):
@@ -66,7 +66,7 @@ def hidden_rows(truth: KernelViews, completed: KernelViews, rows: Array, v: int)
     whatever order samples come in.
     """
     name, has = truth.names[v], np.flatnonzero(truth.observed[:, v])
-    columns = ordering(truth).among(has)
+    columns = order_kernels(truth).among(has)
     K = truth.operator(name).block(np.searchsorted(has, rows), columns)
     return np.asarray(K), np.asarray(completed.operator(name).block(rows, has[columns]))
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from absentia.core import Array
-from absentia.data import KernelViews, Views, shown
+from absentia.data import KernelViews, Views, show_id
 from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import Entry
 from absentia.methods.completion import CVKT
@@ -49,7 +49,7 @@ class Multilabel(Task):
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise ValueError(
-                f"label {names[column]!r} of sample {shown(ids[row])} is {Y[row, column]:g}; of several "
+                f"label {names[column]!r} of sample {show_id(ids[row])} is {Y[row, column]:g}; of several "
                 "labels each is 1, 0 or unknown (NaN)"
             )
         for name, counts in zip(

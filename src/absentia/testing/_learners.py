@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import Pipeline
 
 from absentia import AbsenceWarning, ViewKernels, Views, datasets, missingness, models
-from absentia.methods.base import parameters_of
+from absentia.methods.base import get_parameters
 from absentia.testing._tools import (
     N,
     answers,
@@ -290,7 +290,7 @@ def rows_to_predict_may_lack_views_that_training_had(estimator: Any) -> None:
 @register("learner")
 def parameters_that_make_no_sense_are_refused_by_name(estimator: Any) -> None:
     X, y = problem(estimator)
-    for name, parameter in parameters_of(estimator).items():
+    for name, parameter in get_parameters(estimator).items():
         if "anything" not in parameter.wanted:
             with refused(ValueError, f"^{type(estimator).__name__}: {name} must be .*, not <object"):
                 clone(estimator).set_params(**{name: object()}).fit(X, y)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from absentia import EMFill, KernelViews, ViewKernels, missingness
-from absentia.core import Stop
+from absentia.core.optimize import StoppingRule
 from absentia.methods.completion import Holdout
 from absentia.methods.completion import _em as emfill
 from absentia.methods.completion import _regularised as regularised
@@ -54,7 +54,7 @@ def test_what_was_learned_with_cells_hidden_is_a_good_start_without():
     start = EMFill(4)._make_fitter(kv)
     earlier = EMFill(4)._make_fitter(Holdout.of(kv).part)
     for fit in (start, earlier):
-        fit(0.1, stop=Stop(1e-9), max_iter=500)
+        fit(0.1, stop=StoppingRule(1e-9), max_iter=500)
     carried = EMFill(4)._make_fitter(kv, earlier)
     values = [
         emfill.evaluate(carried.problem, 0.1, carried.problem.with_prior(moments, 0.1)).value
@@ -66,7 +66,7 @@ def test_what_was_learned_with_cells_hidden_is_a_good_start_without():
 def test_the_same_samples_along_the_same_axes_have_the_same_moments():
     kv = random_problem(40, 3, 0.3)
     fit = EMFill(4)._make_fitter(kv)
-    fit(0.1, stop=Stop(1e-6), max_iter=50)
+    fit(0.1, stop=StoppingRule(1e-6), max_iter=50)
     for found, own in zip(fit.moments_along(fit.known_coordinates()), fit.moments, strict=True):
         np.testing.assert_allclose(found, own, rtol=1e-9, atol=1e-11)
 

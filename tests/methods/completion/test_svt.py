@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import SVTFill
-from absentia.core import Stop, accelerate
+from absentia.core.optimize import StoppingRule, accelerate
 from absentia.methods.completion import _svt as svt
 from conftest import random_problem
 from fillers import dense
@@ -49,7 +49,7 @@ def test_where_samples_have_one_view_only_what_was_observed_is_determined():
     L = soft_impute.soft_impute(X, lam, 3000)
     run = lambda point: svt.evaluate(problem, lam, point)
     (A,) = accelerate(
-        run, problem.start(lam, 24), stop=Stop(1e-14, patience=3), max_iter=3000
+        run, problem.start(lam, 24), stop=StoppingRule(1e-14, patience=3), max_iter=3000
     ).state.at.point
     mine, seen = A @ soft_impute.best_right(X, A, lam).T, ~np.isnan(X)
     # soft-impute comes near its minimum as one over the number of steps, and only from above
@@ -65,7 +65,7 @@ def test_the_solution_carries_its_certificate():
     _, problem, X, *_, lam = svt_parts(40, 4, 0.4, 1)
     run = lambda point: svt.evaluate(problem, lam, point)
     (A,) = accelerate(
-        run, problem.start(lam, 40), stop=Stop(1e-14, patience=3), max_iter=3000
+        run, problem.start(lam, 40), stop=StoppingRule(1e-14, patience=3), max_iter=3000
     ).state.at.point
     L = A @ soft_impute.best_right(X, A, lam).T
     residual = np.where(np.isnan(X), 0.0, X - L)

@@ -15,7 +15,7 @@ from absentia import (
     datasets,
     missingness,
 )
-from absentia.data import folds, own_order
+from absentia.data import make_folds, order_for_learning
 from absentia.methods.learning._calibration import (
     ScoreScale,
     SigmoidCalibration,
@@ -135,7 +135,7 @@ def test_held_out_scores_are_of_fits_that_have_not_seen_the_samples(kernels):
     classifier = AverageKernelSVC(probability=True).fit(X, y % 3, sample_weight=weight)
     scores, fair = _held_out_scores(classifier, X, labels, rows)
     assert fair.all()
-    for a, b in folds(np.arange(100), y[rows] % 3, 5):
+    for a, b in make_folds(np.arange(100), y[rows] % 3, 5):
         learned_from, held = rows[a], rows[b]
         assert not set(learned_from) & set(held)
         part, own = X[np.ix_(learned_from, learned_from)], weight[learned_from]
@@ -160,7 +160,7 @@ def test_samples_count_in_the_calibration_as_they_weigh(kernels):
     X, y = kernels
     labels = check_labels(X, y < 5, np.where(y < 5, 5.0, 1.0) * (np.arange(120) > 2))
     classifier = NearestMean(probability=True).fit(X, y < 5, sample_weight=labels.weight)
-    rows = own_order(X, labels.codes, labels.weight)[1]
+    rows = order_for_learning(X, labels.codes, labels.weight)[1]
     rows = rows[labels.weight[rows] > 0]
     scores, _ = _held_out_scores(classifier, X, labels, rows)
     by_hand = SigmoidCalibration(scores, labels.codes[rows], labels.weight[rows], labels.prior)

@@ -13,7 +13,7 @@ from absentia import (
     MMAFClassifier,
     Views,
 )
-from absentia.data import folds, own_order
+from absentia.data import make_folds, order_for_learning
 from absentia.methods.learning import _selection as module
 from absentia.methods.learning._calibration import SigmoidCalibration
 from absentia.methods.learning._selection import GRID, log_loss, select_C
@@ -30,7 +30,7 @@ def test_C_is_the_one_whose_held_out_scores_tell_most():
     y = (np.sin(3 * x) + 0.5 * rng.normal(size=120) > 0).astype(int)
     K, weight = kernel(x), np.ones(120)
     found = select_C(AverageKernelSVC(), K, y, weight)
-    parts = folds(np.arange(120), y, 5)
+    parts = make_folds(np.arange(120), y, 5)
     losses = {}
     for C in GRID:
         scores = np.zeros((120, 1))
@@ -62,7 +62,7 @@ def test_every_machine_selects_its_C_by_the_same_rule():
     ):
         K = kernel(x)
         fitted = machine.fit(K, y, sample_weight=weight)
-        order = own_order(K, (y == "yes").astype(int), weight)[1]
+        order = order_for_learning(K, (y == "yes").astype(int), weight)[1]
         rows = order[weight[order] > 0]
         part, codes = K[np.ix_(rows, rows)], (y == "yes").astype(int)[rows]
         assert select_C(clone(machine), part, codes, np.ones(60)) == fitted.C_
@@ -109,11 +109,11 @@ def test_of_regressors_the_squared_error_decides():
     y = np.sin(3 * x) + 0.1 * rng.normal(size=60)
     K = kernel(x)
     fitted = MKLRegressor("cv", epsilon=0.01).fit(K, y)
-    rows = own_order(K, y, np.ones(60))[1]
+    rows = order_for_learning(K, y, np.ones(60))[1]
     errors = {}
     for C in GRID:
         machine, errors[C] = MKLRegressor(C, epsilon=0.01), 0.0
-        for a, b in folds(np.arange(60), np.zeros(60, int), 5):
+        for a, b in make_folds(np.arange(60), np.zeros(60, int), 5):
             machine.fit(K[np.ix_(rows[a], rows[a])], y[rows[a]])
             errors[C] += ((y[rows[b]] - machine.predict(K[np.ix_(rows[b], rows[a])])) ** 2).sum()
     assert errors[fitted.C_] == pytest.approx(min(errors.values()))

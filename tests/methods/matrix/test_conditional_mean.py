@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import PMAImputer
-from absentia.core import NotPositiveDefiniteError, squared_distances
+from absentia.core.linalg import NotPositiveDefiniteError, squared_distances
 from absentia.methods.matrix import _conditional_mean as module
 from absentia.methods.matrix import _inference as inference
 from absentia.methods.matrix._conditional_mean import (

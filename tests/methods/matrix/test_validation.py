@@ -6,7 +6,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from absentia import PMAImputer
-from absentia.core import NotPositiveDefiniteError
+from absentia.core.linalg import NotPositiveDefiniteError
 from absentia.methods.matrix._validation import read_column_kernel
 from matrices import from_model
 from matrix_market import (

@@ -57,7 +57,7 @@ def test_the_model_is_that_of_scikit_learn_on_nan(data):
     views, y = data
     fitted = EarlyFusionClassifier("boosting", n_trees=7).fit(views, y % 3)
     arranged = views.select(fitted._views)
-    table = absentia.data.joined(arranged)
+    table = absentia.data.concatenate_features(arranged)
     other = HistGradientBoostingClassifier(max_iter=7, early_stopping=False, min_samples_leaf=11)
     # sums of gradients in another order of samples differ in their last digits
     np.testing.assert_allclose(
@@ -67,7 +67,7 @@ def test_the_model_is_that_of_scikit_learn_on_nan(data):
 
 def test_a_forest_of_targets_is_as_good_as_that_of_scikit_learn(data):
     views, y = data
-    table = absentia.data.joined(views)
+    table = absentia.data.concatenate_features(views)
     train, test = np.arange(0, 90, 2), np.arange(1, 90, 2)
     ours = EarlyFusionRegressor(n_trees=100).fit(views[train], y[train]).score(views[test], y[test])
     other = RandomForestRegressor(100, max_features=1 / 3, random_state=0).fit(table[train], y[train])

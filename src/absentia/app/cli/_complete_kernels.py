@@ -16,7 +16,8 @@ from absentia.app._terminal import iteration_bar, printable, step_bar, stop_on_i
 from absentia.app.cli._data_checks import concerns, count_sentences, empty_sentences
 from absentia.app.cli._output import made_with, parameters_in_words, say, say_where
 from absentia.app.cli._source import Source, check_kernel_names, containers, view_kernels
-from absentia.core import Iterative, Operator, Progress, Status, at_most, demand_memory, has_factors, warn
+from absentia.core import Iterative, Operator, check_memory, has_factors, limit_threads, warn
+from absentia.core.optimize import Progress, Status
 from absentia.data import AbsenceWarning, KernelViews, Views
 from absentia.methods.catalogue import Entry, offered
 from absentia.methods.completion import Completer
@@ -59,7 +60,7 @@ def run(options: CompleteOptions) -> None:
     opened = options.source.open(options.file)
     for note in opened.notes:
         say(printable(note))
-    with at_most(options.threads, len(opened.data)), warnings_kept() as remarks:
+    with limit_threads(options.threads, len(opened.data)), warnings_kept() as remarks:
         _check_room(options.entry, opened.data)
         kernels = as_kernels(opened, options)
         del opened
@@ -130,7 +131,7 @@ def _check_room(entry: Entry, kernels: Views | KernelViews) -> None:
     if entry.max_samples is None:
         return
     works = ", ".join(one.name for one in offered("completer").values() if one.max_samples is None)
-    demand_memory(
+    check_memory(
         COPIES * 8.0 * kernels.n_views * float(len(kernels)) ** 2,
         f"{entry.name} forms whole kernels: those of {len(kernels)} samples in {kernels.n_views} view(s)",
         f"use a --method that works with factors ({works}), or fewer samples (it is for at most "

@@ -14,8 +14,9 @@ from absentia.app import _exit_codes as exit_codes
 from absentia.app._checks import check_ending, check_outputs, check_report
 from absentia.app._terminal import step_bar, warnings_kept
 from absentia.app.cli._output import made_with, parameters_in_words, say, say_where
-from absentia.core import Array, at_most, extreme_eigenvalues, warn
-from absentia.data import AbsenceWarning, shown
+from absentia.core import Array, limit_threads, warn
+from absentia.core.linalg import extreme_eigenvalues
+from absentia.data import AbsenceWarning, show_id
 from absentia.files import Matrix
 from absentia.methods.catalogue import Entry
 from absentia.methods.matrix import HeldOut, PMAImputer, hold_out
@@ -40,7 +41,7 @@ def run(places: Places, entry: Entry, options: dict[str, Any], threads: int | No
     exit_codes.written.expect(output, beside, report)
     matrix = files.read_matrix(file)
     imputer = entry.make(**options, **_kernels(matrix))
-    with at_most(threads, max(matrix.X.shape)), warnings_kept() as remarks:
+    with limit_threads(threads, max(matrix.X.shape)), warnings_kept() as remarks:
         _warn(file, matrix)
         done, held = _run(entry.name, imputer, matrix, report is not None)
         _check_finite(file, done)
@@ -91,12 +92,14 @@ def _warn(file: Path, matrix: Matrix) -> None:
     if len(empty):
         means = "the columns' means, as there is no row_kernel"
         source = means if matrix.row_kernel is None else "the row kernel"
-        _note(f"{len(empty)} row(s) have nothing observed, e.g. {shown(empty[0])}: predicted from {source}")
+        _note(
+            f"{len(empty)} row(s) have nothing observed, e.g. {show_id(empty[0])}: predicted from {source}"
+        )
     constant = matrix.column_names[np.nanmax(matrix.X, axis=0) == np.nanmin(matrix.X, axis=0)]
     if len(constant):
         _note(
-            f"{len(constant)} column(s) have the same value wherever observed, e.g. {shown(constant[0])}: "
-            "how far they vary elsewhere cannot be told"
+            f"{len(constant)} column(s) have the same value wherever observed, e.g. "
+            f"{show_id(constant[0])}: how far they vary elsewhere cannot be told"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from absentia.app.cli._source import kernel_of
-from absentia.data import KernelViews, Views, find_repeats, looks_like_counts, numeric, shown
+from absentia.data import KernelViews, Views, find_repeats, looks_like_counts, numeric_columns, show_id
 from absentia.files import Labels
 from absentia.kernels import ViewKernels
 
@@ -69,9 +69,9 @@ def empty_sentences(kernels: KernelViews) -> list[str]:
         if empty.any() and not empty.all():
             sample = kernels.ids[kernels.observed[:, v]][empty.argmax()]
             found.append(
-                f"view {name!r}: {empty.sum()} sample(s), e.g. {shown(sample)}, have nothing but zeros in "
-                "the kernel and are probably absent; say so with a mask (samples x views, False = absent) "
-                "or with rows of NaN"
+                f"view {name!r}: {empty.sum()} sample(s), e.g. {show_id(sample)}, have nothing but zeros "
+                "in the kernel and are probably absent; say so with a mask (samples x views, False = "
+                "absent) or with rows of NaN"
             )
     return found
 
@@ -110,7 +110,7 @@ def count_sentences(data: Views | KernelViews, kernels: ViewKernels) -> list[str
         f"view {name!r} looks like counts (whole numbers, many zeros), for which --kernel {name}=cosine or "
         f"--log {name} is usual"
         for name in data.names
-        if kernel_of(kernels, name) == ("rbf", False) and looks_like_counts(numeric(data, name))
+        if kernel_of(kernels, name) == ("rbf", False) and looks_like_counts(numeric_columns(data, name))
     ]
 
 

@@ -21,7 +21,7 @@ from absentia.app.cli._flags import read_flags
 from absentia.app.cli._output import say, say_json, say_what_is_next
 from absentia.app.cli._source import Source
 from absentia.app.cli._training import Training, read_training
-from absentia.core import at_most
+from absentia.core import limit_threads
 from absentia.experiment import Validation
 from absentia.methods import models
 from absentia.methods.catalogue import Entry, find, offered
@@ -112,7 +112,7 @@ def run_fit(options: FitOptions) -> None:
         )
         entry = entry or training.task.find(training.task.default_method)
         plan = _make_plan(options, entry, training)
-        with at_most(options.threads, len(training.y)):
+        with limit_threads(options.threads, len(training.y)):
             model, validation = _learn(plan, training, validate=options.page is not None)
     fit = Fit(options, entry, plan, training, model, validation)
     _write(fit, remarks)

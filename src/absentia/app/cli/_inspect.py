@@ -70,7 +70,7 @@ def _next(path: Path, labels: str | None, source: Labelled, found: Labels, opene
 
 def _show(path: Path, opened: LoadedData, labels: Labels | None) -> None:
     from absentia.app.cli._data_checks import advice, concerns
-    from absentia.core import at_most
+    from absentia.core import limit_threads
 
     data = opened.data if labels is None else labels.without(opened.data)
     say(f"[bold]{escape(str(path))}[/]  {escape(data._headline())}")
@@ -79,7 +79,7 @@ def _show(path: Path, opened: LoadedData, labels: Labels | None) -> None:
     say(_group_sentence(data))
     for note in opened.notes:
         say(f"note: {printable(note)}")
-    with at_most(None, len(data)):
+    with limit_threads(None, len(data)):
         sentences = [*concerns(data), *advice(data, labels)]
     for sentence in sentences:
         show_warning(sentence)
@@ -100,13 +100,13 @@ def _view_table(data: Presence, labels: Labels | None = None) -> Table:
 
 def columns(data: Any, name: str) -> str:
     """What a view holds."""
-    from absentia.data import Views, columns_in_words
+    from absentia.data import Views, describe_columns
 
     if not isinstance(data, Views):
         return str(data._size_of(name))
     missing = data.missing_values[name]
     plural = "" if missing == 1 else "s"
-    return columns_in_words(data, name) + (f", {missing} value{plural} missing" if missing else "")
+    return describe_columns(data, name) + (f", {missing} value{plural} missing" if missing else "")
 
 
 def _pattern_table(data: Presence, most: int = 10) -> Table:

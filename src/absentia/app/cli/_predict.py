@@ -71,12 +71,12 @@ def predict(
         check_outputs([model, new], [output], force)
         exit_codes.written.expect(output)
     from absentia import files
-    from absentia.core import at_most
+    from absentia.core import limit_threads
 
     fitted = _load_model(model)
     reading = source.as_trained(new, files.read_state(model)[1]["about"].get("reading"))
     data = as_trained(fitted, files.read_new(new, **reading), new)
-    with at_most(threads, len(fitted.classifier.ids_)):
+    with limit_threads(threads, len(fitted.classifier.ids_)):
         try:
             matched = _matched_sentences(fitted, data)
             write = (

@@ -91,7 +91,7 @@ class CompletionStory:
     unexplained: Array | None = None
 
     def __post_init__(self) -> None:
-        self.before.demand_square()
+        self.before.check_square()
         for method, kernels in self.after.items():
             if kernels.shape != self.before.shape or kernels.names != self.before.names:
                 raise ValueError(

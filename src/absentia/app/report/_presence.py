@@ -19,7 +19,8 @@ from absentia.app.report._blocks import (
 )
 from absentia.app.report._format import format_count, format_number, format_percent, join_words, shorten
 from absentia.app.report._page import Section
-from absentia.core import Array, inverse
+from absentia.core import Array
+from absentia.core.linalg import invert_permutation
 from absentia.core.svg import Markup, fill
 
 MAX_PATTERNS = 8  # rows of a table; other patterns are taken together
@@ -62,7 +63,7 @@ def find_patterns(observed: Array) -> Patterns:
     masks, member, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
     ties = tuple(~masks[:, v] for v in reversed(range(masks.shape[1])))
     order = np.lexsort((*ties, -counts, -masks.sum(axis=1)))
-    return Patterns(masks[order], counts[order], inverse(order)[member.ravel()])
+    return Patterns(masks[order], counts[order], invert_permutation(order)[member.ravel()])
 
 
 def describe_pattern(mask: Array, names: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from absentia.app.report._prediction import make_dropped_section, make_patterns_
 from absentia.app.report._presence import make_presence_section
 from absentia.core import Array
 from absentia.core.svg import Frame, Markup, element, round_ticks, text
-from absentia.data.survival import Survival, kaplan_meier, log_rank, stepped
+from absentia.data.survival import Survival, evaluate_steps, kaplan_meier, log_rank
 
 _FEW_EVENTS = 10  # below, a concordance says little
 _GROUPS = ("low risk", "middle risk", "high risk")
@@ -245,7 +245,7 @@ def _draw_curve(frame: Frame, y: Survival) -> list[Markup]:
     )
     censored = np.unique(y.time[~y.event])
     censored = censored[:: math.ceil(len(censored) / _MAX_MARKS) or 1]
-    heights = stepped(curve.times, curve.survival, censored, 1.0)
+    heights = evaluate_steps(curve.times, curve.survival, censored, 1.0)
     strokes = "".join(
         f"M{frame.x(t):g} {frame.y(s) - 4:g}v8"
         for t, s in zip(censored.tolist(), heights.tolist(), strict=True)

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from absentia.core import Array, generator
-from absentia.data import missingness, ordering
+from absentia.core import Array, make_generator
+from absentia.data import missingness, order_kernels
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.engine import Limits, Trial, declared_versions
 from absentia.files import FileError, write_atomically
@@ -259,11 +259,11 @@ def hash_arrays(*arrays: Array) -> str:
 
 def draw_kept_cells(data: TaskData, mechanism: Mechanism, rate: float, seed: int, repeat: int) -> Array:
     """Which cells stay (n, V) when that share is hidden; draws go with the data, not with their order."""
-    order = ordering(data.kernels)
+    order = order_kernels(data.kernels)
     drawn = np.ix_(order.samples, order.views)
     observed = data.data.observed
     keep = np.empty_like(observed)
-    rng = generator([seed, repeat, round(1e6 * rate)])
+    rng = make_generator([seed, repeat, round(1e6 * rate)])
     keep[drawn] = _hide(observed[drawn], mechanism, rate, rng)
     return keep
 

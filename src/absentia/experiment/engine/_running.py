@@ -24,7 +24,7 @@ import scipy
 import sklearn
 
 import absentia
-from absentia.core import at_most
+from absentia.core import limit_threads
 from absentia.experiment.engine._limits import Limits, Meter, OutOfTime, enforce_limits, measure_cost
 from absentia.experiment.engine._records import Record, Records, Status
 from absentia.experiment.engine._trials import Trial, check_plain
@@ -48,7 +48,7 @@ def attempt_trial(
     neither limited nor measured.  What that raises, and a :class:`FolderError`, is not the trial's fault.
     """
     meter = Meter()
-    with at_most(1, 0), warnings.catch_warnings(action="ignore"):
+    with limit_threads(1, 0), warnings.catch_warnings(action="ignore"):
         getattr(perform, "prepare", _prepare_nothing)(key)
         status, result, error = _perform_limited(perform, key, limits, own_process, meter)
     record = Record(

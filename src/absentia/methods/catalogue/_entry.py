@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Literal, Self
 
-from absentia.core import Parameter, parameters_of
+from absentia.core import Parameter, get_parameters
 
 Family = Literal["completer", "classifier", "regressor", "survival", "matrix"]
 
@@ -78,7 +78,7 @@ class Entry:
     def parameters(self) -> dict[str, Parameter]:
         """The parameters that can be given as texts, by flag."""
         left_out = {*self.fixed, *self.without}
-        declared = [p for p in parameters_of(self.load()).values() if p.spoken and p.name not in left_out]
+        declared = [p for p in get_parameters(self.load()).values() if p.spoken and p.name not in left_out]
         return {p.flag: replace(p, default=self.defaults.get(p.name, p.default)) for p in declared}
 
     def make(self, **options: Any) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Estimator, Operator, suited_to, unwatched
-from absentia.data import KernelViews, Views, check_kernels, refusal, warn_of_strangers
+from absentia.core import Array, Estimator, Operator, clone_without_callbacks, limit_threads_if_small
+from absentia.data import KernelViews, Views, check_square_kernels, input_error, warn_of_unlinked
 from absentia.methods.completion._holdout import Holdout, mask_one_view_each, relative_error
 
 #: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
@@ -39,14 +39,14 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
     def fit(self, X: KernelViews, y: Any = None) -> Self:
         """Learn from incomplete kernels of the training samples."""
         self._check_parameters()
-        X = check_kernels(X, type(self).__name__)
-        X.demand_order(y)
+        X = check_square_kernels(X, type(self).__name__)
+        X.check_order(y)
         _check_scale(X)
         if self._requires_psd:
             _check_psd(X)
             X.warn_of_absence()
             self._warn_of_unlinked(X)
-        with suited_to(len(X)):
+        with limit_threads_if_small(len(X)):
             self._fit_model(X)
         self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
         return self
@@ -54,7 +54,7 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
     def fit_transform(self, X: KernelViews, y: Any = None, **fit_params: Any) -> KernelViews:
         """Learn, and return the training kernels with everything observed."""
         self.fit(X, y)
-        with suited_to(len(X)):
+        with limit_threads_if_small(len(X)):
             return X.completed(self._fill(X))
 
     def transform(self, X: KernelViews) -> KernelViews:
@@ -64,18 +64,18 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "names_in_")
         if not isinstance(X, KernelViews):
-            raise refusal("rows", X, type(self).__name__)
-        X.demand_columns(self.names_in_, self.ids_)
+            raise input_error("rows", X, type(self).__name__)
+        X.check_columns(self.names_in_, self.ids_)
         if X.square:
             if not np.array_equal(X.observed, self._observed):
                 raise ValueError(
                     "square kernels are completed as in training, but other samples are absent in these; "
                     "use fit_transform on them, or give the rows of new samples, kv[np.ix_(new, train)]"
                 )
-            with suited_to(len(X)):
+            with limit_threads_if_small(len(X)):
                 return X.completed(self._fill(X))
         self._warn_of_unlinked(X)
-        with suited_to(len(self.ids_)):
+        with limit_threads_if_small(len(self.ids_)):
             blocks, diagonals = self._fill_rows(X)
         return X.completed_rows(blocks, diagonals)
 
@@ -87,14 +87,18 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
         if `X` are square kernels.
         """
         if not isinstance(X, KernelViews):
-            raise refusal("kernels", X, type(self).__name__)
+            raise input_error("kernels", X, type(self).__name__)
         if truth is not None:
             return -relative_error(truth, self.transform(X), X.observed)
         if not X.square:
             keep = mask_one_view_each(X)
             return -relative_error(X, self.transform(X.hide(keep)), keep)
         holdout = Holdout.of(X, getattr(self, "random_state", None))
-        return -holdout.error(unwatched(self).fit_transform(holdout.part)) if holdout.n_hidden else 0.0
+        return (
+            -holdout.error(clone_without_callbacks(self).fit_transform(holdout.part))
+            if holdout.n_hidden
+            else 0.0
+        )
 
     def complete_features(self, views: Views) -> Views:
         """The views whose kernels this was fitted on, with the features of absent samples filled in.
@@ -110,7 +114,7 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
 
     def _warn_of_unlinked(self, X: KernelViews) -> None:
         if self._links is not None:
-            warn_of_strangers(X, chained=self._links == "chained")
+            warn_of_unlinked(X, chained=self._links == "chained")
 
     @abstractmethod
     def _fit_model(self, X: KernelViews) -> None:

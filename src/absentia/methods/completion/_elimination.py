@@ -30,7 +30,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, by_pattern, whitener
+from absentia.core import Array
+from absentia.core.linalg import group_by_pattern, whitening_matrix
 
 
 class _Branch(NamedTuple):
@@ -118,7 +119,7 @@ def _eliminate(node: _Node, P: Array, right: Array) -> AbsentMoments:
     """``P_hh^-1 right_h`` of each sample; the sums of P_hh^-1 and of the logarithmic determinants."""
     k, m = node.width, node.n_lacking
     z, T = np.zeros_like(right), np.zeros_like(P)
-    R = whitener(P[:k, :k], "precision")
+    R = whitening_matrix(P[:k, :k], "precision")
     logdet = -2.0 * m * float(np.log(np.diagonal(R)).sum())
     u = right[:m, :k] @ R.T
     T[:k, :k] = m * (R.T @ R)
@@ -151,16 +152,16 @@ def fill_with_means(
     One pattern of absence after the other, by the smaller of Sigma_oo and P_hh; ``P = Sigma^-1``.
     """
     variances = np.zeros_like(Y)
-    for pattern, rows in by_pattern(observed):
+    for pattern, rows in group_by_pattern(observed):
         there = np.repeat(pattern, widths)
         o, h = np.flatnonzero(there), np.flatnonzero(~there)
         X, missing = Y[np.ix_(rows, o)], np.ix_(rows, h)
         if len(h) <= len(o):
-            R = whitener(P[np.ix_(h, h)], "precision")
+            R = whitening_matrix(P[np.ix_(h, h)], "precision")
             Y[missing] = -(X @ P[np.ix_(o, h)]) @ R.T @ R
             variances[missing] = np.einsum("ij,ij->j", R, R)
         else:
-            R = whitener(Sigma[np.ix_(o, o)], "covariance")
+            R = whitening_matrix(Sigma[np.ix_(o, o)], "covariance")
             V = R @ Sigma[np.ix_(o, h)]
             Y[missing] = (X @ R.T) @ V
             variances[missing] = np.diagonal(Sigma)[h] - np.einsum("ij,ij->j", V, V)

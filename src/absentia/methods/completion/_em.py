@@ -54,27 +54,17 @@ from typing import Any, Literal, cast
 import numpy as np
 import scipy.linalg
 
-from absentia.core import (
-    CLEAR,
-    Accelerated,
-    Array,
-    Evaluated,
-    Point,
-    Positive,
-    PositiveInt,
-    Solution,
-    accelerate,
-    alike,
-    centred,
+from absentia.core import DISTINCT_RTOL, Array, Positive, PositiveInt, choose_rank, estimator, serializable
+from absentia.core.linalg import (
+    center_kernel,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
-    clear_cut,
-    estimator,
+    is_constant_kernel,
     leading_eigenpairs,
-    serializable,
     symmetrize,
 )
+from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
 from absentia.methods.completion._elimination import AbsenceTree, fill_with_means
 from absentia.methods.completion._regularised import (
@@ -102,22 +92,22 @@ class ViewScores:
 
     @classmethod
     def of(cls, K: Array, n_components: int | str) -> ViewScores:
-        if alike(K):
+        if is_constant_kernel(K):
             K = np.asarray(K, dtype=np.float64)
             outside = max(float(np.diagonal(K).mean() - K.mean()), 0.0) if len(K) else 0.0
             no_axes = np.zeros((len(K), 0))
             return cls(MeanBasis.of_axes(K, no_axes, no_axes), 1.0, np.zeros(0), outside)
         K = np.asarray(K, dtype=np.float64)
-        centre = centred(K)
+        centre = center_kernel(K)
         total = float(np.trace(centre))
         size = total / len(K)
         w, Q = _leading_pairs(centre, n_components)
         solid = w > _RANK_TOL * np.abs(K).max() * len(K)
         if n_components == "gk":
-            r = clear_cut(w, int((w > (1 + CLEAR) * size).sum()))
+            r = choose_rank(w, int((w > (1 + DISTINCT_RTOL) * size).sum()))
         else:
             r = min(int(n_components), len(K) - 1)
-            r = clear_cut(w, r) if solid[r - 1] else r
+            r = choose_rank(w, r) if solid[r - 1] else r
         # a direction without variance keeps its place, at zero: their number is not for rounding to say
         root = np.sqrt(size) * np.where(solid[:r], np.sqrt(np.where(solid[:r], w[:r], 1.0)), np.inf)
         basis = MeanBasis.of_axes(K, Q[:, :r] * (size / root), Q[:, :r] / root)
@@ -178,7 +168,7 @@ class EMProblem:
         return np.asarray(self.products - across - across.T + self.pairs * np.outer(mu, mu))
 
 
-def evaluate(problem: EMProblem, ridge: float, point: Point) -> Evaluated:
+def evaluate(problem: EMProblem, ridge: float, point: Point) -> UpdateEvaluation:
     """Penalised negative log-likelihood at (mu, Sigma), and the EM update."""
     mu, Sigma = point
     n, weight = problem.size, ridge * problem.size
@@ -200,7 +190,7 @@ def evaluate(problem: EMProblem, ridge: float, point: Point) -> Evaluated:
     value += weight * (logdet + float(problem.psi @ np.diagonal(P)))
     scatter += given.covariance - n * np.outer(shift, shift)
     scatter[np.diag_indices_from(scatter)] += weight * problem.psi
-    return Evaluated(point, value / 2, (mu + shift, scatter / (n + weight)))
+    return UpdateEvaluation(point, value / 2, (mu + shift, scatter / (n + weight)))
 
 
 @estimator
@@ -315,7 +305,7 @@ class EMFitter(StrengthFitter):
         self.bases = cast("Sequence[MeanBasis]", completer._bases)
         self.moments = self.problem.start() if earlier is None else earlier.moments_along(self.known)
 
-    def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:
+    def __call__(self, strength: float, **options: Any) -> Solution[AccelerationState]:
         first = self.problem.with_prior(self.moments, strength)
         solution = accelerate(lambda point: evaluate(self.problem, strength, point), first, **options)
         self.completer.mean_, self.completer.covariance_ = solution.state.at.point

@@ -18,13 +18,13 @@ from absentia.core import (
     Gram,
     Operator,
     RandomState,
-    along_path,
-    factors_of,
-    generator,
+    evaluate_path,
+    get_factors,
     has_factors,
-    thin_gram,
+    make_generator,
 )
-from absentia.data import KernelViews, ordering
+from absentia.core.linalg import thin_gram
+from absentia.data import KernelViews, order_kernels
 from absentia.data.missingness import fixed_per_view
 
 #: Share of each view's samples that is hidden.
@@ -60,9 +60,9 @@ class Holdout:
 
         A sample all of whose views would be hidden keeps them: nothing could be said of it.
         """
-        rng = generator(random_state)
+        rng = make_generator(random_state)
         X = X if max_samples is None else _subsample(X, max_samples, rng)
-        order = ordering(X)
+        order = order_kernels(X)
         in_order = np.ix_(order.samples, order.views)
         keep = np.empty_like(X.observed)
         keep[in_order] = fixed_per_view(X.observed[in_order], share, random_state=rng, allow_empty=True)
@@ -95,7 +95,7 @@ class Holdout:
         hopeless: float = np.inf,
     ) -> dict[Key, float]:
         """Errors along a path of values, left as :func:`absentia.core.along_path` says."""
-        return along_path(path, lambda value: self.error(complete(value)), patience, hopeless)
+        return evaluate_path(path, lambda value: self.error(complete(value)), patience, hopeless)
 
 
 def mask_one_view_each(X: KernelViews) -> Array:
@@ -112,7 +112,7 @@ def _subsample(X: KernelViews, max_samples: int, rng: np.random.Generator) -> Ke
     """At most so many samples, the same ones in whatever order they come; they stay in that order."""
     if len(X) <= max_samples:
         return X
-    drawn = np.sort(np.argsort(ordering(X).lottery(rng), kind="stable")[:max_samples])
+    drawn = np.sort(np.argsort(order_kernels(X).lottery(rng), kind="stable")[:max_samples])
     return X[np.ix_(drawn, drawn)]
 
 
@@ -174,7 +174,7 @@ def _compare_factors(
     """
     if not (isinstance(K, Gram) and K.left is K.right and has_factors(K_hat)):
         return None
-    Phi, (F, _) = K.left, factors_of(K_hat)
+    Phi, (F, _) = K.left, get_factors(K_hat)
     width, Phi_columns = Phi.shape[1], Phi[inside[1][columns]]
     if (
         F.shape[1] < width

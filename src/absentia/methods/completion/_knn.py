@@ -27,16 +27,16 @@ import numpy as np
 import scipy.sparse
 
 from absentia.core import (
-    TIE,
+    TIE_RTOL,
     Array,
     Operator,
     PositiveInt,
     RandomState,
-    alike,
-    along_path,
+    argmin_key,
     estimator,
-    least,
+    evaluate_path,
 )
+from absentia.core.linalg import is_constant_kernel
 from absentia.data import KernelViews
 from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
@@ -50,7 +50,7 @@ _PATH, _DEFAULT = (1, 2, 3, 5, 8, 12, 20, 30), 5
 def mean_pair_distance(K: Array) -> float:
     """Mean squared distance over all pairs of different samples: twice the features' sample variance."""
     m = len(K)
-    if alike(K):
+    if is_constant_kernel(K):
         return 0.0
     variance = float(np.diagonal(K).mean(dtype=np.float64)) - float(K.mean(dtype=np.float64))
     return 2 * variance * m / (m - 1)
@@ -187,11 +187,11 @@ class KNNFill(SubspaceCompleter):
             by_number[k] = view_errors(k)
             return float(np.mean(list(by_number[k].values())))
 
-        self.heldout_curve_ = along_path(_PATH, error)
-        k = int(least(self.heldout_curve_))
+        self.heldout_curve_ = evaluate_path(_PATH, error)
+        k = int(argmin_key(self.heldout_curve_))
         errors, of_mean = by_number[k], view_errors(None)
         return k, tuple(
-            name for name in X.names if name in errors and of_mean[name] <= (1 + TIE) * errors[name]
+            name for name in X.names if name in errors and of_mean[name] <= (1 + TIE_RTOL) * errors[name]
         )
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:

@@ -8,20 +8,17 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from absentia.core import (
-    Accelerated,
     Array,
-    Callback,
     Iterative,
     NonNegative,
     Operator,
     PositiveInt,
     RandomState,
-    Solution,
-    Stop,
+    argmin_key,
     estimator,
-    least,
     serializable,
 )
+from absentia.core.optimize import AccelerationState, Callback, Solution, StoppingRule
 from absentia.data import KernelViews
 from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
@@ -80,7 +77,7 @@ class StrengthFitter(ABC):
     X: KernelViews
 
     @abstractmethod
-    def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:
+    def __call__(self, strength: float, **options: Any) -> Solution[AccelerationState]:
         """`options` are those of :func:`absentia.core.iterate`."""
 
     @abstractmethod
@@ -118,9 +115,11 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
         if strength == "heldout":
             strength, earlier = self._select_by_holdout(X)
         setattr(self, f"{self._strength}_", float(strength))
-        stop = Stop(self.tol, patience=self._patience)
+        stop = StoppingRule(self.tol, patience=self._patience)
         fitter = self._make_fitter(X, earlier)
-        self._record(fitter(float(strength), stop=stop, max_iter=self.max_iter, callback=self._watch()))
+        self._set_convergence(
+            fitter(float(strength), stop=stop, max_iter=self.max_iter, callback=self._make_callback())
+        )
         self._coordinates = self._locate_absent(fitter.known_coordinates(), X)
 
     def _select_by_holdout(self, X: KernelViews) -> tuple[float, StrengthFitter | None]:
@@ -130,7 +129,7 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
             return self._path[len(self._path) // 2], None  # too few samples to hide any
         part, hidden = holdout.part, np.asarray(holdout.hidden.any(axis=1))
         fitter = self._make_fitter(part)
-        stop = Stop(max(self.tol, 1e-5), patience=self._patience)
+        stop = StoppingRule(max(self.tol, 1e-5), patience=self._patience)
 
         def complete(strength: float) -> KernelViews:
             fitter(strength, max_iter=self.max_iter, stop=stop)
@@ -138,7 +137,7 @@ class RegularisedCompleter(Iterative, SubspaceCompleter):
             return part.completed(self._complete_square(part, self._bases, coordinates))
 
         self.heldout_curve_ = holdout.curve(self._path, complete, self._path_patience)
-        return least(self.heldout_curve_), fitter
+        return argmin_key(self.heldout_curve_), fitter
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         return self._locate_absent(row_coordinates(cast("Sequence[MeanBasis]", self._bases), X), X)

@@ -25,8 +25,9 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Completed, Operator, Side, serializable, symmetrize
-from absentia.data import KernelViews, Views, shown
+from absentia.core import Array, Completed, CompletedSide, Operator, serializable
+from absentia.core.linalg import symmetrize
+from absentia.data import KernelViews, Views, show_id
 from absentia.methods.completion._base import Completer
 
 #: Two matrices that agree to this, relative to the largest value, are one.
@@ -187,11 +188,11 @@ class SubspaceCompleter(Completer):
             diagonals[name][rows.filled] = basis.squared_norms(absent.W) + absent.s
         return blocks, diagonals
 
-    def _make_side(self, observed: Array, v: int, G: Array, W: Array) -> tuple[Side, Array]:
+    def _make_side(self, observed: Array, v: int, G: Array, W: Array) -> tuple[CompletedSide, Array]:
         """Samples as a side of a completed kernel; which of those that have the view keep their values."""
         known = self._keeps_values(observed, v)
         inside = np.flatnonzero(known[observed[:, v]])
-        return Side(np.flatnonzero(known), np.flatnonzero(~known), G[inside], W), inside
+        return CompletedSide(np.flatnonzero(known), np.flatnonzero(~known), G[inside], W), inside
 
 
 def _select_block(K: Operator, rows: Array, columns: Array) -> Operator:
@@ -290,7 +291,7 @@ def _check_same_samples(views: Any, names: tuple[str, ...], ids: Array, observed
         differs = views.observed[:, views.names.index(name)] != had
         if differs.any():
             raise ValueError(
-                f"view {name!r}: {int(differs.sum())} sample(s), e.g. {shown(ids[differs.argmax()])}, have "
-                "it in these features and not in the kernels of training, or the other way round; give the "
-                "views that the kernels were made from"
+                f"view {name!r}: {int(differs.sum())} sample(s), e.g. {show_id(ids[differs.argmax()])}, "
+                "have it in these features and not in the kernels of training, or the other way round; "
+                "give the views that the kernels were made from"
             )

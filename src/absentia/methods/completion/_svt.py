@@ -55,23 +55,15 @@ from typing import Annotated, Any, Literal, cast
 import numpy as np
 import scipy.linalg
 
-from absentia.core import (
-    CLEAR,
-    Accelerated,
-    Array,
-    Evaluated,
-    Point,
-    PositiveInt,
-    Range,
-    Solution,
-    accelerate,
-    alike,
-    by_pattern,
-    centred,
+from absentia.core import DISTINCT_RTOL, Array, PositiveInt, Range, estimator
+from absentia.core.linalg import (
+    center_kernel,
     cholesky,
     cholesky_solve,
-    estimator,
+    group_by_pattern,
+    is_constant_kernel,
 )
+from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
 from absentia.methods.completion._regularised import (
     MeanBasis,
@@ -94,8 +86,8 @@ class ViewBlock:
 
     @classmethod
     def of(cls, K: Array, v: Array) -> ViewBlock:
-        no_spread, K = alike(K), np.asarray(K, dtype=np.float64)
-        X = centred(K)
+        no_spread, K = is_constant_kernel(K), np.asarray(K, dtype=np.float64)
+        X = center_kernel(K)
         size = np.inf if no_spread else float(np.linalg.norm(X)) / np.sqrt(len(X))
         return cls(K, X / size, v, size)
 
@@ -105,7 +97,7 @@ class SVTProblem:
 
     def __init__(self, blocks: Sequence[ViewBlock], observed: Array) -> None:
         self.blocks, self.size = blocks, len(observed)
-        self.patterns = [(np.flatnonzero(p), rows) for p, rows in by_pattern(observed)]
+        self.patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
         self.total = sum(float(np.vdot(block.X, block.X)) for block in blocks)
 
     @classmethod
@@ -129,8 +121,8 @@ class SVTProblem:
         are like the last.
         """
         values, vectors = self.spectrum
-        rank = min(int((values > (1 - CLEAR) * lam).sum()) + 5, self.size)
-        rank = min(int((values >= (1 - CLEAR) * values[rank - 1]).sum()), max_rank)
+        rank = min(int((values > (1 - DISTINCT_RTOL) * lam).sum()) + 5, self.size)
+        rank = min(int((values >= (1 - DISTINCT_RTOL) * values[rank - 1]).sum()), max_rank)
         return (vectors[:, :rank] * np.sqrt(values[:rank]),)
 
 
@@ -155,7 +147,7 @@ def rows_given_views(
     return A
 
 
-def evaluate(problem: SVTProblem, lam: float, point: Point) -> Evaluated:
+def evaluate(problem: SVTProblem, lam: float, point: Point) -> UpdateEvaluation:
     """Objective at A with the best B, and the A that is best for that B."""
     (A,) = point
     right = np.zeros_like(A)
@@ -166,7 +158,7 @@ def evaluate(problem: SVTProblem, lam: float, point: Point) -> Evaluated:
         right[block.v] += XB
         inner.append(BB)
         value -= 0.5 * float(np.vdot(A[block.v], XB))  # |X|^2 - 2 <X, A B'> + |A B'|^2 + lam |B|^2
-    return Evaluated(point, value, (rows_given_views(problem.patterns, right, inner, lam),))
+    return UpdateEvaluation(point, value, (rows_given_views(problem.patterns, right, inner, lam),))
 
 
 @estimator
@@ -250,7 +242,7 @@ class SVTFill(RegularisedCompleter):
         self.rank_ = int((values > 1e-6 * values[0]).sum()) if values[0] > 0 else 0
 
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
-        patterns = [(np.flatnonzero(p), rows) for p, rows in by_pattern(observed)]
+        patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
         right = np.sum(known, axis=0)
         W = add_mean_coordinate(rows_given_views(patterns, right, self._inner, self._lam_))
         pairs = zip(self._bases, self._mean_diagonals, strict=True)
@@ -263,7 +255,7 @@ class SVTFitter(StrengthFitter):
     def __init__(self, completer: SVTFill, X: KernelViews) -> None:
         self.X, self.completer, self.problem = X, completer, SVTProblem.of(X)
 
-    def __call__(self, strength: float, **options: Any) -> Solution[Accelerated]:
+    def __call__(self, strength: float, **options: Any) -> Solution[AccelerationState]:
         problem, lam = self.problem, self.completer._lam(self.problem, strength)
         first = problem.start(lam, int(self.completer.max_rank))
         solution = accelerate(lambda point: evaluate(problem, lam, point), first, **options)

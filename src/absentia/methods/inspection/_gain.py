@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import entropy
 
-from absentia.core import Array, RandomState, generator
+from absentia.core import Array, RandomState, make_generator
 from absentia.data import Views
 from absentia.kernels import ViewKernels
 
@@ -61,7 +61,7 @@ def value_of_views(
     among = X if among is None else among
     _check(model, X, among, n_draws)
     ids, (X, among) = X.ids, _align_columns(X, among)
-    parts = _by_view(model, X, among, n_draws, generator(random_state))
+    parts = _by_view(model, X, among, n_draws, make_generator(random_state))
     if not parts:
         return pd.DataFrame(columns=_COLUMNS)
     columns = (np.concatenate(values) for values in zip(*parts, strict=True))

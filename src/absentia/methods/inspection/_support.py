@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, inverse
+from absentia.core import Array
+from absentia.core.linalg import invert_permutation
 from absentia.data import KernelViews
 from absentia.methods.inspection._contributions import open_model
 from absentia.methods.learning import KernelClassifier
@@ -114,7 +115,7 @@ class _Shares:
         if not len(rows):
             return shares
         z, eta = machine.dual_coef_, np.atleast_2d(machine.weights_)
-        self._learn_labels(z, positions, inverse(class_order))
+        self._learn_labels(z, positions, invert_permutation(class_order))
         two = len(z) == 1
         which = np.zeros(len(rows), dtype=int) if two else codes[rows]
         sign = 2 * codes[rows] - 1 if two else np.ones(len(rows))

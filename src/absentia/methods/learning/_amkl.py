@@ -60,8 +60,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Fraction, NonNegative, Positive, PositiveInt, estimator, warn
-from absentia.data import AbsenceWarning, KernelViews, check_kernels, check_observed
+from absentia.core import Array, Fraction, NonNegative, Positive, PositiveInt, estimator, warn
+from absentia.core.optimize import Callback
+from absentia.data import AbsenceWarning, KernelViews, check_observed, check_square_kernels
 from absentia.methods.learning._amkl_paper import CompleteProblem, learn_paper_convex, learn_paper_penalized
 from absentia.methods.learning._machines import KernelClassifier, Learned, Training, learn_machines
 from absentia.methods.learning._margins import (
@@ -187,7 +188,7 @@ class AbsentMKLClassifier(KernelClassifier):
         which complete kernels `X` are to be learned from.
         """
         self._check_parameters()
-        X = check_kernels(X, type(self).__name__)
+        X = check_square_kernels(X, type(self).__name__)
         self._mask = self._paper_mask(X, observed)
         return super().fit(X, y, sample_weight)
 
@@ -219,7 +220,11 @@ class AbsentMKLClassifier(KernelClassifier):
     def _train(self, training: Training, signs: Sequence[Array]) -> list[Learned]:
         if self.paper_form:
             return [self._learn_paper(training, y) for y in signs]
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._watch()}
+        options: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "callback": self._make_callback(),
+        }
         if self.two_step:
             return [learn_two_steps(training, y, self.lam, **options) for y in signs]
         if self.formulation == "iterative":
@@ -235,7 +240,7 @@ class AbsentMKLClassifier(KernelClassifier):
             region = Polytope.simplex(len(training.stack))
         shared = self.shared_weights
         machines = learn_machines(
-            training, boxes, region, tol=self.tol, shared=shared, callback=self._watch()
+            training, boxes, region, tol=self.tol, shared=shared, callback=self._make_callback()
         )
         return [machine._replace(tau=tau) for machine in machines]
 

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Solution, Stop, iterate
+from absentia.core import Array
+from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.methods.learning._machines import Learned
 from absentia.methods.learning._margins import Round, closest_tau, covered_margin, iterate_rounds, penalty
 from absentia.methods.learning.engine import (
@@ -103,7 +104,7 @@ def _learn_shared_alpha(
         lambda state: at(_best_weights(region, state.v, state.eta), state.machine.z),
         lambda state: state.machine.primal,
         at(region.middle() if eta is None else eta, None),
-        stop=Stop(tol, GAP, lambda state: state.gap),
+        stop=StoppingRule(tol, GAP, lambda state: state.gap),
         max_iter=max_iter,
     )
 

@@ -33,7 +33,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import Array, Fraction, Positive, Solution, Status, Stop, estimator, inverse_root
+from absentia.core import Array, Fraction, Positive, estimator
+from absentia.core.linalg import inverse_sqrt
+from absentia.core.optimize import Solution, Status, StoppingRule
 from absentia.data import KernelViews
 from absentia.methods.learning._machines import (
     KernelClassifier,
@@ -69,7 +71,7 @@ def _alignment_weights(stack: Stack, y: Array, counted: Array) -> Array:
     M, a, spread = stack.centred_products(y, counted)
     # v'Mv - 2a'v with M = U diag(d) U' is |diag(d)^1/2 U'v - diag(d)^-1/2 U'a|^2 up to a constant;
     # kernels are brought to the same length first, which changes no minimiser
-    root = inverse_root(np.diagonal(M))
+    root = inverse_sqrt(np.diagonal(M))
     d, U = np.linalg.eigh(M * root[:, None] * root)
     keep = d > 1e-10 * max(d[-1], 0.0)
     if not keep.any():
@@ -97,7 +99,7 @@ def _margin_weights(stack: Stack, y: Array, counted: Array, lam: float, tol: flo
 
 def _fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: float) -> Learned:
     """The machine on ``sum_p eta_p K^_p``, with `rows` divided by ``sqrt(e_i e_j)``, ``e = S eta``."""
-    scale = inverse_root(training.observed @ eta) if rows else np.ones(training.stack.n)
+    scale = inverse_sqrt(training.observed @ eta) if rows else np.ones(training.stack.n)
     stack = training.stack.rescale(scale) if rows else training.stack
     kernel, box = stack.weighted_sum(eta), Box.classification(y, training.bound)
     machine = kernel.fit(box, tol=0.9 * tol)
@@ -110,7 +112,7 @@ def _fixed_machine(training: Training, y: Array, eta: Array, rows: bool, tol: fl
 def _solution(machine: Machine, gap: float, tol: float) -> Solution[Machine]:
     """How the machine's solver ended, in the words of the one iteration loop."""
     status = Status.CONVERGED if gap <= tol else Status.MAX_ITER
-    return Solution(machine, np.array([machine.primal]), status, Stop(tol, GAP).message(status))
+    return Solution(machine, np.array([machine.primal]), status, StoppingRule(tol, GAP).message(status))
 
 
 @estimator
@@ -186,4 +188,4 @@ class AverageKernelSVC(KernelClassifier):
         return _uniform_weights(len(stack))
 
     def _rescale(self, X: KernelViews, scores: Array) -> Array:
-        return scores if self.normalize is None else scores * inverse_root(X.observed @ self._weights.T)
+        return scores if self.normalize is None else scores * inverse_sqrt(X.observed @ self._weights.T)

@@ -23,8 +23,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Estimator, suited_to, unwatched
-from absentia.data.survival import Survival, as_survival, concordance_index, stepped
+from absentia.core import Array, Estimator, clone_without_callbacks, limit_threads_if_small
+from absentia.data.survival import Survival, as_survival, concordance_index, evaluate_steps
 from absentia.methods.learning._calibration import Calibration, calibrate
 from absentia.methods.learning._inputs import (
     INPUTS,
@@ -83,7 +83,7 @@ class Learner(Estimator, ABC):
 
     def _fit_samples(self, X: Any, y: Any, weight: Array) -> None:
         """Learn from checked samples and targets, and remember who was there."""
-        with suited_to(len(X)):
+        with limit_threads_if_small(len(X)):
             X = self._input.encode(X, self)
             self._learn(X, y, weight * X.observed.any(axis=1))
             self.names_in_, self.ids_, self._observed = X.names, X.ids, X.observed
@@ -141,7 +141,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         self.classes_, self._prior = labels.classes, labels.prior
         self.decision_weights_ = np.ones(len(labels.classes))
         self._fit_samples(X, labels.codes, weight)
-        with suited_to(len(X)):
+        with limit_threads_if_small(len(X)):
             wanted = self._offers_probabilities() and not self._own_probabilities
             self._calibration = calibrate(self, X, labels) if wanted else None
         return self
@@ -198,7 +198,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
 
     def _refit(self, X: Any, labels: Labels, rows: Array) -> Self:
         """The same method without probabilities, fitted to the samples `rows`."""
-        other = unwatched(self, **self._refit_parameters())
+        other = clone_without_callbacks(self, **self._refit_parameters())
         weight, options = labels.weight[rows], self._fit_options(rows)
         return other.fit(subset(X, rows, rows), labels.y[rows], sample_weight=weight, **options)
 
@@ -311,7 +311,7 @@ class SurvivalModel(Learner):
         at = self.event_times_ if times is None else np.atleast_1d(np.asarray(times, dtype=np.float64))
         if at.ndim != 1 or not np.isfinite(at).all():
             raise ValueError("times must be a list of finite numbers")
-        hazard = stepped(self.event_times_, self._hazard, at, 0.0)
+        hazard = evaluate_steps(self.event_times_, self._hazard, at, 0.0)
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(-np.exp(risk)[:, None] * hazard))
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from absentia.core import Array, serializable
-from absentia.data import AbsenceWarning, KernelViews, Views, folds, own_order, suited_folds
+from absentia.data import AbsenceWarning, KernelViews, Views, choose_n_folds, make_folds, order_for_learning
 from absentia.methods.learning._inputs import Labels, subset
 
 FOLDS = 5
@@ -101,7 +101,7 @@ def learn_scale(machine: Any, X: Any, weight: Array) -> ScoreScale | None:
 
 def calibrate(classifier: Any, X: KernelViews | Views, labels: Labels) -> Calibration:
     """Of a classifier that is fitted to the samples, from scores by fits to some of them."""
-    order = own_order(X, labels.codes, labels.weight)[1]
+    order = order_for_learning(X, labels.codes, labels.weight)[1]
     rows = order[(X.observed.any(axis=1) & (labels.weight > 0))[order]]
     scores, fair = _held_out_scores(classifier, X, labels, rows)
     weight = labels.weight[rows]
@@ -117,7 +117,7 @@ def _held_out_scores(classifier: Any, X: Any, labels: Labels, rows: Array) -> tu
     if fewest < 2:
         raise ValueError("probabilities want at least two samples with a view of every class")
     scores, fair = np.zeros((len(rows), 1 if width == 2 else width)), np.zeros(len(rows), dtype=bool)
-    for a, b in folds(np.arange(len(rows)), codes, min(suited_folds(len(rows), FOLDS), fewest)):
+    for a, b in make_folds(np.arange(len(rows)), codes, min(choose_n_folds(len(rows), FOLDS), fewest)):
         with quiet_refits():
             other = classifier._refit(X, labels, rows[a])
             scale = learn_scale(other, subset(X, rows[a], rows[a]), labels.weight[rows[a]])

@@ -14,9 +14,9 @@ from absentia.data import (
     KernelViews,
     Presence,
     Views,
-    check_kernels,
-    refusal,
-    shown,
+    check_square_kernels,
+    input_error,
+    show_id,
 )
 
 
@@ -27,7 +27,7 @@ class Kernels:
 
     def check(self, X: Any, learner: Any) -> Any:
         """What `learner` can learn from."""
-        return check_kernels(X, type(learner).__name__)
+        return check_square_kernels(X, type(learner).__name__)
 
     def encode(self, X: Any, learner: Any) -> Any:
         """What `learner` learns from: the kernels as they are."""
@@ -36,8 +36,8 @@ class Kernels:
     def check_rows(self, X: Any, learner: Any) -> Any:
         """New samples that go with those that `learner` has learned from."""
         if not isinstance(X, KernelViews):
-            raise refusal("rows", X, type(learner).__name__)
-        X.demand_columns(learner.names_in_, learner.ids_)
+            raise input_error("rows", X, type(learner).__name__)
+        X.check_columns(learner.names_in_, learner.ids_)
         return X
 
     def widths(self, X: Any) -> tuple[int, ...]:
@@ -120,7 +120,7 @@ def _input_of(X: Any) -> Kernels | Features:
 
 def _check_views(X: Any, learner: Any) -> Views:
     if not isinstance(X, Views):
-        raise refusal("views", X, type(learner).__name__)
+        raise input_error("views", X, type(learner).__name__)
     return X
 
 
@@ -133,7 +133,7 @@ def warn_of_empty(X: Presence) -> None:
     """Name a sample without any view, if there is one."""
     empty = ~X.observed.any(axis=1)
     if empty.any():
-        who = f"{empty.sum()} sample(s) without any view, e.g. {shown(X.ids[np.argmax(empty)])},"
+        who = f"{empty.sum()} sample(s) without any view, e.g. {show_id(X.ids[np.argmax(empty)])},"
         warn(f"{who} take no part in training", AbsenceWarning)
 
 
@@ -193,17 +193,17 @@ def check_targets(X: Presence, y: Any, sample_weight: Any = None) -> tuple[Array
 
 def check_y(X: Presence, y: Any, what: str = "label") -> Array:
     """One known value per sample, in the order of the samples; `what` is what they are called in errors."""
-    X.demand_order(y)
+    X.check_order(y)
     y = np.asarray(column_or_1d(y))
     if len(y) != len(X):
         raise ValueError(f"{len(y)} {what}s came for {len(X)} samples; one for each is wanted")
-    X.demand_known(y, what)
+    X.check_known(y, what)
     return y
 
 
 def _check_sample_weight(X: Presence, weight: Any) -> Array:
     """One non-negative number per sample, by default one."""
-    X.demand_order(weight, "sample_weight")
+    X.check_order(weight, "sample_weight")
     n = len(X)
     if weight is None:
         return np.ones(n)

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import Array, Callback, Iterative, Solution, copy_with, usable_threads
-from absentia.data import KernelViews, by_factors, own_order
+from absentia.core import Array, Iterative, copy_with, count_threads
+from absentia.core.optimize import Callback, Solution
+from absentia.data import KernelViews, order_for_learning, prefers_factors
 from absentia.methods.learning._base import Classifier, Learner
 from absentia.methods.learning._inputs import one_vs_rest_signs
 from absentia.methods.learning._selection import SelectsC
@@ -113,7 +114,7 @@ def learn_machines(
 
 def map_in_threads(make: Callable[[T], S], items: Sequence[T], stack: Stack | None) -> list[S]:
     """What is made of each item; in threads if kernels are factors, whose loops run beside one another."""
-    n_threads = usable_threads(len(items)) if isinstance(stack, FactorStack) else 1
+    n_threads = count_threads(len(items)) if isinstance(stack, FactorStack) else 1
     if n_threads == 1:
         return [make(item) for item in items]
     with ThreadPoolExecutor(n_threads) as threads:
@@ -128,10 +129,10 @@ class KernelMachine(SelectsC, Iterative, Learner):
     def _training(self, X: KernelViews, y: Array, weight: Array) -> Training:
         """Everything in an order of its own, without views that nobody has; C is selected first."""
         self._set_C(X, y, weight)
-        self._views, order = own_order(X, y, weight)
+        self._views, order = order_for_learning(X, y, weight)
         seen = X.select([X.names[v] for v in self._views])
         straight = np.array_equal(order, np.arange(len(X)))
-        kind = FactorStack if by_factors(seen) and not self._dense else KernelStack
+        kind = FactorStack if prefers_factors(seen) and not self._dense else KernelStack
         stack = kind.of(seen, None if straight else order)
         return Training(stack, seen.observed[order], (self.C_ * weight)[order], order)
 
@@ -148,7 +149,7 @@ class KernelMachine(SelectsC, Iterative, Learner):
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
         self.gap_ = max(machine.gap for machine in machines)
         solutions = [machine.solution for machine in machines]
-        self._record(max(solutions, key=lambda s: (not s.converged, s.n_iter)))
+        self._set_convergence(max(solutions, key=lambda s: (not s.converged, s.n_iter)))
         self.usable_ = np.asarray((self._coverage(X) > 0).any(axis=1))
 
     def _coverage(self, X: KernelViews) -> Array:

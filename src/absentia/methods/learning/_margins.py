@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from absentia.core import Array, Callback, Solution, Stop, iterate
+from absentia.core import Array
+from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
 from absentia.methods.learning._machines import Learned, Training, machines_of
 from absentia.methods.learning.engine import Box, Polytope, Problem, solve
 
@@ -40,7 +41,7 @@ def iterate_rounds(
         lambda last: step(last.following, last.found),
         lambda last: last.objective,
         Round[Found](np.ones(n)),
-        stop=Stop(tol),
+        stop=StoppingRule(tol),
         max_iter=max_iter,
         callback=callback,
     )

@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal
 
-from absentia.core import Array, Callback, NonNegative, Positive, Range, estimator
+from absentia.core import Array, NonNegative, Positive, Range, estimator
+from absentia.core.optimize import Callback
 from absentia.data import KernelViews
 from absentia.methods.learning._base import Regressor
 from absentia.methods.learning._machines import (
@@ -110,7 +111,9 @@ class MKLClassifier(KernelClassifier):
         boxes = [Box.classification(y, training.bound) for y in signs]
         region = _weight_region(len(training.stack), self.norm)
         shared = self.shared_weights
-        return learn_machines(training, boxes, region, tol=self.tol, shared=shared, callback=self._watch())
+        return learn_machines(
+            training, boxes, region, tol=self.tol, shared=shared, callback=self._make_callback()
+        )
 
 
 @estimator
@@ -155,7 +158,7 @@ class MKLRegressor(Regressor, KernelMachine):
         training = self._training(X, y, weight)
         box = Box.regression(y[training.order], training.bound, self.epsilon)
         region = _weight_region(len(training.stack), self.norm)
-        machines = learn_machines(training, [box], region, tol=self.tol, callback=self._watch())
+        machines = learn_machines(training, [box], region, tol=self.tol, callback=self._make_callback())
         self._set_machines(X, machines, training.order)
 
     def _predict(self, X: KernelViews) -> Array:

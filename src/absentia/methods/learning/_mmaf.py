@@ -25,8 +25,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, Callback, Fraction, Iterative, Positive, PositiveInt, Solution, estimator
-from absentia.data import Views, column_scales, joined, sample_order, table_profile
+from absentia.core import Array, Fraction, Iterative, Positive, PositiveInt, estimator
+from absentia.core.optimize import Callback, Solution
+from absentia.data import Views, column_scales, concatenate_features, order_by_profiles, table_profile
 from absentia.methods.learning._base import Classifier
 from absentia.methods.learning._inputs import one_vs_rest_signs
 from absentia.methods.learning._margins import Round, iterate_rounds
@@ -121,20 +122,26 @@ class MMAFClassifier(SelectsC, Classifier, Iterative):
 
     def _learn(self, X: Views, y: Array, weight: Array) -> None:
         self._set_C(X, y, weight)
-        table = joined(X)
+        table = concatenate_features(X)
         self._learn_scales(table[weight > 0])
         values, present = self._standardize(table)
         # in an order of their own, so that the order in which samples come changes nothing
-        order = sample_order([table_profile(table)], np.ones((len(y), 1), dtype=bool), y, weight)
+        order = order_by_profiles([table_profile(table)], np.ones((len(y), 1), dtype=bool), y, weight)
         values, present, bound = values[order], present[order], (self.C_ * weight)[order]
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._watch()}
+        options: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "callback": self._make_callback(),
+        }
         signs = one_vs_rest_signs(y[order], len(self.classes_))
         # of two classes the first sample's is the positive one, whatever they are called
         turn = signs[0][0] if len(signs) == 1 else 1.0
         fits = [learn_mmaf(values, present, turn * y, bound, self.tau_min, **options) for y in signs]
         self.coef_ = turn * np.array([linear.w for linear, _ in fits])
         self.bias_ = turn * np.array([linear.machine.bias for linear, _ in fits])
-        self._record(max((solution for _, solution in fits), key=lambda s: (not s.converged, s.n_iter)))
+        self._set_convergence(
+            max((solution for _, solution in fits), key=lambda s: (not s.converged, s.n_iter))
+        )
 
     def _learn_scales(self, table: Array) -> None:
         mean, scale = column_scales(table)
@@ -148,7 +155,7 @@ class MMAFClassifier(SelectsC, Classifier, Iterative):
 
     def _score(self, X: Views) -> Array:
         """In units of each sample's own margin; see :class:`AbsentMKLClassifier`."""
-        values, present = self._standardize(joined(X))
+        values, present = self._standardize(concatenate_features(X))
         tau = np.column_stack([_margin_share(present, w, self.tau_min) for w in self.coef_])
         scores = values @ self.coef_.T
         return (scores + self.bias_) / tau if len(self.classes_) == 2 else scores / tau + self.bias_
@@ -156,5 +163,7 @@ class MMAFClassifier(SelectsC, Classifier, Iterative):
     def _coverage(self, X: Views) -> Array:
         """Share of each machine's normal vector in the features that are there; 0 where it is rounding."""
         total = np.linalg.norm(self.coef_, axis=1)
-        covered = np.sqrt(~np.isnan(joined(X)) @ self.coef_.T**2) / np.where(total > 0, total, 1.0)
+        covered = np.sqrt(~np.isnan(concatenate_features(X)) @ self.coef_.T**2) / np.where(
+            total > 0, total, 1.0
+        )
         return np.where(covered > DUST, covered, 0.0)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from absentia.core import Array, least, unwatched
-from absentia.data import KernelViews, folds, own_order, some_of
+from absentia.core import Array, argmin_key, clone_without_callbacks
+from absentia.data import KernelViews, make_folds, order_for_learning, subsample_classes
 from absentia.methods.learning._calibration import SigmoidCalibration, learn_scale, quiet_refits, score_rows
 from absentia.methods.learning._inputs import subset
 
@@ -36,7 +36,7 @@ class SelectsC:
         if self.C != "cv":
             self.C_ = float(self.C)
             return
-        order = own_order(X, y, weight)[1]
+        order = order_for_learning(X, y, weight)[1]
         rows = order[weight[order] > 0]
         classes = hasattr(self, "classes_")
         rows = rows[selection_samples(y[rows] if classes else np.zeros(len(rows)))]
@@ -54,7 +54,7 @@ class SelectsC:
 
 def selection_samples(y: Array) -> Array:
     """Positions of the samples that C is selected on: all, unless there are far more than enough."""
-    return some_of(y, _ENOUGH if len(y) > _MAX_SAMPLES else len(y))
+    return subsample_classes(y, _ENOUGH if len(y) > _MAX_SAMPLES else len(y))
 
 
 def select_C(
@@ -76,16 +76,18 @@ def select_C(
     if fewest < 2:
         return _DEFAULT_C
     pieces = []
-    for a, b in folds(np.arange(len(y)), y, min(FOLDS, fewest)):
+    for a, b in make_folds(np.arange(len(y)), y, min(FOLDS, fewest)):
         K = X if combine is None else combine(X, y, weight, a)
         pieces.append((subset(K, a, a), subset(K, b, a), a, b, fit_options(rows[a])))
-    return least({C: _held_out_loss(_with_C(classifier, C), pieces, y, weight) for C in GRID})
+    return argmin_key({C: _held_out_loss(_with_C(classifier, C), pieces, y, weight) for C in GRID})
 
 
 def _with_C(machine: Any, C: float) -> Any:
     """An unfitted machine for weights that have those of the classes in them."""
     plain = {"C": C, "probability": False, "class_weight": None}
-    return unwatched(machine, **{name: v for name, v in plain.items() if name in machine.get_params()})
+    return clone_without_callbacks(
+        machine, **{name: v for name, v in plain.items() if name in machine.get_params()}
+    )
 
 
 def _held_out_loss(machine: Any, pieces: Any, y: Array, weight: Array) -> float:
@@ -105,7 +107,7 @@ def _select_by_error(regressor: Any, X: Any, y: Array, weight: Array) -> float:
     """The C of :data:`GRID` with the least squared error of held-out samples."""
     if len(y) < 2:
         return _DEFAULT_C
-    parts = folds(np.arange(len(y)), np.zeros(len(y), dtype=int), min(FOLDS, len(y)))
+    parts = make_folds(np.arange(len(y)), np.zeros(len(y), dtype=int), min(FOLDS, len(y)))
 
     def error(C: float) -> float:
         machine, total = _with_C(regressor, C), 0.0
@@ -115,7 +117,7 @@ def _select_by_error(regressor: Any, X: Any, y: Array, weight: Array) -> float:
                 total += float(weight[b] @ (y[b] - machine.predict(subset(X, b, a))) ** 2)
         return total
 
-    return least({C: error(C) for C in GRID})
+    return argmin_key({C: error(C) for C in GRID})
 
 
 def log_loss(probabilities: Array, y: Array, weight: Array) -> float:

@@ -17,12 +17,12 @@ from absentia.core import (
     Positive,
     PositiveInt,
     RandomState,
-    Solution,
+    argmin_key,
+    clone_without_callbacks,
     estimator,
-    generator,
-    least,
-    unwatched,
+    make_generator,
 )
+from absentia.core.optimize import Solution
 from absentia.methods.matrix._estimation import EMState, FreeParts, MomentUpdate, Update, run_em
 from absentia.methods.matrix._holdout import heldout_curve
 from absentia.methods.matrix._inference import Inference
@@ -56,7 +56,7 @@ class MatrixImputer(TransformerMixin, Estimator):  # type: ignore[misc]
         """Check parameters, forget an earlier fit's choices, draw a seed for all that is random in this."""
         self._check_parameters()
         self.__dict__.pop("heldout_curve_", None)
-        self._seed = int(generator(self.random_state).integers(2**31))
+        self._seed = int(make_generator(self.random_state).integers(2**31))
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(self._seed)
@@ -70,11 +70,11 @@ class MatrixImputer(TransformerMixin, Estimator):  # type: ignore[misc]
         """
 
         def complete(key: Key, part: Array) -> Array:
-            trial = unwatched(self, random_state=self._seed, **candidates[key])
+            trial = clone_without_callbacks(self, random_state=self._seed, **candidates[key])
             return np.asarray(trial.fit(part).completed_)
 
         self.heldout_curve_ = heldout_curve(X, candidates, complete, seed=self._seed, unit=unit)
-        return least(self.heldout_curve_) if self.heldout_curve_ else next(iter(candidates))
+        return argmin_key(self.heldout_curve_) if self.heldout_curve_ else next(iter(candidates))
 
 
 class SampleKernelMixin:
@@ -115,8 +115,8 @@ class AdditiveModel(Iterative, Estimator):
         for name in (*iteration, *chosen, "log_marginal_likelihood_", "widening_"):
             self.__dict__.pop(name, None)
 
-    def _record(self, solution: Solution[Any]) -> None:
-        super()._record(solution)
+    def _set_convergence(self, solution: Solution[Any]) -> None:
+        super()._set_convergence(solution)
         self.kernel_changes_ = self.__dict__.pop("objective_")
 
     def _fixed_amplitude(self, rows_given: bool) -> float | None:
@@ -141,13 +141,13 @@ class AdditiveModel(Iterative, Estimator):
             return start
         shrinkage = _DEFAULT_SHRINKAGE if isinstance(self.shrinkage, str) else self.shrinkage
         solution = self._run_em(start, X, observed, MomentUpdate(free, start, shrinkage, nugget), seed=seed)
-        self._record(solution)
+        self._set_convergence(solution)
         return solution.state.model
 
     def _run_em(
         self, start: KroneckerGaussian, X: Array, observed: Array, update: Update, **options: Any
     ) -> Solution[EMState]:
-        callback, tol, max_iter = self._watch(), self.tol, self.max_iter
+        callback, tol, max_iter = self._make_callback(), self.tol, self.max_iter
         return run_em(start, X, observed, update, tol=tol, max_iter=max_iter, callback=callback, **options)
 
 

@@ -24,7 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Solution, Stop, cholesky, cholesky_inverse, cholesky_solve, iterate
+from absentia.core import Array
+from absentia.core.linalg import cholesky, cholesky_inverse, cholesky_solve
+from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.methods.matrix._model import (
     MAX_THIN_COLUMNS,
     KroneckerGaussian,
@@ -189,7 +191,7 @@ def _conjugate_gradients(
     residual = B - A(start) if start.any() else B
     direction = precondition(residual)
     first = _GradientState(start, residual, direction, inner(residual, direction))
-    stop, there = Stop(tol, "the relative residual", worst), worst(first) <= tol
+    stop, there = StoppingRule(tol, "the relative residual", worst), worst(first) <= tol
     return iterate(step, None, first, stop=stop, max_iter=0 if there else max_iter)
 
 

@@ -27,7 +27,9 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from absentia.core import Array, Callback, Solution, Stop, iterate, least, squared_distances, symmetrize
+from absentia.core import Array, argmin_key
+from absentia.core.linalg import squared_distances, symmetrize
+from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
 from absentia.methods.matrix._conditional_mean import complete_by_gradients
 from absentia.methods.matrix._inference import log_marginal_likelihood, posterior
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_rows
@@ -189,7 +191,7 @@ def run_em(
         return EMState(model, full, D, _measure_change(state.model, model))
 
     first = EMState(start, np.where(observed, X, 0.0), None)
-    stop = Stop(tol, "the kernels' relative change", lambda state: state.change)
+    stop = StoppingRule(tol, "the kernels' relative change", lambda state: state.change)
     return iterate(step, None, first, stop=stop, max_iter=max_iter, callback=callback)
 
 
@@ -293,5 +295,5 @@ def select_gamma(
     scipy.optimize.minimize_scalar(
         negative_likelihood, bounds=np.log([0.02, 20.0]), method="bounded", options={"xatol": 0.25}
     )
-    gamma = least({g: -tried[g][0] for g in sorted(tried)})
+    gamma = argmin_key({g: -tried[g][0] for g in sorted(tried)})
     return float(gamma), tried[gamma][1], sorted((float(g), t[0]) for g, t in tried.items())

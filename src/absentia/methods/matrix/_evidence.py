@@ -43,7 +43,8 @@ import scipy.linalg
 import scipy.optimize
 from scipy.special import digamma, multigammaln
 
-from absentia.core import Array, cholesky_logdet, symmetrize
+from absentia.core import Array
+from absentia.core.linalg import cholesky_logdet, symmetrize
 from absentia.methods.matrix._estimation import EMState, expect_moments, floor_eigenvalues, stack_deviations
 from absentia.methods.matrix._inference import log_marginal_likelihood
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_rows

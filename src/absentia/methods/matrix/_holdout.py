@@ -29,8 +29,8 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core import Array, least, unwatched, warn
-from absentia.data import AbsenceWarning, canonical
+from absentia.core import Array, argmin_key, clone_without_callbacks, warn
+from absentia.data import AbsenceWarning, order_tables
 
 #: Fraction of the observed entries that is hidden.
 _HIDDEN_FRACTION = 0.1
@@ -61,7 +61,7 @@ def rmse(predicted: Array, truth: Array) -> float:
 
 def _select_hidden(X: Array, seed: int) -> Array:
     """A mask (n, m) of a tenth of the observed entries at random, of which every column keeps two."""
-    grid = np.ix_(*canonical(X.shape, [(X, (0, 1))]))
+    grid = np.ix_(*order_tables(X.shape, [(X, (0, 1))]))
     observed = ~np.isnan(X[grid])
     entries = np.random.default_rng(seed).permutation(np.argwhere(observed))
     left = observed.sum(axis=0)
@@ -111,7 +111,7 @@ def explain_choice(n: int, curve: Mapping[str, float]) -> tuple[str, str]:
     """The key of ``PMAImputer.heldout_curve_`` that predicts hidden entries best, and why in a sentence."""
     if not curve:
         return "none", "none, as there are too few entries to tell: rows are taken as unrelated"
-    best = least(curve)
+    best = argmin_key(curve)
     error = curve[best]
     if best == "alone":
         others = min(value for key, value in curve.items() if key != "alone")
@@ -202,6 +202,6 @@ def hold_out(imputer: Any, X: Array, seed: int = 0) -> HeldOut | None:
         return None
     part, columns = np.where(hidden, np.nan, X), np.nonzero(hidden)[1]
     with _ignore_warnings():
-        completed, std = unwatched(imputer).fit(part).predict(return_std=True)
+        completed, std = clone_without_callbacks(imputer).fit(part).predict(return_std=True)
     means = np.nanmean(part, axis=0)
     return HeldOut(columns, X[hidden], completed[hidden], means[columns], std[hidden], unit[columns])

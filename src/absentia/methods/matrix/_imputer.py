@@ -24,15 +24,15 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import (
     Array,
     PositiveInt,
+    clone_without_callbacks,
     estimator,
-    inverse,
-    parameters_of,
+    get_parameters,
+    limit_threads_if_small,
     serializable,
-    suited_to,
-    unwatched,
     warn,
 )
-from absentia.data import AbsenceWarning, Table, canonical
+from absentia.core.linalg import invert_permutation
+from absentia.data import AbsenceWarning, OrderTable, order_tables
 from absentia.methods.matrix._base import AdditiveModel, GivenParts, MatrixImputer
 from absentia.methods.matrix._estimation import FreeParts, initial_model, observed_variances
 from absentia.methods.matrix._evidence import (
@@ -78,16 +78,21 @@ class _ScaledMatrix:
     scale: Array
 
     @classmethod
-    def from_array(cls, X: Array, scale: Array, center: bool, kernels: Sequence[Table]) -> _ScaledMatrix:
+    def from_array(
+        cls, X: Array, scale: Array, center: bool, kernels: Sequence[OrderTable]
+    ) -> _ScaledMatrix:
         observed, X = ~np.isnan(X), X / scale
-        rows, columns = canonical(X.shape, [(X, (0, 1)), *kernels])
+        rows, columns = order_tables(X.shape, [(X, (0, 1)), *kernels])
         mean = np.nanmean(X, axis=0) if center else np.zeros(X.shape[1])
         grid = np.ix_(rows, columns)
         return cls(np.where(observed, X - mean, 0.0)[grid], observed[grid], rows, columns, mean, scale)
 
     def restore_order(self, Z: Array) -> Array:
         """Z (..., n, m) in the order in which rows and columns came, in the units of the matrix."""
-        return Z[..., inverse(self.rows)[:, None], inverse(self.columns)[None, :]] * self.scale
+        return (
+            Z[..., invert_permutation(self.rows)[:, None], invert_permutation(self.columns)[None, :]]
+            * self.scale
+        )
 
     def restore(self, Z: Array) -> Array:
         """The same with means added again."""
@@ -201,7 +206,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         self.scale_ = column_scale(X) if standardize else np.ones(X.shape[1])
         kernels = [(K, (axis, axis)) for axis, K in enumerate((K1, K2)) if K is not None]
         matrix = _ScaledMatrix.from_array(X, self.scale_, self.center, kernels)
-        with suited_to(max(X.shape)):
+        with limit_threads_if_small(max(X.shape)):
             mode, self.rows_ = self._choose_mode(X)
             self.row_kernel_ = {"alone": "estimate", "shrunk": "none"}.get(mode, mode)
             self.col_kernel_ = "none" if mode == "alone" else "estimate" if K2 is None else "given"
@@ -211,7 +216,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
             )
         self._X, self._matrix, self._model = X, matrix, model
         self.mean_ = matrix.mean * self.scale_
-        original = model.permute(inverse(matrix.rows), inverse(matrix.columns))
+        original = model.permute(invert_permutation(matrix.rows), invert_permutation(matrix.columns))
         self.model_ = original.rescale_columns(self.scale_)
         self.completed_ = np.where(np.isnan(X), matrix.restore(full), X)
         return self
@@ -245,7 +250,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
     def sample(self, n_samples: int = 1) -> Array:
         """Independent draws of the completed matrix, (n_samples, n, m), as wide as deviations are."""
         check_is_fitted(self, "completed_")
-        parameters_of(self)["n_samples"].check(n_samples, type(self).__name__)
+        get_parameters(self)["n_samples"].check(n_samples, type(self).__name__)
         matrix = self._matrix
         draws = matrix.restore(
             draw_posterior(self._model, matrix.X, matrix.observed, self._rng(), n_samples)
@@ -261,10 +266,10 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         fixed = self._chosen_parameters() | {"inference": "exact", "random_state": self._seed}
 
         def predict(X: Array) -> tuple[Array, Array]:
-            part = unwatched(self, **fixed).fit(X)
+            part = clone_without_callbacks(self, **fixed).fit(X)
             return part.completed_, part._std()
 
-        with suited_to(max(self._X.shape)):
+        with limit_threads_if_small(max(self._X.shape)):
             return calibrate_deviations(self._X, predict, seed=self._seed, unit=column_scale(self._X))
 
     def _chosen_parameters(self) -> dict[str, Any]:
@@ -290,7 +295,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
     def _complete_new_rows(self, X: Array) -> tuple[Array, Array]:
         """Rows completed from their own entries, and standard deviations."""
         model, matrix = self._model, self._matrix
-        order = inverse(matrix.columns)
+        order = invert_permutation(matrix.columns)
         S = (model.N + model.C * float(model.rows.diagonal().mean()))[np.ix_(order, order)]
         observed = ~np.isnan(X)
         conditionals = condition_rows(
@@ -417,5 +422,5 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
                 bound = update.bound_likelihood(solution.state, X, observed, self._rng())
             solutions.append((bound, solution))
         best = max(solutions, key=lambda pair: pair[0])[1]
-        self._record(best)
+        self._set_convergence(best)
         return best.state.model

@@ -33,7 +33,9 @@ import numpy as np
 import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from absentia.core import Array, Conditional, Solution, Stop, by_pattern, cholesky_logdet, iterate, warn
+from absentia.core import Array, warn
+from absentia.core.linalg import ConditionalGaussian, cholesky_logdet, group_by_pattern
+from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.methods.matrix._conditional_mean import (
     RowBlocks,
     complete,
@@ -174,10 +176,10 @@ def condition_rows(model: KroneckerGaussian, observed: Array) -> list[_PatternCo
     """The conditional distribution of every row's missing entries of G, by pattern of missing columns."""
     Q = model.V @ model.V.T  # N^-1
     conditionals = []
-    for pattern, rows in by_pattern(~observed):
+    for pattern, rows in group_by_pattern(~observed):
         seen, missing = np.flatnonzero(~pattern), np.flatnonzero(pattern)
         if len(missing):
-            given = Conditional.by_precision(Q, seen, missing)
+            given = ConditionalGaussian.by_precision(Q, seen, missing)
             conditionals.append(_PatternConditional(rows, missing, seen, given.B, np.linalg.inv(given.L)))
     return conditionals
 
@@ -213,7 +215,7 @@ def _maximize_posterior(
         lambda Z: update_missing(Z, model.expect_F(Z), conditionals),
         lambda Z: 0.5 * float((Z * model.solve(Z)).sum()),
         np.where(observed, X, 0.0)[:, None, :],
-        stop=Stop(tol),
+        stop=StoppingRule(tol),
         max_iter=max_iter,
     )
 

@@ -24,8 +24,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from absentia.core import TIE, Array, Estimator, Positive, PositiveInt, estimator, squared_distances
-from absentia.data import canonical
+from absentia.core import TIE_RTOL, Array, Estimator, Positive, PositiveInt, estimator
+from absentia.core.linalg import squared_distances
+from absentia.data import order_tables
 from absentia.methods.matrix._base import SampleKernelMixin
 from absentia.methods.matrix._estimation import FreeParts
 from absentia.methods.matrix._targets import MultiLabelMixin, PMAClassifier
@@ -153,7 +154,7 @@ class PartialLabelSVM(MultiLabelMixin, SampleKernelMixin, Estimator):
         rows = select_training_rows(labels.values, self.discard)
         signs = labels.values[rows]
         if self.kernel == "precomputed":
-            order, _ = canonical(signs.shape, [(signs, (0, 1)), (table[np.ix_(rows, rows)], (0, 0))])
+            order, _ = order_tables(signs.shape, [(signs, (0, 1)), (table[np.ix_(rows, rows)], (0, 0))])
             self._columns = np.arange(len(table))
         else:
             order, self._columns = _order_samples(table[rows], signs)
@@ -206,7 +207,7 @@ def _find_neighbors(A: Array, B: Array, k: int, exclude_self: bool = False) -> A
         if exclude_self:
             D[np.arange(len(D)), first + np.arange(len(D))] = np.inf
         kth = np.partition(D, k - 1, axis=1)[:, [k - 1]]
-        band = TIE * (np.einsum("ij,ij->i", block, block)[:, None] + largest)
+        band = TIE_RTOL * (np.einsum("ij,ij->i", block, block)[:, None] + largest)
         # nearer than the k-th, tied with it, farther: within each, by position
         rank = np.where(kth - band > D, 0, np.where(kth + band >= D, 1, 2)) * n + np.arange(n)
         neighbors.append(np.argpartition(rank, k - 1, axis=1)[:, :k])
@@ -216,7 +217,7 @@ def _find_neighbors(A: Array, B: Array, k: int, exclude_self: bool = False) -> A
 def _order_samples(X: Array, signs: Array) -> tuple[Array, Array]:
     """The canonical order of samples and of features."""
     sizes = len(X), signs.shape[1], X.shape[1]
-    rows, _, features = canonical(sizes, [(X, (0, 2)), (signs, (0, 1))])
+    rows, _, features = order_tables(sizes, [(X, (0, 2)), (signs, (0, 1))])
     return rows, features
 
 

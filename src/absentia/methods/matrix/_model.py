@@ -31,7 +31,8 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, serializable, symmetrize
+from absentia.core import Array, serializable
+from absentia.core.linalg import PSD_TOL, NotPositiveDefiniteError, symmetrize
 
 #: Beyond this many rows a row kernel is neither estimated nor, unless asked for, formed.
 MAX_DENSE_ROWS = 4000

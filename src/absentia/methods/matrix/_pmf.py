@@ -20,14 +20,12 @@ from absentia.core import (
     Positive,
     PositiveInt,
     RandomState,
-    Solution,
-    Stop,
     estimator,
-    inverse,
-    iterate,
-    suited_to,
+    limit_threads_if_small,
 )
-from absentia.data import canonical
+from absentia.core.linalg import invert_permutation
+from absentia.core.optimize import Solution, StoppingRule, iterate
+from absentia.data import order_tables
 from absentia.methods.matrix._base import MatrixImputer
 from absentia.methods.matrix._validation import read_gaps, read_table
 
@@ -108,15 +106,19 @@ class PMF(OneToOneFeatureMixin, Iterative, MatrixImputer):  # type: ignore[misc]
         """Factorise X (n, m), NaN where missing."""
         self._reset()
         X = read_gaps(self, X)
-        rows, columns = canonical(X.shape, [(X, (0, 1))])
+        rows, columns = order_tables(X.shape, [(X, (0, 1))])
         self.mean_ = np.nanmean(X, axis=0)
-        with suited_to(max(X.shape)):
+        with limit_threads_if_small(max(X.shape)):
             rank, ridge = self.n_components_, self.ridge_ = self._select_parameters(X)
             known, seen = (Z[np.ix_(rows, columns)] for Z in self._center(X))
-            options = {"stop": Stop(self.tol), "max_iter": self.max_iter, "callback": self._watch()}
+            options = {
+                "stop": StoppingRule(self.tol),
+                "max_iter": self.max_iter,
+                "callback": self._make_callback(),
+            }
             solution = _factorize(known, seen, rank, ridge, self._rng(), **options)
-        self._record(solution)
-        A, B = solution.state[0][inverse(rows)], solution.state[1][inverse(columns)]
+        self._set_convergence(solution)
+        A, B = solution.state[0][invert_permutation(rows)], solution.state[1][invert_permutation(columns)]
         self.components_ = B
         self.completed_ = self._fill(X, A)
         return self

@@ -18,19 +18,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.linalg
 
-from absentia.core import (
-    Array,
-    Positive,
-    PositiveInt,
-    estimator,
-    generator,
-    inverse,
-    serializable,
-    squared_distances,
-    symmetrize,
-    warn,
-)
-from absentia.data import Table, canonical
+from absentia.core import Array, Positive, PositiveInt, estimator, make_generator, serializable, warn
+from absentia.core.linalg import invert_permutation, squared_distances, symmetrize
+from absentia.data import OrderTable, order_tables
 from absentia.methods.matrix._base import AdditiveModel, GivenParts, SampleKernelMixin
 from absentia.methods.matrix._conditional_mean import is_factorizable
 from absentia.methods.matrix._estimation import FreeParts, initial_model, median_gamma, select_gamma
@@ -146,7 +136,7 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         self._forget()
         options = self._label_covariances(Y.shape[1])
         self.label_covariance_ = options[0]
-        rng, free = generator(self.random_state), self._free_parts()
+        rng, free = make_generator(self.random_state), self._free_parts()
         N = read_column_kernel(self.col_kernel, Y.shape[1], names)
         observed = ~np.isnan(Y[rows])
         mean = np.where(observed, Y[rows], 0.0).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
@@ -162,7 +152,7 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         self._set_weights(full, observed, rng)
         if not free.any:
             _warn_of_means(self._model, (mean - self.mean_)[self._labels])
-        original = self._model.permute(np.argsort(self._rows), inverse(self._labels))
+        original = self._model.permute(np.argsort(self._rows), invert_permutation(self._labels))
         self.model_ = original.rescale_columns(scale)
         return self._complete(X, Y, full)
 
@@ -218,12 +208,12 @@ class RowModel(SampleKernelMixin, AdditiveModel):
 
     def _set_order(self, X: Array, Y: Array, rows: Array, N: Array | None) -> None:
         """Find the canonical order of the training rows, the labels and the features."""
-        labels: list[Table] = [(Y[rows], (0, 1)), *([] if N is None else [(N, (1, 1))])]
+        labels: list[OrderTable] = [(Y[rows], (0, 1)), *([] if N is None else [(N, (1, 1))])]
         if self.kernel == "precomputed":
-            order = canonical((len(rows), Y.shape[1]), [*labels, (X[np.ix_(rows, rows)], (0, 0))])
+            order = order_tables((len(rows), Y.shape[1]), [*labels, (X[np.ix_(rows, rows)], (0, 0))])
             self._columns = rows[order[0]]
         else:
-            order = canonical((len(rows), Y.shape[1], X.shape[1]), [*labels, (X[rows], (0, 2))])
+            order = order_tables((len(rows), Y.shape[1], X.shape[1]), [*labels, (X[rows], (0, 2))])
             self._columns = order[2]
         self._rows, self._labels = rows[order[0]], order[1]
 
@@ -301,7 +291,7 @@ class RowModel(SampleKernelMixin, AdditiveModel):
 
     def _restore_labels(self, Z: Array) -> Array:
         """Columns of Z in the order in which labels came."""
-        return Z[:, inverse(self._labels)]
+        return Z[:, invert_permutation(self._labels)]
 
 
 def _warn_of_means(model: KroneckerGaussian, mean: Array) -> None:

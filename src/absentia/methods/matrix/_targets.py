@@ -14,7 +14,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import TIE, Array, estimator, suited_to
+from absentia.core import TIE_RTOL, Array, estimator, limit_threads_if_small
 from absentia.methods.matrix._holdout import column_scale
 from absentia.methods.matrix._row_model import RowModel
 from absentia.methods.matrix._validation import (
@@ -30,7 +30,7 @@ from absentia.methods.matrix._validation import (
 
 def _decide(scores: Array, classes: Array) -> Array:
     """The second class where the score is positive; a score that is zero to rounding has the first."""
-    return np.asarray(np.where(scores > TIE, classes[1], classes[0]))
+    return np.asarray(np.where(scores > TIE_RTOL, classes[1], classes[0]))
 
 
 class MultiLabelMixin:
@@ -165,7 +165,7 @@ class PMAClassifier(MultiLabelMixin, RowModel):
         table = read_samples(self, X)
         labels, classes = read_labels(Y, X, len(table), self)
         rows = select_training_rows(labels.values, self.discard)
-        with suited_to(len(table)):
+        with limit_threads_if_small(len(table)):
             scale = np.ones(labels.values.shape[1])
             self.scores_ = self._fit(table, labels.values, rows, scale, labels.names)
         self._set_labels(labels, classes)
@@ -233,7 +233,7 @@ class PMARegressor(RegressorMixin, RowModel):  # type: ignore[misc]
         rows = select_training_rows(Y, self.discard)
         self._vector, self._target_names = targets.vector, targets.names
         self.scale_ = column_scale(Y) if self.standardize else np.ones(Y.shape[1])
-        with suited_to(len(table)):
+        with limit_threads_if_small(len(table)):
             completed = self._fit(table, Y / self.scale_, rows, self.scale_, targets.names) * self.scale_
         completed = np.where(np.isnan(Y), completed, Y)
         self.completed_ = completed[:, 0] if self._vector else completed

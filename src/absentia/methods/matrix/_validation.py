@@ -8,7 +8,8 @@ import numpy as np
 import scipy.linalg
 from sklearn.utils.validation import check_array, validate_data
 
-from absentia.core import PSD_TOL, Array, NotPositiveDefiniteError, cholesky, indefinite, symmetrize
+from absentia.core import Array
+from absentia.core.linalg import PSD_TOL, NotPositiveDefiniteError, cholesky, psd_violation, symmetrize
 
 #: Least eigenvalue of a column kernel that is given, in units of the columns' standard deviations; above
 #: it, the kernel is used as it is.
@@ -205,7 +206,7 @@ def _check_kernel(K: Array, name: str) -> Array:
     if not np.array_equal(K, K.T):
         _check_symmetry(K, name)
         K = symmetrize(K)
-    extremes = indefinite(K)
+    extremes = psd_violation(K)
     if extremes is not None:
         raise NotPositiveDefiniteError(
             f"{name}: not positive semidefinite, its lowest eigenvalue is {extremes[0]:.4g} (largest "

@@ -24,18 +24,9 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from absentia.core import (
-    Array,
-    Callback,
-    Progress,
-    RandomState,
-    Range,
-    estimator,
-    serializable,
-    warn,
-    watch,
-)
-from absentia.data import MANY, KernelViews, folds, shown, some_of
+from absentia.core import Array, RandomState, Range, estimator, make_callback, serializable, warn
+from absentia.core.optimize import Callback, Progress
+from absentia.data import MANY_SAMPLES, KernelViews, make_folds, show_id, subsample_classes
 from absentia.kernels import ViewKernels
 from absentia.methods import catalogue
 from absentia.methods.learning import Classifier, subset
@@ -125,7 +116,7 @@ class AutoClassifier(CompositeClassifier):
 
     def _learn_ordered(self, X: Any, y: Array, weight: Array) -> None:
         self._check_counts(y)
-        callback = watch(self) or (lambda progress: False)
+        callback = make_callback(self) or (lambda progress: False)
         whole = _Selection(self._library(X), X, y, weight, len(self.classes_), callback)
         selection = whole.on_subset()
         selection.run()
@@ -149,7 +140,7 @@ class AutoClassifier(CompositeClassifier):
         counts = np.bincount(y, minlength=len(self.classes_))[self._class_order]
         if counts.min() < _MIN_CLASS_SIZE:
             raise ValueError(
-                f"AutoClassifier: class {shown(self.classes_[counts.argmin()])} has {counts.min()} "
+                f"AutoClassifier: class {show_id(self.classes_[counts.argmin()])} has {counts.min()} "
                 f"sample(s) with a view to learn from; at least {_MIN_CLASS_SIZE} of every class are "
                 "wanted, to hold some out"
             )
@@ -158,7 +149,7 @@ class AutoClassifier(CompositeClassifier):
         given = self.candidates
         if isinstance(given, str) and given == "auto":
             usual = "kernels" if isinstance(X, KernelViews) else "features"
-            given = LIBRARY["many" if len(X) > MANY and usual == "features" else usual]
+            given = LIBRARY["many" if len(X) > MANY_SAMPLES and usual == "features" else usual]
         if isinstance(given, Mapping):
             return {str(name): clone(candidate) for name, candidate in given.items()}
         if isinstance(given, str) or not all(isinstance(name, str) for name in given) or not len(given):
@@ -201,17 +192,17 @@ class _Selection:
         self.seen = np.zeros(len(y), dtype=bool)
         self.dropped: dict[str, int] = {}
         self.is_subset = False  # whether there are more samples, of which the best may be another
-        self.parts = folds(np.arange(len(y)), y, min(FOLDS, int(np.bincount(y).min())))
+        self.parts = make_folds(np.arange(len(y)), y, min(FOLDS, int(np.bincount(y).min())))
 
     def on_subset(self) -> "_Selection":
         """The same on some of the samples, if these are many."""
-        rows = some_of(self.y, _MAX_SAMPLES if len(self.y) > MANY else len(self.y))
+        rows = subsample_classes(self.y, _MAX_SAMPLES if len(self.y) > MANY_SAMPLES else len(self.y))
         if len(rows) == len(self.y):
             return self
         n_classes = next(iter(self.probabilities.values())).shape[1]
         part = subset(self.X, rows, rows), self.y[rows], self.weight[rows]
         selection = _Selection(self.library, *part, n_classes, self.callback)
-        selection.is_subset, selection.parts = True, folds(np.arange(len(rows)), selection.y, 2)
+        selection.is_subset, selection.parts = True, make_folds(np.arange(len(rows)), selection.y, 2)
         return selection
 
     def run(self) -> None:
@@ -331,7 +322,7 @@ def weigh(proba: Array, y: Array, weight: Array, penalty: float = _PENALTY, free
     not `free`.
     """
     held_out = {way: np.zeros(proba.shape[1]) for way in ("mean", "weights", "best")}
-    for a, b in folds(np.arange(len(y)), y, FOLDS):
+    for a, b in make_folds(np.arange(len(y)), y, FOLDS):
         for way, w in _candidate_weights(proba[:, a], weight[a], penalty).items():
             held_out[way][b] = -np.log(w @ proba[:, b])
     losses = {way: float(np.average(loss, weights=weight)) for way, loss in held_out.items()}

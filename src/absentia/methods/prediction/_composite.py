@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, inverse, serializable
-from absentia.data import KernelViews, Views, own_order
+from absentia.core import Array, serializable
+from absentia.core.linalg import invert_permutation
+from absentia.data import KernelViews, Views, order_for_learning
 from absentia.methods.learning import Classifier, Either, Learner, subset
 from absentia.methods.prediction._kernel_pipeline import check_per_view
 
@@ -27,7 +28,7 @@ class CanonicalOrder(NamedTuple):
         """Of the samples with a view and a weight; `targets` tell alike samples apart."""
         counted = np.flatnonzero((weight > 0) & X.observed.any(axis=1))
         part = subset(X, counted, counted)
-        views, order = own_order(part, *(values[counted] for values in (*targets, weight)))
+        views, order = order_for_learning(part, *(values[counted] for values in (*targets, weight)))
         return cls(tuple(X.names[v] for v in views), counted[order])
 
     def train(self, X: Views | KernelViews) -> Any:
@@ -100,7 +101,7 @@ class CompositeClassifier(Composite, Classifier):
         """Classes, too, are learned in an order that the data decide: that in which they first come."""
         train, samples = self._canonical(X, weight, y)
         first = np.unique(y[samples], return_index=True)[1]
-        self._class_order = inverse(np.argsort(first))
+        self._class_order = invert_permutation(np.argsort(first))
         self._learn_ordered(train, self._class_order[y[samples]], weight[samples])
 
     def _predict_proba(self, X: Any) -> Array:

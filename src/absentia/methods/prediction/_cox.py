@@ -30,7 +30,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from absentia.core import Array, Solution, Stop, iterate, serializable
+from absentia.core import Array, serializable
+from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.data.survival import Survival
 
 Ties = Literal["breslow", "efron"]
@@ -131,7 +132,7 @@ def minimise(
     w = np.zeros(Phi.shape[1]) if start is None else start
     begin = Point(w, value(w), np.inf)
     # a step's gain is known once it is made: what it leaves over is smaller still
-    stop = Stop(scale, "what a step gains", measure=lambda now: now.gain)
+    stop = StoppingRule(scale, "what a step gains", measure=lambda now: now.gain)
     return iterate(step, lambda now: now.value, begin, stop=stop, max_iter=max_iter)
 
 

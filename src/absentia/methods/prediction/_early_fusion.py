@@ -13,8 +13,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, Positive, PositiveInt, RandomState, at_most, estimator, generator
-from absentia.data import Views, joined
+from absentia.core import (
+    Array,
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator,
+    limit_threads,
+    make_generator,
+)
+from absentia.data import Views, concatenate_features
 from absentia.methods.learning import Classifier, Learner, Regressor
 from absentia.methods.prediction._composite import CanonicalOrder
 from absentia.methods.prediction._linear import Linear, fit_logistic, fit_ridge, fit_svm
@@ -67,7 +75,7 @@ def _boosting(problem: _Problem) -> _Fit:
     model = kind(max_iter=rounds, min_samples_leaf=leaf, **options)
     # bins of weighted samples take scikit-learn twenty times as long as all the trees
     weight = None if (problem.weight == problem.weight[0]).all() else problem.weight
-    with at_most(1, len(problem.table)):  # sums of several threads would differ in the last digits
+    with limit_threads(1, len(problem.table)):  # sums of several threads would differ in the last digits
         model.fit(table, problem.y, sample_weight=weight)
     trees, gain = Trees.of_boosting(model)
     return _Fit(trees, trees.feature_gains(gain))
@@ -126,8 +134,10 @@ class _EarlyFusion(Learner):
         if classes:
             self._class_order = _order_of_appearance(targets, len(self.classes_))
             targets = self._class_order[targets]
-        seed = int(generator(self.random_state).integers(2**31 - 1))
-        problem = _Problem(joined(train), targets, weight[rows], strength, self.n_trees, seed, classes)
+        seed = int(make_generator(self.random_state).integers(2**31 - 1))
+        problem = _Problem(
+            concatenate_features(train), targets, weight[rows], strength, self.n_trees, seed, classes
+        )
         self._model, self._importance, selected = _MODELS[self.model](problem)
         return selected
 
@@ -148,7 +158,7 @@ class _EarlyFusion(Learner):
 
     def _outputs(self, X: Views) -> Array:
         """What the model predicts of samples, rows x outputs."""
-        return np.asarray(self._model.predict(joined(X.select(self._views))))
+        return np.asarray(self._model.predict(concatenate_features(X.select(self._views))))
 
     def _coverage(self, X: Any) -> Array:
         """All, from any view that was learned from."""

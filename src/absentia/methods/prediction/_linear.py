@@ -19,8 +19,8 @@ import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
-from absentia.core import Array, along_path, least, serializable
-from absentia.data import column_scales, folds
+from absentia.core import Array, argmin_key, evaluate_path, serializable
+from absentia.data import column_scales, make_folds
 from absentia.methods.learning import one_vs_rest_signs
 from absentia.methods.learning.engine import Box, fit_machine
 from absentia.methods.prediction._trees import LINKS
@@ -139,13 +139,13 @@ def _select_C(fit: _Fit, loss: Any, rows: _Rows, codes: Array, weight: Array) ->
     fewest = int(np.bincount(codes).min())
     if fewest < 2:
         return 1 / rows.size
-    parts = folds(np.arange(len(codes)), codes, min(FOLDS, fewest))
+    parts = make_folds(np.arange(len(codes)), codes, min(FOLDS, fewest))
 
     def held_out(C: float) -> float:
         fits = [(fit(rows.F[a], codes[a], weight[a], C), b) for a, b in parts]
         return float(sum(weight[b] @ loss(weights, rows.F[b], codes[b]) for weights, b in fits))
 
-    return least(along_path([C / rows.size for C in GRID], held_out))
+    return argmin_key(evaluate_path([C / rows.size for C in GRID], held_out))
 
 
 def fit_ridge(table: Array, y: Array, weight: Array, alpha: float | str) -> tuple[Linear, float]:

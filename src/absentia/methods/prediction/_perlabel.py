@@ -68,7 +68,7 @@ class PerLabel(Estimator):
     def fit(self, X: Views | KernelViews, Y: Any) -> Self:
         """Learn from samples and Y (samples, labels), NaN where unknown."""
         self._check_parameters()
-        X.demand_order(Y, "Y")
+        X.check_order(Y, "Y")
         Y = np.asarray(Y, dtype=np.float64)
         if Y.ndim != 2 or len(Y) != len(X) or not (np.isnan(Y) | (Y == 0) | (Y == 1)).all():
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, least, serializable
+from absentia.core import Array, argmin_key, serializable
 from absentia.data import KernelViews
 
 #: Penalties that are tried, in units of the mean eigenvalue; strong ones first, so that ties are simple.
@@ -43,7 +43,7 @@ class Ridge(NamedTuple):
         errors: dict[float, float] = {}
         if penalty is None:
             errors = {a: _leave_one_out_error(U, d, a * unit, target, share) for a in _PENALTIES}
-        selected = penalty if penalty is not None else least(errors)
+        selected = penalty if penalty is not None else argmin_key(errors)
         # directions that no sample has would be divided by rounding
         along = np.divide(target, d + selected * unit, out=np.zeros(len(d)), where=d > 0)
         return cls(root * (U @ along), mean, share, float(selected), errors)

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from absentia.core import Array, Positive, RandomState, estimator, serializable, warn
-from absentia.data import KernelViews, folds
+from absentia.data import KernelViews, make_folds
 from absentia.data.survival import Survival, concordance_index
 from absentia.kernels import CombineKernels
 from absentia.methods.learning import SurvivalModel
@@ -55,7 +55,7 @@ def _select_alpha(K: Array, y: Survival, options: Options) -> PenaltySearch:
     if k < 2:
         alpha = _DEFAULT_ALPHA if alpha is None else alpha
         return PenaltySearch(alpha, np.full(len(_ALPHAS), np.nan), np.zeros(len(K)))
-    parts = folds(np.arange(len(K)), y.event, k, options.random_state)
+    parts = make_folds(np.arange(len(K)), y.event, k, options.random_state)
     return search_penalty(K, y, _ALPHAS if alpha is None else np.array([alpha]), parts, options.ties)
 
 

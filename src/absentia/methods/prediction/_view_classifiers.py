@@ -9,7 +9,15 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from absentia.core import Array, serializable
-from absentia.data import Coding, KernelViews, Views, column_scales, folds, joined, suited_folds
+from absentia.data import (
+    Coding,
+    KernelViews,
+    Views,
+    choose_n_folds,
+    column_scales,
+    concatenate_features,
+    make_folds,
+)
 from absentia.methods.learning import Learner, subset
 from absentia.methods.prediction._absent import AbsentClassifier
 from absentia.methods.prediction._composite import CompositeClassifier
@@ -34,10 +42,10 @@ class FilledTable(NamedTuple):
     @classmethod
     def learn(cls, X: Views) -> Any:
         coding = Coding.learn(X)
-        return cls(coding, column_scales(joined(coding(X)))[0])
+        return cls(coding, column_scales(concatenate_features(coding(X)))[0])
 
     def __call__(self, X: Views) -> Array:
-        table = joined(self.coding.of_new(X))
+        table = concatenate_features(self.coding.of_new(X))
         return np.where(np.isnan(table), self.means, table)
 
 
@@ -83,8 +91,8 @@ class ViewClassifier(NamedTuple):
 def _held_out_proba(estimator: Any, X: Any, y: Array, weight: Array, prior: Array) -> Array:
     """Probabilities by classifiers that were learned from other folds; the prior where none could."""
     proba = np.tile(prior, (len(y), 1))
-    k = max(2, min(suited_folds(len(y), FOLDS), int(np.bincount(y)[np.unique(y)].min())))
-    for a, b in folds(np.arange(len(y)), y, k):
+    k = max(2, min(choose_n_folds(len(y), FOLDS), int(np.bincount(y)[np.unique(y)].min())))
+    for a, b in make_folds(np.arange(len(y)), y, k):
         with warnings.catch_warnings(action="ignore"):  # the fit to all samples says what is to be said
             fitted = ViewClassifier.fit(estimator, subset(X, a, a), y[a], weight[a], prior)
             if fitted is not None:

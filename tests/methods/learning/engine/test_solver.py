@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from absentia.core import Status
+from absentia.core.optimize import Status
 from absentia.methods.learning.engine import (
     Box,
     KernelStack,

@@ -5,7 +5,7 @@ import pytest
 
 from absentia import KernelViews
 from absentia.core import Gram, Scaled
-from absentia.data import _kernel_checks, by_factors
+from absentia.data import _kernel_checks, prefers_factors
 from absentia.methods.learning.engine import (
     Box,
     FactorStack,
@@ -150,12 +150,12 @@ def test_who_is_learned_from_by_factors(monkeypatch):
     _Phi, _, _ = factors(30)
     ids = np.arange(30)
     gram = KernelViews.from_factors({"a": (ids, np.eye(30)[:, :4]), "b": (ids, np.ones((30, 2)))})
-    assert by_factors(gram)
-    assert not by_factors(gram[np.ix_(ids[:20], ids[:20])])
+    assert prefers_factors(gram)
+    assert not prefers_factors(gram[np.ix_(ids[:20], ids[:20])])
     mixed = KernelViews.within(gram, {"a": gram.operator("a"), "b": np.eye(30)})
-    assert not by_factors(mixed)
+    assert not prefers_factors(mixed)
     scaled = KernelViews.within(gram, {"a": Scaled(Gram(np.eye(30)[:, :4]), 9.0), "b": gram.operator("b")})
-    assert by_factors(scaled)
+    assert prefers_factors(scaled)
     np.testing.assert_allclose(FactorStack.of(scaled).factors[0], 3 * np.eye(30)[:, :4])
 
 

@@ -27,8 +27,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Solution, Stop, centred, inverse, iterate, least, serializable
-from absentia.data import KernelViews, Ordering
+from absentia.core import Array, argmin_key, serializable
+from absentia.core.linalg import center_kernel, invert_permutation
+from absentia.core.optimize import Solution, StoppingRule, iterate
+from absentia.data import CanonicalOrder, KernelViews
 from absentia.methods.completion.cvkt._features import (
     FeatureMap,
     as_count,
@@ -58,7 +60,7 @@ class TransferProblem:
 
     @classmethod
     def of(cls, Psi: Array, K: Array) -> Self:
-        K = centred(K)
+        K = center_kernel(K)
         return cls(Psi - Psi.mean(axis=0), K / (float(np.linalg.norm(K)) or 1.0))
 
 
@@ -116,7 +118,7 @@ def steepest(
         lambda point: _ascend(problem, point),
         lambda point: point.value,
         evaluate(problem, U / np.linalg.norm(U)),
-        stop=Stop(0.0),
+        stop=StoppingRule(0.0),
         max_iter=n_iter,
     )
 
@@ -198,7 +200,7 @@ def select_design(
         (share, rank): _heldout_error(features[share], K, rank, hidden, options.n_iter, rng)
         for share, rank in choices
     }
-    share, rank = least(errors)
+    share, rank = argmin_key(errors)
     return share, rank
 
 
@@ -241,13 +243,13 @@ class DescentTransfer:
     views: Sequence[ViewTransfer]
     keep: bool
     observed: Array
-    order: Ordering
+    order: CanonicalOrder
 
     @classmethod
     def fit(
         cls,
         X: KernelViews,
-        order: Ordering,
+        order: CanonicalOrder,
         options: DescentOptions,
         rng: np.random.Generator,
         *,
@@ -261,7 +263,7 @@ class DescentTransfer:
     @property
     def traces(self) -> list[Array]:
         """The alignment after each step, views as they came."""
-        return [self.views[v].trace for v in inverse(self.order.views)]
+        return [self.views[v].trace for v in invert_permutation(self.order.views)]
 
     def fill(self, X: KernelViews) -> Mapping[str, Array]:
         """The training kernels `X`, completed."""
@@ -296,6 +298,6 @@ class DescentTransfer:
         return K
 
 
-def _reorder(X: KernelViews, order: Ordering, rows: Array) -> KernelViews:
+def _reorder(X: KernelViews, order: CanonicalOrder, rows: Array) -> KernelViews:
     """`X` with its views and column samples in that order, and these rows."""
     return X[np.ix_(rows, order.samples)].select([X.names[v] for v in order.views])

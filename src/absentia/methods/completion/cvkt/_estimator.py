@@ -71,12 +71,12 @@ from absentia.core import (
     Operator,
     PositiveInt,
     RandomState,
-    along_path,
+    argmin_key,
     estimator,
-    generator,
-    least,
+    evaluate_path,
+    make_generator,
 )
-from absentia.data import KernelViews, ordering
+from absentia.data import KernelViews, order_kernels
 from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
 from absentia.methods.completion._subspace import Coordinates, SubspaceCompleter
 from absentia.methods.completion.cvkt._descent import DescentOptions, DescentTransfer
@@ -187,8 +187,8 @@ class CVKT(SubspaceCompleter):
     def _fit_model(self, X: KernelViews) -> None:
         if self.solver == "descent":
             wanted = None if self.n_landmarks == "auto" else self.n_landmarks
-            options, rng = DescentOptions(wanted, self.rank, self.n_iter), generator(self.random_state)
-            self._descent = DescentTransfer.fit(X, ordering(X), options, rng, keep=self._keep)
+            options, rng = DescentOptions(wanted, self.rank, self.n_iter), make_generator(self.random_state)
+            self._descent = DescentTransfer.fit(X, order_kernels(X), options, rng, keep=self._keep)
             self.objective_ = dict(zip(X.names, self._descent.traces, strict=True))
             return
         by_holdout = self.rounds == "heldout"
@@ -204,7 +204,9 @@ class CVKT(SubspaceCompleter):
 
     def _landmarks(self, X: KernelViews, total: int = TOTAL_LANDMARKS) -> list[Array | None]:
         wanted = default_landmarks(X, total) if self.n_landmarks == "auto" else self.n_landmarks
-        return draw_landmarks(ordering(X).lottery(generator(self.random_state)), X.observed, wanted)
+        return draw_landmarks(
+            order_kernels(X).lottery(make_generator(self.random_state)), X.observed, wanted
+        )
 
     def _select_rounds(self, X: KernelViews) -> tuple[int, float]:
         """Rounds and easing that best complete what is hidden; a path is learned once, round by round."""
@@ -223,10 +225,10 @@ class CVKT(SubspaceCompleter):
                 last = next(this for number, this in rounds if number == n_rounds)
                 return first_error if n_rounds == 1 else holdout.error(self._complete_round(holdout, last))
 
-            curves[easing] = along_path(_PATH, error)
-        easing = least({key: min(curve.values()) for key, curve in curves.items()})
+            curves[easing] = evaluate_path(_PATH, error)
+        easing = argmin_key({key: min(curve.values()) for key, curve in curves.items()})
         self.heldout_curve_ = curves[easing]
-        return int(least(self.heldout_curve_)), easing
+        return int(argmin_key(self.heldout_curve_)), easing
 
     def _complete_round(self, holdout: Holdout, last: Round) -> KernelViews:
         """Kernels as a round completes them, of absent samples at least those that are hidden."""

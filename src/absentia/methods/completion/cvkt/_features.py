@@ -16,7 +16,8 @@ from typing import Self
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, Dense, Gram, Operator, rounding, serializable, symmetrize, thin_gram
+from absentia.core import Array, Dense, Gram, Operator, serializable
+from absentia.core.linalg import rounding_level, symmetrize, thin_gram
 from absentia.data import KernelViews
 
 #: Up to so many features of all views together every sample is a landmark; beyond, so many are shared out.
@@ -63,7 +64,7 @@ class FeatureMap:
         mean, size = raw.mean(axis=0), float(np.vdot(raw, raw))
         raw -= mean
         total = float(np.vdot(raw, raw))
-        scale = float(np.sqrt(len(raw) / total)) if total > rounding(kernel.dtype) * size else 0.0
+        scale = float(np.sqrt(len(raw) / total)) if total > rounding_level(kernel.dtype) * size else 0.0
         return replace(self, mean=mean, scale=scale)
 
 

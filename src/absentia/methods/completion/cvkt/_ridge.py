@@ -32,7 +32,8 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, cholesky, cholesky_solve, clear_cut, least, serializable
+from absentia.core import Array, argmin_key, choose_rank, serializable
+from absentia.core.linalg import cholesky, cholesky_solve
 from absentia.methods.completion.cvkt._features import as_count, eigh, has_other_view, stack_other_views
 
 #: What leave-one-out selects from, in units of the mean eigenvalue: half decades.
@@ -97,7 +98,7 @@ def select_ridge(Y: Array, squares: Array, Phi: Array) -> float:
     if not len(squares):
         return float(GRID[-1])
     errors = loo_errors(Y, squares, Phi - Phi.mean(axis=0), GRID * squares.sum() / len(Y))
-    return float(least(dict(zip(GRID[::-1], errors[::-1], strict=True))))
+    return float(argmin_key(dict(zip(GRID[::-1], errors[::-1], strict=True))))
 
 
 def aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) -> tuple[Array, Array]:
@@ -111,7 +112,7 @@ def aligned_axes(Y: Array, squares: Array, Phi: Array, ridge: float, rank: int) 
     """
     P = (Y.T @ Phi) / np.sqrt(squares + ridge)[:, None]
     V, root, _ = scipy.linalg.svd(P, full_matrices=False, check_finite=False)
-    rank = clear_cut(root, rank)
+    rank = choose_rank(root, rank)
     return V[:, :rank], root[:rank] ** 2
 
 
@@ -130,7 +131,7 @@ def _slopes(
 def _truncate_rank(weights: Array, Phi: Array, rank: float, max_rank: int) -> Array:
     """Weights that reach only the mean and the `rank` leading principal components of the view."""
     leading, values, _ = scipy.linalg.svd(Phi, full_matrices=False, check_finite=False)
-    leading = leading[:, : clear_cut(values, as_count(rank, min(max_rank, max(len(Phi) - 1, 1))))]
+    leading = leading[:, : choose_rank(values, as_count(rank, min(max_rank, max(len(Phi) - 1, 1))))]
     # beyond the rank of Phi, which is centred, the direction of the mean may be among them
     leading = leading - leading.mean(axis=0)
     return np.asarray(weights.mean(axis=0) + leading @ (leading.T @ weights))

@@ -14,7 +14,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, Operator, serializable, symmetrize
+from absentia.core import Array, Operator, serializable
+from absentia.core.linalg import symmetrize
 from absentia.data import KernelViews
 from absentia.methods.completion._subspace import Basis, Coordinates
 from absentia.methods.completion.cvkt._features import (

@@ -85,22 +85,19 @@ import numpy as np
 
 from absentia.core import (
     Array,
-    Callback,
-    Descent,
     Iterative,
     NonNegative,
     Positive,
     PositiveInt,
     RandomState,
-    Stop,
+    argmin_key,
+    clone_without_callbacks,
     estimator,
-    inverse,
-    iterate,
-    least,
-    parameters_of,
-    unwatched,
+    get_parameters,
 )
-from absentia.data import KernelViews, own_order
+from absentia.core.linalg import invert_permutation
+from absentia.core.optimize import Callback, DescentState, StoppingRule, iterate
+from absentia.data import KernelViews, order_for_learning
 from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion.mkc._problem import (
@@ -202,14 +199,14 @@ class MKC(Iterative, SubspaceCompleter):
         _check_views(X)
         given = (self.c1, self.c2, self.c3)
         c1, c2, c3 = self._select_weights(X, given) if "heldout" in given else map(float, given)
-        views, order = own_order(X)
+        views, order = order_for_learning(X)
         self._views, self._groups = views.tolist(), X.components()
         self._samples = samples = order[self._groups[order] >= 0]
         self._kernel_coordinates, C = {}, []
         for v in self._views:
             order, K = self._order_within(X.observed[:, v]), X.block(X.names[v])
             coordinates = KernelCoordinates.of(K[np.ix_(order, order)], self.center)
-            self._kernel_coordinates[X.names[v]] = coordinates.reorder(inverse(order))
+            self._kernel_coordinates[X.names[v]] = coordinates.reorder(invert_permutation(order))
             C.append(coordinates.C)
         observed = X.observed[samples][:, self._views]
         problem = MKCProblem(C, observed, c1, c2, c3, on_all_samples=self.between == "all")
@@ -217,12 +214,12 @@ class MKC(Iterative, SubspaceCompleter):
         solution = iterate(
             make_step(self._model),
             lambda state: state.at.value,
-            MKCState(Descent(self._model.evaluate(self._model.start()))),
-            stop=Stop(self.tol, patience=_PATIENCE),
+            MKCState(DescentState(self._model.evaluate(self._model.start()))),
+            stop=StoppingRule(self.tol, patience=_PATIENCE),
             max_iter=self.max_iter,
-            callback=self._watch(),
+            callback=self._make_callback(),
         )
-        self._record(solution)
+        self._set_convergence(solution)
         self._point, self._S = solution.state.at.point, solution.state.at.S
         self._describe(X)
 
@@ -232,7 +229,7 @@ class MKC(Iterative, SubspaceCompleter):
 
     def _select_weights(self, X: KernelViews, given: Sequence[Any]) -> tuple[float, ...]:
         """The weights (c1, c2, c3) that best complete what is hidden for the purpose."""
-        defaults = [float(parameters_of(self)[f"c{i + 1}"].default) for i in range(3)]
+        defaults = [float(get_parameters(self)[f"c{i + 1}"].default) for i in range(3)]
         paths = [
             (0.1 * default, default, 10 * default) if c == "heldout" else (float(c),)
             for c, default in zip(given, defaults, strict=True)
@@ -241,12 +238,14 @@ class MKC(Iterative, SubspaceCompleter):
 
         def complete(c: tuple[float, ...]) -> KernelViews:
             weights = dict(zip(("c1", "c2", "c3"), c, strict=True))
-            return unwatched(self, **weights).fit_transform(holdout.part)
+            return clone_without_callbacks(self, **weights).fit_transform(holdout.part)
 
         with catch_warnings(action="ignore"):  # of gaps and early ends, once more
             path = list(product(*paths))
             self.heldout_curve_ = holdout.curve(path, complete, len(path)) if holdout.n_hidden else {}
-        return least(self.heldout_curve_) if self.heldout_curve_ else tuple(p[len(p) // 2] for p in paths)
+        return (
+            argmin_key(self.heldout_curve_) if self.heldout_curve_ else tuple(p[len(p) // 2] for p in paths)
+        )
 
     def _describe(self, X: KernelViews) -> None:
         """Fitted attributes, bases, and the coordinates of all missing samples."""

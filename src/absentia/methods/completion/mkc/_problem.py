@@ -8,17 +8,15 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.optimize import nnls
 
-from absentia.core import (
-    Array,
-    Descent,
+from absentia.core import Array, serializable
+from absentia.core.linalg import is_constant_kernel, symmetrize
+from absentia.core.optimize import (
+    DescentState,
+    GradientEvaluation,
     Point,
-    Sloped,
-    alike,
+    add_scaled,
     dot,
-    plus,
-    quasi_newton,
-    serializable,
-    symmetrize,
+    make_quasi_newton_step,
 )
 from absentia.methods.completion._subspace import Basis, Coordinates
 
@@ -58,7 +56,7 @@ class KernelCoordinates:
 
     @classmethod
     def of(cls, K: Array, center: bool) -> Self:
-        no_spread, K = center and alike(K), symmetrize(np.asarray(K, dtype=np.float64))
+        no_spread, K = center and is_constant_kernel(K), symmetrize(np.asarray(K, dtype=np.float64))
         means = K.mean(axis=1) if center else np.zeros(len(K))
         grand = float(means.mean()) if center else 0.0
         centered = K - means - means[:, None] + grand
@@ -177,7 +175,7 @@ class MKCProblem:
 
 
 @dataclass(frozen=True)
-class Local(Sloped):
+class Local(GradientEvaluation):
     """The objective at a point, with the view weights that are best there, and coordinates."""
 
     S: Array
@@ -282,7 +280,7 @@ class Variant(Protocol):
 class MKCState:
     """Where the descent stands, how many steps it took, and the length of the last proximal one."""
 
-    descent: Descent[Local]
+    descent: DescentState[Local]
     eta: float = 1.0
     steps: int = 1
 
@@ -293,7 +291,7 @@ class MKCState:
 
 def make_step(variant: Variant) -> Callable[[MKCState], MKCState]:
     """One step of the descent, and now and then a proximal one."""
-    newton_step = quasi_newton(variant.evaluate, _MEMORY)
+    newton_step = make_quasi_newton_step(variant.evaluate, _MEMORY)
 
     def step(state: MKCState) -> MKCState:
         state = replace(state, descent=newton_step(state.descent), steps=state.steps + 1)
@@ -310,7 +308,7 @@ def _shrink_columns(variant: Variant, state: MKCState) -> MKCState:
         if point is None:
             return state
         trial = variant.evaluate(point)
-        change = plus(point, -1.0, at.point)
+        change = add_scaled(point, -1.0, at.point)
         if trial.value <= at.value - 0.25 / eta * dot(change, change):
             same = np.array_equal(variant.used_samples(trial.point), variant.used_samples(at.point))
             pairs = state.descent.pairs if same else ()

@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from absentia.core import Array, Point, Stop, by_pattern, cholesky, cholesky_solve, iterate, serializable
+from absentia.core import Array, serializable
+from absentia.core.linalg import cholesky, cholesky_solve, group_by_pattern
+from absentia.core.optimize import Point, StoppingRule, iterate
 from absentia.methods.completion.mkc._problem import (
     Local,
     MKCProblem,
@@ -46,7 +48,7 @@ def fit_missing_rows(problem: MKCProblem, B: Array, S: Array) -> Array:
     share = 2 * problem.c2 / (problem.n_views * problem.size)
     M, W = share * disagreement_matrix(S), _penalty_weights(problem, _column_norms(B))
     B = B.copy()
-    for pattern, t in by_pattern(problem.observed):
+    for pattern, t in group_by_pattern(problem.observed):
         lacking, having = np.flatnonzero(~pattern), np.flatnonzero(pattern)
         if not len(lacking):
             continue
@@ -345,7 +347,7 @@ def _solve_rows(
         [4 * share * a @ t for share, a, t in zip(problem.shares, rows.centered, T, strict=True)]
     )
     b = np.zeros_like(right)
-    for pattern, samples in by_pattern(rows.observed):
+    for pattern, samples in group_by_pattern(rows.observed):
         total = H.copy()
         for v in np.flatnonzero(pattern):
             total[ends[v] : ends[v + 1], ends[v] : ends[v + 1]] += within[v]
@@ -381,7 +383,7 @@ def solve_free_rows(M: Array, F: Sequence[Array], rows: NewRows) -> tuple[list[A
         k = np.stack([f_v @ F_v.T for f_v, F_v in zip(f, F, strict=True)])
         return float(np.vdot(k, np.tensordot(M, k, 1)))
 
-    return iterate(sweep, loss, f, stop=Stop(0), max_iter=_FREE_ROUNDS).state, square
+    return iterate(sweep, loss, f, stop=StoppingRule(0), max_iter=_FREE_ROUNDS).state, square
 
 
 def agree_squared_norms(M: Array, rows: NewRows) -> Array:

@@ -13,7 +13,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from absentia.core import Array, LowRankPlusDiagonal, Stop, iterate, project, serializable
+from absentia.core import Array, LowRankPlusDiagonal, project, serializable
+from absentia.core.optimize import StoppingRule, iterate
 from absentia.data import KernelViews
 from absentia.methods.completion._subspace import Basis, Coordinates
 from absentia.methods.completion.mkmc._low_rank import factor_moments
@@ -212,5 +213,5 @@ def _fold_in_chunk(
         change = float(np.abs(new - w).max()) / max(float(np.abs(new).max()), 1e-12)
         return FoldInState(new, d, G, change)
 
-    stop = Stop(tol, "the loadings' relative change", lambda state: state.change)
+    stop = StoppingRule(tol, "the loadings' relative change", lambda state: state.change)
     return iterate(step, None, FoldInState(w, d, []), stop=stop, max_iter=max_iter).state

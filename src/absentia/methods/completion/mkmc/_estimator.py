@@ -69,22 +69,19 @@ import numpy as np
 
 from absentia.core import (
     Array,
-    Callback,
     LowRankPlusDiagonal,
     NonNegative,
     Operator,
     PDOperator,
     PositiveInt,
     RandomState,
-    Status,
-    cholesky,
     estimator,
-    generator,
-    inverse,
-    symmetrize,
+    make_generator,
     warn,
 )
-from absentia.data import AbsenceWarning, KernelViews, ordering
+from absentia.core.linalg import cholesky, invert_permutation, symmetrize
+from absentia.core.optimize import Callback, Status
+from absentia.data import AbsenceWarning, KernelViews, order_kernels
 from absentia.methods.completion._subspace import Coordinates
 from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new, view_moments
 from absentia.methods.completion.mkmc._full import complete_kernels, complete_rows
@@ -216,13 +213,13 @@ class MKMC(ModelSelection):
         if not (self.groups_ >= 0).any():
             raise ValueError("no sample has any view; there is nothing to learn from")
         samples = np.flatnonzero(self.groups_ >= 0)
-        self._train, self._positions = X, inverse(ordering(X).among(samples))
+        self._train, self._positions = X, invert_permutation(order_kernels(X).among(samples))
         form, self.n_components_ = self._select_form(samples)
         self.center_, self.view_scales_ = form.center, form.scales
         _warn_of_groups(self.groups_, "what the views' means say" if form.center else "zero")
         views = [view for view in form.view_kernels(X, samples) if len(view.v)]
         model, solution, self.n_evaluations_ = self._solver().solve(views, len(samples), self.n_components_)
-        self._record(solution)
+        self._set_convergence(solution)
         if self.groups_.max() > 0:
             model = model.decouple(self.groups_[samples])
         if self._is_checked(len(samples)) and self.n_components_ is not None:
@@ -302,7 +299,7 @@ class MKMC(ModelSelection):
         random_state : int, Generator, RandomState or None
             Of the draws.  None: the fixed seed 0.
         """
-        X, rng = self._train, generator(random_state)
+        X, rng = self._train, make_generator(random_state)
         views = list(
             zip(X.names, X.observed.T, self.view_scales_, self._form.centered_views(X), strict=True)
         )

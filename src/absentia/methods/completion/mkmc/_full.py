@@ -23,26 +23,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from absentia.core import (
-    Array,
-    Callback,
-    Conditional,
-    Dense,
-    Descent,
-    Operator,
-    PDOperator,
-    Point,
-    Sloped,
-    Solution,
-    Stop,
-    by_pattern,
+from absentia.core import Array, Dense, Operator, PDOperator
+from absentia.core.linalg import (
+    ConditionalGaussian,
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
     cholesky_solve,
-    descend,
-    settle,
+    group_by_pattern,
     symmetrize,
+)
+from absentia.core.optimize import (
+    Callback,
+    DescentState,
+    GradientEvaluation,
+    Point,
+    Solution,
+    StoppingRule,
+    descend,
+    refine_minimum,
 )
 from absentia.data import KernelViews
 from absentia.methods.completion.mkmc import _paper
@@ -77,7 +76,7 @@ def impute(view: ViewKernel, P: Array, h: Array) -> tuple[Array, Array, float]:
     P_vv = P[np.ix_(view.v, view.v)]
     if not len(h):
         return np.zeros((len(view.v), 0)), np.zeros((0, 0)), float(np.vdot(P_vv, Q))
-    given = Conditional.by_precision(P, view.v, h)
+    given = ConditionalGaussian.by_precision(P, view.v, h)
     Q_vh = Q @ given.B
     Q_hh = view.weight * given.covariance + given.B.T @ Q_vh
     value = view.weight * cholesky_logdet(given.L) + float(np.vdot(P_vv, Q))
@@ -85,7 +84,7 @@ def impute(view: ViewKernel, P: Array, h: Array) -> tuple[Array, Array, float]:
     return Q_vh, Q_hh, value
 
 
-def evaluate(problem: VisibleProblem, point: Point) -> Sloped:
+def evaluate(problem: VisibleProblem, point: Point) -> GradientEvaluation:
     """Penalised objective of a model, its gradient, and the preconditioner EM amounts to."""
     M = symmetrize(point[0])
     L = cholesky(M, "model")
@@ -103,20 +102,22 @@ def evaluate(problem: VisibleProblem, point: Point) -> Sloped:
     def precondition(v: Point) -> Point:
         return (symmetrize(M @ v[0] @ M) / M.dtype.type(weight),)
 
-    return Sloped((M,), value / 2, (gradient.astype(M.dtype),), precondition)
+    return GradientEvaluation((M,), value / 2, (gradient.astype(M.dtype),), precondition)
 
 
 def solve_full(
     problem: VisibleProblem, *, tol: float, max_iter: int, callback: Callback | None = None
-) -> Solution[Descent[Sloped]]:
+) -> Solution[DescentState[GradientEvaluation]]:
     """Descend from the start; one iteration is one step, mostly one evaluation."""
 
-    def run(point: Point) -> Sloped:
+    def run(point: Point) -> GradientEvaluation:
         return evaluate(problem, point)
 
-    stop = Stop(tol, patience=PATIENCE)
-    descent = descend(run, Descent(run(start(problem))), stop=stop, max_iter=max_iter, callback=callback)
-    return settle(run, descent, callback)
+    stop = StoppingRule(tol, patience=PATIENCE)
+    descent = descend(
+        run, DescentState(run(start(problem))), stop=stop, max_iter=max_iter, callback=callback
+    )
+    return refine_minimum(run, descent, callback)
 
 
 # ------------------------------------------------------------------------- completed kernels, new samples
@@ -174,7 +175,7 @@ def _combine_rows(
     diagonal : (samples, views) their kernel values with themselves there;  observed : which views they have
     """
     a = np.zeros_like(q[0])
-    for pattern, rows in by_pattern(observed):
+    for pattern, rows in group_by_pattern(observed):
         visible = np.flatnonzero(pattern)
         if len(visible):
             total = np.sum([Q[j] for j in visible.tolist()], axis=0)

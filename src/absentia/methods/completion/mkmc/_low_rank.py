@@ -35,25 +35,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from absentia.core import (
-    Array,
-    Callback,
-    Dense,
-    Descent,
-    Gram,
-    LowRankPlusDiagonal,
-    Point,
-    Sloped,
-    Solution,
-    Stop,
-    by_pattern,
+from absentia.core import Array, Dense, Gram, LowRankPlusDiagonal, project
+from absentia.core.linalg import (
     cholesky,
     cholesky_inverse,
     cholesky_logdet,
-    descend,
-    inverse,
-    project,
+    group_by_pattern,
+    invert_permutation,
     thin_gram,
+)
+from absentia.core.optimize import (
+    Callback,
+    DescentState,
+    GradientEvaluation,
+    Point,
+    Solution,
+    StoppingRule,
+    descend,
 )
 from absentia.methods.completion.mkmc._paper import LOADING_CEILING_SINGLE, NOISE_FLOOR, NOISE_FLOOR_SINGLE
 from absentia.methods.completion.mkmc._view_kernels import ViewKernel
@@ -92,7 +90,7 @@ class Visibility:
     @classmethod
     def of(cls, sees: Array) -> Self:
         """Of who is seen by which view, samples x views."""
-        groups = list(by_pattern(sees))
+        groups = list(group_by_pattern(sees))
         common = [(pattern, samples) for pattern, samples in groups if len(samples) >= MIN_COMMON]
         rare = [samples for _, samples in groups if len(samples) < MIN_COMMON]
         rest = np.sort(np.concatenate(rare)) if rare else np.zeros(0, dtype=np.intp)
@@ -196,7 +194,7 @@ class VisibleProblem:
         for k, view in enumerate(views):
             sees[view.v, k] = True
         visibility = Visibility.of(sees)
-        position = inverse(visibility.order)
+        position = invert_permutation(visibility.order)
         views = [ViewKernel(view.Q, position[view.v], view.weight) for view in views]
         total_diagonal, weight = np.full(size, eps), np.full(size, eps)
         for view in views:
@@ -284,7 +282,7 @@ def factor_moments(C: Array, inner: Array, weight: int = 1) -> Moments:
     return Moments(C_inverse, (E + E.T) / 2, inner, value)
 
 
-def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Sloped:
+def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> GradientEvaluation:
     """Penalised objective at (W, log d), its gradient, and the preconditioner EM amounts to."""
     W, log_d = _clip_noise(problem, point)
     d = np.broadcast_to(np.exp(log_d), problem.size)
@@ -307,7 +305,7 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> Sloped:
     if problem.dtype == np.float32:
         extra = extra + DAMPING_SINGLE * E.sum(axis=0)
     precondition = partial(_em_step, problem, noise, d, problem.visibility.solver(E, extra))
-    return Sloped((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
+    return GradientEvaluation((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
 
 
 def _clip_noise(problem: VisibleProblem, point: Point) -> Point:
@@ -373,14 +371,14 @@ def solve_low_rank(
     tol: float,
     max_iter: int,
     callback: Callback | None = None,
-    before: Descent[Sloped] | None = None,
-) -> Solution[Descent[Sloped]]:
+    before: DescentState[GradientEvaluation] | None = None,
+) -> Solution[DescentState[GradientEvaluation]]:
     """Descend from a first point; one iteration is one step, mostly one evaluation.
 
     With `before`, a run in another precision is taken up where it ended, its evaluations counted in.
     """
 
-    def run(point: Point) -> Sloped:
+    def run(point: Point) -> GradientEvaluation:
         return evaluate(problem, noise, point)
 
     def cast(point: Point) -> Point:
@@ -388,8 +386,8 @@ def solve_low_rank(
 
     pairs = () if before is None else tuple((cast(s), cast(y)) for s, y in before.pairs)
     spent = 0 if before is None else before.n_evaluations
-    start = Descent(run(cast(first)), pairs, 1 + spent)
-    stop = Stop(tol, patience=PATIENCE)
+    start = DescentState(run(cast(first)), pairs, 1 + spent)
+    stop = StoppingRule(tol, patience=PATIENCE)
     return descend(run, start, stop=stop, max_iter=max_iter, callback=callback)
 
 

@@ -11,19 +11,9 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import scipy.linalg
 
-from absentia.core import (
-    Array,
-    Callback,
-    Dense,
-    LowRankPlusDiagonal,
-    Operator,
-    PDOperator,
-    Solution,
-    Stop,
-    iterate,
-    leading_eigenpairs,
-    symmetrize,
-)
+from absentia.core import Array, Dense, LowRankPlusDiagonal, Operator, PDOperator
+from absentia.core.linalg import leading_eigenpairs, symmetrize
+from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
 from absentia.methods.completion.mkmc._view_kernels import ViewKernel
 
 # -------------------------------------------------------------------------- three covariance models
@@ -223,7 +213,7 @@ def solve_paper(
         lambda state: em_step(problem, covariance, state),
         lambda state: objective(problem, state),
         start,
-        stop=Stop(tol),
+        stop=StoppingRule(tol),
         max_iter=max_iter,
         callback=callback,
     )

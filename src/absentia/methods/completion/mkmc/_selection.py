@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from absentia.core import CLEAR, Array, Iterative, Point, RandomState, generator, inverse, least, warn
+from absentia.core import DISTINCT_RTOL, Array, Iterative, RandomState, argmin_key, make_generator, warn
+from absentia.core.linalg import invert_permutation
+from absentia.core.optimize import Point
 from absentia.data import AbsenceWarning, KernelViews
 from absentia.methods.completion._fill import MeanFill
 from absentia.methods.completion._holdout import Holdout
@@ -45,10 +47,10 @@ def count_above(S: Array, threshold: float) -> int:
 def count_components(S: Array, rule: str) -> int:
     """Number of eigenvalues of `S` above their mean ("gk", Guttman-Kaiser) or above one ("kaiser").
 
-    Above means by more than :data:`CLEAR`: eigenvalues that are all alike are not counted by rounding.
+    Above means by more than :data:`DISTINCT_RTOL`: rounding does not count eigenvalues that are all alike.
     """
     threshold = {"gk": float(np.trace(S)) / len(S), "kaiser": 1.0}[rule]
-    return int(np.clip(count_above(S, (1 + CLEAR) * threshold), 1, len(S) - 1))
+    return int(np.clip(count_above(S, (1 + DISTINCT_RTOL) * threshold), 1, len(S) - 1))
 
 
 def zero_filled_mean(views: Sequence[ViewKernel], samples: Array) -> Array:
@@ -126,7 +128,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
             center: min((curve or {}).values(), default=-float(center))
             for center, (_, _, curve) in candidates.items()
         }
-        form, rank, curve = candidates[least(errors)]
+        form, rank, curve = candidates[argmin_key(errors)]
         if curve is not None:
             self.heldout_curve_ = curve
         return form, rank
@@ -161,7 +163,9 @@ class ModelSelection(Iterative, SubspaceCompleter):
         return int(q), None
 
     def _count_components(self, views: list[ViewKernel], size: int, rule: str) -> int:
-        return count_by_rule(views, size, rule, generator(self.random_state), inverse(self._positions))
+        return count_by_rule(
+            views, size, rule, make_generator(self.random_state), invert_permutation(self._positions)
+        )
 
     def _rank_by_holdout(
         self, form: KernelForm, views: list[ViewKernel], size: int, near: int | None
@@ -183,7 +187,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
             return self._complete_part(form, holdout.part, runs.problem, runs(q))
 
         curve = holdout.curve(path, complete, PATIENCE, HOPELESS)
-        return int(least(curve)), curve
+        return int(argmin_key(curve)), curve
 
     def _short_path(self, views: list[ViewKernel], size: int, near: int | None) -> list[int]:
         """The short path, or what of it is near; what is counted is hardly ever near a small number."""
@@ -213,9 +217,9 @@ class ModelSelection(Iterative, SubspaceCompleter):
         X, samples = self._train, np.flatnonzero(self._train.observed.any(axis=1))
         if len(samples) <= max_samples:
             return X, self._positions
-        drawn = generator(self.random_state).choice(len(samples), max_samples, replace=False)
-        chosen = np.sort(inverse(self._positions)[drawn])
-        positions = inverse(np.argsort(self._positions[chosen], kind="stable"))
+        drawn = make_generator(self.random_state).choice(len(samples), max_samples, replace=False)
+        chosen = np.sort(invert_permutation(self._positions)[drawn])
+        positions = invert_permutation(np.argsort(self._positions[chosen], kind="stable"))
         return X[np.ix_(samples[chosen], samples[chosen])], positions
 
     def _short_runs(
@@ -246,7 +250,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
             int(self.max_iter),
             self.random_state,
             self._positions,
-            self._watch(),
+            self._make_callback(),
         )
 
     def _tolerance(self) -> float:

@@ -12,23 +12,22 @@ import scipy.linalg
 
 from absentia.core import (
     Array,
-    Callback,
-    Descent,
     LowRankPlusDiagonal,
-    NotPositiveDefiniteError,
     PDOperator,
-    Point,
     RandomState,
-    Sloped,
+    argmin_key,
+    make_generator,
+    project,
+)
+from absentia.core.linalg import NotPositiveDefiniteError, cholesky, leading_eigenpairs, thin_gram
+from absentia.core.optimize import (
+    Callback,
+    DescentState,
+    GradientEvaluation,
+    Point,
     Solution,
     Status,
-    cholesky,
-    generator,
-    leading_eigenpairs,
-    least,
-    project,
-    settle,
-    thin_gram,
+    refine_minimum,
 )
 from absentia.methods.completion.mkmc import _full, _low_rank, _paper
 from absentia.methods.completion.mkmc._low_rank import Noise, VisibleProblem, solve_low_rank
@@ -98,7 +97,7 @@ class Solver:
 
     def _solve_low_rank(
         self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int, options: dict[str, Any]
-    ) -> Solution[Descent[Sloped]]:
+    ) -> Solution[DescentState[GradientEvaluation]]:
         """Descend from the start; small problems from several, large ones at first in single precision."""
         if problem.size <= SMALL:
             return self._best_of_starts(problem, self._starts(problem, views, q), options)
@@ -126,18 +125,20 @@ class Solver:
 
     def _best_of_starts(
         self, problem: VisibleProblem, starts: Iterator[Point], options: dict[str, Any]
-    ) -> Solution[Descent[Sloped]]:
+    ) -> Solution[DescentState[GradientEvaluation]]:
         runs = []
         for first in starts:
             runs.append(solve_low_rank(problem, self.noise, first, **options))
             if runs[-1].status is Status.STOPPED:
                 break
         objectives = {i: float(run.trace[-1]) if run.n_iter else np.inf for i, run in enumerate(runs)}
-        best = runs[least(objectives)]
+        best = runs[argmin_key(objectives)]
         if self.covariance == "pca":  # equal noise leaves nothing flat enough to matter
             return best
         noise = self.noise
-        return settle(lambda point: _low_rank.evaluate(problem, noise, point), best, options["callback"])
+        return refine_minimum(
+            lambda point: _low_rank.evaluate(problem, noise, point), best, options["callback"]
+        )
 
     def short_runs(self, problem: VisibleProblem, max_rank: int, *, tol: float, max_iter: int) -> ShortRuns:
         """Quick runs at ranks up to `max_rank`; of large problems in single precision."""
@@ -147,7 +148,7 @@ class Solver:
 
     def leading_pairs(self, problem: VisibleProblem, q: int, *, rescale: bool = True) -> LeadingPairs:
         """The `q` leading eigenpairs of the mean kernel; see :func:`leading_pairs`."""
-        rng = generator(self.random_state)
+        rng = make_generator(self.random_state)
         return leading_pairs(problem, q, rng, rescale=rescale, positions=self.positions)
 
     def _family(self, q: int | None) -> _paper.Covariance:

@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from absentia.core import Array, Dense, Gram, Operator, Scaled, alike, centred, rounding, symmetrize
+from absentia.core import Array, Dense, Gram, Operator, Scaled
+from absentia.core.linalg import center_kernel, is_constant_kernel, rounding_level, symmetrize
 from absentia.data import KernelViews
 from absentia.methods.completion._subspace import Basis, Coordinates
 
@@ -127,8 +128,8 @@ def _has_spread(K: Operator) -> bool:
     if isinstance(K, Gram) and K.shape[0]:
         left = np.asarray(K.left, dtype=np.float64)
         spread = float(np.square(left - left.mean(axis=0)).sum())
-        return spread > rounding(K.dtype) * float(np.square(left).sum())
-    return K.shape[0] > 0 and not alike(np.asarray(K.to_dense()))
+        return spread > rounding_level(K.dtype) * float(np.square(left).sum())
+    return K.shape[0] > 0 and not is_constant_kernel(np.asarray(K.to_dense()))
 
 
 def center_kernels(X: KernelViews) -> KernelViews:
@@ -144,7 +145,7 @@ def _center_kernel(K: Operator) -> Operator:
     if isinstance(K, Gram):
         return Gram(K.left - K.left.mean(axis=0, dtype=np.float64).astype(K.dtype))
     A = np.asarray(K.to_dense())
-    return Dense(symmetrize(centred(A.astype(np.float64))).astype(A.dtype))
+    return Dense(symmetrize(center_kernel(A.astype(np.float64))).astype(A.dtype))
 
 
 def add_mean_axis(basis: Basis, K: Operator) -> Basis:

@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.linalg
 
-from absentia.core import Array, factors_of
+from absentia.core import Array, get_factors
 from absentia.data import KernelViews
 from absentia.methods.learning.engine._compiled import compiled
 from absentia.methods.learning.engine._linear import fit_linear
@@ -70,7 +70,7 @@ class FactorStack:
         if order is not None:
             rank = np.argsort(order)
             index = [rank[samples] for samples in index]
-        parts = [factors_of(kernels.operator(name)) for name in kernels.names]
+        parts = [get_factors(kernels.operator(name)) for name in kernels.names]
         diagonal = np.zeros(kernels.observed.shape)
         for v, part in enumerate(parts):
             diagonal[index[v], v] = 0.0 if part.own is None else part.own

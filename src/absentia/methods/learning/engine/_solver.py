@@ -30,7 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from absentia.core import Array, Callback, Solution, Stop, iterate
+from absentia.core import Array
+from absentia.core.optimize import Callback, Solution, StoppingRule, iterate
 from absentia.methods.learning.engine._problem import (
     GAP,
     Candidate,
@@ -85,7 +86,7 @@ def solve(
         step,
         lambda state: state.objective,
         initial_state(problem, eta, z),
-        stop=Stop(tol, GAP, lambda state: state.gap if state.tidy else max(state.gap, 2 * tol)),
+        stop=StoppingRule(tol, GAP, lambda state: state.gap if state.tidy else max(state.gap, 2 * tol)),
         max_iter=max_iter,
         callback=callback,
     )
