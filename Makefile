@@ -8,12 +8,11 @@ BIN    := $(VENV)/bin
 PROCESSES ?= 2
 QUICK      = -m "not slow"
 # reading, models in files, frames, statistics, fit and predict, scikit-learn's contract
-BRIEF      = tests/files/test_anndata.py tests/files/test_formats.py tests/files/test_guessing.py \
+BRIEF      = tests/files/test_anndata.py tests/files/test_formats.py tests/files/test_schema.py \
              tests/files/test_hdf5.py tests/files/test_mat5.py tests/files/test_npy.py \
-             tests/files/test_states.py tests/files/test_zarr.py tests/core/test_serialization.py \
-             tests/data/test_back.py tests/data/test_mudata.py tests/data/test_statistics.py \
-             tests/data/test_tables.py tests/methods/test_models.py tests/methods/test_sklearn.py \
-             tests/app/cli/test_fit.py tests/app/cli/test_predict.py
+             tests/files/test_models.py tests/core/test_serialization.py tests/data/test_mudata.py \
+             tests/data/test_statistics.py tests/data/test_tables.py tests/methods/test_models.py \
+             tests/methods/test_sklearn.py tests/app/cli/test_fit.py tests/app/cli/test_predict.py
 # $(call tests,PYTHON): what is compiled is compiled once, before several processes would each do so, and
 # tests of a file share what they share in one process
 tests      = $(1) tests/compile_first.py && $(1) -m pytest -n $(PROCESSES) --dist loadfile

@@ -2,7 +2,8 @@
 
     python benchmarks/compare_statistics.py [--quick]
 
-Six methods, 300 samples, five times five folds, accuracy by fold; see tests/folded.py for the methods.
+Six methods, 300 samples, five times five folds, accuracy by fold; see tests/helpers/fold_scores.py for the
+methods.
 False alarms: all six are equal in the population, and a test says at 5 % that some differ ("one method":
 that method 1 differs from the baseline, method 0).  "alike": methods share most of what they use and
 disagree on 12 % of the samples; "unlike": they share nothing and disagree on 40 %.  Found: method 1 is
@@ -22,7 +23,7 @@ from absentia import statistics
 
 sys.path.insert(0, str(common.HERE.parent / "tests"))
 
-from folded import N_METHODS, TEST_SHARE, Answers, Merits, answers
+from helpers.fold_scores import N_METHODS, TEST_SHARE, Answers, Merits, answers
 
 ALPHA = 0.05
 EQUAL = {"alike": Merits(), "unlike": Merits(shared=0, own=10, shift=0.2)}

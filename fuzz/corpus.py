@@ -10,20 +10,20 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 def make(folder):
     """Write the corpus; return it."""
-    import mutations
+    from helpers import corrupted_files
 
-    found = mutations.seeds()
+    found = corrupted_files.seeds()
     for reader, files in found.items():
         place = Path(folder) / re.sub(r"\W+", "-", reader)
         place.mkdir(parents=True, exist_ok=True)
         for k, data in enumerate(files):
-            (place / f"{k}{mutations.READERS[reader][1]}").write_bytes(data)
+            (place / f"{k}{corrupted_files.READERS[reader][1]}").write_bytes(data)
     return found
 
 
 def load(folder):
     """The corpus in `folder` with what people have put there, made if it is not there."""
-    import mutations
+    from helpers import corrupted_files
 
     made = make(folder)
     for reader in made:
@@ -31,7 +31,7 @@ def load(folder):
         made[reader] = [
             path.read_bytes()
             for path in sorted(place.iterdir())
-            if path.name.endswith(mutations.READERS[reader][1])
+            if path.name.endswith(corrupted_files.READERS[reader][1])
         ]
     return made
 

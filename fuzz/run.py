@@ -2,7 +2,8 @@
 
     python fuzz/run.py --inputs 100000 --seconds 3600
 
-Files are valid ones (``fuzz/corpus.py``) damaged by ``tests/mutations.py`` and, where atheris is installed,
+Files are valid ones (``fuzz/corpus.py``) damaged by ``tests/helpers/corrupted_files.py`` and, where
+atheris is installed,
 by libFuzzer, which keeps whatever reaches new lines of the readers.  Without atheris the damage is random.
 Readers run under a limit of memory (RLIMIT_AS), a ceiling for arrays (ABSENTIA_MAX_BYTES) and a limit of
 time for each input.  What fails is kept in ``--failures``, and the last line sums up::
@@ -54,10 +55,10 @@ class Target:
     def __init__(self, options):
         import corpus
 
-        import mutations
+        from helpers import corrupted_files
 
-        self.mutations, self.options = mutations, options
-        self.readers = list(mutations.READERS)
+        self.mutations, self.options = corrupted_files, options
+        self.readers = list(corrupted_files.READERS)
         self.seeds = corpus.load(options.corpus)
         self.folder = tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
         self.counts = {"inputs": 0, "taken": 0, "crashes": 0, "hangs": 0, "largest": 0}

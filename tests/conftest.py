@@ -48,16 +48,10 @@ NOT_NUMERICAL = (
 )
 
 
-# measured to cost much, beside cheaper tests of the same: slow, too, one line each
-COSTLY = frozenset((Path(__file__).parent / "costly.txt").read_text().splitlines())
-
-
 def pytest_collection_modifyitems(config, items):
     """Mark what is slow for some parameters only, and everything that is `numerical` (make test-portable)."""
     here = Path(__file__).parent
     for item in items:
-        if item.nodeid in COSTLY:
-            item.add_marker(pytest.mark.slow)
         if item.path.is_relative_to(here):
             name = item.path.relative_to(here).as_posix()
             if "/" in name and not name.startswith(NOT_NUMERICAL):

@@ -31,7 +31,7 @@ def test_the_completer_obeys_the_laws(shown):
     testing.check_completer(shown("_shrunken").ShrunkenFill())
 
 
-@pytest.mark.parametrize("probability", [False, True])
+@pytest.mark.parametrize("probability", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_classifier_obeys_the_laws(shown, probability):
     testing.check_classifier(shown("_nearest").Nearest(probability=probability))
 

@@ -12,7 +12,7 @@ import scipy.io
 
 import absentia
 from absentia import ViewKernels, Views, datasets
-from command import run
+from helpers.command_line import run
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
@@ -67,6 +67,18 @@ def commands(block):
     return [words[1:] for words in lines if words[:1] == ["absentia"]]
 
 
+@pytest.mark.slow_params(
+    "README.md",
+    "docs/amkl.md",
+    "docs/compare.md",
+    "docs/files-containers.md",
+    "docs/inspection.md",
+    "docs/pma.md",
+    "docs/prediction.md",
+    "docs/regression.md",
+    "docs/scale.md",
+    "docs/survival.md",
+)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_runs(page, files):
     for package in NEEDS.get(page, []):

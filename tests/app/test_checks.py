@@ -17,8 +17,8 @@ from absentia.app.cli import _demo as demo
 from absentia.app.cli._compare import check_study_folder
 from absentia.core import _threads as threads
 from absentia.tasks import Task
-from command import refused, run
 from conftest import random_problem
+from helpers.command_line import refused, run
 
 
 @pytest.fixture(autouse=True)
@@ -265,6 +265,7 @@ LINES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(LINES)
 @example(["inspect", "\0"])

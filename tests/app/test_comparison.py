@@ -13,8 +13,8 @@ from absentia import ViewKernels, Views
 from absentia.app import comparison as comparing
 from absentia.app.comparison import _count_bytes, count_jobs, make_design, results_table
 from absentia.experiment.comparison import Study, make_task_data
-from comparing import made_views, targets
-from findings import make_findings
+from helpers.comparison_problems import made_views, targets
+from helpers.comparison_results import make_findings
 
 SMALL = {"repeats": 1, "cv": 2, "n_jobs": 1}
 
@@ -60,6 +60,7 @@ def checked(found, task, methods):
     return told
 
 
+@pytest.mark.slow
 def test_two_classes():
     views, y = samples("classes")
     found = absentia.compare(views, y, methods=["linear", "mean-svm"], **SMALL)
@@ -71,6 +72,7 @@ def test_two_classes():
     assert set(model.predict(views)) <= {"early", "late"}
 
 
+@pytest.mark.slow
 def test_three_classes_as_a_series_of_numbers():
     views, factors = made_views(45)
     y = pd.Series(
@@ -93,7 +95,10 @@ def test_numbers():
     assert found.best_estimator().predict(views).shape == (40,)
 
 
-@pytest.mark.parametrize("method", ["pma", pytest.param("pma-cvkt", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param("pma", marks=pytest.mark.slow), pytest.param("pma-cvkt", marks=pytest.mark.slow)],
+)
 def test_several_labels_some_unknown(method):
     views, Y = samples("labels")
     frame = pd.DataFrame(Y, index=views.ids, columns=["er", "her2"])
@@ -116,6 +121,7 @@ def test_completion(mechanism):
     assert found.best_estimator().transform(kernels).observed.all()
 
 
+@pytest.mark.slow
 def test_nothing_absent():
     views, y = samples("classes", rate=0.0)
     assert checked(
@@ -125,6 +131,7 @@ def test_nothing_absent():
     assert [group.words for group in told.patterns] == ["every view"]
 
 
+@pytest.mark.slow
 def test_kernels_instead_of_features():
     views, y = samples("classes")
     kernels = ViewKernels().fit_transform(views)
@@ -147,6 +154,7 @@ def test_left_out_methods_have_a_row_with_the_reason():
     assert table.loc["average", "remark"] == ""
 
 
+@pytest.mark.slow
 def test_a_method_that_fails_in_every_fold_is_a_row_with_its_error():
     views, y = samples("classes")
     keep = views.observed.copy()
@@ -185,6 +193,7 @@ def test_the_order_of_samples_changes_no_score():
         np.testing.assert_array_equal(other.confusion[method], table)
 
 
+@pytest.mark.slow
 def test_a_folder_is_gone_on_with(tmp_path):
     views, y = samples("classes")
     heard = []
@@ -299,6 +308,7 @@ def test_columns_of_the_table_do_not_hang_on_who_is_first():
         assert columns.index("difference") < columns.index("p (McNemar)") < columns.index("CPU seconds")
 
 
+@pytest.mark.slow
 def test_verbose_tells_what_is_done_and_the_callback_hears_too(monkeypatch):
     said, heard = [], []
     monkeypatch.setattr("absentia.app._trials.EVERY", 0.0)

@@ -21,8 +21,8 @@ from absentia.app import _exit_codes as exit_codes
 from absentia.app import _terminal as terminal
 from absentia.app import report
 from absentia.app.cli import _main as cli
-from command import Result, refused, run
 from conftest import random_problem
+from helpers.command_line import Result, refused, run
 
 FEW = """
 from absentia.experiment import _quality
@@ -124,6 +124,7 @@ def test_links_that_go_round_in_a_circle_are_refused(folder):
     refused(run("complete", "loop.npz", "-o", "o.npz", cwd=folder), "loop.npz")
 
 
+@pytest.mark.slow
 def test_memory_that_a_limit_withholds_is_said_to_be_missing(folder):
     """An honest shortage: the kernels of some thousand samples in little address space."""
     code = (
@@ -185,6 +186,7 @@ def test_a_full_disk_under_standard_output_is_said():
     one_sentence(result, 1, "No space left on device", "make room")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 def test_a_full_disk_under_standard_error_leaves_the_code():
     command = [sys.executable, "-m", "absentia", "inspect", "gone.npz"]
@@ -354,6 +356,7 @@ def test_killed_at_any_time_nothing_half_is_left(folder):
     check_kills(said, kills)
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_the_command_line_loads_is_one_sentence_too():
     code = (
         "import runpy, sys\n"
@@ -397,6 +400,7 @@ cli.main() if nogil else main()
 """
 
 
+@pytest.mark.slow_params("SIGTERM")
 @pytest.mark.parametrize(
     ("number", "word"),
     [SIGNALS[1], pytest.param(*SIGNALS[0], marks=pytest.mark.slow)],
@@ -445,7 +449,9 @@ main()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-@pytest.mark.parametrize("waits", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "waits", [pytest.param(False, marks=pytest.mark.slow), pytest.param(True, marks=pytest.mark.slow)]
+)
 def test_a_read_that_blocks_does_not_keep_a_signal_waiting(folder, waits):
     """A named pipe that nobody writes to, read in a thread: Python waits for its threads at the end."""
     os.mkfifo(folder / "pipe")
@@ -461,6 +467,7 @@ def test_a_read_that_blocks_does_not_keep_a_signal_waiting(folder, waits):
     assert sorted(p.name for p in folder.iterdir()) == ["k.npz", "pipe"]
 
 
+@pytest.mark.slow
 def test_files_that_are_half_written_go_where_a_process_ends_in_the_middle(tmp_path):
     code = (
         "import sys; from absentia.files import remove_unfinished, write_atomically; import os\n"
@@ -474,9 +481,9 @@ def test_files_that_are_half_written_go_where_a_process_ends_in_the_middle(tmp_p
 
 ENDLESS = """
 import os
-import trying
+from helpers import trial_functions as trying
 from absentia import io
-from command import run
+from helpers.command_line import run
 
 def test_a_command_in_compiled_code(monkeypatch):
     def read(*_, **__):
@@ -489,7 +496,9 @@ def test_a_command_in_compiled_code(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-@pytest.mark.parametrize("processes", [pytest.param(0, marks=pytest.mark.slow), 1])
+@pytest.mark.parametrize(
+    "processes", [pytest.param(0, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.slow)]
+)
 def test_a_run_of_pytest_ends_at_once_too(tmp_path, processes):
     (tmp_path / "test_endless.py").write_text(ENDLESS)
     os.mkfifo(tmp_path / "said")

@@ -11,8 +11,8 @@ from absentia import io
 from absentia.app import _terminal as terminal
 from absentia.app.cli import _complete_kernels
 from absentia.core import warn
-from command import run
 from conftest import random_problem
+from helpers.command_line import run
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ import pytest
 
 from absentia.app.report import render, render_classification, render_comparison, render_reproduction
 from absentia.papers import summarise
-from findings import make_findings
-from reproducing import TEXT, experiment, records
-from stories import classification_story, make_story
+from helpers.comparison_results import make_findings
+from helpers.report_data import classification_story, make_story
+from helpers.small_experiment import TEXT, experiment, records
 
 
 def reproduction():

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from absentia.app.report import render_comparison
-from findings import make_findings
-from pages import NASTY
+from helpers.comparison_results import make_findings
+from helpers.report_pages import NASTY
 
 LONG = [f"a method whose name goes on and on and says all its parameters, number {i}" for i in range(25)]
 UNBROKEN = ["x" * 90, "y" * 90, "z" * 90]

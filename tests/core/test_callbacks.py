@@ -185,6 +185,7 @@ def test_a_callback_of_scikit_learn_can_stop():
     assert "stopped early" in one.status_
 
 
+@pytest.mark.slow
 def test_a_progress_bar_reaches_through_searches_and_pipelines_without_a_warning(capsys):
     callback = pytest.importorskip("sklearn.callback")
     pytest.importorskip("rich")

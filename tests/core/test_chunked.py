@@ -216,6 +216,7 @@ def as_if_many(monkeypatch):
     monkeypatch.setattr(draws, "_row_squares", lambda operator, scale: operator.diagonal() / scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("covariance", ["pca", "fa"])
 @pytest.mark.parametrize("factors", [False, True])
 def test_threads_agree_with_numpy_and_nothing_is_formed(tmp_path, monkeypatch, covariance, factors):
@@ -242,6 +243,7 @@ def test_some_views_may_be_arrays(monkeypatch):
     check_same(completion(kernels_of(mixed)), completion(kernels_of(blocks)))
 
 
+@pytest.mark.slow
 def test_single_precision_agrees_as_far_as_it_goes(tmp_path):
     blocks = parts()
     wanted = completion(kernels_of(blocks))
@@ -251,6 +253,7 @@ def test_single_precision_agrees_as_far_as_it_goes(tmp_path):
     check_same(completion(stored), wanted, 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factors", [False, True])
 def test_new_samples(tmp_path, factors):
     blocks = parts(factors=factors)
@@ -331,6 +334,7 @@ def test_small_chunks_on_disk_are_read_together(tmp_path):
     assert as_dask("b", Z).chunks == ((1000,) * 5, (2500,) * 2)
 
 
+@pytest.mark.slow
 def test_without_dask_it_says_what_to_install():
     code = """
     import sys

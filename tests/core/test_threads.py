@@ -73,6 +73,7 @@ def test_a_limit_of_one_is_left_alone_and_costs_next_to_nothing(monkeypatch):
             pass
 
 
+@pytest.mark.slow
 def test_libraries_are_found_even_if_nothing_had_been_loaded():
     code = (
         "import sys; from absentia.core import _threads as threads\n"

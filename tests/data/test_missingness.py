@@ -197,6 +197,7 @@ def masks_and_counts(draw):
     return observed, [draw(st.integers(0, int(n))) for n in observed.sum(axis=0)]
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(masks_and_counts(), seeds)
 def test_fixed_per_view_succeeds_exactly_when_a_flow_exists(case, seed):
@@ -345,7 +346,9 @@ def weighted_pairs(z, strength=2.0):
     return pairs
 
 
-@pytest.mark.parametrize("strength", [0.0, 2.0, -1.0])
+@pytest.mark.parametrize(
+    "strength", [0.0, pytest.param(2.0, marks=pytest.mark.slow), pytest.param(-1.0, marks=pytest.mark.slow)]
+)
 def test_mar_draws_by_weight_without_replacement(strength):
     rng, score = np.random.default_rng(0), np.array([30.0, 41.0, 55.0, 70.0])
     draws = [

@@ -8,7 +8,7 @@ import pytest
 
 from absentia import KernelViews, MeanFill, ViewKernels, Views
 from absentia.data import _kernel_checks
-from omics import CELLS, modality, quietly, three_modalities
+from helpers.omics import CELLS, modality, quietly, three_modalities
 
 
 def completed():

@@ -15,7 +15,7 @@ from absentia.data import (
 )
 from absentia.data import _order as orders
 from conftest import random_problem
-from matrix_market import near
+from helpers.matrix_registry import near
 
 
 def names_of(found, X):

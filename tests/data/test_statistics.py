@@ -11,7 +11,7 @@ from scipy import stats
 
 import absentia
 from absentia.data import statistics
-from folded import N_METHODS, TEST_SHARE, Merits, answers
+from helpers.fold_scores import N_METHODS, TEST_SHARE, Merits, answers
 
 # Demsar (2006), table 6: AUC of C4.5, with m, with cf and with both tuned, on 14 data sets
 DEMSAR = np.array(
@@ -88,6 +88,7 @@ def test_laws_of_the_corrected_t(d, share, scale):
     assert 0 <= found.p <= 1
 
 
+@pytest.mark.slow
 @given(differences.filter(lambda d: np.ptp(d) > 1e-3), st.floats(0.01, 1))
 def test_the_interval_leaves_zero_out_just_when_p_is_small(d, share):
     p = statistics.corrected_resampled_t(d, share).p
@@ -437,6 +438,7 @@ def equal():
     return simulated(200, seed=0)
 
 
+@pytest.mark.slow
 def test_the_corrected_t_gives_few_false_alarms_where_others_give_many(equal):
     tables = [found.scores for found in equal]
     error = np.sqrt(0.05 * 0.95 / len(tables))
@@ -454,6 +456,7 @@ def test_the_interval_holds_the_true_difference(equal):
     assert np.mean([interval.high - interval.low for interval in found]) < 0.12  # and says something
 
 
+@pytest.mark.slow
 def test_a_sample_counts_once_in_mcnemars_test(equal):
     """Out of one repeat there are as many false alarms as there should be; repeats pooled give ten times as many."""
 
@@ -471,7 +474,9 @@ def test_a_sample_counts_once_in_mcnemars_test(equal):
     assert share_of(alarm(np.concatenate(found.right)) for found in equal) > 0.3
 
 
-@pytest.mark.parametrize(("gain", "least"), [(0.24, 0.5), (0.365, 0.9)])  # 8 and 12 points
+@pytest.mark.parametrize(
+    ("gain", "least"), [(0.24, 0.5), pytest.param(0.365, 0.9, marks=pytest.mark.slow)]
+)  # 8 and 12 points
 def test_the_corrected_t_finds_what_is_there(gain, least):
     tables = [found.scores for found in simulated(150, seed=1, gain=gain)]
     found = [

@@ -249,6 +249,7 @@ def test_frames_of_transformers_have_the_ids(views):
     assert embedding.transform(views[[2, 0]]).index.tolist() == views.ids[[2, 0]].tolist()
 
 
+@pytest.mark.slow
 def test_without_pandas_a_sentence_says_what_to_install():
     code = """
 import sys

@@ -14,7 +14,7 @@ from absentia.experiment.results import (
     Metric,
     Recommendation,
 )
-from findings import METRICS as MADE_METRICS
+from helpers.comparison_results import METRICS as MADE_METRICS
 
 
 def made(**more):

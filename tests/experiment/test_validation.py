@@ -11,8 +11,8 @@ from absentia.experiment._validation import predict_without_each
 from absentia.methods.learning._selection import GRID
 from absentia.tasks import CLASSIFICATION, Plan
 from absentia.tasks.classification import AVERAGED, MIN_CLASS_SIZE
-from digits import digit_views
-from readable import planted
+from helpers.digit_samples import digit_views
+from helpers.known_effects import planted
 
 WARNED = pytest.mark.filterwarnings("ignore:.*have every view, which makes this identical")
 
@@ -33,6 +33,7 @@ def cross_validate(data, y, plan, *more):
 learn = CLASSIFICATION.learn
 
 
+@pytest.mark.slow
 @WARNED
 def test_labels_that_mean_nothing_are_predicted_no_better_than_chance():
     """Far above one half here would mean that a fold has seen the samples it is judged on."""
@@ -67,7 +68,7 @@ def test_the_folds_see_only_their_training_samples(monkeypatch):
 
 
 @WARNED
-@pytest.mark.parametrize("C", [None, 1.0])
+@pytest.mark.parametrize("C", [pytest.param(None, marks=pytest.mark.slow), 1.0])
 def test_progress_counts_to_the_end(C):
     from absentia import MKLClassifier
 
@@ -79,6 +80,7 @@ def test_progress_counts_to_the_end(C):
     assert len(steps) == count_steps(CLASSIFICATION, plan, plans(views, plan), y)
 
 
+@pytest.mark.slow
 @WARNED
 def test_a_class_of_three_samples_is_enough():
     from absentia import AbsentMKLClassifier
@@ -137,7 +139,7 @@ def test_each_view_alone_is_hidden_from_those_who_have_it():
 # ------------------------------------------------------------------------ what decisions rest on, and gains
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_contributions_and_gains_are_of_samples_that_the_model_has_not_seen(n_classes, monkeypatch):
     seen = []
     value = _validation.inspection.value_of_views
@@ -162,6 +164,7 @@ def test_contributions_and_gains_are_of_samples_that_the_model_has_not_seen(n_cl
     assert by_view[0] > by_view[2]
 
 
+@pytest.mark.slow
 def test_of_kernels_there_are_no_gains_and_machines_on_kernels_of_features_have_some():
     views, y = planted(40)
     plan = Plan(AverageKernelSVC(probability=True), C=1.0)

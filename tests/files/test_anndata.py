@@ -11,7 +11,7 @@ import scipy.sparse
 import absentia
 from absentia import KernelViews, Views, io
 from absentia.files import _anndata
-from omics import CELLS, modality, saved, three_modalities
+from helpers.omics import CELLS, modality, saved, three_modalities
 
 
 def row(views, name, cell):

@@ -21,7 +21,7 @@ from absentia.files._archive import (
     read_header,
     verify_checksum,
 )
-from archives import READERS, VIEW, bomb, header, raw, refused, zipped
+from helpers.crafted_archives import READERS, VIEW, bomb, header, raw, refused, zipped
 
 
 def test_a_model_or_labels_are_read_without_inflating_what_is_not_needed(tmp_path, monkeypatch):
@@ -138,6 +138,7 @@ def test_strange_archives_are_named_with_one_sentence(tmp_path, make, sentence):
     refused(io.read, path, sentence)
 
 
+@pytest.mark.slow_params("read_matrix-holds 10001 arrays; at most 10")
 @pytest.mark.parametrize("make", [s[0] for s in STRANGE], ids=[s[:30] for _, s in STRANGE])
 @pytest.mark.parametrize("reader", READERS)
 def test_no_reader_says_anything_but_file_error(tmp_path, make, reader):

@@ -148,6 +148,7 @@ write_atomically(sys.argv[1], save)
     assert process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path):
     path = tmp_path / "out.npz"
     killed_writer(path)

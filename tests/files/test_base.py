@@ -14,7 +14,7 @@ from absentia import KernelViews, Views, io
 from absentia.core import available_memory
 from absentia.files import Options, _base, file_errors, read_new
 from absentia.files._base import import_optional
-from archives import READERS, VIEW, bomb, header, zipped
+from helpers.crafted_archives import READERS, VIEW, bomb, header, zipped
 
 
 def test_honest_data_that_do_not_fit_are_one_sentence(tmp_path, monkeypatch):
@@ -139,6 +139,7 @@ def test_several_arrays_share_one_ceiling(tmp_path, monkeypatch):
         io.read(path)
 
 
+@pytest.mark.slow
 def test_the_ceiling_is_a_share_of_what_a_limited_process_may_take(tmp_path):
     path = bomb(tmp_path / "v.npz", 240)
     code = (

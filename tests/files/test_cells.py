@@ -16,7 +16,7 @@ from absentia.files._cells import (
     looks_grouped,
     parse_numbers,
 )
-from bounded import cpu_limit
+from helpers.cpu_limit import cpu_limit
 
 
 def test_missing_values_are_nan():

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import absentia
-import mutations
 from absentia import MKLClassifier, ViewKernels, io
 from absentia.files import _base, _formats
 from absentia.files._frames import TableSpec, read_frame
+from helpers import corrupted_files
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("openpyxl")
@@ -130,11 +130,11 @@ def test_formulas_are_values_or_refused(tmp_path):
     path = written(FRAME.assign(n=["=1+1", "=1+2", "3"]), tmp_path / "t.xlsx")
     with pytest.raises(io.FileError, match=r"2 cell\(s\), the first in line 2, hold formulas"):
         read_frame(path)
-    text = mutations.members(path.read_bytes())
+    text = corrupted_files.members(path.read_bytes())
     sheet = [
         (name, data.replace(b"<v></v>", b"<v>7</v>").replace(b"<v />", b"<v>7</v>")) for name, data in text
     ]
-    path.write_bytes(mutations.packed(sheet))
+    path.write_bytes(corrupted_files.packed(sheet))
     assert read_frame(path)[0]["n"].tolist() == [7, 7, 3]
 
 
@@ -142,9 +142,9 @@ def test_a_line_far_down_does_not_fill_the_memory(tmp_path, monkeypatch):
     path = written(FRAME, tmp_path / "t.xlsx")
     far = [
         (name, data.replace(b'<row r="4"', b'<row r="9999999"'))
-        for name, data in mutations.members(path.read_bytes())
+        for name, data in corrupted_files.members(path.read_bytes())
     ]
-    path.write_bytes(mutations.packed(far))
+    path.write_bytes(corrupted_files.packed(far))
     with pytest.raises(io.FileError, match="more than 1048576 lines"):
         read_frame(path)
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "1M")
@@ -275,6 +275,7 @@ def probabilities(train, new):
     return model.predict_proba(kernels.transform(new[np.argsort(new.ids)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("categories", [True, False])
 def test_the_same_data_give_the_same_predictions_in_every_format(tmp_path, categories):
     columns = list(CLINICAL) if categories else ["age", "smoker", "count"]

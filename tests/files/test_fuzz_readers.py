@@ -16,17 +16,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-import mutations
 from absentia import KernelViews, Views, io, models
 from absentia.files import _models
-from mutations import READERS, attempt, damaged, place
+from helpers import corrupted_files
+from helpers.corrupted_files import READERS, attempt, damaged, place
 
 FAST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 
 
 @pytest.fixture(scope="module")
 def seeds():
-    return mutations.seeds()
+    return corrupted_files.seeds()
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,7 @@ def little_memory(monkeypatch):
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "64M")
 
 
+@pytest.mark.slow_params("io.read")
 @pytest.mark.parametrize("reader", READERS)
 def test_the_files_that_are_damaged_are_fine_before(seeds, folder, reader):
     path, taken = place(folder, reader), []
@@ -49,7 +50,8 @@ def test_the_files_that_are_damaged_are_fine_before(seeds, folder, reader):
     assert any(taken) if READERS[reader][1].startswith(".csv") else all(taken)
 
 
-@pytest.mark.parametrize("reader", [reader for reader in READERS if reader not in mutations.SLOW])
+@pytest.mark.slow_params("io.read", "models.load")
+@pytest.mark.parametrize("reader", [reader for reader in READERS if reader not in corrupted_files.SLOW])
 def test_a_damaged_file_is_read_or_refused_with_one_sentence(seeds, folder, reader):
     path = place(folder, reader)
 
@@ -70,7 +72,7 @@ def test_a_damaged_file_is_read_or_refused_with_one_sentence(seeds, folder, read
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_small_file_that_becomes_large_is_read_or_refused(folder, reader, seed):
     path = place(folder, reader)
-    path.write_bytes(mutations.bomb(random.Random(seed)))
+    path.write_bytes(corrupted_files.bomb(random.Random(seed)))
     attempt(reader, path)
 
 
@@ -126,10 +128,11 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.slow
 def test_any_field_of_a_model_may_be_anything(seeds, folder):
     """With the checksum made anew, as a forger would."""
     path = place(folder, "models.load")
-    content = dict(mutations.members(seeds["models.load"][0]))
+    content = dict(corrupted_files.members(seeds["models.load"][0]))
     path.write_bytes(seeds["models.load"][0])
     arrays = io.read_arrays(path)
     described = json.loads(str(arrays.pop("model")))
@@ -142,8 +145,8 @@ def test_any_field_of_a_model_may_be_anything(seeds, folder):
     def check(where, value):
         changed = described | {where: value}
         changed["checksum"] = _models._checksum(changed, arrays)
-        text = mutations._npy_of(np.array(json.dumps(changed)))
-        path.write_bytes(mutations.packed((content | {"model.npy": text}).items()))
+        text = corrupted_files._npy_of(np.array(json.dumps(changed)))
+        path.write_bytes(corrupted_files.packed((content | {"model.npy": text}).items()))
         with contextlib.suppress(io.FileError):
             models.load(path)
 

@@ -6,7 +6,7 @@ import pytest
 
 from absentia import KernelViews, Views, io
 from absentia.files import _labels, _targets
-from archives import refused
+from helpers.crafted_archives import refused
 
 DATA = Views.from_dict({"a": np.eye(3)}, ids=["p", "q", "r"])
 
@@ -187,7 +187,7 @@ def test_an_array_that_is_not_there_is_told_which_are(tmp_path):
 
 
 def test_a_column_of_obs_is_found_by_the_names_of_observations(tmp_path):
-    from omics import saved, three_modalities
+    from helpers.omics import saved, three_modalities
 
     path = saved(tmp_path / "a.h5mu", three_modalities())
     data = io.read(path)

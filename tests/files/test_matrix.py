@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import absentia
 from absentia import io
 from absentia.files import _cells, _matrix
-from archives import refused
+from helpers.crafted_archives import refused
 
 FAST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 

@@ -6,8 +6,8 @@ import pytest
 from absentia import KernelViews, Views, io
 from absentia.data import Presence
 from absentia.files import align_kernel_rows, read_new
-from archives import refused, write_rows
 from conftest import random_problem
+from helpers.crafted_archives import refused, write_rows
 
 NEW, OLD = np.arange(40, 50), np.arange(40)
 

@@ -8,7 +8,7 @@ import scipy.sparse
 
 import absentia
 from absentia import AbsenceWarning, KernelViews, Views, io
-from archives import header, raw, zipped
+from helpers.crafted_archives import header, raw, zipped
 
 K = np.stack([np.eye(5), np.ones((5, 5)), np.diag(np.arange(1.0, 6))])
 

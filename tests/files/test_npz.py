@@ -16,8 +16,8 @@ from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, Views, ZeroFil
 from absentia.core import Completed, Dense, Gram, get_factors
 from absentia.data import _kernel_checks
 from absentia.files import FileError, _npz
-from archives import refused
 from conftest import random_problem
+from helpers.crafted_archives import refused
 
 COMPRESSOR = zlib.compressobj
 
@@ -286,6 +286,7 @@ def test_kernels_as_factors_are_written_without_being_made_whole(tmp_path, monke
     assert peak_while_writing(tmp_path / "k.npz", kernels) < 40e6 < 3 * 3000**2 * 8 / 5
 
 
+@pytest.mark.slow
 def test_sparse_views_are_written_without_being_made_whole(tmp_path):
     X = scipy.sparse.random(2000, 5000, 0.001, format="csr", random_state=0)
     views = Views.from_dict({"a": X, "b": X})

@@ -15,7 +15,7 @@ from absentia.files import FileError, _text, file_errors
 from absentia.files._columns import NumberColumn
 from absentia.files._frames import DEFAULT_SPEC, TableSpec, read_frame
 from absentia.files._text import read_text
-from bounded import cpu_limit
+from helpers.cpu_limit import cpu_limit
 
 
 def read(tmp_path, content, name="t.csv"):

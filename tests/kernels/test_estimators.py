@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise
 
 from absentia import AbsenceWarning, CombineKernels, KernelViews, ViewKernels, Views
 from absentia.kernels import KERNELS
-from featured import two_views
+from helpers.feature_views import two_views
 
 NAN = np.nan
 

@@ -19,7 +19,7 @@ from absentia.kernels._fitting import (
     median_distance,
     squared_norms,
 )
-from featured import two_views
+from helpers.feature_views import two_views
 
 NAN = np.nan
 

@@ -31,7 +31,10 @@ def halves(digits):
     return views[:90], views[90:], y[:90], y[90:]
 
 
-@pytest.mark.parametrize("completer", [MeanFill("blocks"), CVKT(rounds=3), MKMC("pca", n_components=5)])
+@pytest.mark.parametrize(
+    "completer",
+    [MeanFill("blocks"), CVKT(rounds=3), pytest.param(MKMC("pca", n_components=5), marks=pytest.mark.slow)],
+)
 def test_training_and_new_samples_are_those_of_the_reference(halves, completer):
     train, new, _, _ = halves
     embedding = ViewEmbedding(4, completer=completer).fit(train)
@@ -134,6 +137,7 @@ def test_frames_have_ids_and_names(halves):
     assert embedding.transform(new).index.tolist() == new.ids.tolist()
 
 
+@pytest.mark.slow
 def test_it_can_be_saved(halves, tmp_path):
     train, new, _, _ = halves
     for kernel in ("rbf", ViewKernels("linear", center=True)):

@@ -41,11 +41,11 @@ from absentia.files import read_new, write_state
 from absentia.methods.catalogue import offered
 from absentia.methods.models import Model
 from absentia.testing._tools import digits, takes_kernels
-from archives import described, refused, write_rows
 from conftest import random_problem
-from market import CLASSIFIERS as CLASSIFIERS_OF_ALL_KINDS
-from market import COMPLETERS
-from travellers import NAMES, cohort, said, same, traveller
+from helpers.crafted_archives import described, refused, write_rows
+from helpers.registry import CLASSIFIERS as CLASSIFIERS_OF_ALL_KINDS
+from helpers.registry import COMPLETERS
+from helpers.saved_estimators import NAMES, cohort, said, same, traveller
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*have every view, which makes this identical")
 
@@ -381,6 +381,7 @@ def test_a_data_file_is_no_model_and_a_model_is_no_data_file(tmp_path, whole):
 # ------------------------------------------------------------------------------------- every estimator
 
 
+@pytest.mark.slow_params("auto")
 @pytest.mark.parametrize("name", COMPLETERS)
 def test_every_completer_comes_back(tmp_path, name):
     kv = random_problem(30, 3, 0.3)
@@ -394,6 +395,15 @@ def test_every_completer_comes_back(tmp_path, name):
             np.testing.assert_array_equal(back.transform(X).to_dense(), completer.transform(X).to_dense())
 
 
+@pytest.mark.slow_params(
+    "completed by the others",
+    "completed kernels",
+    "average, searched",
+    "fusion",
+    "fusion, skill",
+    "stacking",
+    "chooser",
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", CLASSIFIERS_OF_ALL_KINDS)
 def test_every_classifier_comes_back(halves, tmp_path, name):
@@ -412,6 +422,16 @@ def test_every_classifier_comes_back(halves, tmp_path, name):
     np.testing.assert_array_equal(alone.decision_function(rows), classifier.decision_function(rows))
 
 
+@pytest.mark.slow_params(
+    "completer mkmc full",
+    "completer cvkt, 3 rounds",
+    "classifier iterative, probabilities",
+    "classifier fusion",
+    "classifier chooser",
+    "matrix imputer, row kernel",
+    "matrix imputer, map",
+    "matrix imputer, gibbs",
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_estimator_travels_to_the_bit(tmp_path, name):
     """In a file of ours, pickled, by joblib, and copied."""
@@ -434,6 +454,16 @@ def test_every_estimator_travels_to_the_bit(tmp_path, name):
     assert json.loads(json.dumps(described)) == described
 
 
+@pytest.mark.slow_params(
+    "completer zero",
+    "completer mean",
+    "completer mkmc full",
+    "classifier iterative, probabilities",
+    "classifier fusion",
+    "matrix imputer, row kernel",
+    "matrix imputer, map",
+    "matrix imputer, gibbs",
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_estimator_goes_through_skops(name):
     skops = pytest.importorskip("skops.io")
@@ -667,6 +697,9 @@ BENT = {
 }
 
 
+@pytest.mark.slow_params(
+    "completer cvkt-short", "completer cvkt-flat", "completer cvkt-none", "completer cvkt-texts"
+)
 @pytest.mark.parametrize("bend", BENT)
 @pytest.mark.parametrize(
     "name",

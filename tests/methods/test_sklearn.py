@@ -110,6 +110,7 @@ def test_clone_is_lossless_and_set_params_round_trips(estimator):
     assert type(estimator)().set_params(**estimator.get_params()).get_params() == estimator.get_params()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_baseline_on_mfeat(mfeat, seed):
     """The zero-filled, cosine-normalised sum with an SVM: hard to beat, and at least this good."""

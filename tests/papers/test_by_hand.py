@@ -78,6 +78,7 @@ def test_a_cell_of_cvkt_table2(data_folder):
     np.testing.assert_allclose(list(found["ARE"].values()), errors, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_cell_of_pma_table1(data_folder):
     data = datasets.load_benchmark("ml_emotions", data_folder)
     X = StandardScaler().fit_transform(data.views.block(data.views.names[0]).astype(float))
@@ -94,6 +95,7 @@ def test_a_cell_of_pma_table1(data_folder):
     assert found["error"][""] == pytest.approx(wrong, abs=100 / hidden.sum() + 1e-9)
 
 
+@pytest.mark.slow
 def test_a_cell_of_mkmc_mfeat(data_folder):
     data = datasets.load_benchmark("mfeat", data_folder)
     y = np.asarray(data.target)

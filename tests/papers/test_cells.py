@@ -7,7 +7,7 @@ import pytest
 
 from absentia.papers._cells import Cell, Row, _mark, differs, judge, observations, rows_of
 from absentia.papers._experiment import Measure, parse_published
-from reproducing import TEXT, experiment, records
+from helpers.small_experiment import TEXT, experiment, records
 
 
 def cells(tmp_path):

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 from absentia.papers._charts import chart_svg
 from absentia.papers._summary import summarise
-from reproducing import TEXT, experiment, records
+from helpers.small_experiment import TEXT, experiment, records
 
 CHART = '\n[chart]\nx = "level"\nmeasure = "error"\n'
 

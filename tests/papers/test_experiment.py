@@ -9,7 +9,7 @@ from absentia.papers import _experiment as module
 from absentia.papers import find_experiment, list_experiments, list_papers
 from absentia.papers._experiment import parse_published, read_experiment
 from absentia.papers.protocols import PROTOCOLS, version_of
-from reproducing import TEXT, experiment
+from helpers.small_experiment import TEXT, experiment
 
 
 def test_a_file_becomes_an_experiment(tmp_path):

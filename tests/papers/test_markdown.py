@@ -2,7 +2,7 @@
 
 from absentia.papers._markdown import markdown
 from absentia.papers._summary import summarise
-from reproducing import TEXT, experiment, records
+from helpers.small_experiment import TEXT, experiment, records
 
 
 def page(tmp_path, text=TEXT, **options):

@@ -9,7 +9,7 @@ from absentia.experiment.engine import Record
 from absentia.files import FileError
 from absentia.papers import _publishing as publishing
 from absentia.papers import list_experiments, list_papers, read_records, render_pages, write_records
-from reproducing import TEXT, experiment, records
+from helpers.small_experiment import TEXT, experiment, records
 
 DOCS = Path(__file__).parents[2] / "docs" / "reproduction"
 
@@ -96,6 +96,7 @@ def test_records_of_other_versions_are_said_to_be(tmp_path, only_small, monkeypa
     assert publishing.describe_versions(tmp_path, only_small) == "other versions of MeanFill, ZeroFill"
 
 
+@pytest.mark.slow
 def test_the_committed_pages_are_those_of_the_committed_records():
     pages = render_pages(DOCS)
     there = {path.name for path in DOCS.iterdir() if path.is_file()}
@@ -117,6 +118,7 @@ def test_committed_records_are_of_one_version_each_and_of_full_runs():
         assert all(len(several) == 1 for several in versions.values()), (path.name, versions)
 
 
+@pytest.mark.slow
 def test_the_index_lists_every_place_of_every_paper():
     text = render_pages(DOCS)["index.md"]
     for paper in list_papers():

@@ -6,7 +6,7 @@ from absentia.experiment.engine import Pool
 from absentia.files import FileError
 from absentia.papers import find_experiment
 from absentia.papers._running import Reproduction, hash_files, missing_data
-from reproducing import TEXT, experiment
+from helpers.small_experiment import TEXT, experiment
 
 
 @pytest.fixture
@@ -83,6 +83,7 @@ def test_what_cannot_be_run_says_why(tmp_path):
         Reproduction(experiment(tmp_path, text), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_real_one_runs_in_small_and_twice_gives_the_same(tmp_path):
     small = find_experiment("mkmc-simulated").reduced(quick=True)
     found = []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia.papers._summary import summarise
-from reproducing import TEXT, VALUES, experiment, records
+from helpers.small_experiment import TEXT, VALUES, experiment, records
 
 
 def test_counts_sentence_and_word(tmp_path):

@@ -11,8 +11,8 @@ from absentia.experiment.comparison._performing import fit_to_all
 from absentia.methods.completion import CVKT
 from absentia.tasks import TASKS as ALL
 from absentia.tasks import Plan
-from comparing import METHODS, made_data
-from digits import digit_views
+from helpers.comparison_problems import METHODS, made_data
+from helpers.digit_samples import digit_views
 
 TASKS = list(ALL)
 
@@ -83,6 +83,7 @@ def test_most_samples_are_those_of_the_completer_inside():
 # ------------------------------------------------------------------------------------------------ fitting
 
 
+@pytest.mark.slow_params("features-classes", "features-labels", "kernels-labels")
 @pytest.mark.parametrize("task", ["classes", "numbers", "survival", "labels"])
 @pytest.mark.parametrize("kind", ["features", "kernels"])
 def test_what_is_fitted_speaks_of_new_samples(task, kind):
@@ -103,6 +104,7 @@ def test_what_is_fitted_speaks_of_new_samples(task, kind):
             assert ((found.probabilities >= 0) & (found.probabilities <= 1)).all()
 
 
+@pytest.mark.slow_params("classes", "labels")
 @pytest.mark.parametrize("task", TASKS)
 def test_all_samples_give_the_model_to_use(task):
     problem = made_data(task)

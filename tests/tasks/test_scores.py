@@ -11,7 +11,7 @@ from absentia.data import metrics
 from absentia.data.survival import concordance_index
 from absentia.tasks import CLASSIFICATION, TASKS, Predictions, score_completion
 from absentia.tasks.completion import hidden_rows
-from comparing import made_data
+from helpers.comparison_problems import made_data
 
 
 def scores(task, y, predicted, probabilities):

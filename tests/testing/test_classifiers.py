@@ -6,7 +6,7 @@ import pytest
 from absentia.core import estimator
 from absentia.testing import check_classifier, check_regressor, check_survival
 from absentia.testing._tools import checks_of
-from nearest import NearestMean, NearestTargets, NearestTimes
+from helpers.smallest_classifiers import NearestMean, NearestTargets, NearestTimes
 
 
 @pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")

@@ -17,7 +17,7 @@ from absentia.testing._tools import (
     warned,
     without_ids,
 )
-from nearest import NearestMean, Widest
+from helpers.smallest_classifiers import NearestMean, Widest
 
 
 def test_data_are_what_a_classifier_takes():

@@ -113,7 +113,8 @@ def _read_kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
             i = int(np.argmax(~np.isfinite(blocks[name]).all(axis=1)))
             raise ValueError(
                 f"view {name!r}, sample {show_id(ids[rows[:, v]][i])}: the kernel is NaN or infinite "
-                "against some training samples that have the view; a sample without it must be NaN throughout"
+                "against some training samples that have the view; a sample that lacks it must be NaN "
+                "throughout"
             )
         diagonals[name] = np.full(len(part), np.nan)  # k(t, t) is not in the file, nor needed
     return KernelViews.between(

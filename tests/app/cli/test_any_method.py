@@ -10,9 +10,9 @@ import absentia
 from absentia import ViewKernels, io, models
 from absentia.methods import catalogue
 from absentia.tasks import TASKS
-from command import refused, run
-from comparing import made_views, targets
-from methods_anew import ENTRIES
+from helpers.command_line import refused, run
+from helpers.comparison_problems import made_views, targets
+from helpers.methods_anew import ENTRIES
 
 pytestmark = pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
 COLUMNS = {"classes": "y", "numbers": "y", "survival": "time,event"}

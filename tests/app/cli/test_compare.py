@@ -11,7 +11,7 @@ from absentia.app import _exit_codes as exit_codes
 from absentia.app.cli import _study
 from absentia.app.cli._study import kept_words
 from absentia.experiment.comparison import open_study
-from command import refused, run
+from helpers.command_line import refused, run
 
 QUICK = ("--methods", "average", "linear", "--repeats", 1, "--cv", 2, "--jobs", 1)
 
@@ -77,6 +77,7 @@ def test_json_is_for_programs(data, compared):
     assert {row["method"] for row in found["methods"]} == {"average", "linear"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "methods", "metric"),
     [
@@ -132,6 +133,7 @@ def test_methods_of_features_are_refused_for_kernels(tmp_path):
     assert "not tried: forest takes features, and the data are kernels" in usual.stdout
 
 
+@pytest.mark.slow
 def test_braces_spaces_and_kernels_by_view_go_through(data, tmp_path):
     odd = tmp_path / "d{x} y.npz"
     odd.write_bytes((data / "v.npz").read_bytes())
@@ -145,6 +147,7 @@ def test_braces_spaces_and_kernels_by_view_go_through(data, tmp_path):
     assert all(record.done for record in found.records.of(found.trials).values())
 
 
+@pytest.mark.slow
 def test_one_draw_has_no_interval(data, tmp_path):
     result = run(
         *("compare", "v.npz", "-o", tmp_path / "out", "--methods", "mean", "zero"),

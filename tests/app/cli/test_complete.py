@@ -2,7 +2,7 @@
 
 import pytest
 
-from command import run
+from helpers.command_line import run
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from absentia import io, missingness
 from absentia.app.cli._complete_kernels import _finite
 from absentia.core import Completed, Gram
 from absentia.methods.catalogue import offered
-from command import refused, run
 from conftest import random_kernels
+from helpers.command_line import refused, run
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +16,7 @@ def wide_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
 
 
+@pytest.mark.slow_params("cvkt-descent", "mkmc-fa", "mkmc-full", "auto", "mkc-ht")
 @pytest.mark.parametrize("method", list(offered("completer")))
 def test_complete_writes_kernels_with_everything_observed(kernels, tmp_path, method):
     out = tmp_path / "out.npz"
@@ -32,6 +33,7 @@ def test_complete_writes_kernels_with_everything_observed(kernels, tmp_path, met
     assert kept == (method != "cvkt-descent")  # which overwrites, as its paper does
 
 
+@pytest.mark.slow
 def test_complete_says_how_it_went_and_writes_a_report(kernels, tmp_path):
     out, page = tmp_path / "out.npz", tmp_path / "page.html"
     result = run(

@@ -10,8 +10,8 @@ from absentia.app.cli import _complete_matrix as cli_matrix
 from absentia.files import Matrix
 from absentia.methods.matrix import _imputer, hold_out
 from absentia.methods.matrix._holdout import rmse
-from command import refused, run, run_process
 from conftest import random_problem
+from helpers.command_line import refused, run, run_process
 
 PMA = ["--method", "pma"]
 
@@ -99,6 +99,7 @@ def test_npz_in_npz_out_is_what_the_imputer_says(tmp_path):
         np.testing.assert_array_equal(file["row_ids"], np.arange(20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.2, 0.5])
 def test_the_command_and_the_imputer_give_the_same_numbers(tmp_path, missing):
     _, X = gappy(60, 6, missing)
@@ -114,6 +115,7 @@ def test_the_command_and_the_imputer_give_the_same_numbers(tmp_path, missing):
     assert f"{imputer.log_marginal_likelihood_:.1f} for" in (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_column_kernel_alone_is_used_in_the_units_of_the_matrix(tmp_path):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((5, 2)) * 10
@@ -217,6 +219,7 @@ def test_too_few_entries_for_a_check_are_said(tmp_path):
     assert 'id="check"' not in (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.slow
 def test_it_works_as_a_person_runs_it(tmp_path):
     write_table(tmp_path / "t.csv", gappy(20, 3)[1])
     result = run_process("complete", "t.csv", "-o", "o.csv", *PMA, "--threads", 1, cwd=tmp_path)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from absentia.app.cli._demo import COMPLETERS, METHODS, demo_study
-from command import refused, run
+from helpers.command_line import refused, run
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from command import refused, run, run_process
+from helpers.command_line import refused, run, run_process
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +114,7 @@ def test_another_order_of_columns_and_lines_changes_no_prediction(cohort, tmp_pa
     assert predicted(tmp_path / "straight.csv") == predicted(tmp_path / "turned.csv")
 
 
+@pytest.mark.slow
 def test_a_table_can_be_printed_and_all_else_kept_quiet(cohort):
     said = run_process("predict", "model.absentia", "newpatients/", "-o", "-", cwd=cohort)
     lines = said.stdout.splitlines()

@@ -11,8 +11,8 @@ import pytest
 from absentia import Views, io, models
 from absentia.files._targets import parse_label_array
 from absentia.tasks import CLASSIFICATION
-from command import refused, run, run_process
-from digits import digit_views
+from helpers.command_line import refused, run, run_process
+from helpers.digit_samples import digit_views
 
 
 @pytest.fixture(autouse=True)
@@ -146,6 +146,7 @@ def test_kernels_are_learned_from_and_rows_of_kernels_classified(folder, tmp_pat
     assert not (tmp_path / "q.csv").exists()
 
 
+@pytest.mark.slow
 def test_empty_labels_and_samples_without_views_are_counted_and_left_out(folder, tmp_path):
     train = io.read(folder / "train.npz")
     keep = np.ones(train.shape, bool)
@@ -211,6 +212,7 @@ def test_methods_are_listed_with_when_to_use_them():
     assert "amkl" not in run("complete", "--list").stdout
 
 
+@pytest.mark.slow
 def test_the_commands_work_as_a_person_runs_them(folder, tmp_path):
     result = run_process("predict", folder / "model.npz", folder / "new.npz", "-o", "p.csv", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -241,6 +243,7 @@ def test_an_interrupt_writes_nothing(folder, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_real_ctrl_c_during_the_fit_writes_nothing(tmp_path):
     views, y = digit_views(60)
     io.write(tmp_path / "t.npz", views, y=y)
@@ -274,6 +277,7 @@ def test_a_real_ctrl_c_during_the_fit_writes_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["t.npz"]
 
 
+@pytest.mark.slow
 def test_a_report_that_cannot_be_made_keeps_the_model_from_being_written(folder, tmp_path, monkeypatch):
     from absentia.app import report
 
@@ -434,8 +438,10 @@ def test_markup_and_commas_in_names_and_ids_survive(tmp_path):
 @pytest.mark.parametrize(
     ("method", "flags", "words"),
     [
-        ("forest", ["--trees", "20"], "forest: 100 samples, 6 views, 3 classes\n"),
-        ("linear", [], "C = "),
+        pytest.param(
+            "forest", ["--trees", "20"], "forest: 100 samples, 6 views, 3 classes\n", marks=pytest.mark.slow
+        ),
+        pytest.param("linear", [], "C = ", marks=pytest.mark.slow),
         ("linear-svm", ["--C", "0.01", "--no-report"], "C = 0.01 (given)"),
     ],
 )
@@ -468,6 +474,7 @@ def test_a_price_is_refused_where_there_is_none(folder, tmp_path):
     refused(run(*call, "-o", tmp_path / "m.absentia"), "--C does not apply to method 'forest'")
 
 
+@pytest.mark.slow
 def test_by_default_several_methods_are_tried_and_used_together(folder, tmp_path, monkeypatch):
     from absentia.methods.prediction import LIBRARY
 

@@ -8,7 +8,7 @@ import pytest
 
 import absentia
 from absentia import AbsentRegressor, EarlyFusionRegressor, ViewKernels, Views, io
-from command import refused, run
+from helpers.command_line import refused, run
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +40,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_numbers_are_fitted_with_ridge_regression(folder):
     said = (folder / "said.txt").read_text()
     for word in ("ridge: 49 samples, 2 views", "by leaving one", "RMSE", "mean of the targets", "m.html"):
@@ -65,6 +66,7 @@ def test_numbers_are_fitted_with_ridge_regression(folder):
     assert "cross-validated R2" in described.stdout
 
 
+@pytest.mark.slow
 def test_other_methods_options_and_json(folder, tmp_path):
     command = ["fit", "train.npz", "--labels", "clinical.csv:weight", "--json", "-o", tmp_path / "f.npz"]
     said = run(*command, "--method", "linear-regression", "--alpha", "2", cwd=folder)

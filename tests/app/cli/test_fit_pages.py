@@ -6,7 +6,7 @@ from absentia import AbsentClassifier, AutoClassifier, EarlyFusionClassifier, Vi
 from absentia.app.cli._fit_pages import model_fields
 from absentia.experiment import Validation
 from absentia.methods.models import Model
-from readable import planted
+from helpers.known_effects import planted
 
 
 def judged(**changes):

@@ -9,7 +9,7 @@ import pytest
 import absentia
 from absentia import AbsentSurvival, Views, io
 from absentia.app.cli._source import Source
-from command import refused, run
+from helpers.command_line import refused, run
 
 
 @pytest.fixture(autouse=True)

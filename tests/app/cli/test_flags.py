@@ -4,7 +4,7 @@ import pytest
 
 from absentia.app.cli._flags import method_groups, method_table
 from absentia.methods.catalogue import find, offered
-from command import refused, run
+from helpers.command_line import refused, run
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +34,7 @@ def test_what_no_method_has_is_refused_with_a_hint(kernels, tmp_path):
     refused(run("fit", kernels, "--lables", "y", "-o", tmp_path / "m.npz", "--method", "mkl"), "--labels?")
 
 
+@pytest.mark.slow
 def test_flags_reach_the_method(kernels, tmp_path, few_judged):
     flags = ["--method", "cvkt", "--rounds", "2", "--rank", "0.5", "--keep-observed", "no"]
     result = run("complete", kernels, "-o", "o.npz", "--report", "r.html", *flags, cwd=tmp_path)

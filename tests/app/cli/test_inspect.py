@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from command import run
 from conftest import random_kernels
+from helpers.command_line import run
 
 
 @pytest.fixture(autouse=True)

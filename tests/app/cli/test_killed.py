@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from command import run_process
+from helpers.command_line import run_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")]
 

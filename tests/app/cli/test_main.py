@@ -8,7 +8,7 @@ import pytest
 
 import absentia
 from absentia.app.cli import _main as cli
-from command import refused, run, run_process
+from helpers.command_line import refused, run, run_process
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +94,7 @@ def test_bad_files_get_one_sentence_and_exit_code_2(tmp_path, command, make, wor
     refused(run(command, "bad.npz", *extra, cwd=tmp_path), "bad.npz", word)
 
 
+@pytest.mark.slow
 def test_help_shows_examples():
     result = run_process("--help")
     assert result.returncode == 0

@@ -10,7 +10,7 @@ from absentia import Views, io, models
 from absentia.app.cli import _complete_kernels, _predict
 from absentia.files import read_state, write_state
 from absentia.methods.learning._machines import KernelClassifier
-from command import refused, run
+from helpers.command_line import refused, run
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def table(path):
 # -------------------------------------------------------------------------------------------- in blocks
 
 
-@pytest.mark.parametrize("model", ["model.npz", "scores.npz"])
+@pytest.mark.parametrize("model", [pytest.param("model.npz", marks=pytest.mark.slow), "scores.npz"])
 def test_blocks_of_any_size_give_one_table(folder, tmp_path, monkeypatch, model):
     """To the digits written: products of other shapes may be rounded in another order."""
     tables = []
@@ -86,6 +86,7 @@ def test_blocks_of_any_size_give_one_table(folder, tmp_path, monkeypatch, model)
                 assert one == two
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_samples(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(_predict, "BLOCK_BYTES", 2**18)
     model, peaks = models.load(folder / "model.npz"), []

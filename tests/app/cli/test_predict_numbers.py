@@ -8,7 +8,7 @@ import pytest
 import absentia
 from absentia import AbsentClassifier, AbsentRegressor, AbsentSurvival, EarlyFusionRegressor, Views, io
 from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, find_task
-from command import run
+from helpers.command_line import run
 
 
 @pytest.mark.parametrize("regressor", [AbsentRegressor(), EarlyFusionRegressor("ridge")])

@@ -9,7 +9,7 @@ import absentia
 from absentia import AbsentSurvival, ViewKernels, Views, io
 from absentia.tasks import SURVIVAL, find_task
 from absentia.tasks.survival import event_quartiles
-from command import run
+from helpers.command_line import run
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia import Views, io
-from command import refused, run
+from helpers.command_line import refused, run
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +24,7 @@ def folder(tmp_path_factory):
     return place / "out"
 
 
+@pytest.mark.slow
 def test_the_page_is_a_function_of_the_folder(folder):
     before = (folder / "report.html").read_bytes()
     (folder / "report.html").unlink()

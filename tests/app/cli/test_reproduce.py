@@ -2,7 +2,7 @@
 
 import pytest
 
-from command import refused, run
+from helpers.command_line import refused, run
 
 SMALL = ("reproduce", "mkmc-simulated", "--quick", "--jobs", "1")
 
@@ -23,6 +23,7 @@ def test_what_there_is_with_data_and_time(monkeypatch):
     assert "min" in listed
 
 
+@pytest.mark.slow
 def test_a_small_run_writes_pages_and_goes_on(tmp_path):
     told = said(*SMALL, "-o", tmp_path / "out")
     assert "4 trials, 0 are there already" in told
@@ -34,6 +35,7 @@ def test_a_small_run_writes_pages_and_goes_on(tmp_path):
     assert (tmp_path / "out" / "mkmc-simulated.md").read_text() == page
 
 
+@pytest.mark.slow
 def test_records_are_kept_and_pages_made_again_from_them(tmp_path):
     said(*SMALL, "-o", tmp_path / "out", "--pages", tmp_path / "kept")
     page = tmp_path / "kept" / "mkmc-simulated.md"

@@ -12,7 +12,7 @@ from absentia.app.cli import _training
 from absentia.app.cli._source import Source
 from absentia.app.cli._training import read_training
 from absentia.tasks import CLASSIFICATION, REGRESSION, SURVIVAL, Classification
-from command import refused, run
+from helpers.command_line import refused, run
 
 
 @pytest.fixture

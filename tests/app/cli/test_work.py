@@ -7,7 +7,7 @@ import pytest
 from absentia.experiment import engine
 from absentia.experiment.comparison import open_study
 from absentia.experiment.engine import Pool, Records
-from command import refused, run
+from helpers.command_line import refused, run
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +48,7 @@ def planned(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_shards_do_their_part_and_say_what_is_left(planned):
     everything = {trial.hash for trial in open_study(planned / "compared").trials}
     records, there = Records(planned / "compared"), set()
@@ -67,6 +68,7 @@ def test_shards_do_their_part_and_say_what_is_left(planned):
     assert len(records.of(open_study(planned / "compared").trials)) == len(everything)
 
 
+@pytest.mark.slow
 def test_without_a_shard_everything_is_done_and_nothing_twice(planned):
     assert "trials are done" in run("work", "compared", cwd=planned).stdout
     place = planned / "compared" / "trials"
@@ -76,6 +78,7 @@ def test_without_a_shard_everything_is_done_and_nothing_twice(planned):
     assert {path: path.stat().st_mtime_ns for path in place.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_what_was_damaged_is_named_and_made_again(planned):
     run("work", "compared", cwd=planned)
     path = sorted((planned / "compared" / "trials").iterdir())[0]

@@ -8,8 +8,8 @@ from sklearn.metrics import confusion_matrix, precision_score, recall_score, roc
 
 from absentia.app.report import render_classification
 from absentia.app.report._classes import MAX_CLASSES, compute_areas
-from pages import notes, row_cells, section
-from stories import classification_story
+from helpers.report_data import classification_story
+from helpers.report_pages import notes, row_cells, section
 
 pytest.importorskip("jinja2")
 

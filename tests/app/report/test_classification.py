@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from absentia.app.report import render_classification, save
-from pages import NASTY, Page, row_cells, without_script
-from stories import classification_story as make_story
+from helpers.report_data import classification_story as make_story
+from helpers.report_pages import NASTY, Page, row_cells, without_script
 
 pytest.importorskip("jinja2")
 

@@ -9,8 +9,8 @@ import pytest
 from absentia.app.report import render_comparison, save
 from absentia.app.report._comparison import describe_region, explain_no_score
 from absentia.experiment import findings as found
-from findings import ACCURACY, R2, make_findings, verdict_of
-from pages import NASTY, Page, notes, row_cells, section, without_script
+from helpers.comparison_results import ACCURACY, R2, make_findings, verdict_of
+from helpers.report_pages import NASTY, Page, notes, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
 

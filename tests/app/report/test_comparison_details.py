@@ -10,8 +10,8 @@ from absentia.app.report import render_comparison
 from absentia.app.report._comparison_details import N_LOUD, N_SHOWN, choose_shown, order_methods
 from absentia.app.report._prediction import FEW_SAMPLES
 from absentia.experiment import findings as found
-from findings import LOG_LOSS, make_findings
-from pages import Page, row_cells, section
+from helpers.comparison_results import LOG_LOSS, make_findings
+from helpers.report_pages import Page, row_cells, section
 
 pytest.importorskip("jinja2")
 

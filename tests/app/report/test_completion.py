@@ -12,8 +12,8 @@ import pytest
 from absentia.app.report import _completion, render, write
 from absentia.app.report._completion import compute_remaining, make_iteration_ticks
 from absentia.files._archive import FileError
-from pages import NASTY, Page, row_cells, section, without_script
-from stories import decode, hide, make_story, views_of
+from helpers.report_data import decode, hide, make_story, views_of
+from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
 
@@ -122,6 +122,7 @@ def test_render_is_deterministic_and_leaves_its_input_alone():
         np.testing.assert_array_equal(a, copy)
 
 
+@pytest.mark.slow_params("230")
 @pytest.mark.parametrize("n", [230, *(pytest.param(n, marks=pytest.mark.slow) for n in (320, 700))])
 def test_large_page_stays_small(n):
     """Six views of noise, which no compression helps, and five methods."""

@@ -12,8 +12,8 @@ import pytest
 from absentia.app.report import _decisions, render_classification
 from absentia.app.report._decisions import MAX_CLASSES, average_parts
 from absentia.experiment import Gain
-from pages import NASTY, row_cells, section
-from stories import classification_story
+from helpers.report_data import classification_story
+from helpers.report_pages import NASTY, row_cells, section
 
 pytest.importorskip("jinja2")
 

@@ -26,7 +26,7 @@ from absentia.app.report._format import (
     wilson_interval,
 )
 from absentia.experiment import findings as found
-from findings import ACCURACY, LOG_LOSS, RMSE
+from helpers.comparison_results import ACCURACY, LOG_LOSS, RMSE
 
 pytest.importorskip("jinja2")
 NAN = math.nan

@@ -14,7 +14,7 @@ from absentia.app.report._heatmaps import (
     find_value_range,
     to_oklab,
 )
-from stories import decode
+from helpers.report_data import decode
 
 pytest.importorskip("jinja2")
 

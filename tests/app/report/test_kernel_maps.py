@@ -17,9 +17,9 @@ from absentia.app.report._kernel_maps import (
 from absentia.core import Gram
 from absentia.data import KernelViews, Presence
 from absentia.experiment import findings as found
-from findings import make_findings
-from pages import Page, section
-from stories import decode, hide, make_story, views_of
+from helpers.comparison_results import make_findings
+from helpers.report_data import decode, hide, make_story, views_of
+from helpers.report_pages import Page, section
 
 pytest.importorskip("jinja2")
 

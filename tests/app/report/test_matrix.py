@@ -8,7 +8,7 @@ import pytest
 from absentia.app.report import MatrixStory, render_matrix
 from absentia.app.report._heatmaps import find_block_starts
 from absentia.methods.matrix import HeldOut
-from pages import NASTY, Page, row_cells, without_script
+from helpers.report_pages import NASTY, Page, row_cells, without_script
 
 pytest.importorskip("jinja2")
 

@@ -7,8 +7,8 @@ import pytest
 
 from absentia.app.report import render
 from absentia.app.report._presence import MAX_PATTERNS, draw_runs, find_patterns, group_by_pattern
-from pages import row_cells
-from stories import make_story
+from helpers.report_data import make_story
+from helpers.report_pages import row_cells
 
 pytest.importorskip("jinja2")
 

@@ -8,8 +8,8 @@ import pytest
 
 from absentia.app.report import render
 from absentia.experiment import Quality
-from pages import NASTY, Page, notes, row_cells, section
-from stories import make_story
+from helpers.report_data import make_story
+from helpers.report_pages import NASTY, Page, notes, row_cells, section
 
 pytest.importorskip("jinja2")
 

@@ -9,7 +9,7 @@ from sklearn.metrics import r2_score
 from absentia.app.report import NumbersStory, render_numbers
 from absentia.app.report._format import format_number
 from absentia.app.report._regression import MAX_DOTS
-from pages import NASTY, Page, row_cells, section, without_script
+from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
 

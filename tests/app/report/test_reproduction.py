@@ -4,7 +4,7 @@ import re
 
 from absentia.app.report import render_reproduction
 from absentia.papers import summarise
-from reproducing import TEXT, experiment, records
+from helpers.small_experiment import TEXT, experiment, records
 
 
 def page(tmp_path, text=TEXT, quick=False, change=lambda records: records):

@@ -38,6 +38,7 @@ def names(dom):
     return re.findall(r"<tr><th[^>]*>(.)", dom)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_headers_sort_and_say_how(tmp_path):
     click = "const b = document.querySelectorAll('th button'); "

@@ -3,9 +3,9 @@
 import pytest
 
 from absentia.app import report
-from findings import make_findings
-from pages import Page
-from stories import classification_story, make_story
+from helpers.comparison_results import make_findings
+from helpers.report_data import classification_story, make_story
+from helpers.report_pages import Page
 
 pytest.importorskip("jinja2")
 

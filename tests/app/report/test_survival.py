@@ -9,7 +9,7 @@ from absentia import experiment
 from absentia.app.report import SurvivalStory, render_survival
 from absentia.app.report._survival import find_risk_groups
 from absentia.data.survival import kaplan_meier, log_rank
-from pages import NASTY, Page, row_cells, section, without_script
+from helpers.report_pages import NASTY, Page, row_cells, section, without_script
 
 pytest.importorskip("jinja2")
 

@@ -10,7 +10,7 @@ from absentia.core import serialize
 from absentia.experiment.comparison import label_data, make_task_data
 from absentia.experiment.comparison._data import FILE, load_data
 from absentia.files import FileError, write_state
-from comparing import made_data, made_views, targets
+from helpers.comparison_problems import made_data, made_views, targets
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from absentia.experiment.comparison._design import (
 from absentia.experiment.comparison._study import Study
 from absentia.files import FileError
 from absentia.tasks import TASKS as ALL
-from comparing import METHODS, made_data, made_design, made_views, targets, trials_of
+from helpers.comparison_problems import METHODS, made_data, made_design, made_views, targets, trials_of
 
 TASKS = list(ALL)
 

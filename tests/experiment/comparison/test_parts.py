@@ -11,7 +11,7 @@ from absentia.experiment.comparison._performing import decode_map
 from absentia.experiment.comparison._summary import Summary
 from absentia.experiment.engine import Record
 from absentia.experiment.results import Metric
-from comparing import METHODS, made_data, made_design, made_records, made_views, targets
+from helpers.comparison_problems import METHODS, made_data, made_design, made_records, made_views, targets
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 
@@ -53,7 +53,7 @@ def test_spans_stay_where_scores_can_be():
 # ---------------------------------------------------------------------------------------------- by pattern
 
 
-@pytest.mark.parametrize("task", ["classes", "numbers", "labels"])
+@pytest.mark.parametrize("task", ["classes", "numbers", pytest.param("labels", marks=pytest.mark.slow)])
 def test_patterns_part_the_samples(task):
     problem, design = made_data(task), made_design(task)
     records = made_records(problem, design)

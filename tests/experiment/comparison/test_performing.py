@@ -19,7 +19,7 @@ from absentia.experiment.comparison._performing import (
 )
 from absentia.experiment.engine import FolderError
 from absentia.tasks import TASKS, Predictions, Regression, Task
-from comparing import METHODS, made_data, made_design, made_maps, trials_of
+from helpers.comparison_problems import METHODS, made_data, made_design, made_maps, trials_of
 
 # samples that have one view alone have none without it, which the engine, which runs trials, does not repeat
 pytestmark = pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
@@ -77,6 +77,7 @@ def test_a_fold_is_learned_without_those_it_is_judged_on(task, kind, monkeypatch
     assert not set(learned) & set(spy.asked[0])
 
 
+@pytest.mark.slow_params("features-classes", "features-labels", "kernels-classes", "kernels-labels")
 @pytest.mark.parametrize("task", PREDICTIONS)
 @pytest.mark.parametrize("kind", ["features", "kernels"])
 def test_labels_of_the_judged_change_no_prediction(task, kind):
@@ -103,7 +104,14 @@ def test_labels_of_the_judged_change_no_prediction(task, kind):
             assert found["scores"] != changed["scores"]
 
 
-@pytest.mark.parametrize("method", ["average", "mean-svm", "cvkt-svm"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "average",
+        pytest.param("mean-svm", marks=pytest.mark.slow),
+        pytest.param("cvkt-svm", marks=pytest.mark.slow),
+    ],
+)
 def test_features_of_some_judged_change_no_prediction_of_others(method):
     """Kernels, their widths and their completion come from the training part alone."""
     problem = made_data("classes")
@@ -160,6 +168,7 @@ def test_what_is_chosen_is_chosen_inside_the_fold(monkeypatch):
 # ------------------------------------------------------------------------------------------------ results
 
 
+@pytest.mark.slow_params("labels")
 @pytest.mark.parametrize("task", PREDICTIONS)
 def test_the_result_of_a_prediction(task):
     problem = made_data(task)

@@ -6,7 +6,7 @@ import pytest
 
 from absentia.app.report import render_comparison
 from absentia.experiment.comparison import Study
-from comparing import made_data, made_design, made_records
+from helpers.comparison_problems import made_data, made_design, made_records
 
 TASKS = ["classes", "numbers", "labels", "completion"]
 DROP = "drop"
@@ -47,6 +47,7 @@ def changed(said, place, value):
     return said
 
 
+@pytest.mark.slow_params("labels")
 @pytest.mark.parametrize("task", TASKS)
 def test_what_a_trial_makes_is_believed(tmp_path, task):
     study = filled(task, tmp_path)
@@ -54,6 +55,7 @@ def test_what_a_trial_makes_is_believed(tmp_path, task):
     assert study.records.damaged == {}
 
 
+@pytest.mark.slow_params("classes", "numbers", "labels")
 @pytest.mark.parametrize("task", TASKS)
 def test_what_no_trial_makes_is_run_again_and_named(tmp_path, task):
     """Every part of every kind of record, replaced by odd values: left out, or harmless."""
@@ -81,10 +83,17 @@ def test_what_no_trial_makes_is_run_again_and_named(tmp_path, task):
 @pytest.mark.parametrize(
     ("metric", "value", "words"),
     [
-        ("balanced accuracy", -7, "scores 'balanced accuracy' is -7; a number from 0 to 1 is wanted"),
+        pytest.param(
+            "balanced accuracy",
+            -7,
+            "scores 'balanced accuracy' is -7; a number from 0 to 1 is wanted",
+            marks=pytest.mark.slow,
+        ),
         ("AUC", 1.01, "'AUC' is 1.01; a number from 0 to 1"),
-        ("log-loss", -0.1, "'log-loss' is -0.1; a number from 0 to inf"),
-        ("accuracy", "much", "'accuracy' is 'much'"),
+        pytest.param(
+            "log-loss", -0.1, "'log-loss' is -0.1; a number from 0 to inf", marks=pytest.mark.slow
+        ),
+        pytest.param("accuracy", "much", "'accuracy' is 'much'", marks=pytest.mark.slow),
     ],
 )
 def test_a_score_that_cannot_be_is_told_and_left_out(tmp_path, metric, value, words):

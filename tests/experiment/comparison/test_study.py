@@ -18,7 +18,7 @@ from absentia.experiment.comparison._study import (
 )
 from absentia.experiment.engine import Limits, Pool, Record
 from absentia.files import FileError
-from comparing import METHODS, made_data, made_design, made_up
+from helpers.comparison_problems import METHODS, made_data, made_design, made_up
 
 TASKS = ["classes", "numbers", "survival", "labels", "completion"]
 
@@ -255,6 +255,7 @@ def test_the_same_again_has_the_same_records(tmp_path):
 # ------------------------------------------------------------------------------------------------ findings
 
 
+@pytest.mark.slow_params("0.4-labels", "1.0-classes", "1.0-labels")
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_findings_of_what_is_there(task, share, tmp_path):

@@ -13,7 +13,7 @@ from absentia.experiment.comparison._design import MECHANISMS
 from absentia.experiment.comparison._summary import HIDDEN_WORDS, Summary, make_facts
 from absentia.experiment.engine import Record
 from absentia.tasks import TASKS as ALL
-from comparing import METHODS, made_data, made_design, made_records, trials_of
+from helpers.comparison_problems import METHODS, made_data, made_design, made_records, trials_of
 
 TASKS = list(ALL)
 
@@ -53,6 +53,7 @@ def by_method(results):
 # ------------------------------------------------------------------------------------------- the table
 
 
+@pytest.mark.slow_params("labels")
 @pytest.mark.parametrize("task", TASKS)
 def test_scores_are_means_of_folds_with_their_interval(task):
     problem, design = made_data(task), made_design(task)
@@ -78,8 +79,8 @@ def test_scores_are_means_of_folds_with_their_interval(task):
 @pytest.mark.parametrize(
     ("task", "metric"),
     [
-        ("classes", "accuracy"),
-        ("classes", "log-loss"),
+        pytest.param("classes", "accuracy", marks=pytest.mark.slow),
+        pytest.param("classes", "log-loss", marks=pytest.mark.slow),
         ("numbers", "RMSE"),
         ("completion", "ARE"),
         ("completion", "similarity"),
@@ -128,7 +129,7 @@ def test_the_region_of_equivalence_is_relative_where_scores_are_no_shares():
     assert summed(problem, rmse, []).equivalence == 0.0
 
 
-@pytest.mark.parametrize("task", ["classes", "completion"])
+@pytest.mark.parametrize("task", [pytest.param("classes", marks=pytest.mark.slow), "completion"])
 def test_a_thinned_method_is_shown_by_the_folds_that_it_shares(task):
     problem = made_data(task)
     simplest, slow, _ = METHODS[task]
@@ -230,7 +231,7 @@ def test_right_as_often_as_wrong_is_no_hit():
     assert (own.wins, own.losses) == (40, 0)
 
 
-@pytest.mark.parametrize("task", ["numbers", "labels", "completion"])
+@pytest.mark.parametrize("task", ["numbers", pytest.param("labels", marks=pytest.mark.slow), "completion"])
 def test_without_right_and_wrong_there_is_no_mcnemar(task):
     problem, design = made_data(task), made_design(task)
     for one in summed(problem, design, made_records(problem, design)).results().differences:
@@ -263,6 +264,7 @@ def all_records(task):
     return problem, design, made_records(problem, design)
 
 
+@pytest.mark.slow_params("classes", "numbers", "labels")
 @pytest.mark.parametrize("task", TASKS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())

@@ -13,7 +13,7 @@ from absentia import ViewKernels, datasets
 from absentia.experiment.comparison import Design, choose_methods, make_task_data
 from absentia.experiment.comparison._recommendation import make_commands, make_scripts
 from absentia.tasks import TASKS as ALL
-from comparing import made_data
+from helpers.comparison_problems import made_data
 
 TASKS = list(ALL)
 
@@ -184,6 +184,7 @@ def cohort_problem(cohort, task, data):
     return make_task_data(samples, frame.iloc[:, 0] if task in ("classes", "numbers") else frame)
 
 
+@pytest.mark.slow_params("classes-linear", "labels-linear")
 @pytest.mark.filterwarnings("ignore::absentia.AbsenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(

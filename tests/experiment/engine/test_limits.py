@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import trying
 from absentia.experiment.engine import Limits
 from absentia.experiment.engine._limits import MEGABYTE, Meter, OutOfTime, enforce_limits, measure_cost
+from helpers import trial_functions
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks as Linux has them")
 
@@ -42,12 +42,18 @@ def spent():
 
 
 @pytest.mark.parametrize(
-    ("do", "own_process"), [("spin", False), ("spin", True), ("multiply", True), ("stubborn", False)]
+    ("do", "own_process"),
+    [
+        ("spin", False),
+        ("spin", True),
+        ("multiply", True),
+        pytest.param("stubborn", False, marks=pytest.mark.slow),
+    ],
 )
 def test_a_fit_that_takes_too_long_is_stopped(do, own_process):
     meter, measuring = spent()
     with pytest.raises(OutOfTime), measuring, enforce_limits(Limits(0.2), own_process):
-        trying.perform({"do": do})
+        trial_functions.perform({"do": do})
     swallowed = 1.0 if do == "stubborn" else 0.0  # again after a second
     assert meter.cost["cpu"] >= 0.7 * (0.2 + swallowed)  # timers count in ticks
 
@@ -58,7 +64,7 @@ def test_nobody_who_goes_on_after_errors_goes_on_after_this_one():
 
 def test_what_is_quick_enough_is_left_alone():
     with enforce_limits(Limits(5.0, 500 * MEGABYTE), True):
-        found = trying.large({"n": 10})
+        found = trial_functions.large({"n": 10})
         within = state()
     assert found["sum"] == 10 << 17
     assert 6 <= within[0][0] - time.process_time() <= 5 * 1.25 + 5 + 1  # the operating system, later
@@ -72,16 +78,17 @@ def test_only_in_a_process_of_its_own_may_the_operating_system_end_a_fit():
         assert resource.getrlimit(resource.RLIMIT_CPU) == before
 
 
+@pytest.mark.slow
 def test_a_fit_that_takes_too_much_memory_is_stopped():
     with pytest.raises(MemoryError), enforce_limits(Limits(memory=100 * MEGABYTE), True):
-        trying.large({"n": 300})
-    assert trying.large({"n": 300})["sum"] == 300 << 17
+        trial_functions.large({"n": 300})
+    assert trial_functions.large({"n": 300})["sum"] == 300 << 17
 
 
 def test_memory_that_was_taken_before_is_not_counted():
     ballast = np.ones(200 << 17)
     with enforce_limits(Limits(memory=150 * MEGABYTE), True):
-        trying.large({"n": 50})
+        trial_functions.large({"n": 50})
     assert len(ballast)
 
 
@@ -113,7 +120,7 @@ def test_limits_of_the_operating_system_are_never_raised():
 
 def test_enormous_limits_are_no_limits():
     with enforce_limits(Limits(1e30, 10**30), True):
-        trying.large({"n": 1})
+        trial_functions.large({"n": 1})
 
 
 def test_a_timer_of_somebody_else_goes_on():
@@ -148,7 +155,7 @@ def test_in_a_thread_there_are_no_limits():
     def inside():
         with enforce_limits(Limits(0.01, MEGABYTE), True):
             assert state()[:2] == before  # they would be those of all threads
-            return trying.large({"n": 50})
+            return trial_functions.large({"n": 50})
 
     assert in_thread(inside) == {"sum": float(50 << 17)}
 
@@ -168,7 +175,7 @@ def test_cpu_wall_and_peak_memory_are_measured():
     meter, measuring = spent()
     with measuring:
         begun = time.process_time()
-        trying.large({"n": 200})
+        trial_functions.large({"n": 200})
         while time.process_time() - begun < 0.2:
             pass
         time.sleep(0.3)
@@ -178,7 +185,7 @@ def test_cpu_wall_and_peak_memory_are_measured():
 
 
 PEAKS = """
-import trying
+from helpers import trial_functions as trying
 from absentia.experiment.engine._limits import Meter, measure_cost
 
 trying.large({"n": 200})
@@ -204,7 +211,7 @@ def test_the_peak_of_one_fit_is_not_that_of_the_next():
 def test_costs_are_known_of_fits_that_fail_too():
     meter, measuring = spent()
     with pytest.raises(KeyError), measuring:
-        trying.fail({})
+        trial_functions.fail({})
     assert set(meter.cost) == {"cpu", "wall", "memory"}
 
 

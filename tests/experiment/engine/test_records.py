@@ -186,6 +186,7 @@ while over.is_alive():
 """
 
 
+@pytest.mark.slow
 def test_several_writers_of_one_record_leave_one_whole_record(records):
     command = [sys.executable, "-c", WRITER, str(records.folder)]
     other = subprocess.Popen(command, env=os.environ, stdin=subprocess.PIPE)

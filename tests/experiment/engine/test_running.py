@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import trying
 from absentia.experiment.engine import FolderError, Limits, Pool, Record, Records, Run, Trial, run
 from absentia.experiment.engine import _running as module
 from absentia.files import FileError
+from helpers import trial_functions
 
 MEGABYTE = 1 << 20
 
@@ -26,7 +26,7 @@ def trial(do, n=0):
 class Watcher:
     """Runs trials and hears of them."""
 
-    def __init__(self, folder, perform=trying.perform, limits=None):
+    def __init__(self, folder, perform=trial_functions.perform, limits=None):
         self.records, self.begun, self.told = Records(folder), [], []
         self.how = Run(self.records, perform, limits or Limits(), self.told.append, self.begun.append)
 
@@ -115,7 +115,7 @@ class Prepared:
 
     def prepare(self, key):
         if not self.ready:
-            trying.large({"n": 300})
+            trial_functions.large({"n": 300})
             begun = time.process_time()
             while time.process_time() - begun < 0.5:
                 pass
@@ -125,6 +125,7 @@ class Prepared:
         return {"ready": self.ready}
 
 
+@pytest.mark.slow
 def test_what_is_prepared_is_neither_limited_nor_measured(tmp_path):
     watcher = Watcher(tmp_path, Prepared(), Limits(0.4, 100 * MEGABYTE)).run([trial("count")], Pool())
     record = watcher.told[0]
@@ -135,7 +136,7 @@ def test_what_is_prepared_is_neither_limited_nor_measured(tmp_path):
 
 def test_what_cannot_be_prepared_is_no_failure_of_the_trial(tmp_path):
     perform = Prepared()
-    perform.prepare = lambda key: trying.fail(key)
+    perform.prepare = lambda key: trial_functions.fail(key)
     with pytest.raises(KeyError, match="no such luck"):
         Watcher(tmp_path, perform).run([trial("count")], Pool())
     assert Records(tmp_path).hashes() == set()
@@ -173,6 +174,7 @@ def pooled(tmp_path_factory):
     return watcher.run(trials, Pool(2)), trials
 
 
+@pytest.mark.slow
 def test_in_a_pool_every_trial_has_its_record(pooled):
     watcher, trials = pooled
     watcher.check(trials)
@@ -223,6 +225,7 @@ def gone(find, seconds=120.0):
     return not find()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_ctrl_c_ends_the_workers(tmp_path):
     watcher = Watcher(tmp_path)
@@ -331,7 +334,7 @@ def test_workers_that_grow_are_replaced_without_a_word(tmp_path):
 ORPHANS = """
 import sys
 from absentia.experiment.engine import Pool, Records, Run, Trial, run
-from trying import perform
+from helpers.trial_functions import perform
 trials = [Trial({"do": "count", "n": 0}), Trial({"do": "rest", "n": 600})]
 run(trials, Run(Records(sys.argv[1]), perform, tell=lambda record: print("told", flush=True)), Pool(2))
 """

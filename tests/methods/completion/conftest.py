@@ -2,7 +2,7 @@
 
 import pytest
 
-from fillers import FILLERS
+from helpers.fillers import FILLERS
 
 
 @pytest.fixture(params=FILLERS)

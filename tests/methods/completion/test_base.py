@@ -1,4 +1,4 @@
-"""Laws every completer obeys, whatever its method; enrolled in tests/market.py."""
+"""Laws every completer obeys, whatever its method; enrolled in tests/helpers/registry.py."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from absentia import MKC, MKMC, AutoCompleter, KernelViews, missingness
 from absentia.testing import COMPLETER_CHECKS
 from absentia.testing._completers import _assert_same
 from absentia.testing._problems import noisy, random_kernels, random_problem
-from market import COMPLETERS, COSTLY, is_slow
+from helpers.registry import COMPLETERS, COSTLY, is_slow
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
@@ -129,6 +129,16 @@ def test_nothing_hangs_by_a_hair(completer, problem, rng):
         _assert_same(completer.fit_transform(noised).to_dense(), straight)
 
 
+@pytest.mark.slow_params(
+    "mkmc full-one constant",
+    "mkmc full-samples twice",
+    "mkmc full-rank one",
+    "mkmc pca-rank one",
+    "mkmc fa-one constant",
+    "mkmc fa-samples twice",
+    "mkmc fa-rank one",
+    "mkmc fa-a view of one sample",
+)
 @pytest.mark.filterwarnings("default::absentia.AbsenceWarning", "default::UserWarning")
 @pytest.mark.parametrize("problem", DEGENERATE)
 def test_degenerate_views_are_completed_or_named(completer, problem, capfd):

@@ -1,6 +1,7 @@
 """Filling by EM: steps and results against sample-by-sample versions."""
 
 import numpy as np
+import pytest
 
 from absentia import EMFill, KernelViews, ViewKernels, missingness
 from absentia.core.optimize import StoppingRule
@@ -8,7 +9,7 @@ from absentia.methods.completion import Holdout
 from absentia.methods.completion import _em as emfill
 from absentia.methods.completion import _regularised as regularised
 from conftest import random_problem
-from fillers import dense
+from helpers.fillers import dense
 from reference import em_by_pattern, gaussian_em
 
 
@@ -37,6 +38,7 @@ def test_one_em_step_agrees_with_pattern_by_pattern(rng):
         np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_the_whole_fill_agrees_with_the_slow_one_to_what_tol_says(digits):
     kv = ViewKernels().fit_transform(digits[0])
     fill = EMFill(8, tol=1e-7)

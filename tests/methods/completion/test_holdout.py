@@ -55,6 +55,7 @@ CHOOSERS = [
 ]
 
 
+@pytest.mark.slow_params("fill4-n_components")
 @pytest.mark.parametrize(("fill", "name"), CHOOSERS)
 def test_the_value_that_completes_hidden_samples_best_is_taken(fill, name):
     kv = random_problem(60, 4, 0.3)

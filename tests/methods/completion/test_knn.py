@@ -16,7 +16,7 @@ from absentia import (
 )
 from absentia.methods.completion import _knn as knn
 from conftest import random_kernels, random_problem
-from fillers import dense
+from helpers.fillers import dense
 from reference import neighbours
 
 

@@ -19,6 +19,7 @@ from absentia import (
 from conftest import random_kernels, random_problem
 
 
+@pytest.mark.slow_params("0.3-<lambda>1", "0.01-<lambda>0", "0.01-<lambda>1")
 @pytest.mark.parametrize(
     "make", [lambda r: SVTFill(r, tol=0, max_iter=60), lambda r: EMFill(ridge=r, tol=0, max_iter=60)]
 )
@@ -133,7 +134,10 @@ def test_low_rank_without_noise_is_recovered_by_em_and_in_part_by_thresholding(r
     assert min(errors[MeanFill]) > 0.95
 
 
-@pytest.mark.parametrize(("fill", "share"), [(KNNFill(), 0.8), (SVTFill(), 0.7), (EMFill(), 0.65)])
+@pytest.mark.parametrize(
+    ("fill", "share"),
+    [(KNNFill(), 0.8), pytest.param(SVTFill(), 0.7, marks=pytest.mark.slow), (EMFill(), 0.65)],
+)
 def test_fillers_beat_the_mean_on_digits(fill, share):
     truth = ViewKernels().fit_transform(datasets.load_digit_views(n_samples=120).views)
     keep = missingness.fixed_per_view(truth, 0.3, random_state=0)

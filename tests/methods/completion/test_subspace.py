@@ -21,8 +21,8 @@ from absentia import (
 )
 from absentia.methods.completion._subspace import Basis, features_at
 from conftest import random_problem
-from fillers import FILLERS
-from market import COMPLETERS
+from helpers.fillers import FILLERS
+from helpers.registry import COMPLETERS
 
 
 def test_an_own_value_is_never_less_than_the_rest_of_the_row_demands(filler):
@@ -146,6 +146,9 @@ def views(rng):
     return views.hide(missingness.mcar(views, 0.3, random_state=0))
 
 
+@pytest.mark.slow_params(
+    "mkmc fa-False", "mkmc fa-True", "mkmc fa, centred-False", "mkmc fa, centred-True", "auto-False"
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*hidden for a check")
 @pytest.mark.parametrize("standardize", [False, True])

@@ -7,7 +7,7 @@ from absentia import SVTFill
 from absentia.core.optimize import StoppingRule, accelerate
 from absentia.methods.completion import _svt as svt
 from conftest import random_problem
-from fillers import dense
+from helpers.fillers import dense
 from reference import soft_impute
 
 
@@ -32,7 +32,14 @@ def test_one_step_is_two_least_squares_column_by_column_and_row_by_row(rng):
     np.testing.assert_allclose(found.following[0], soft_impute.best_left(X, B, lam), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize(("n_views", "absent", "threshold"), [(4, 0.2, 0.1), (5, 0.2, 0.2), (4, 0.2, 0.3)])
+@pytest.mark.parametrize(
+    ("n_views", "absent", "threshold"),
+    [
+        pytest.param(4, 0.2, 0.1, marks=pytest.mark.slow),
+        (5, 0.2, 0.2),
+        pytest.param(4, 0.2, 0.3, marks=pytest.mark.slow),
+    ],
+)
 def test_thresholding_agrees_with_soft_impute(n_views, absent, threshold):
     kv, _, X, views, sizes, lam = svt_parts(24, n_views, absent, 0, threshold)
     L = soft_impute.soft_impute(X, lam, 2000)

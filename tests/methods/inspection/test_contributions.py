@@ -16,7 +16,7 @@ from absentia import (
     models,
 )
 from absentia.methods.inspection._contributions import _predict_proba_or_scores, open_model, parts_of
-from readable import planted
+from helpers.known_effects import planted
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -73,6 +73,7 @@ def test_the_rest_is_what_hiding_takes_away():
     assert size["tells"] > 3 * size["noise"]
 
 
+@pytest.mark.slow
 def test_chooser_and_stacking_under_another_model_are_read_by_leaving_out():
     from sklearn.linear_model import LogisticRegression
 

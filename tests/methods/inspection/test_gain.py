@@ -8,7 +8,7 @@ import pytest
 
 from absentia import AbsentClassifier, EarlyFusionClassifier, ViewKernels, Views, inspection, models
 from absentia.methods.inspection._gain import _COLUMNS, _entropy_bits, _similarity
-from readable import planted
+from helpers.known_effects import planted
 
 
 @pytest.fixture(scope="module")

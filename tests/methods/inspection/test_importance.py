@@ -21,7 +21,7 @@ from absentia import (
 )
 from absentia.methods.inspection._contributions import parts_of
 from absentia.methods.inspection._importance import _coefficients_of_observed
-from readable import planted
+from helpers.known_effects import planted
 
 
 def first(frame):
@@ -68,6 +68,7 @@ def test_weights_give_the_view_s_own_part_of_scores(completer):
         assert np.allclose(table @ weights[0], parts[has, views.names.index(name), second], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_chooser_says_whose_importances_it_averages():
     views, y = planted()
     candidates = {

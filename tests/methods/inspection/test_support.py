@@ -12,7 +12,7 @@ from absentia import (
     inspection,
     models,
 )
-from readable import planted
+from helpers.known_effects import planted
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 
 from absentia import AbsenceWarning, AbsentMKLClassifier, MKLClassifier, ViewKernels, datasets
 from absentia.testing import _tools as tools
-from gapped import halves, problem
+from helpers.absent_kernels import halves, problem
 
 
 def test_absent_machines_score_in_units_of_the_own_margin(kernels):

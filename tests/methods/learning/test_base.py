@@ -1,4 +1,5 @@
-"""The base of learners: checks that all pass (tests/market.py), and that next to nothing has to be brought."""
+"""The base of learners: checks that all pass (tests/helpers/registry.py), and that next to nothing has to
+be brought."""
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from absentia.methods.learning import Classifier
 from absentia.methods.learning._base import _LOW_COVERAGE, shrink_to_prior
 from absentia.testing import _classifiers, _learners
 from absentia.testing import _tools as tools
-from market import CLASSIFIERS, LEARNERS, REGRESSORS, SURVIVAL_MODELS, cases, is_slow
-from nearest import NearestMean, Widest
+from helpers.registry import CLASSIFIERS, LEARNERS, REGRESSORS, SURVIVAL_MODELS, cases, is_slow
+from helpers.smallest_classifiers import NearestMean, Widest
 
 CASES = [
     pytest.param(*case, id=name, marks=pytest.mark.slow if is_slow(case[0], case[1].__name__) else ())
@@ -137,6 +138,7 @@ def test_scores_of_low_coverage_are_shrunk_to_the_prior_and_none_is_not_read():
 # ----------------------------------------------------------------------------------- by name
 
 
+@pytest.mark.slow_params("fusion", "forest", "stacking")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow if n == "auto" else ()) for n in offered("classifier")]

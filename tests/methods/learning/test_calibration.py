@@ -25,7 +25,7 @@ from absentia.methods.learning._calibration import (
     score_rows,
 )
 from absentia.methods.learning._inputs import check_labels
-from nearest import NearestMean
+from helpers.smallest_classifiers import NearestMean
 
 
 @pytest.mark.parametrize("many", [False, True])

@@ -7,7 +7,7 @@ import pytest
 
 from absentia import CVKT, AbsentMKLClassifier, AverageKernelSVC, KernelViews, MKLClassifier, MKLRegressor
 from absentia.data import _kernel_checks
-from stacks import factors
+from helpers.mkl_problems import factors
 
 N = 150
 MACHINES = {
@@ -44,6 +44,7 @@ def problem():
     return thin, whole, y[: len(thin)]
 
 
+@pytest.mark.slow_params("mkl")
 @pytest.mark.parametrize("name", MACHINES)
 def test_two_classes(problem, name):
     thin, whole, y = problem

@@ -24,8 +24,8 @@ from absentia import (
 from absentia.methods.learning.engine import DUST, Box
 from absentia.testing import _learners as checks
 from absentia.testing import _tools as tools
-from gapped import features, halves, problem
-from market import CLASSIFIERS, cases
+from helpers.absent_kernels import features, halves, problem
+from helpers.registry import CLASSIFIERS, cases
 from reference import amkl as slow
 
 CASES = cases("iterative", "machine")
@@ -50,6 +50,11 @@ ORDER = [
 ]
 
 
+@pytest.mark.slow_params(
+    "permuting_samples_permutes_the_answers-two steps",
+    "permuting_samples_permutes_the_answers-sigmoid",
+    "permuting_samples_permutes_the_answers-sigmoid, mean",
+)
 @pytest.mark.parametrize("name", MORE)
 @pytest.mark.parametrize("check", ORDER, ids=lambda check: check.__name__)
 def test_neither_order_nor_threads_matter_to_other_forms(name, check):
@@ -90,6 +95,7 @@ def test_two_classes(classifier, kernels):
     assert set(classifier.support_) == set(np.flatnonzero(classifier.dual_coef_[0]))
 
 
+@pytest.mark.slow_params("iterative")
 @pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning"
 )  # of rounds without a guarantee

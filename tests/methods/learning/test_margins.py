@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from absentia import AbsentMKLClassifier, KernelViews
 from absentia.core.optimize import Status
 from absentia.methods.learning._margins import Round, _margin_share, closest_tau, iterate_rounds, penalty
-from gapped import distances, problem
+from helpers.absent_kernels import distances, problem
 from reference import amkl as slow
 
 

@@ -8,8 +8,8 @@ from sklearn.svm import SVC
 from absentia import IBLR, MLKNN, PMF, PartialLabelSVM
 from absentia.methods.matrix import _label_comparators as module
 from absentia.methods.matrix._label_comparators import _find_neighbors
-from matrices import labelled, rbf
-from matrix_market import LABELLERS
+from helpers.matrices import labelled, rbf
+from helpers.matrix_registry import LABELLERS
 
 
 def test_labels_that_share_their_noise_help_one_another():

@@ -18,7 +18,7 @@ from absentia.methods.matrix._conditional_mean import (
 )
 from absentia.methods.matrix._inference import _missing_logdet
 from absentia.methods.matrix._model import KroneckerGaussian, LazyRowKernel
-from matrices import every_kind, every_seed, kronecker_sum, positive, problem, tight
+from helpers.matrices import every_kind, every_seed, kronecker_sum, positive, problem, tight
 from reference import pma as reference
 
 

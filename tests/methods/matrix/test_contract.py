@@ -9,7 +9,7 @@ from absentia import PMF, PMAImputer, models, testing
 from absentia.methods import matrix
 from absentia.methods.matrix import _conditional_mean as mean
 from absentia.methods.matrix import _estimation as estimation
-from matrix_market import (
+from helpers.matrix_registry import (
     CHECKED,
     IMPUTERS,
     REGRESSORS,
@@ -136,13 +136,23 @@ def shuffled(n, m, p, new=6, seed=0):
     return rows, rng.permutation(m), rng.permutation(p)
 
 
+@pytest.mark.slow_params(
+    "imputer, column kernel", "imputer, row kernel", "imputer, map", "imputer, gibbs", "classifier"
+)
 @every_method
 def test_a_permutation_permutes_the_answer_and_changes_nothing_else(name):
     assert_same_but_for_order(name, drawn(40), *shuffled(40, 4, 3))
 
 
 @pytest.mark.parametrize(
-    "name", ["imputer", "imputer, estimated", "imputer, row kernel", "regressor", "classifier, precomputed"]
+    "name",
+    [
+        pytest.param("imputer", marks=pytest.mark.slow),
+        pytest.param("imputer, estimated", marks=pytest.mark.slow),
+        pytest.param("imputer, row kernel", marks=pytest.mark.slow),
+        pytest.param("regressor", marks=pytest.mark.slow),
+        "classifier, precomputed",
+    ],
 )
 def test_a_permutation_changes_nothing_where_inference_is_sampled(name, monkeypatch):
     for module, limit in [(estimation, "_MAX_EXACT_MISSING"), (mean, "_MAX_FACTORIZED")]:
@@ -162,6 +172,7 @@ QUICK = ("imputer, both kernels", "regressor, column kernel", "mlknn", "iblr", "
 LONG = [name for name in [*IMPUTERS, *WITH_ROWS] if name not in QUICK]
 
 
+@pytest.mark.slow_params("imputer, both kernels")
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in LONG)])
 def test_two_threads_change_nothing(name):
     problem = drawn(n=90, m=5)
@@ -173,6 +184,9 @@ def test_two_threads_change_nothing(name):
         close(two[what], expected)
 
 
+@pytest.mark.slow_params(
+    "imputer, column kernel", "imputer, row kernel", "imputer, map", "imputer, gibbs", "classifier"
+)
 @every_method
 def test_none_is_one_seed_and_the_global_state_is_left_alone(name):
     problem = drawn(40)
@@ -192,6 +206,7 @@ def spoil(*arrays):
         A[...] = np.where(np.isnan(A), 7.0, -3.0 * A + 1)
 
 
+@pytest.mark.slow_params("imputer, row kernel", "imputer, map", "imputer, gibbs")
 @pytest.mark.parametrize("name", list(IMPUTERS))
 def test_a_matrix_changed_after_the_fit_changes_no_answer(name):
     problem = drawn()
@@ -253,6 +268,7 @@ def same_attributes(back, model):
     assert {type(v) for v in back.get_params().values()} == {type(v) for v in model.get_params().values()}
 
 
+@pytest.mark.slow_params("imputer, column kernel", "imputer, row kernel", "imputer, map", "imputer, gibbs")
 @pytest.mark.parametrize("name", list(IMPUTERS))
 def test_an_imputer_that_comes_back_completes_the_same(name, tmp_path):
     _, K1, K2, gaps, _ = drawn(40)
@@ -269,6 +285,7 @@ def test_an_imputer_that_comes_back_completes_the_same(name, tmp_path):
         same(back.model_.solve(model.completed_), model.model_.solve(model.completed_))
 
 
+@pytest.mark.slow_params("classifier")
 @pytest.mark.parametrize("name", list(WITH_ROWS))
 def test_a_model_of_samples_that_comes_back_predicts_the_same(name, tmp_path):
     X, K1, K2, gaps, labels = drawn()

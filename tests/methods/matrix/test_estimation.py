@@ -6,7 +6,7 @@ from absentia.methods.matrix import _estimation as module
 from absentia.methods.matrix._estimation import FreeParts, MomentUpdate, initial_model, run_em, select_gamma
 from absentia.methods.matrix._inference import log_marginal_likelihood
 from absentia.methods.matrix._model import RowKernel
-from matrices import from_model, kronecker_sum, rbf
+from helpers.matrices import from_model, kronecker_sum, rbf
 from reference import pma as reference
 
 

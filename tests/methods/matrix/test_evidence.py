@@ -19,7 +19,7 @@ from absentia.methods.matrix._evidence import (
 )
 from absentia.methods.matrix._holdout import explain_choice, rmse
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
-from matrices import kronecker_sum, positive, rbf
+from helpers.matrices import kronecker_sum, positive, rbf
 from reference import pma as reference
 
 
@@ -193,6 +193,7 @@ def test_the_scatter_beside_a_shared_row_kernel_is_that_of_whitened_rows():
 # ------------------------------------------------------------------------------- knowing more is no harm
 
 
+@pytest.mark.slow
 def test_which_columns_go_together_in_the_row_part_is_found():
     for shared in (False, True):
         X, K = smooth(shared=shared)
@@ -216,6 +217,7 @@ def test_a_row_kernel_that_is_given_is_better_than_nothing_and_a_column_kernel_h
     assert max(rows, columns) < 0.9 * fixed  # than what nothing gave when it was shrunk by a fixed number
 
 
+@pytest.mark.slow
 def test_a_row_kernel_that_says_nothing_gets_next_to_no_amplitude():
     X, K1, _ = interactions(3)
     B = np.random.default_rng(3).standard_normal((len(X), 5))
@@ -336,6 +338,7 @@ def test_with_both_kernels_unknown_a_column_kernel_by_evidence_is_better_than_on
     assert mean(row_kernel="none") < 0.95 * mean(row_kernel="none", shrinkage=2.0)
 
 
+@pytest.mark.slow
 def test_with_fewer_rows_than_columns_the_kernel_of_the_rows_is_the_better_one_and_is_taken():
     problems = [drawn(14, 40, seed) for seed in range(4)]
     rows = [heldout_error(p, row_kernel="estimate", col_kernel="none") for p in problems]

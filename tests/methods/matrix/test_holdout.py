@@ -47,7 +47,15 @@ def test_columns_of_very_different_units_are_completed_better_than_by_their_mean
     assert error(PMAImputer(standardize=False, row_kernel="estimate").fit_transform(X)) > 0.6 * means
 
 
-@pytest.mark.parametrize("row_kernel", ["heldout", "estimate", "none", "given"])
+@pytest.mark.parametrize(
+    "row_kernel",
+    [
+        pytest.param("heldout", marks=pytest.mark.slow),
+        pytest.param("estimate", marks=pytest.mark.slow),
+        "none",
+        pytest.param("given", marks=pytest.mark.slow),
+    ],
+)
 def test_units_of_the_columns_do_not_matter(row_kernel):
     X = mixed_units()[1]
     t = np.arange(60.0)
@@ -162,6 +170,7 @@ def test_the_curve_is_of_what_was_hidden_and_nothing_else_is_told():
 # ---------------------------------------------------------------------------------------- the row kernel
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:PMAImputer reached max_iter")
 def test_unrelated_rows_get_no_row_kernel_and_related_ones_do():
     rng = np.random.default_rng(0)

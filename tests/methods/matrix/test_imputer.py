@@ -8,12 +8,12 @@ from sklearn.pipeline import make_pipeline
 
 from absentia import AbsenceWarning, PMAClassifier, PMAImputer
 from absentia.methods.matrix import _conditional_mean as mean
-from matrices import from_model, kronecker_sum, rbf
-from matrix_market import drawn
+from helpers.matrices import from_model, kronecker_sum, rbf
+from helpers.matrix_registry import drawn
 from reference import pma as reference
 
 
-@pytest.mark.parametrize("how", ["exact", "map", "gibbs"])
+@pytest.mark.parametrize("how", ["exact", "map", pytest.param("gibbs", marks=pytest.mark.slow)])
 def test_given_kernels_the_imputer_gives_the_posterior(how):
     _, gaps, K1, K2 = from_model(n=20, m=4)
     imputer = PMAImputer(
@@ -141,6 +141,7 @@ def factor_matrix(seed, n, m):
     return X, np.where((rng.random(X.shape) < 0.2) & (np.arange(n) > 1)[:, None], np.nan, X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_kernel", ["heldout", "estimate"])
 def test_intervals_cover_what_they_say_where_kernels_are_estimated(row_kernel):
     """Without widening .89 and .79; over some 480 entries, several of a matrix off at once, .05 is 2 errors."""

@@ -22,8 +22,8 @@ from absentia.methods.matrix._inference import (
     update_missing,
 )
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
-from matrices import every_kind, every_seed, problem, tight
-from matrix_market import drawn
+from helpers.matrices import every_kind, every_seed, problem, tight
+from helpers.matrix_registry import drawn
 from reference import pma as reference
 
 
@@ -97,6 +97,7 @@ def within_monte_carlo_error(values, mean, variance):
     return np.abs(z).max() < 4.5 and np.abs(ratio / np.sqrt(2 / ess)).max() < 5.5
 
 
+@pytest.mark.slow_params("sum", "product", "label covariance")
 @every_kind
 def test_blocked_gibbs_agrees_with_exact_within_monte_carlo_error(kind):
     model, X, observed, S = problem(kind)

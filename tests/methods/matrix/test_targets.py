@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from absentia import CombineKernels, PMAClassifier, PMARegressor, ViewKernels, datasets, metrics
-from matrices import from_given_kernels, labelled, rbf
-from matrix_market import LABELLERS, REGRESSORS, drawn, fitted
+from helpers.matrices import from_given_kernels, labelled, rbf
+from helpers.matrix_registry import LABELLERS, REGRESSORS, drawn, fitted
 from reference import pma as reference
 
 
@@ -127,6 +127,7 @@ def test_unknown_labels_of_old_and_new_samples_are_predicted(name):
     np.testing.assert_array_equal(same.decision_function(X[110:]), S)
 
 
+@pytest.mark.slow_params("pma")
 @every_labeller
 def test_labels_may_be_plus_minus_one_a_vector_or_discarded(name):
     X, Y, gaps = labelled(100)

@@ -8,8 +8,8 @@ from sklearn.base import clone
 from absentia import PMAImputer
 from absentia.core.linalg import NotPositiveDefiniteError
 from absentia.methods.matrix._validation import read_column_kernel
-from matrices import from_model
-from matrix_market import (
+from helpers.matrices import from_model
+from helpers.matrix_registry import (
     IMPUTERS,
     REGRESSORS,
     WITH_ROWS,
@@ -37,6 +37,7 @@ def frames(name):
     return model, A, pd.DataFrame(gaps if name in REGRESSORS else labels, index=ids, columns=columns)
 
 
+@pytest.mark.slow_params("imputer, row kernel", "imputer, map", "imputer, gibbs")
 @every_method
 def test_columns_in_another_order_or_of_other_names_are_refused(name):
     model, X, Y = frames(name)
@@ -50,6 +51,7 @@ def test_columns_in_another_order_or_of_other_names_are_refused(name):
     assert ask(X).shape == (X if Y is None else Y).shape
 
 
+@pytest.mark.slow_params("classifier")
 @every_row_model
 def test_rows_of_other_names_are_refused_and_equal_ones_are_not(name):
     model, X, Y = frames(name)
@@ -112,6 +114,7 @@ def test_tables_that_are_none_are_refused(name, wrong):
         fit_it(name, X)
 
 
+@pytest.mark.slow_params("1-d-imputer, row kernel", "1-d-imputer, map", "1-d-imputer, gibbs")
 @every_method
 @pytest.mark.parametrize("wrong", [*WRONG_TABLES, "other columns"])
 def test_new_tables_that_are_none_are_refused(name, wrong):

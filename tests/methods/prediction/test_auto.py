@@ -22,6 +22,7 @@ BASE = AbsentClassifier(None, C=1.0)
 TWO = {"zero": BASE, "fusion": LateFusion(BASE)}
 
 
+@pytest.mark.slow
 def test_probabilities_are_the_weighted_mean_of_those_that_are_used():
     views, y = digits(120)
     fitted = AutoClassifier(TWO).fit(views[:80], y[:80] % 3)
@@ -35,6 +36,7 @@ def test_probabilities_are_the_weighted_mean_of_those_that_are_used():
     assert fitted.sentence_.startswith(("the average of zero, fusion", "zero alone", "fusion alone"))
 
 
+@pytest.mark.slow
 def test_who_is_clearly_worse_is_dropped_early():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 2

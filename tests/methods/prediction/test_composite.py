@@ -1,4 +1,5 @@
-"""What the estimators of this package share; checks of classifiers test most of it (tests/market.py)."""
+"""What the estimators of this package share; checks of classifiers test most of it
+(tests/helpers/registry.py)."""
 
 import numpy as np
 import pandas as pd
@@ -61,7 +62,13 @@ BASE = AbsentClassifier(None, C=1.0)
 
 
 @pytest.mark.parametrize(
-    "model", [BASE, LateFusion(BASE), ViewStacking(BASE), AutoClassifier({"one": BASE})]
+    "model",
+    [
+        BASE,
+        LateFusion(BASE),
+        pytest.param(ViewStacking(BASE), marks=pytest.mark.slow),
+        AutoClassifier({"one": BASE}),
+    ],
 )
 def test_views_that_all_new_samples_lack_may_be_left_out(model):
     views, y = digits()

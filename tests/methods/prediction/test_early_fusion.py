@@ -1,4 +1,5 @@
-"""One model on joined features.  The checks of classifiers are run with all others (tests/market.py)."""
+"""One model on joined features.  The checks of classifiers are run with all others
+(tests/helpers/registry.py)."""
 
 import subprocess
 import sys
@@ -216,6 +217,7 @@ for path in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 def test_models_from_a_file_say_the_same_in_another_process(data, tmp_path, request):
     views, y = data
     wanted = {}

@@ -22,7 +22,7 @@ def test_the_mean_is_the_mean_over_the_views_that_a_sample_has():
     np.testing.assert_allclose(probabilities[t], np.mean(each, axis=0)[fitted._class_order])
 
 
-@pytest.mark.parametrize("rule", ["mean", "skill", "product"])
+@pytest.mark.parametrize("rule", ["mean", pytest.param("skill", marks=pytest.mark.slow), "product"])
 def test_contributions_sum_to_what_is_said(rule):
     views, y = digits(120)
     fitted = LateFusion(BASE, rule=rule).fit(views, y % 3)
@@ -39,6 +39,7 @@ def test_contributions_sum_to_what_is_said(rule):
         )
 
 
+@pytest.mark.slow
 def test_a_view_of_noise_has_little_skill_and_hardly_counts():
     rng = np.random.default_rng(0)
     y = np.arange(100) % 2

@@ -103,7 +103,7 @@ def test_there_is_none_where_nobody_lacks_anything_and_its_name_is_free():
     assert KernelPipeline(presence=True).fit_transform(named).names[-1] == "presence2"
 
 
-@pytest.mark.parametrize("combine", ["average", "mkl"])
+@pytest.mark.parametrize("combine", ["average", pytest.param("mkl", marks=pytest.mark.slow)])
 def test_a_classifier_reads_who_has_which_view_where_it_is_asked_to(combine):
     rng = np.random.default_rng(0)
     y = rng.random(90) < 0.5

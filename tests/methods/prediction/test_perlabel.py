@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 import absentia
 from absentia import AverageKernelSVC, EarlyFusionClassifier, PerLabel, ViewKernels
-from comparing import made_problem, made_views, targets
+from helpers.comparison_problems import made_problem, made_views, targets
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_each_label_is_learned_from_those_whose_label_is_known(data):
     np.testing.assert_array_equal(found.predict(views), (probabilities > 0.5).astype(float))
 
 
-@pytest.mark.parametrize("name", ["average", "mkl"])
+@pytest.mark.parametrize("name", ["average", pytest.param("mkl", marks=pytest.mark.slow)])
 def test_kernels_and_features_say_the_same(data, name):
     """Where all labels are known: the widths of kernels that came are those of all samples."""
     views, Y = data

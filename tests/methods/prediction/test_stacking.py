@@ -55,6 +55,7 @@ def test_a_view_of_noise_gets_less_weight():
     assert fitted.weights_[0] > 3 * fitted.weights_[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absent", ["zero", "impute"])
 def test_contributions_and_offsets_are_the_log_odds(absent):
     views, y = digits(120)
@@ -63,6 +64,7 @@ def test_contributions_and_offsets_are_the_log_odds(absent):
     np.testing.assert_allclose(softmax_rows(odds), fitted.predict_proba(views), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_final_estimator_may_be_given(tmp_path):
     views, y = digits(120)
     fitted = ViewStacking(BASE, final=LogisticRegression()).fit(views, y % 3)

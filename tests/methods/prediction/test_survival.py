@@ -99,6 +99,7 @@ def test_without_a_view_the_risk_is_the_mean_and_curves_fall_from_one(combine):
         assert abs(model.predict(X).mean()) < 0.01  # training samples, completed anew
 
 
+@pytest.mark.slow_params("fusion")
 @BOTH
 def test_the_order_of_samples_and_views_changes_nothing(combine):
     X, y = patients()

@@ -83,7 +83,7 @@ def test_classes_that_are_too_rare_in_a_view_keep_their_frequency():
     )
 
 
-@pytest.mark.parametrize("kind", [LateFusion, ViewStacking])
+@pytest.mark.parametrize("kind", [LateFusion, pytest.param(ViewStacking, marks=pytest.mark.slow)])
 def test_classes_too_rare_in_a_view_leave_the_columns_of_its_kernel_at_prediction_too(kind):
     views, y = datasets.load_digit_views(n_samples=120, return_X_y=True)
     views = views.select(views.names[:2]).hide(np.arange(240).reshape(120, 2) % 5 > 0)

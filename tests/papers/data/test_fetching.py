@@ -12,7 +12,7 @@ from absentia import datasets, papers
 from absentia.files import FileError
 from absentia.papers.data import _fetching
 from absentia.papers.data._catalogue import CATALOGUE, Remote
-from webserver import redirect, serving, stall, status, whole
+from helpers.webserver import redirect, serving, stall, status, whole
 
 HEART = b"70.0 1.0 2\n67.0 0.0 1\n"
 OTHER = b"1.0 1.0 2\n2.0 0.0 1\n"

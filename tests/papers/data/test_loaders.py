@@ -9,7 +9,7 @@ import scipy.io
 from absentia.files import FileError
 from absentia.papers import CATALOGUE
 from absentia.papers.data import _loaders
-from zipped import packed
+from helpers.zip_files import packed
 
 
 @pytest.fixture

@@ -120,6 +120,7 @@ def test_what_is_filled_first_is_filled_from_training_samples(made):
     assert found["right"] == "".join("01"[int(hit)] for hit in hits)
 
 
+@pytest.mark.slow
 def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
     """Another truth behind the mask changes nothing for others, and kernels for the printed form."""
     key = KEY | {"data": "psortPos"}
@@ -140,6 +141,7 @@ def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
     assert np.abs(printed[0].to_dense() - now[0].to_dense()).max() > 0.1
 
 
+@pytest.mark.slow
 def test_the_printed_form_is_chosen_and_fitted_under_the_mask(made):
     key = KEY | PRINTED | {"data": "proteinfold_embed27"}
     one = amkl.make_problem(key)

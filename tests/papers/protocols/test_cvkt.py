@@ -91,6 +91,7 @@ def test_a_common_representation_has_one_accuracy_for_all_views(made_up):
 MKC_GRID = {"variant": "ht", "c1": [1.0, 1000.0], "c2": [1.0], "c3": [0.001, 10.0]}
 
 
+@pytest.mark.slow
 def test_mkc_is_chosen_by_what_is_shown(made_up):
     found = perform(key_of("MKC, chosen", MKC_GRID))
     shown = made_up.kernels.hide(made_up.keep)
@@ -107,7 +108,7 @@ def test_mkc_is_chosen_by_what_is_shown(made_up):
     assert list(found["scores"]["CA"].values()) == pytest.approx(by_hand)
 
 
-@pytest.mark.parametrize("method", ["MKC, chosen", "CVKT"])
+@pytest.mark.parametrize("method", [pytest.param("MKC, chosen", marks=pytest.mark.slow), "CVKT"])
 def test_what_is_hidden_has_no_part_in_an_answer(problem, method):
     """Other values there, the same completion."""
     other = {}

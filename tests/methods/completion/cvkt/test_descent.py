@@ -5,9 +5,9 @@ import pytest
 
 from absentia import CVKT, metrics
 from absentia.methods.completion.cvkt import _descent as cvkt_descent
-from alignment import alignment, closed_form, random_features
 from conftest import random_problem
-from cvkt_problems import DIGITS, published
+from helpers.alignment import alignment, closed_form, random_features
+from helpers.cvkt_problems import DIGITS, published
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -63,6 +63,7 @@ def test_descent_returns_the_observed_range_and_mean():
     np.testing.assert_array_equal(kept.block("view1")[~seen], done.block("view1")[~seen])
 
 
+@pytest.mark.slow_params("4-0.197")
 @pytest.mark.parametrize(
     ("level", "paper"),
     [(4, 0.197), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((0, 0.148), (2, 0.167)))],

@@ -7,7 +7,7 @@ from absentia import CVKT, AbsenceWarning, KernelViews, MeanFill, datasets, metr
 from absentia.methods.completion import Holdout
 from absentia.methods.completion.cvkt._features import default_landmarks
 from conftest import random_kernels, random_problem
-from cvkt_problems import DIGITS, factor_problem, published
+from helpers.cvkt_problems import DIGITS, factor_problem, published
 
 EVERY = {
     "ridge": CVKT(rounds=1),
@@ -246,7 +246,11 @@ def test_kernels_that_are_not_positive_semidefinite_are_refused():
 
 @pytest.mark.parametrize(
     ("level", "are", "are_6", "ca", "paper"),
-    [(0, 0.10, 0.09, 0.0015, 0.148), (2, 0.13, 0.11, 0.005, 0.167), (4, 0.165, 0.145, 0.010, 0.197)],
+    [
+        pytest.param(0, 0.10, 0.09, 0.0015, 0.148, marks=pytest.mark.slow),
+        pytest.param(2, 0.13, 0.11, 0.005, 0.167, marks=pytest.mark.slow),
+        (4, 0.165, 0.145, 0.010, 0.197),
+    ],
 )
 def test_digits_are_completed_better_than_published(data_folder, level, are, are_6, ca, paper):
     truth, keep, kv = published(data_folder, DIGITS, level)
@@ -282,6 +286,7 @@ def test_embryos_are_completed_better_than_published(data_folder, view, paper):
     assert metrics.are(kv.block(name), done.block(name), ~held_out) < 0.9 * paper
 
 
+@pytest.mark.slow_params("4-options0", "4-options2")
 @pytest.mark.parametrize("options", [{}, {"rounds": 3}, {"n_landmarks": 0.5}])
 @pytest.mark.parametrize("level", [*(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2)), 4])
 def test_new_digits_are_completed_nearly_as_well_as_training_digits(data_folder, level, options):

@@ -9,7 +9,7 @@ from absentia import CVKT, KernelViews, missingness
 from absentia.core._completed import Completed
 from absentia.methods.completion.cvkt import _descent as cvkt_descent
 from conftest import random_problem
-from cvkt_problems import factor_problem
+from helpers.cvkt_problems import factor_problem
 
 
 @pytest.mark.parametrize("rounds", [1, 3])

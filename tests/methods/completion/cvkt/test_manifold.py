@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from alignment import alignment, closed_form, random_features
+from helpers.alignment import alignment, closed_form, random_features
 
 pymanopt = pytest.importorskip("pymanopt")
 

@@ -5,8 +5,8 @@ import pytest
 
 from absentia import CVKT, KernelViews, MeanFill, metrics, missingness
 from absentia.methods.completion.cvkt import _ridge as cvkt_ridge
-from alignment import random_features
 from conftest import random_problem
+from helpers.alignment import random_features
 from reference import cvkt as slow
 
 

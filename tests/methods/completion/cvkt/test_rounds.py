@@ -55,6 +55,7 @@ def test_weights_by_solving_are_those_by_axes(start):
         )
 
 
+@pytest.mark.slow_params("heldout-None")
 @pytest.mark.parametrize("landmarks", [None, 6])
 @pytest.mark.parametrize("wanted", [4, "heldout"])
 def test_everything_is_as_it_was_with_axes_in_every_round(digits, request, landmarks, wanted):

@@ -18,7 +18,7 @@ from absentia import (
     missingness,
 )
 from conftest import random_kernels, random_problem
-from mkc_problems import OPTIONS, VARIANTS, halves
+from helpers.mkc_problems import OPTIONS, VARIANTS, halves
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -61,6 +61,7 @@ RECOVERED = {
 }
 
 
+@pytest.mark.slow_params("ht-0")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_view_that_is_a_mixture_of_the_others_is_recovered(variant, seed):
@@ -72,6 +73,7 @@ def test_a_view_that_is_a_mixture_of_the_others_is_recovered(variant, seed):
         np.testing.assert_allclose(mkc.weights_[0, 1:], [0.5, 0.3, 0.2], atol=0.1)
 
 
+@pytest.mark.slow_params("ht")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_view_that_is_another_view_is_recovered(variant):
     full, kv = mixture_problem(0)
@@ -86,6 +88,7 @@ def test_a_view_that_is_another_view_is_recovered(variant):
     assert mkc.weights_[0, 1] > 0.8
 
 
+@pytest.mark.slow_params("ht", "app")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_digits_are_completed_better_than_by_the_mean(data_folder, variant):
     data = datasets.load_benchmark("cvkt_digits200_kernels", data_folder)
@@ -95,6 +98,7 @@ def test_digits_are_completed_better_than_by_the_mean(data_folder, variant):
     assert metrics.are(data.kernels, done, keep) < 0.95 * metrics.are(data.kernels, mean, keep)
 
 
+@pytest.mark.slow_params("app-False")
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("variant", ["ht", "app"])
 def test_a_training_sample_that_comes_as_a_new_one_gets_its_own_coefficients(variant, center):
@@ -138,6 +142,7 @@ def test_the_kernel_with_a_new_sample_added_is_positive_semidefinite_and_keeps_w
             assert np.linalg.eigvalsh(K).min() > -1e-9
 
 
+@pytest.mark.slow_params("sdp")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_new_sample_does_not_depend_on_its_companions(variant):
     train, new = halves(random_problem(60, 4, absent=0.4))

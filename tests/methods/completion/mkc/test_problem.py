@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from absentia import MKC
 from absentia.methods.completion.mkc._problem import KernelCoordinates, fit_view_weights, simplex_minimum
 from conftest import random_kernels, random_problem
-from mkc_problems import OPTIONS, VARIANTS
+from helpers.mkc_problems import OPTIONS, VARIANTS
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -61,6 +61,7 @@ def test_the_objective_never_rises(variant, options, absent):
     assert mkc.objective_[-1] < 0.9 * mkc.objective_[0]
 
 
+@pytest.mark.slow_params("app")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_descent_ends_where_nothing_falls_any_more(variant):
     """A certificate of first order: the directional derivative is small along every random direction."""

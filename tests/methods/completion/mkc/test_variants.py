@@ -14,7 +14,7 @@ from absentia.methods.completion.mkc._variants import (
     solve_free_rows,
 )
 from conftest import random_problem
-from mkc_problems import MODELS, OPTIONS, VARIANTS, halves, random_point, small_problem
+from helpers.mkc_problems import MODELS, OPTIONS, VARIANTS, halves, random_point, small_problem
 from reference import mkc as reference
 
 

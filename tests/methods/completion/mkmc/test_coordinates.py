@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from absentia import MKMC, KernelViews, MeanFill, ViewKernels, Views, datasets, missingness
-from mkmc_problems import MODELS
+from helpers.mkmc_problems import MODELS
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
@@ -17,7 +17,14 @@ def split_digits(n=240, new=40, absent=0.3):
     return views, hidden, y, np.sort(order[new:]), np.sort(order[:new])
 
 
-@pytest.mark.parametrize("model", ["pca", "fa", pytest.param("full", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param("pca", marks=pytest.mark.slow),
+        pytest.param("fa", marks=pytest.mark.slow),
+        pytest.param("full", marks=pytest.mark.slow),
+    ],
+)
 def test_new_samples_are_completed_as_well_as_by_fitting_again(model):
     views, hidden, _, train, new = split_digits()
     kernels = ViewKernels().fit(hidden[train])
@@ -66,6 +73,7 @@ def relative_error(got, wanted, absent):
     return np.sqrt(error / size)
 
 
+@pytest.mark.slow_params("full")
 @pytest.mark.parametrize("model", MODELS)
 def test_what_a_new_sample_shows_is_kept_and_its_row_extends_a_positive_kernel(model):
     _, hidden, _, train, new = split_digits(120, 20)
@@ -85,6 +93,7 @@ def test_what_a_new_sample_shows_is_kept_and_its_row_extends_a_positive_kernel(m
         assert (own[absent] >= explained[absent] - 1e-6).all()
 
 
+@pytest.mark.slow_params("full")
 @pytest.mark.parametrize("model", MODELS)
 def test_new_samples_do_not_depend_on_their_company(model):
     _, hidden, _, train, new = split_digits(100, 20)

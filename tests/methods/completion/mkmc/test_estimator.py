@@ -15,12 +15,13 @@ from absentia import (
     missingness,
 )
 from conftest import random_kernels, random_problem
-from mkmc_problems import MODELS, fixed
+from helpers.mkmc_problems import MODELS, fixed
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
+@pytest.mark.slow_params("0.001-pca", "0.001-fa", "0.1-pca", "0.1-fa", "10.0-pca", "10.0-fa")
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("prior", [1e-3, 0.1, 10.0])
 def test_the_penalised_objective_never_rises(model, prior):
@@ -37,6 +38,7 @@ def test_the_result_is_positive_definite(model):
         assert np.linalg.eigvalsh(K).min() > 1e-6
 
 
+@pytest.mark.slow
 def test_every_model_beats_the_baselines_on_data_that_share_structure():
     data = datasets.make_multiview(120, 5, n_shared=3, noise=0.1, private_scale=0.2, random_state=0)
     keep = missingness.mcar(data.kernels, 0.3, random_state=0)
@@ -178,6 +180,7 @@ def test_a_view_nobody_has_is_left_out_and_completed_by_the_model():
     np.testing.assert_allclose(done.block("view1"), alone.block("view1"), rtol=1e-10)
 
 
+@pytest.mark.slow_params("pca", "fa")
 @pytest.mark.parametrize("model", MODELS)
 def test_single_precision_is_close_and_its_tolerance_honest(model):
     kv = random_problem(40, 4, 0.3)
@@ -193,6 +196,7 @@ def test_single_precision_is_close_and_its_tolerance_honest(model):
     )
 
 
+@pytest.mark.slow
 def test_different_orders_of_samples_end_at_the_same_optimum():
     """Local optima differ by a few 1e-6; objectives are compared with that slack."""
     kv, order = random_problem(40, 4, 0.4), np.random.default_rng(0).permutation(40)
@@ -289,6 +293,7 @@ def test_quality_on_mfeat(mfeat):
     assert metrics.ca_error(truth, done) < 0.5 * metrics.ca_error(truth, MeanFill().fit_transform(kv))
 
 
+@pytest.mark.slow_params("full", "fa")
 @pytest.mark.parametrize("model", MODELS)
 def test_draws_average_to_the_completed_kernel_and_spread_as_the_variance_says(model):
     kv = random_problem(15, 3, 0.3)

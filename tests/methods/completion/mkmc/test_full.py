@@ -5,7 +5,7 @@ import pytest
 
 from absentia.methods.completion.mkmc import _full as mkmc_full
 from conftest import random_problem
-from mkmc_problems import em_step, problem_of
+from helpers.mkmc_problems import em_step, problem_of
 from reference import mkmc as slow
 
 # where so many components are too many is a matter of tests of their own

@@ -13,7 +13,7 @@ from absentia.core import Completed, Gram
 from absentia.methods.completion.mkmc import _low_rank
 from absentia.methods.completion.mkmc._low_rank import Visibility
 from conftest import random_problem
-from mkmc_problems import MODELS, NOISE, low_rank_start, placed, problem_of, random_point
+from helpers.mkmc_problems import MODELS, NOISE, low_rank_start, placed, problem_of, random_point
 from reference import mkmc as slow
 from reference import visibility as slow_visibility
 from reference import visible_em
@@ -172,6 +172,7 @@ def test_fitting_and_completing_never_forms_a_square_matrix():
     assert peak < 200e6
 
 
+@pytest.mark.slow_params("full", "fa")
 @pytest.mark.parametrize("model", MODELS)
 def test_the_whole_pipeline_cross_validates_on_views(model):
     views, y = datasets.load_digit_views(n_samples=150, return_X_y=True)

@@ -7,7 +7,7 @@ from absentia import MKMC, KernelViews, missingness
 from absentia.core import Dense
 from absentia.methods.completion.mkmc import _paper as covariance
 from conftest import random_problem
-from mkmc_problems import MODELS, fixed
+from helpers.mkmc_problems import MODELS, fixed
 from reference import mkmc as slow
 
 # where so many components are too many is a matter of tests of their own
@@ -34,7 +34,10 @@ def test_the_start_is_the_stabilised_zero_imputed_mean():
     np.testing.assert_allclose(mkmc.model_.to_dense(), M, rtol=1e-10)
 
 
-@pytest.mark.parametrize("model", ["pca", "fa", pytest.param("full", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "model",
+    ["pca", pytest.param("fa", marks=pytest.mark.slow), pytest.param("full", marks=pytest.mark.slow)],
+)
 def test_a_step_at_the_optimum_stays_there(model):
     """Certificate: with the objective flat, one more iteration hardly moves the model."""
     kv = random_problem(40, 4, 0.3)
@@ -54,6 +57,7 @@ def test_the_floor_under_noise_variances_holds():
     assert M.d.min() >= covariance.NOISE_FLOOR
 
 
+@pytest.mark.slow
 def test_noise_variances_never_reach_zero():
     """Heywood: one sample is an exact copy of the factor."""
     rng = np.random.default_rng(0)

@@ -49,6 +49,7 @@ def test_heldout_finds_the_rank_of_data_that_have_one():
     assert list(mkmc.heldout_curve_) == sorted(mkmc.heldout_curve_)
 
 
+@pytest.mark.slow
 def test_a_rank_that_fits_what_views_do_not_share_is_warned_of():
     """Three shared factors among many of each view's own: twenty components are far too many."""
     rng = np.random.default_rng(0)
@@ -102,7 +103,7 @@ def test_eigenvalues_that_are_all_alike_are_not_counted_by_rounding():
         assert _selection.count_components(S, "gk") == _selection.count_components(S, "kaiser") == 1
 
 
-@pytest.mark.parametrize("model", ["pca", "fa"])
+@pytest.mark.parametrize("model", ["pca", pytest.param("fa", marks=pytest.mark.slow)])
 def test_more_components_than_views_share_are_warned_of(model):
     """Views with strong factors of their own, as in clinical data: the model follows those."""
     data = datasets.make_multiview(

@@ -8,12 +8,13 @@ from absentia.core.optimize import ROUNDING
 from absentia.methods.completion.mkmc import _low_rank, _solver
 from absentia.methods.completion.mkmc._solver import Solver
 from conftest import random_problem
-from mkmc_problems import MODELS, NOISE, low_rank_start, problem_of
+from helpers.mkmc_problems import MODELS, NOISE, low_rank_start, problem_of
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")
 
 
+@pytest.mark.slow_params("full-0", "full-1", "pca-0", "pca-1", "fa-0", "fa-1", "fa-2")
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 3 else ()) for seed in range(17)]
 )

@@ -14,7 +14,7 @@ from absentia.methods.completion.mkmc._view_kernels import (
     views_with_spread,
 )
 from conftest import random_kernels, random_problem
-from mkmc_problems import MODELS, NOISE, em_step, placed, random_point
+from helpers.mkmc_problems import MODELS, NOISE, em_step, placed, random_point
 
 # where so many components are too many is a matter of tests of their own
 pytestmark = pytest.mark.filterwarnings(r"ignore:with \d+ components .* hidden for a check:UserWarning")

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import tempfile
 
@@ -20,6 +22,7 @@ print(polytope.maximal_rows(np.array([[True, True], [True, False]])))
 """
 
 
+@pytest.mark.slow
 def test_a_read_only_installation_without_a_home_works():
     """No folder may be written to: not beside the source, not the user's, which there is not."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA", "XDG"))}

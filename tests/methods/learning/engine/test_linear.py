@@ -14,8 +14,8 @@ from absentia.methods.learning.engine._linear import (
     fit_linear,
 )
 from absentia.methods.learning.engine._svm import evaluate_machine
+from helpers.mkl_problems import factors
 from reference import svm
-from stacks import factors
 
 ETA = np.array([0.5, 0.0, 1.0, 0.2])
 
@@ -44,6 +44,7 @@ BOXES = {
 }
 
 
+@pytest.mark.slow_params("0-classes", "0-small C")
 @pytest.mark.parametrize("kind", BOXES)
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_the_dense_machine(kind, seed, rng):
@@ -91,6 +92,7 @@ def test_what_the_diagonal_has_of_its_own_counts(rng):
         np.testing.assert_allclose(fast.scores, K @ fast.z, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_single_precision_has_the_optimum_of_its_own_values():
     stack, _, y = thin(dtype=np.float32)
     double = FactorStack([Phi.astype(np.float64) for Phi in stack.factors], stack.index, 80)

@@ -36,9 +36,9 @@ from absentia.methods.learning.engine._steps import (
     average_coefficients,
     lowest_model,
 )
-from gapped import problem as gapped_problem
+from helpers.absent_kernels import problem as gapped_problem
+from helpers.mkl_problems import HARD, data, hard, regions, stack_of
 from reference import amkl as slow
-from stacks import HARD, data, hard, regions, stack_of
 
 
 @pytest.mark.parametrize("region", ["simplex", "rows", "mean"])
@@ -127,6 +127,7 @@ def test_a_callback_stops_it():
     assert solve(problem, tol=1e-9, callback=lambda p: True).status is Status.STOPPED
 
 
+@pytest.mark.slow
 def test_shared_weights_minimise_the_sum():
     K, observed, y = data(24)
     other = np.where(np.arange(24) % 3 == 0, 1.0, -1.0)

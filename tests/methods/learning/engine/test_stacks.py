@@ -18,8 +18,8 @@ from absentia.methods.learning.engine import (
 from absentia.methods.learning.engine import _factors as module
 from absentia.methods.learning.engine._problem import evaluate
 from absentia.methods.learning.engine._stacks import Response, _DenseSum
+from helpers.mkl_problems import data, factors, stack_of
 from reference import amkl as slow
-from stacks import data, factors, stack_of
 
 
 def test_sums_and_products_of_masked_kernels_are_those_of_dense_ones(rng):
@@ -80,7 +80,7 @@ def twins(n=60, dtype=np.float64, seed=0):
     return FactorStack(Phi, index, n, own), KernelStack(dense, index, n), y
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_products_and_scores_are_those_of_the_dense_kernels(rng, dtype):
     thin, dense, _ = twins(dtype=dtype)
     z = rng.standard_normal(60) * (rng.random(60) > 0.3)

@@ -29,6 +29,7 @@ def regression(n=30, seed=0, eps=0.1):
     return K, Box.regression(y, np.random.default_rng(seed).uniform(0.2, 3, n), eps), y
 
 
+@pytest.mark.slow_params("1-classification")
 @pytest.mark.parametrize("problem", [classification, regression])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_dual_is_that_of_the_slow_twin(problem, seed):
@@ -124,6 +125,7 @@ def test_samples_with_no_room_take_no_part():
     assert not part.z[:20].any()
 
 
+@pytest.mark.slow
 def test_single_precision_kernels_give_the_same_machine():
     K, box, _ = classification(150)
     single = fit_machine(K.astype(np.float32), box, tol=1e-5)

@@ -207,7 +207,7 @@ def _containers():
     import scipy.sparse
 
     from absentia.files import write_mudata
-    from omics import modality, three_modalities
+    from helpers.omics import modality, three_modalities
 
     rng = np.random.default_rng(0)
     A, B = rng.normal(size=(6, 2)), rng.normal(size=(6, 3))
@@ -235,17 +235,19 @@ def _containers():
 
 def _comparisons():
     """Folders of comparisons with their records, packed."""
-    import comparing
     from absentia.experiment.comparison._study import Study
+    from helpers import comparison_problems
 
     found = []
     for task in ("classes", "completion"):
         with tempfile.TemporaryDirectory() as folder:
-            study = Study(comparing.made_data(task), comparing.made_design(task), folder)
+            study = Study(
+                comparison_problems.made_data(task), comparison_problems.made_design(task), folder
+            )
             study.save()
             rng = np.random.default_rng(0)
             for trial in study.trials[:12]:
-                study.records.write(comparing.made_up(study.data, trial, rng))
+                study.records.write(comparison_problems.made_up(study.data, trial, rng))
             files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
             found.append(packed([(str(path.relative_to(folder)), path.read_bytes()) for path in files]))
     return found

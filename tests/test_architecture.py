@@ -208,6 +208,7 @@ def test_the_public_names_are_those_of_the_stub():
         absentia.MKMD  # noqa: B018
 
 
+@pytest.mark.slow
 def test_public_modules_are_imported_by_their_public_names():
     code = (
         "from absentia.statistics import holm; import absentia.io, absentia.metrics as metrics, absentia; "

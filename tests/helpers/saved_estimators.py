@@ -20,8 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
-import market
-import matrix_market
 from absentia import (
     MKMC,
     AbsentRegressor,
@@ -32,6 +30,7 @@ from absentia import (
     ViewKernels,
     Views,
 )
+from helpers import matrix_registry, registry
 
 N = 48
 SAID = ("predict", "decision_function", "predict_proba", "transform", "score_samples")
@@ -126,18 +125,18 @@ def _fitted(estimator, X):
 
 
 def _of_matrices(name):
-    X, K1, _, gaps, _ = matrix_market.drawn()
+    X, K1, _, gaps, _ = matrix_registry.drawn()
     with warnings.catch_warnings(action="ignore"):
-        model = matrix_market.fit_it(name)
-    if name in matrix_market.IMPUTERS:
+        model = matrix_registry.fit_it(name)
+    if name in matrix_registry.IMPUTERS:
         return model, gaps
-    return model, K1 if matrix_market.takes_kernel(model) else X
+    return model, K1 if matrix_registry.takes_kernel(model) else X
 
 
 def _all():
-    quick = {name: one for name, one in market.COMPLETERS.items() if name not in market.COSTLY}
+    quick = {name: one for name, one in registry.COMPLETERS.items() if name not in registry.COSTLY}
     found = {f"completer {name}": (kernels, one) for name, one in quick.items()}
-    for name, one in market.CLASSIFIERS.items():
+    for name, one in registry.CLASSIFIERS.items():
         if name == "nearest mean":  # written in the tests: no method of the package
             continue
         takes = kernels if one.__sklearn_tags__().input_tags.pairwise else (lambda: cohort()[0])
@@ -163,7 +162,7 @@ def _all():
 
 
 _OF_VIEWS = _all()
-_OF_MATRICES = [*matrix_market.IMPUTERS, *matrix_market.WITH_ROWS]
+_OF_MATRICES = [*matrix_registry.IMPUTERS, *matrix_registry.WITH_ROWS]
 NAMES = [*_OF_VIEWS, *(f"matrix {name}" for name in _OF_MATRICES)]
 
 

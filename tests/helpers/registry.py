@@ -25,7 +25,7 @@ from absentia import (
     ZeroFill,
 )
 from absentia.testing import _tools
-from nearest import NearestMean, NearestTargets, NearestTimes
+from helpers.smallest_classifiers import NearestMean, NearestTargets, NearestTimes
 
 # every completer, quick enough to be fitted a hundred times
 COMPLETERS = {
