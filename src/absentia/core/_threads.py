@@ -42,7 +42,7 @@ def limit_threads_if_small(n: int) -> Iterator[None]:
     >>> with limit_threads_if_small(200):
     ...     pass  # small products, each on one core
     """
-    if n > SMALL or is_decided() or has_one_thread():
+    if n > SMALL or _is_decided() or has_one_thread():
         yield
         return
     with _libraries().limit(limits=1, user_api="blas"):
@@ -76,7 +76,7 @@ def count_threads(jobs: int) -> int:
     return max(1, min(jobs, allowed, cores))
 
 
-def is_decided() -> bool:
+def _is_decided() -> bool:
     """Whether an environment variable sets the number of threads."""
     return any(os.environ.get(name) for name in DECIDED)
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from absentia.data._presence import Presence
 
 Source = str | Mapping[str, str] | None
-PREFIX = "absentia"
-LEVELS = f"{PREFIX}_levels"  # column of var: a JSON list of the levels whose numbers X holds
+_PREFIX = "absentia"
+LEVELS = f"{_PREFIX}_levels"  # column of var: a JSON list of the levels whose numbers X holds
 
 
 def is_mudata(data: Any) -> bool:
@@ -43,7 +43,7 @@ def mudata_parts(mdata: Any, layer: Source, use_rep: Source) -> tuple[tuple[str,
         raise ValueError(f"a MuData object is wanted, not {type(mdata).__name__}")
     if not mdata.mod:
         raise ValueError("no modality is in this MuData; at least one is wanted")
-    layers, reps = by_modality(mdata, layer, "layer"), by_modality(mdata, use_rep, "use_rep")
+    layers, reps = _by_modality(mdata, layer, "layer"), _by_modality(mdata, use_rep, "use_rep")
     layers = _where_there(mdata, layers, "layers", isinstance(layer, str))
     reps = _where_there(mdata, reps, "obsm", isinstance(use_rep, str))
     parts = [_part(name, one, layers.get(name), reps.get(name)) for name, one in mdata.mod.items()]
@@ -60,7 +60,7 @@ def anndata_parts(
     return (name,), [_part(name, adata, layer, use_rep)]
 
 
-def by_modality(mdata: Any, source: Source, what: str) -> dict[str, str]:
+def _by_modality(mdata: Any, source: Source, what: str) -> dict[str, str]:
     """What to take of each modality: one word for all, or a mapping."""
     if source is None:
         return {}
@@ -105,7 +105,7 @@ def _part(name: str, adata: Any, layer: str | None, use_rep: str | None) -> Part
 
 
 def _levels(name: str, adata: Any, values: Any) -> dict[str, tuple[str, ...]]:
-    """The levels of categories whose numbers are in X, as :func:`make_mudata` writes them."""
+    """The levels of categories whose numbers are in X, as :func:`_make_mudata` writes them."""
     if LEVELS not in adata.var.columns:
         return {}
     features, found = [str(x) for x in adata.var_names], {}
@@ -145,7 +145,7 @@ def obsp_blocks(data: Any, use_rep: Source) -> dict[str, tuple[Array, Array]] | 
     if use_rep is None:
         return None
     if is_mudata(data):
-        reps = by_modality(data, use_rep, "use_rep")
+        reps = _by_modality(data, use_rep, "use_rep")
         pairs = {name: (data.mod[name], key) for name, key in reps.items() if key in data.mod[name].obsp}
         if pairs and len(pairs) < len(reps):
             lacking = sorted(set(reps) - set(pairs))
@@ -169,7 +169,7 @@ def _matches(key: str, pattern: str) -> bool:
 
 
 def _view_name(name: str) -> str:
-    return name.removeprefix(f"{PREFIX}_") or name
+    return name.removeprefix(f"{_PREFIX}_") or name
 
 
 def _dense(K: Any) -> Array:
@@ -191,7 +191,7 @@ def write_into(
     if into is not None and not (is_mudata(into) or is_anndata(into)):
         raise ValueError(f"a MuData or AnnData object is wanted, not {type(into).__name__}")
     if into is None:
-        target = make_mudata(data)
+        target = _make_mudata(data)
     else:
         with quiet():
             target = into.copy() if copy else into
@@ -200,22 +200,22 @@ def write_into(
     columns |= {name: _line_up(values, own, target, f"obs {name!r}")[0] for name, values in obs.items()}
     spaces = embedding if isinstance(embedding, Mapping) else {} if embedding is None else {"": embedding}
     tables = {
-        f"X_{PREFIX}" + (f"_{key}" if key else ""): _line_up(values, own, target, "embedding").to_numpy(
+        f"X_{_PREFIX}" + (f"_{key}" if key else ""): _line_up(values, own, target, "embedding").to_numpy(
             float
         )
         for key, values in spaces.items()
     }
     kernels = dict(_kernels(data, own, target))
     for name, (Phi, added) in _factors(data, own, target).items():
-        tables[f"{PREFIX}_{name}_factors"] = Phi
+        tables[f"{_PREFIX}_{name}_factors"] = Phi
         if added is not None:
-            columns[f"{PREFIX}_{name}_own"] = added
+            columns[f"{_PREFIX}_{name}_own"] = added
     for name, column in columns.items():  # nothing is changed before all is known to fit
         target.obs[name] = np.asarray(column)
     for name, table in tables.items():
         target.obsm[name] = table
     for name, K in kernels.items():
-        target.obsp[f"{PREFIX}_{name}"] = K
+        target.obsp[f"{_PREFIX}_{name}"] = K
         if is_mudata(target) and name in target.mod:
             _into_modality(target, name, K)
     return target
@@ -225,7 +225,7 @@ def _into_modality(target: Any, name: str, K: Array) -> None:
     """The part of a kernel over the samples that a modality has."""
     part = target.mod[name]
     rows = target.obs_names.get_indexer(part.obs_names)
-    part.obsp[f"{PREFIX}_{name}"] = K[np.ix_(rows, rows)]
+    part.obsp[f"{_PREFIX}_{name}"] = K[np.ix_(rows, rows)]
 
 
 def _texts(ids: Any, what: str) -> list[str]:
@@ -274,7 +274,7 @@ def _presence_columns(data: "Presence", target: Any, observed: "Presence", alone
         column = seen[observed.names.index(name)].to_numpy() == 1  # NaN, of strangers, is not
         if alone and is_mudata(target) and name in target.mod:
             column &= np.asarray(target.obs_names.isin(target.mod[name].obs_names))
-        found[f"{PREFIX}_{name}_observed"] = column
+        found[f"{_PREFIX}_{name}_observed"] = column
     return found
 
 
@@ -310,7 +310,7 @@ def _factors(data: Any, own: list[str], target: Any) -> dict[str, tuple[Array, A
     return found
 
 
-def make_mudata(data: Any) -> Any:
+def _make_mudata(data: Any) -> Any:
     """A new MuData of the views: their features, or for kernels the samples alone."""
     try:
         import anndata

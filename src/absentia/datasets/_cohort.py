@@ -23,7 +23,7 @@ _WITHOUT_TABLES = "P-1013"  # has a label and no table
 
 
 @dataclass(frozen=True)
-class Cohort:
+class _Cohort:
     """Tables by view with the patients as index, the patients' subtypes, and the same of new patients.
 
     Attributes
@@ -43,7 +43,7 @@ class Cohort:
     new_labels: Any
 
 
-def make_cohort(random_state: RandomState = None) -> Cohort:
+def make_cohort(random_state: RandomState = None) -> _Cohort:
     """Made-up patients with one of three subtypes in three views, some of them absent.
 
     Parameters
@@ -72,7 +72,7 @@ def make_cohort(random_state: RandomState = None) -> Cohort:
     observed[~observed.any(axis=1), 0] = True
     new = {name: whole[name].iloc[n:][observed[:, v]] for v, name in enumerate(_ABSENT)}
     new["expression"] = _change_columns(rng, new["expression"])
-    return Cohort(tables, _draw_labels(rng, subtype.iloc[:n]), new, subtype.iloc[n:])
+    return _Cohort(tables, _draw_labels(rng, subtype.iloc[:n]), new, subtype.iloc[n:])
 
 
 def _draw_tables(rng: np.random.Generator, classes: Array, ids: Array) -> dict[str, Any]:

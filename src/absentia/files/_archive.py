@@ -43,7 +43,7 @@ _SHAPE = re.compile(r"\((?:\s*\d{1,20}L?\s*,)*(?:\s*\d{1,20}L?)?\s*\)")  # long 
 _TYPE = re.compile(r"[<>|=]?(?:[biufc]\d{1,2}|[SU]\d{1,9}|[mM]8(?:\[\w{1,12}\])?)")
 
 
-class Header(NamedTuple):
+class _Header(NamedTuple):
     """What an array says of itself, and how many bytes it takes to say so."""
 
     dtype: np.dtype[Any]
@@ -62,7 +62,7 @@ class Header(NamedTuple):
         return math.prod(max(n, 1) for n in self.shape) * max(self.dtype.itemsize, least)
 
 
-def read_header(stream: IO[bytes]) -> Header:
+def read_header(stream: IO[bytes]) -> _Header:
     """The header that an array begins with, checked."""
     magic = stream.read(8)
     if len(magic) < 8 or magic[:6] != b"\x93NUMPY" or magic[6] not in (1, 2, 3):
@@ -74,7 +74,7 @@ def read_header(stream: IO[bytes]) -> Header:
     text = stream.read(length)
     if len(text) < length:
         raise ValueError("is damaged: it ends inside its header")
-    return Header(*_parse_header(text.decode("utf-8" if magic[6] == 3 else "latin1")), 8 + width + length)
+    return _Header(*_parse_header(text.decode("utf-8" if magic[6] == 3 else "latin1")), 8 + width + length)
 
 
 def _parse_header(text: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
@@ -127,7 +127,7 @@ class Member:
     budget: Budget
 
     @cached_property
-    def header(self) -> Header:
+    def header(self) -> _Header:
         with _array_errors(self.key):
             _check_member(self.info)
             with self.archive.open(self.info) as stream:
@@ -186,7 +186,7 @@ def read_into(into: memoryview, stream: IO[bytes]) -> None:
         into[place : place + CHUNK] = part
 
 
-def decode_array(raw: Array, header: Header) -> Array:
+def decode_array(raw: Array, header: _Header) -> Array:
     """Bytes as what they are said to be, if they can be that."""
     dtype = header.dtype
     if not len(raw):

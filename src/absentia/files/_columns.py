@@ -192,7 +192,7 @@ _ADVICE = {
 
 
 @dataclass(frozen=True)
-class Fault:
+class _Fault:
     """Why a column cannot be taken, and a cell that shows it."""
 
     kind: str
@@ -201,7 +201,7 @@ class Fault:
     line: int | None = None
 
 
-class TypedColumns(NamedTuple):
+class _TypedColumns(NamedTuple):
     """Columns by name, what is wrong with others, and what is worth knowing.
 
     Attributes
@@ -217,14 +217,14 @@ class TypedColumns(NamedTuple):
     """
 
     columns: dict[str, Any]
-    faults: list[Fault]
-    doubts: list[Fault]
+    faults: list[_Fault]
+    doubts: list[_Fault]
     notations: dict[str, str]
 
 
 def infer_types(
     table: Table, places: Sequence[int], categorical: frozenset[str], missing: frozenset[str]
-) -> TypedColumns:
+) -> _TypedColumns:
     """What the columns of a table are.
 
     Parameters
@@ -240,12 +240,12 @@ def infer_types(
     """
     gaps = MISSING | missing
     texts: dict[str, list[str]] = {}
-    typed = TypedColumns({}, [], [], {})
+    typed = _TypedColumns({}, [], [], {})
     for place in places:
         name, column = table.names[place], table.columns[place]
         said = name in categorical or type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype"
         values = None if said and isinstance(column, NumberColumn) else _read_declared(column, gaps)
-        if isinstance(values, Fault):
+        if isinstance(values, _Fault):
             line = table.lines[0] if table.lines else None
             typed.faults.append(replace(values, column=name, line=line))
         elif values is not None and not said:
@@ -261,7 +261,7 @@ def infer_types(
     return typed._replace(columns={name: typed.columns[name] for name in names})
 
 
-def _read_declared(column: Any, missing: frozenset[str]) -> Array | Fault | None:
+def _read_declared(column: Any, missing: frozenset[str]) -> Array | _Fault | None:
     """A column of a type that is known already: numbers, a fault, or None (texts, mixed)."""
     if isinstance(column, list):
         return None
@@ -269,7 +269,7 @@ def _read_declared(column: Any, missing: frozenset[str]) -> Array | Fault | None
         return None if any(map(is_number, missing)) else column.values
     kind = getattr(column.dtype, "kind", "O")
     if kind in "mM":
-        return Fault("date", "", format_cell(column.iloc[0]) if kind == "M" and len(column) else "")
+        return _Fault("date", "", format_cell(column.iloc[0]) if kind == "M" and len(column) else "")
     if kind == "b" and column.dtype == np.bool_:
         return np.asarray(column)
     if kind in "fiub" and type(column.dtype).__name__ != "CategoricalDtype":
@@ -277,11 +277,11 @@ def _read_declared(column: Any, missing: frozenset[str]) -> Array | Fault | None
         also = [float(text) for text in missing if is_number(text)]
         return np.where(np.isin(values, also), np.nan, values) if also else values
     if kind == "c":
-        return Fault("strange", "", "complex numbers")
+        return _Fault("strange", "", "complex numbers")
     strange = next(
         (x for x in column.tolist() if isinstance(x, list | dict | tuple | np.ndarray | bytes)), None
     )
-    return None if strange is None else Fault("strange", "", type(strange).__name__)
+    return None if strange is None else _Fault("strange", "", type(strange).__name__)
 
 
 def _read_texts(
@@ -289,7 +289,7 @@ def _read_texts(
     places: Sequence[int],
     texts: Mapping[str, list[str]],
     missing: frozenset[str],
-    typed: TypedColumns,
+    typed: _TypedColumns,
 ) -> None:
     """Add columns that are no plain numbers to `typed`: other numbers, truth values, texts, faults."""
     cells = {name: [cell.strip() for cell in column] for name, column in texts.items()}
@@ -341,7 +341,7 @@ def _parse_truths(cells: Sequence[str], missing: frozenset[str]) -> Array | None
 
 def _find_fault(
     name: str, cells: Sequence[str], lines: Sequence[int], missing: frozenset[str], *, unsure: bool
-) -> Fault | None:
+) -> _Fault | None:
     """What is wrong, or doubtful, with a column of texts, if anything."""
     if unsure:
         return _example("unsure", name, cells, lines, lambda cell: "," in cell)
@@ -364,10 +364,10 @@ def _find_fault(
     return None
 
 
-def find_texts(table: Table, names: Iterable[str]) -> list[Fault]:
+def find_texts(table: Table, names: Iterable[str]) -> list[_Fault]:
     """Columns of texts as faults, for whoever takes nothing but numbers."""
 
-    def example(name: str) -> Fault:
+    def example(name: str) -> _Fault:
         cells = [cell.strip() for cell in table.texts(table.names.index(name))]
         texts = {cell for cell in cells if cell not in MISSING}
         odd = {cell for cell in texts if not is_number(cell)} or texts
@@ -376,9 +376,9 @@ def find_texts(table: Table, names: Iterable[str]) -> list[Fault]:
     return [example(name) for name in names]
 
 
-def _example(kind: str, name: str, cells: Sequence[str], lines: Sequence[int], shows: Any) -> Fault:
+def _example(kind: str, name: str, cells: Sequence[str], lines: Sequence[int], shows: Any) -> _Fault:
     line, cell = next((line, cell) for line, cell in zip(lines, cells, strict=True) if shows(cell))
-    return Fault(kind, name, cell[:40], line)
+    return _Fault(kind, name, cell[:40], line)
 
 
 def _as_levels(cells: Sequence[str], missing: frozenset[str]) -> Array:
@@ -388,7 +388,7 @@ def _as_levels(cells: Sequence[str], missing: frozenset[str]) -> Array:
     return levels
 
 
-def describe_faults(faults: Sequence[Fault]) -> str:
+def describe_faults(faults: Sequence[_Fault]) -> str:
     """All faults of a table in one sentence."""
     by_kind = {kind: [fault for fault in faults if fault.kind == kind] for kind in _ADVICE}
     return "; ".join(
@@ -398,12 +398,12 @@ def describe_faults(faults: Sequence[Fault]) -> str:
     )
 
 
-def _list_faults(faults: Sequence[Fault]) -> str:
+def _list_faults(faults: Sequence[_Fault]) -> str:
     names = ", ".join(f"{fault.column!r}{_show_example(fault)}" for fault in faults[:_N_SHOWN])
     more = f" and {len(faults) - _N_SHOWN} more" if len(faults) > _N_SHOWN else ""
     return f"column{'' if len(faults) == 1 else 's'} {names}{more}"
 
 
-def _show_example(fault: Fault) -> str:
+def _show_example(fault: _Fault) -> str:
     where = f" in line {fault.line}" if fault.line is not None else ""
     return f" ({fault.cell!r}{where})" if fault.cell else ""

@@ -149,7 +149,7 @@ def read_ids(table: Table, place: int) -> list[str]:
     if empty:
         raise ValueError(
             f"{column} is empty in {len(empty)} line{'' if len(empty) == 1 else 's'}: "
-            f"{list_some(list(map(str, empty)))}; give every sample an id, or remove the lines"
+            f"{_list_some(list(map(str, empty)))}; give every sample an id, or remove the lines"
         )
     if twice := find_duplicates(ids):
         lines = defaultdict(list)
@@ -157,7 +157,7 @@ def read_ids(table: Table, place: int) -> list[str]:
             lines[x].append(str(line))
         raise ValueError(
             f"{column} has {len(twice)} id{'' if len(twice) == 1 else 's'} more than once: "
-            + list_some([f"{x[:80]!r} (lines {list_some(lines[x])})" for x in twice])
+            + _list_some([f"{x[:80]!r} (lines {_list_some(lines[x])})" for x in twice])
             + "; give every sample one line, or say which column holds the ids (--id NAME)"
         )
     if not ids:
@@ -191,7 +191,7 @@ def _split_features(
     unnamed = [p + 1 for p in places if not table.names[p] and p not in counting]
     if unnamed:
         raise ValueError(
-            f"column{'' if len(unnamed) == 1 else 's'} {list_some(list(map(str, unnamed)))} of "
+            f"column{'' if len(unnamed) == 1 else 's'} {_list_some(list(map(str, unnamed)))} of "
             f"{len(table.names)} have no name in the first line; name every column"
         )
     names = [table.names[p] for p in places if p not in counting]
@@ -260,12 +260,12 @@ def note_notations(path: Path, notations: Mapping[str, str]) -> list[str]:
     for column, words in notations.items():
         ways.setdefault(words, []).append(repr(column))
     return [
-        f"{path.name}: column{'' if len(names) == 1 else 's'} {list_some(names)} read as numbers: {words}"
+        f"{path.name}: column{'' if len(names) == 1 else 's'} {_list_some(names)} read as numbers: {words}"
         for words, names in ways.items()
     ]
 
 
-def list_some(items: Sequence[str], max_items: int = _N_SHOWN) -> str:
+def _list_some(items: Sequence[str], max_items: int = _N_SHOWN) -> str:
     """Some of many names, and how many more there are."""
     more = len(items) - max_items
     return ", ".join(items[:max_items]) + (f" and {more} more" if more > 0 else "")
@@ -273,7 +273,7 @@ def list_some(items: Sequence[str], max_items: int = _N_SHOWN) -> str:
 
 def list_names(names: Sequence[str]) -> str:
     """Some of many names in quotes, and how many more there are."""
-    return list_some([repr(name) for name in names])
+    return _list_some([repr(name) for name in names])
 
 
 # ----------------------------------------------------------------------------------------------- views

@@ -279,7 +279,7 @@ def _read_arrays_as_views(path: Path, options: Options) -> Views | KernelViews:
         return infer_schema(_load(_CONTENT_READERS[ending])(path), options.views)
 
 
-class LabelArray(NamedTuple):
+class _LabelArray(NamedTuple):
     """Values for samples, and whose they are; None if they are in the order of the file's samples."""
 
     ids: Array | None
@@ -317,7 +317,7 @@ def _flatten(prefix: str, content: Mapping[str, Any]) -> Iterator[tuple[str, Arr
             yield from _flatten(f"{prefix}{key}/", inner)
 
 
-def read_label_array(path: PathLike, name: str) -> LabelArray:
+def read_label_array(path: PathLike, name: str) -> _LabelArray:
     """An array of a file, one value for each sample, with the samples' ids if the file has them.
 
     Parameters
@@ -347,4 +347,4 @@ def read_label_array(path: PathLike, name: str) -> LabelArray:
             )
         if ids is not None and (ids.ndim != 1 or len(ids) != len(values)):
             ids = None
-        return LabelArray(check_id_array(ids), values)
+        return _LabelArray(check_id_array(ids), values)

@@ -43,7 +43,7 @@ _FEATURES = re.compile(r"(?:x|xs|data|fea|feas?|features?|views?)_?\d*|view_.+",
 _SYMMETRY_TOL = 1e-5  # of the largest value: which way a stack lies; the kernels' own check comes later
 
 
-class TableSet(NamedTuple):
+class _TableSet(NamedTuple):
     """Tables by the names of their views.
 
     Also the keys that they came from, whether they have names of their own, and whether their order is one
@@ -128,7 +128,7 @@ def _tables(content: Content) -> dict[str, Any]:
     }
 
 
-def _warn_unused(content: Content, selection: TableSet, n: int) -> None:
+def _warn_unused(content: Content, selection: _TableSet, n: int) -> None:
     """Warn of numbers for each sample that are not taken: labels of an unusual name, or views."""
     others = {key: x for key, x in content.items() if key not in selection.keys and not is_sidecar(key)}
     left = {key: x for key, x in others.items() if isinstance(x, Mapping) and _tables(x)}
@@ -137,7 +137,7 @@ def _warn_unused(content: Content, selection: TableSet, n: int) -> None:
         warn(f"not taken as views: {describe_shapes(left)}; {_ADVICE}")
 
 
-def _select_usual(content: Content) -> TableSet:
+def _select_usual(content: Content) -> _TableSet:
     """The views by the usual names, or else all tables that are nothing else."""
     tables = _tables(content)
     kernels = {key: x for key, x in tables.items() if _KERNELS.fullmatch(key)}
@@ -164,7 +164,7 @@ def _select_usual(content: Content) -> TableSet:
 _ADVICE = "say which are meant, as in views={'expr': ['X1'], 'clin': ['X2']}"
 
 
-def _select_named(content: Content, views: Mapping[str, Sequence[str]]) -> TableSet:
+def _select_named(content: Content, views: Mapping[str, Sequence[str]]) -> _TableSet:
     """The views that the user names; a bundle that is named alone is all of its views."""
     picked = {name: [_look_up(content, key) for key in keys] for name, keys in views.items()}
     if len(picked) == 1:
@@ -176,7 +176,7 @@ def _select_named(content: Content, views: Mapping[str, Sequence[str]]) -> Table
             if _is_bundle(part) or not _is_tabular(part):
                 raise ValueError(f"view {name!r}: {key!r} is {describe_shape(part)}; one table is wanted")
     joined = {name: x[0] if len(x) == 1 else _stack_columns(name, x) for name, x in picked.items()}
-    return TableSet(joined, [key for keys in views.values() for key in keys], ordered=len(joined) == 1)
+    return _TableSet(joined, [key for keys in views.values() for key in keys], ordered=len(joined) == 1)
 
 
 def _sidecar_of_named(content: Content, views: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -204,23 +204,23 @@ def _stack_columns(name: str, parts: Sequence[Any]) -> Any:
     return scipy.sparse.hstack(parts, format="csr") if sparse else np.hstack([np.asarray(p) for p in parts])
 
 
-def _split_bundle(key: str, bundle: Any) -> TableSet:
+def _split_bundle(key: str, bundle: Any) -> _TableSet:
     parts = _bundle_parts(key, bundle)
     if isinstance(bundle, Mapping):
         tables = _tables(parts)
         return _sort_numbered(tables, [f"{key}/{name}" for name in tables])
     named = dict(zip(default_names(len(parts)), parts.values(), strict=True))
-    return TableSet(named, [key], named=False, ordered=True)
+    return _TableSet(named, [key], named=False, ordered=True)
 
 
-def _sort_numbered(tables: dict[str, Any], keys: Sequence[str]) -> TableSet:
+def _sort_numbered(tables: dict[str, Any], keys: Sequence[str]) -> _TableSet:
     """Tables in the order of their numbers, K2 before K10; without numbers the order means nothing."""
     matches = [re.fullmatch(r"(.*?)_?(\d{1,9})", name) for name in tables]
     stems = {None if match is None else match[1] for match in matches}
     if len(tables) == 1 or len(stems) > 1 or None in stems:
-        return TableSet(tables, keys, ordered=len(tables) == 1)
+        return _TableSet(tables, keys, ordered=len(tables) == 1)
     rank = {name: int(match[2]) for name, match in zip(tables, matches, strict=True) if match}
-    return TableSet(
+    return _TableSet(
         {name: tables[name] for name in sorted(tables, key=rank.__getitem__)}, keys, ordered=True
     )
 
@@ -348,7 +348,7 @@ def _orient(tables: dict[str, Any], known: int | None) -> dict[str, Any]:
     return {name: table.T if name in transposed else table for name, table in tables.items()}
 
 
-def _rename_views(selection: TableSet, sidecar: Content) -> TableSet:
+def _rename_views(selection: _TableSet, sidecar: Content) -> _TableSet:
     """Tables under, or in the order of, the names that lie beside them, if these are texts, one each."""
     entry, tables = find_first(sidecar, VIEW_NAMES), selection.tables
     vector = None if entry is None else as_vector(entry[1])

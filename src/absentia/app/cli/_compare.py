@@ -45,7 +45,7 @@ EQUAL = Parameter(name="--equivalence", help="Differences up to this are practic
 _HIDE = Parameter(name="--hide", help="Share of the observed cells to hide, without labels.")
 TIME = Parameter(name="--time-limit", help="CPU seconds that a fit may take; more is a failure.")
 MEMORY = Parameter(name="--memory-limit", help="Memory that a fit may take, as 4G; more is a failure.")
-THIN = Parameter(
+_THIN = Parameter(
     name="--all-repeats", negative="", help="Try slow methods as often as others, and very slow ones too."
 )
 Mechanism = Literal["own", "mcar", "per-view", "exclusive"]
@@ -65,7 +65,7 @@ class CompareOptions:
     rates: Annotated[tuple[float, ...], _RATES] = ()
     equivalence: Annotated[float, EQUAL] = 0.01
     seed: Annotated[Whole, Parameter(name="--seed", help="Of folds, of what is hidden, of methods.")] = 0
-    all_repeats: Annotated[bool, THIN] = False
+    all_repeats: Annotated[bool, _THIN] = False
     time_limit: Annotated[float | None, TIME] = None
     memory_limit: Annotated[str | None, MEMORY] = None
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from absentia.app.report import CompletionStory
 
 ROWS = 256  # of a kernel are looked at together
-COPIES = 3  # of whole kernels that a method makes, at least
+_COPIES = 3  # of whole kernels that a method makes, at least
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _check_room(entry: Entry, kernels: Views | KernelViews) -> None:
         return
     works = ", ".join(one.name for one in offered("completer").values() if one.max_samples is None)
     check_memory(
-        COPIES * 8.0 * kernels.n_views * float(len(kernels)) ** 2,
+        _COPIES * 8.0 * kernels.n_views * float(len(kernels)) ** 2,
         f"{entry.name} forms whole kernels: those of {len(kernels)} samples in {kernels.n_views} view(s)",
         f"use a --method that works with factors ({works}), or fewer samples (it is for at most "
         f"{entry.max_samples} or so)",

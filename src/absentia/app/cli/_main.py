@@ -40,9 +40,9 @@ VERBS = {
 }
 
 #: Modules of verbs that share one with others.
-HOMES = {"work": "_compare", "report": "_compare", "example": "_demo"}
-QUIET = "--quiet"
-EXAMPLES = """Examples:
+_HOMES = {"work": "_compare", "report": "_compare", "example": "_demo"}
+_QUIET = "--quiet"
+_EXAMPLES = """Examples:
 
     absentia example breast/
     absentia inspect breast/ --labels labels.csv:subtype
@@ -63,14 +63,14 @@ def command_line(verb: str | None) -> App:
         name="absentia",
         help="Data in several views, whole views absent: look at it, complete it, classify it, "
         "see how well that works.",
-        help_epilogue=None if verb else EXAMPLES,
+        help_epilogue=None if verb else _EXAMPLES,
         version=absentia.__version__,
         suppress_keyboard_interrupt=False,  # main() says what it means
         console=helping,
         error_console=err,
     )
     for name, words in VERBS.items():
-        where = f"absentia.app.cli.{HOMES.get(name, f'_{name}')}"
+        where = f"absentia.app.cli.{_HOMES.get(name, f'_{name}')}"
         if name == verb:
             app.command(getattr(import_module(where), name), name=name)
         else:
@@ -88,8 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             lenient()
             words = list(sys.argv[1:] if arguments is None else arguments)
-            out.quiet = QUIET in words
-            words = [word for word in words if word != QUIET]
+            out.quiet = _QUIET in words
+            words = [word for word in words if word != _QUIET]
             verb = next((word for word in words if word in VERBS), None)
             command_line(verb)(words, print_error=False, exit_on_error=False, result_action="return_value")
             out.file.flush()

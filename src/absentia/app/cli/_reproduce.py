@@ -46,7 +46,7 @@ OUTPUT = Parameter(
 QUICK = Parameter(name="--quick", negative="", help="In small, to see that everything runs.")
 REPEATS = Parameter(help="How often; by default as often as the published pages were made with.")
 PAGES = Parameter(help="Store the records in this folder and make all its pages again from its records.")
-LIST = Parameter(name="--list", negative="", help="List what can be reproduced, and do nothing else.")
+_LIST = Parameter(name="--list", negative="", help="List what can be reproduced, and do nothing else.")
 JOBS = Parameter(name=["--jobs", "-j"], help="Processes; by default one for each core.")
 RETRY = Parameter(name="--retry", negative="", help="Run again what failed before.")
 
@@ -62,7 +62,7 @@ def reproduce(
     jobs: Annotated[MaybeWhole, JOBS] = None,
     retry: Annotated[bool, RETRY] = False,
     force: Force = False,
-    list_all: Annotated[bool, LIST] = False,
+    list_all: Annotated[bool, _LIST] = False,
 ) -> None:
     """Run the experiment behind a table or figure of a paper, and write a page with both numbers.
 
@@ -72,7 +72,7 @@ def reproduce(
     Example: absentia reproduce cvkt-table2 --quick
     """
     if list_all:
-        return out.print(make_list(pages))
+        return out.print(_make_list(pages))
     if name is None and pages is None:
         raise ValueError("a NAME, or --list, is wanted; see absentia reproduce --help")
     check_whole("--repeats", repeats, 1, 10_000)
@@ -154,7 +154,7 @@ def _write(path: Path, content: str) -> Path:
     return write_atomically(path, lambda file: file.write(content.encode()))
 
 
-def make_list(pages: Path | None = None) -> Table:
+def _make_list(pages: Path | None = None) -> Table:
     """Name, paper, what, data, time, and whether the records of a folder are of the present versions."""
     table = Table(box=None, pad_edge=False)
     for title in ("name", "paper", "what", "data", "time", *(["records"] if pages else [])):

@@ -182,7 +182,7 @@ def _list_figures(story: ClassificationStory) -> list[Figure]:
 # ------------------------------------------------------------------------------------------------ accuracy
 
 
-def make_accuracy_section(story: ClassificationStory) -> Section:
+def _make_accuracy_section(story: ClassificationStory) -> Section:
     """Accuracy of each method, overall and as the mean over classes."""
     hits = {name: int(story.right(name).sum()) for name in story.predictions}
     n, most = story.n_samples, max(hits.values())
@@ -283,7 +283,7 @@ def _judge_probabilities(story: ClassificationStory, proba: Array, members: Arra
     return [f"{100 * given:.0f}%", f"{((proba - truth) ** 2).sum(axis=1).mean():.2f}"]
 
 
-def make_views_section(story: ClassificationStory) -> Section | None:
+def _make_views_section(story: ClassificationStory) -> Section | None:
     """How many samples are still right when a view is hidden from them; None if that was not tried."""
     without, right = story.without, story.right(story.method)
     if without is None:
@@ -329,11 +329,11 @@ def _make_reading(story: ClassificationStory) -> Section:
 
 #: The sections of the page, in its order, each a function of the report's data.
 SECTIONS: dict[str, Callable[[ClassificationStory], Section | None]] = {
-    "scores": make_accuracy_section,
+    "scores": _make_accuracy_section,
     "patterns": make_groups_section,
     "classes": make_classes_section,
     "mistakes": make_mistakes_section,
-    "contributions": make_views_section,
+    "contributions": _make_views_section,
     "decisions": make_decisions_section,
     "weights": make_weights_section,
     "next": make_next_section,

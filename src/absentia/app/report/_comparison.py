@@ -120,7 +120,7 @@ def _make_rules(results: findings.ComparisonResults) -> str:
 
 def _list_figures(results: findings.ComparisonResults) -> list[Figure]:
     verdict, metric = results.verdict, results.metric
-    scores = {row.method: row.scores[metric.name] for row in results.rows if has_score(row, metric)}
+    scores = {row.method: row.scores[metric.name] for row in results.rows if _has_score(row, metric)}
     labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
     labels.setdefault(verdict.simplest, f"with {verdict.simplest}, the simplest")
     labels.setdefault(verdict.best, f"with {verdict.best}, the best mean")
@@ -137,7 +137,7 @@ def _list_figures(results: findings.ComparisonResults) -> list[Figure]:
     return [*shown[:2], *figures]
 
 
-def has_score(row: findings.MethodRow, metric: findings.Metric) -> bool:
+def _has_score(row: findings.MethodRow, metric: findings.Metric) -> bool:
     return metric.name in row.scores and math.isfinite(row.scores[metric.name].value)
 
 
@@ -166,7 +166,7 @@ def _make_name(
 # ------------------------------------------------------------------------------------------------- ranking
 
 
-def make_ranking_section(results: findings.ComparisonResults) -> Section | None:
+def _make_ranking_section(results: findings.ComparisonResults) -> Section | None:
     """All methods in each metric, best first; None if no method has a score."""
     tables = {metric.name: _make_ranking(results, metric) for metric in results.metrics}
     tables = {name: blocks for name, blocks in tables.items() if blocks}
@@ -195,7 +195,7 @@ def _make_ranking(
     results: findings.ComparisonResults, metric: findings.Metric, title: str = ""
 ) -> list[Block]:
     """Dots with intervals in one metric, best first, beside the simplest's line; nothing without scores."""
-    rows = [row for row in results.rows if has_score(row, metric)]
+    rows = [row for row in results.rows if _has_score(row, metric)]
     rows.sort(key=lambda row: row.scores[metric.name].value, reverse=metric.higher)
     if not rows:
         return []
@@ -245,7 +245,7 @@ def _describe_score(metric: findings.Metric, row: findings.MethodRow) -> str:
 
 def _list_unranked(results: findings.ComparisonResults) -> Markup | None:
     """Methods that have no score in the main metric, and why."""
-    rows = [row for row in results.rows if not has_score(row, results.metric)]
+    rows = [row for row in results.rows if not _has_score(row, results.metric)]
     items = [fill("<li><b>{}</b>: {}</li>", row.method, explain_no_score(row)) for row in rows]
     return fill('<ul class="verdicts">{}</ul>', items) if items else None
 
@@ -260,7 +260,7 @@ def explain_no_score(row: findings.MethodRow) -> str:
     return "not measured yet" if not row.done else "no score in this metric"
 
 
-def make_completion_section(comparison: findings.ComparisonResults) -> Section | None:
+def _make_completion_section(comparison: findings.ComparisonResults) -> Section | None:
     """How well hidden cells are completed, beside a comparison of predictions: a ranking and maps."""
     results = comparison.completion
     if results is None:
@@ -278,7 +278,7 @@ def make_completion_section(comparison: findings.ComparisonResults) -> Section |
 # --------------------------------------------------------------------------------------------- differences
 
 
-def make_differences_section(results: findings.ComparisonResults) -> Section | None:
+def _make_differences_section(results: findings.ComparisonResults) -> Section | None:
     """Every method against the simplest one: how much better, how surely; None if there is no other."""
     if not results.differences:
         return None
@@ -379,7 +379,7 @@ def _explain_tests(simplest: str, n_methods: int, counted: bool) -> Markup:
 # --------------------------------------------------------------------------------------------- all numbers
 
 
-def make_table_section(results: findings.ComparisonResults) -> Section:
+def _make_table_section(results: findings.ComparisonResults) -> Section:
     """Every method in every metric, what it costs, and what went wrong."""
     notes = {row.method: _list_notes(row) for row in results.rows}
     has_notes = any(notes.values())
@@ -417,7 +417,7 @@ def _make_score_cells(
 ) -> list[str | Cell]:
     if metric.name not in row.scores:
         return [DASH, DASH]
-    values = [r.scores[metric.name].value for r in results.rows if has_score(r, metric)]
+    values = [r.scores[metric.name].value for r in results.rows if _has_score(r, metric)]
     best = (max if metric.higher else min)(values, default=None)
     span = row.scores[metric.name]
     return [best_cell(format_score(metric, span.value), span.value == best), format_interval(metric, span)]
@@ -439,15 +439,15 @@ def _make_reading(results: findings.ComparisonResults) -> Section:
 
 #: The sections of the page, in its order, each a function of the results.
 SECTIONS: dict[str, Callable[[findings.ComparisonResults], Section | None]] = {
-    "ranking": make_ranking_section,
-    "differences": make_differences_section,
+    "ranking": _make_ranking_section,
+    "differences": _make_differences_section,
     "patterns": make_groups_section,
     "contributions": make_contrasts_section,
     "rates": make_rates_section,
     "confusion": make_confusion_section,
     "presence": make_presence_section,
     "kernels": make_compared_kernels_section,
-    "completion": make_completion_section,
-    "table": make_table_section,
+    "completion": _make_completion_section,
+    "table": _make_table_section,
     "reading": _make_reading,
 }

@@ -224,7 +224,7 @@ def make_rates_section(results: findings.ComparisonResults) -> Section | None:
     charted = fill(
         template,
         " below" if len(methods) > 12 else "",
-        make_scrollable(draw_rates(metric, scores, rates), "Chart over missing rates"),
+        make_scrollable(_draw_rates(metric, scores, rates), "Chart over missing rates"),
         _draw_rate_key(methods, choose_shown(results, methods, N_LOUD)),
         _make_rate_table(metric, scores, rates).render(results.title),
     )
@@ -266,7 +266,7 @@ def _make_rate_table(
     return Table("Scores over missing rates", columns, rows, "rates")
 
 
-def draw_rates(
+def _draw_rates(
     metric: findings.Metric, scores: Mapping[str, Mapping[float, findings.Interval]], rates: Sequence[float]
 ) -> Markup:
     """A line for each method, with intervals; marks keep off the edges, and one rate is in the middle."""

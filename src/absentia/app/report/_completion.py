@@ -149,7 +149,7 @@ def _list_figures(story: CompletionStory) -> list[Figure]:
 # ----------------------------------------------------------------------------------------------- objective
 
 
-def make_objective_section(story: CompletionStory) -> Section | None:
+def _make_objective_section(story: CompletionStory) -> Section | None:
     """How much of the improvement was still to come after each iteration; None if nothing iterates."""
     traces = {name: np.asarray(t, dtype=float).ravel() for name, t in story.traces.items() if np.size(t)}
     if not traces:
@@ -248,6 +248,6 @@ SECTIONS: dict[str, Callable[[CompletionStory], Section | None]] = {
     "presence": make_presence_section,
     "quality": make_quality_section,
     "kernels": make_kernels_section,
-    "objective": make_objective_section,
+    "objective": _make_objective_section,
     "reading": lambda story: make_reading_section(_READING, story.facts),
 }

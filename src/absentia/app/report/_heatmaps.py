@@ -73,7 +73,7 @@ def _gamma(colormap: Array) -> float:
     return 0.5 if colormap is ERRORS else 1.0
 
 
-class ValueRange(NamedTuple):
+class _ValueRange(NamedTuple):
     """What the colours of a map reach over, and whether values lie beyond."""
 
     low: float
@@ -82,7 +82,7 @@ class ValueRange(NamedTuple):
     above: bool = False
 
 
-def find_value_range(maps: Iterable[Array], *, from_zero: bool = False) -> ValueRange | None:
+def find_value_range(maps: Iterable[Array], *, from_zero: bool = False) -> _ValueRange | None:
     """A range that a few extreme cells (a large diagonal, say) do not stretch; None without values."""
     values = np.concatenate([np.empty(0), *(m[np.isfinite(m)] for m in maps)])
     if not values.size:
@@ -95,7 +95,7 @@ def find_value_range(maps: Iterable[Array], *, from_zero: bool = False) -> Value
     high = largest if largest - high <= spread / 3 else high
     if from_zero:
         low = 0.0
-    return ValueRange(low, high, smallest < low, largest > high)
+    return _ValueRange(low, high, smallest < low, largest > high)
 
 
 # ------------------------------------------------------------------------------------------------ pictures
@@ -133,7 +133,7 @@ def draw_heat_map(
     caption: str,
     values: Array,
     colormap: Array,
-    value_range: ValueRange | None,
+    value_range: _ValueRange | None,
     *,
     css: str | None = None,
     edges: tuple[str, str] | None = None,
@@ -151,7 +151,7 @@ def draw_heat_map(
     return element("figure", label, picture, class_=css)
 
 
-def draw_color_bar(title: str, colormap: Array, value_range: ValueRange | None) -> Markup:
+def draw_color_bar(title: str, colormap: Array, value_range: _ValueRange | None) -> Markup:
     """The colours of a range with its numbers; nothing if there is no value."""
     if value_range is None:
         return Markup()

@@ -33,7 +33,7 @@ from absentia.experiment import findings
 if TYPE_CHECKING:
     from absentia.app.report._completion import CompletionStory
 
-MIN_SIDE = 96
+_MIN_SIDE = 96
 MAX_DRAWN = 2600  # samples of which maps are averages at most: ten for a pixel
 MAX_BYTES = 4_000_000  # of all maps of a completion
 MAX_BYTES_COMPARED = 725_000  # of all maps of a comparison
@@ -148,7 +148,7 @@ def _select_samples(story: "CompletionStory", samples: Array) -> "CompletionStor
 def choose_block(story: "CompletionStory") -> int:
     """Samples per pixel: the fewest with which all maps fit the budget of bytes."""
     n_maps = story.n_views * (1 + len(story.after))
-    affordable = max(MIN_SIDE, int((MAX_BYTES / BYTES_PER_PIXEL / n_maps) ** 0.5))
+    affordable = max(_MIN_SIDE, int((MAX_BYTES / BYTES_PER_PIXEL / n_maps) ** 0.5))
     if story.n_samples <= min(affordable, MAX_WHOLE):
         return 1
     return math.ceil(story.n_samples / min(affordable, MAX_SIDE))
@@ -234,7 +234,7 @@ def make_compared_kernels_section(results: findings.ComparisonResults) -> Sectio
     )
 
 
-def list_completed_methods(results: findings.ComparisonResults) -> list[str]:
+def _list_completed_methods(results: findings.ComparisonResults) -> list[str]:
     """Methods that have maps, in the order of the table."""
     completed = {} if results.kernels is None else results.kernels.completed
     return list(dict.fromkeys([*(r.method for r in results.rows if r.method in completed), *completed]))
@@ -242,7 +242,7 @@ def list_completed_methods(results: findings.ComparisonResults) -> list[str]:
 
 def draw_compared_kernels(results: findings.ComparisonResults, name: str) -> list[Markup]:
     """Small maps of all views, with buttons called `name` to choose a method."""
-    maps, methods = results.kernels, list_completed_methods(results)
+    maps, methods = results.kernels, _list_completed_methods(results)
     if maps is None or not maps.truth:
         return []
     chosen = results.verdict.recommended

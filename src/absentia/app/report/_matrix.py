@@ -159,7 +159,7 @@ def _get_errors(story: MatrixStory) -> dict[str, Array]:
     }
 
 
-def make_check_section(story: MatrixStory) -> Section | None:
+def _make_check_section(story: MatrixStory) -> Section | None:
     """Errors on hidden entries beside those of column means; None if none were hidden."""
     held_out, errors = story.held_out, _get_errors(story)
     if held_out is None:
@@ -261,7 +261,7 @@ def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Block]:
 # ------------------------------------------------------------------------------------------------ maps
 
 
-def make_matrix_section(story: MatrixStory) -> Section:
+def _make_matrix_section(story: MatrixStory) -> Section:
     """As observed, completed and how uncertain, every column in its own standard deviations."""
     observed, scale = story.observed, story.scale
     mean = np.nanmean(story.before, axis=0)
@@ -282,7 +282,7 @@ def make_matrix_section(story: MatrixStory) -> Section:
         draw_heat_map("the matrix", "Standard deviation", std, ERRORS, spread, edges=edges),
     ]
     bars = fill("{}{}", draw_color_bar("Value", VALUES, values), draw_color_bar("Std", ERRORS, spread))
-    pixels = describe_pixels(observed.shape, (rows, columns))
+    pixels = _describe_pixels(observed.shape, (rows, columns))
     blocks = [
         draw_legend("missing", "share missing in a row or column"),
         *([note(pixels)] if pixels else []),
@@ -296,7 +296,7 @@ def make_matrix_section(story: MatrixStory) -> Section:
     return Section("matrix", "Matrix", "The matrix before and after", lead, blocks, css)
 
 
-def describe_pixels(shape: tuple[int, ...], starts: tuple[Array, Array]) -> str:
+def _describe_pixels(shape: tuple[int, ...], starts: tuple[Array, Array]) -> str:
     """What a pixel is the average of, where it is one."""
     r, c = (int(s[1] - s[0]) if len(s) > 1 else n for n, s in zip(shape, starts, strict=True))
     if r == c == 1:
@@ -307,7 +307,7 @@ def describe_pixels(shape: tuple[int, ...], starts: tuple[Array, Array]) -> str:
     )
 
 
-def make_estimated_section(story: MatrixStory) -> Section | None:
+def _make_estimated_section(story: MatrixStory) -> Section | None:
     """What was estimated, and what came out."""
     if not story.estimated:
         return None
@@ -321,8 +321,8 @@ def make_estimated_section(story: MatrixStory) -> Section | None:
 
 #: The sections of the page, in its order, each a function of the report's data.
 SECTIONS: dict[str, Callable[[MatrixStory], Section | None]] = {
-    "scores": make_check_section,
-    "matrix": make_matrix_section,
-    "estimated": make_estimated_section,
+    "scores": _make_check_section,
+    "matrix": _make_matrix_section,
+    "estimated": _make_estimated_section,
     "reading": lambda story: make_reading_section(_READING, story.facts),
 }

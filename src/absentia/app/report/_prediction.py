@@ -28,7 +28,7 @@ from absentia.core.svg import fill
 FEW_SAMPLES = 20  # below, a score may be luck
 
 #: What is said of some samples, given as a mask (n,): cells of a row, and whether they are too few to tell.
-Describe = Callable[[Array], tuple[Cells, bool]]
+_Describe = Callable[[Array], tuple[Cells, bool]]
 
 
 class Prediction(Protocol):
@@ -57,7 +57,7 @@ def make_patterns_section(
     story: Prediction,
     lead: str,
     columns: Sequence[str | Column],
-    describe: Describe,
+    describe: _Describe,
     note_words: str,
     few_words: str,
     *,
@@ -83,7 +83,7 @@ def make_patterns_section(
     return Section("by-pattern", "By missing pattern", "By missing pattern", lead, blocks)
 
 
-def _make_pattern_table(story: Prediction, columns: Sequence[str | Column], describe: Describe) -> Table:
+def _make_pattern_table(story: Prediction, columns: Sequence[str | Column], describe: _Describe) -> Table:
     rows = []
     for words, mask, members in group_by_pattern(story.observed, story.names):
         cells, few = describe(members)
@@ -94,7 +94,7 @@ def _make_pattern_table(story: Prediction, columns: Sequence[str | Column], desc
     return Table("Scores by missing pattern", heads, rows, "patterns groups", head=1)
 
 
-def _make_count_table(story: Prediction, columns: Sequence[str | Column], describe: Describe) -> Table:
+def _make_count_table(story: Prediction, columns: Sequence[str | Column], describe: _Describe) -> Table:
     n_present, n_views = story.observed.sum(axis=1), story.observed.shape[1]
     rows = []
     for k in range(n_views, 0, -1):

@@ -66,7 +66,7 @@ def find_patterns(observed: Array) -> Patterns:
     return Patterns(masks[order], counts[order], invert_permutation(order)[member.ravel()])
 
 
-def describe_pattern(mask: Array, names: Sequence[str]) -> str:
+def _describe_pattern(mask: Array, names: Sequence[str]) -> str:
     """In words: ``every view``, ``only a``, ``without a, b and 3 more``."""
     if mask.all():
         return "every view"
@@ -87,7 +87,7 @@ def group_by_pattern(observed: Array, names: Sequence[str]) -> Iterator[tuple[st
     patterns = find_patterns(observed)
     listed = patterns.most_frequent
     for p in listed:
-        yield describe_pattern(patterns.masks[p], names), patterns.masks[p], patterns.rank == p
+        yield _describe_pattern(patterns.masks[p], names), patterns.masks[p], patterns.rank == p
     others = ~np.isin(patterns.rank, listed)
     if others.any():
         words = format_count(len(patterns.counts) - len(listed), "other pattern")
@@ -170,7 +170,7 @@ def _make_pattern_table(patterns: Patterns, names: Sequence[str]) -> Table:
     for p in patterns.most_frequent:
         count, mask = int(patterns.counts[p]), patterns.masks[p]
         share, bar = format_percent(count, n), bar_cell(100 * count / most)
-        words = describe_pattern(mask, names)
+        words = _describe_pattern(mask, names)
         rows.append(Row([pattern_cell(mask.tolist()), words, format_number(count), share, bar]))
     columns: list[str | Column] = ["Views", "Pattern", "Samples", "Share", BAR]
     return Table("Missing patterns", columns, rows, "patterns", head=1)

@@ -128,7 +128,7 @@ def _list_figures(story: NumbersStory) -> list[Figure]:
     ]
 
 
-def make_explained_section(story: NumbersStory) -> Section:
+def _make_explained_section(story: NumbersStory) -> Section:
     """R², RMSE and MAE of each method."""
     scores = {name: regression.errors(story.truth, p) for name, p in story.predictions.items()}
     highest = max(score.r2.value for score in scores.values())
@@ -178,7 +178,7 @@ def _compare_with_baselines(story: NumbersStory) -> Iterator[str]:
             )
 
 
-def make_scatter_section(story: NumbersStory) -> Section:
+def _make_scatter_section(story: NumbersStory) -> Section:
     """Predicted against true numbers, samples with every view apart from those that lack some."""
     complete = story.observed.all(axis=1)
     every = math.ceil(story.n_samples / MAX_DOTS)
@@ -186,7 +186,7 @@ def make_scatter_section(story: NumbersStory) -> Section:
     label = f"Predicted against true {shorten(story.target, 40)} of {story.n_samples} samples"
     blocks: list[Block] = [
         _draw_scatter_key(int((shown & complete).sum()), int((shown & ~complete).sum())),
-        make_scrollable(draw_scatter(story, shown, label), "Predicted against true"),
+        make_scrollable(_draw_scatter(story, shown, label), "Predicted against true"),
     ]
     if every > 1:
         left_out = story.n_samples - int(shown.sum())
@@ -200,7 +200,7 @@ def make_scatter_section(story: NumbersStory) -> Section:
     return Section("scatter", "Predicted and true", "Predicted and true", lead, blocks)
 
 
-def draw_scatter(story: NumbersStory, shown: Array, label: str) -> Markup:
+def _draw_scatter(story: NumbersStory, shown: Array, label: str) -> Markup:
     """One scale for both axes; samples that lack views are hollow."""
     predicted = story.predictions[story.method]
     ends = widen([*story.truth.tolist(), *predicted.tolist()], 0.04)
@@ -234,7 +234,7 @@ def _draw_scatter_key(n_complete: int, n_incomplete: int) -> Markup:
     return element("p", *keys, class_="legend")
 
 
-def make_errors_section(story: NumbersStory) -> Section:
+def _make_errors_section(story: NumbersStory) -> Section:
     """RMSE by missing pattern."""
 
     def describe(members: Array) -> tuple[list[str], bool]:
@@ -255,7 +255,7 @@ def _rmse(truth: Array, predicted: Array) -> float:
     return float(np.sqrt(np.mean((truth - predicted) ** 2)))
 
 
-def make_view_section(story: NumbersStory) -> Section:
+def _make_view_section(story: NumbersStory) -> Section:
     """How much larger the error becomes where each view is hidden."""
 
     def compare(v: int, has: Array) -> tuple[list[str], float]:
@@ -280,10 +280,10 @@ def make_view_section(story: NumbersStory) -> Section:
 
 #: The sections of the page, in its order, each a function of the report's data.
 SECTIONS: dict[str, Callable[[NumbersStory], Section | None]] = {
-    "scores": make_explained_section,
-    "scatter": make_scatter_section,
-    "patterns": make_errors_section,
-    "contributions": make_view_section,
+    "scores": _make_explained_section,
+    "scatter": _make_scatter_section,
+    "patterns": _make_errors_section,
+    "contributions": _make_view_section,
     "presence": make_presence_section,
     "dropped": lambda story: make_dropped_section(
         story, "Nobody: every sample that came has a number and at least one view."

@@ -129,7 +129,7 @@ def _list_figures(story: SurvivalStory) -> list[Figure]:
     ]
 
 
-def make_concordance_section(story: SurvivalStory) -> Section:
+def _make_concordance_section(story: SurvivalStory) -> Section:
     """The concordance index of each method."""
     scores = {name: experiment.concordance(story.target, f, story.fold) for name, f in story.risks.items()}
     highest = max(score.value for score in scores.values())
@@ -181,7 +181,7 @@ def find_risk_groups(risk: Array, fold: Array) -> Array:
     return group
 
 
-def make_curves_section(story: SurvivalStory) -> Section:
+def _make_curves_section(story: SurvivalStory) -> Section:
     """Kaplan-Meier curves of thirds of the samples by predicted risk, the highest first."""
     y, group = story.target, find_risk_groups(story.risks[story.method], story.fold)
     present = [k for k in reversed(range(len(_GROUPS))) if (group == k).any()]
@@ -198,7 +198,7 @@ def make_curves_section(story: SurvivalStory) -> Section:
     label = f"Share without event over time by predicted risk. {verdict}"
     curves = {k: Survival(y.time[group == k], y.event[group == k]) for k in present}
     blocks: list[Block] = [
-        make_scrollable(draw_curves(curves, story.unit, label), "Kaplan-Meier curves"),
+        make_scrollable(_draw_curves(curves, story.unit, label), "Kaplan-Meier curves"),
         Table("Groups by predicted risk", columns, rows, "traces", file="risk groups"),
     ]
     lead = (
@@ -209,7 +209,7 @@ def make_curves_section(story: SurvivalStory) -> Section:
     return Section("curves", "Curves by risk", "Curves by predicted risk", lead, blocks)
 
 
-def draw_curves(groups: Mapping[int, Survival], unit: str, label: str) -> Markup:
+def _draw_curves(groups: Mapping[int, Survival], unit: str, label: str) -> Markup:
     """Curves of groups, and below them how many are at risk at each tick."""
     last = max(float(y.time.max()) for y in groups.values()) or 1.0
     height = _HEIGHT + _LINE * (len(_GROUPS) + 1)
@@ -260,7 +260,7 @@ def _draw_curve(frame: Frame, y: Survival) -> list[Markup]:
 # ------------------------------------------------------------------------------------------- for whom
 
 
-def make_events_section(story: SurvivalStory) -> Section:
+def _make_events_section(story: SurvivalStory) -> Section:
     """Concordance by missing pattern."""
 
     def describe(members: Array) -> tuple[list[str], bool]:
@@ -301,9 +301,9 @@ def make_weights_section(story: SurvivalStory) -> Section | None:
 
 #: The sections of the page, in its order, each a function of the report's data.
 SECTIONS: dict[str, Callable[[SurvivalStory], Section | None]] = {
-    "scores": make_concordance_section,
-    "curves": make_curves_section,
-    "patterns": make_events_section,
+    "scores": _make_concordance_section,
+    "curves": _make_curves_section,
+    "patterns": _make_events_section,
     "weights": make_weights_section,
     "presence": make_presence_section,
     "dropped": lambda story: make_dropped_section(

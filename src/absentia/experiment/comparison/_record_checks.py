@@ -14,7 +14,7 @@ from absentia.experiment.engine import Record
 from absentia.tasks import COMPLETION, Task
 
 _PICTURES = ("truth", "hidden", "completed")
-LARGEST = 1e100  # of a number: squares of it and their sums stay finite
+_LARGEST = 1e100  # of a number: squares of it and their sums stay finite
 
 
 class RecordChecker:
@@ -110,7 +110,7 @@ def _mapping(value: Any, what: str, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= LARGEST
+    return type(value) in (int, float) and abs(value) <= _LARGEST
 
 
 def _numbers(value: Any, shape: tuple[int, ...]) -> Array | None:

@@ -26,7 +26,7 @@ _FIRST_FIT_SECONDS = 60.0  # CPU seconds that its first fit may take
 _MIN_DRAWS = 3  # times that cells are hidden for a completer at least: one says nothing of chance
 #: What a trial is, whatever the data and the version: two that agree in it are the same question.
 _SAME_TRIAL = ("kind", "method", "repeat", "fold", "views", "rate", "mechanism")
-CHANGED = {
+_CHANGED = {
     "data": "the data are others",
     "seed": "the seed is another",
     "version": "the method is another version",
@@ -215,8 +215,8 @@ def _why(trial: Trial, own: Record | None, before: Mapping[str, Record]) -> str:
     other = before.get(_same_trial(trial.key))
     if other is None:
         return "new"
-    changed = [name for name in CHANGED if other.trial.get(name) != trial.key.get(name)]
-    return CHANGED[changed[0]] if changed else "new"
+    changed = [name for name in _CHANGED if other.trial.get(name) != trial.key.get(name)]
+    return _CHANGED[changed[0]] if changed else "new"
 
 
 def thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) -> Design:

@@ -19,8 +19,8 @@ from types import FrameType
 from typing import Any
 
 MEGABYTE = 1 << 20
-GRACE = 5.0  # seconds after which, and a quarter of the time more, the operating system ends a process
-MAX_SECONDS = 1e9  # seconds that clocks can be set to
+_GRACE = 5.0  # seconds after which, and a quarter of the time more, the operating system ends a process
+_MAX_SECONDS = 1e9  # seconds that clocks can be set to
 
 
 class OutOfTime(BaseException):
@@ -109,7 +109,7 @@ def _limit_seconds(limit: float | None, own_process: bool) -> Iterator[None]:
     if limit is None or not hasattr(signal, "setitimer"):
         yield
         return
-    limit, armed = min(limit, MAX_SECONDS), True
+    limit, armed = min(limit, _MAX_SECONDS), True
 
     def over(number: int, frame: FrameType | None) -> None:
         if armed:  # not while things are put back
@@ -119,7 +119,7 @@ def _limit_seconds(limit: float | None, own_process: bool) -> Iterator[None]:
     with ExitStack() as after:
         after.callback(signal.signal, signal.SIGPROF, previous)
         if own_process:
-            after.callback(*_lower_limit("RLIMIT_CPU", time.process_time() + 1.25 * limit + GRACE + 1))
+            after.callback(*_lower_limit("RLIMIT_CPU", time.process_time() + 1.25 * limit + _GRACE + 1))
         # again and again, if somebody swallows it
         timer = signal.setitimer(signal.ITIMER_PROF, limit, max(1.0, limit / 10))
         after.callback(signal.setitimer, signal.ITIMER_PROF, *timer)

@@ -18,7 +18,7 @@ from absentia.experiment.engine._trials import Trial
 from absentia.files import one_line, write_atomically
 
 Status = Literal["done", "failed", "time", "memory", "died"]
-STATUSES = ("done", "failed", "time", "memory", "died")
+_STATUSES = ("done", "failed", "time", "memory", "died")
 MAX_BYTES = 64_000_000  # bytes of a record; larger files are none of ours
 _NAME = re.compile(r"([0-9a-f]{8,64})\.json")
 
@@ -140,8 +140,8 @@ def _refuse(word: str) -> Any:
 
 def _make_record(content: Any) -> Record:
     """A record out of what a file says."""
-    if not isinstance(content, dict) or content.get("status") not in STATUSES:
-        raise ValueError(f"it is no record: its status is none of {', '.join(STATUSES)}")
+    if not isinstance(content, dict) or content.get("status") not in _STATUSES:
+        raise ValueError(f"it is no record: its status is none of {', '.join(_STATUSES)}")
     parts: dict[str, Any] = {key: content.get(key) for key in ("trial", "result", "cost", "made")}
     if not all(isinstance(part, dict) for part in parts.values()) or not isinstance(
         content.get("error"), str

@@ -30,7 +30,7 @@ from absentia.experiment.engine._records import Record, Records, Status
 from absentia.experiment.engine._trials import Trial, check_plain
 
 Perform = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-Tell = Callable[[Record], None]
+_Tell = Callable[[Record], None]
 THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
 DIED = "its process was ended from outside: it took more time or memory than there is"
 
@@ -39,7 +39,7 @@ class FolderError(ValueError):
     """Something is wrong with what trials are done on, not with a trial: it has no record and all stop."""
 
 
-def attempt_trial(
+def _attempt_trial(
     perform: Perform, folder: str, key: Mapping[str, Any], limits: Limits, own_process: bool
 ) -> Record:
     """Do a trial, whatever comes of it, and write its record.
@@ -52,7 +52,7 @@ def attempt_trial(
         getattr(perform, "prepare", _prepare_nothing)(key)
         status, result, error = _perform_limited(perform, key, limits, own_process, meter)
     record = Record(
-        dict(key), status, result, error, {**meter.cost, **_limits_as_cost(limits)}, used_versions()
+        dict(key), status, result, error, {**meter.cost, **_limits_as_cost(limits)}, _used_versions()
     )
     Records(folder).write(record)
     return record
@@ -93,7 +93,7 @@ def _limits_as_cost(limits: Limits) -> dict[str, float | None]:
     return {"time_limit": limits.seconds, "memory_limit": limits.memory}
 
 
-def used_versions() -> dict[str, str]:
+def _used_versions() -> dict[str, str]:
     """With what a record was made."""
     return {
         "absentia": absentia.__version__,
@@ -203,13 +203,13 @@ class Run:
     records: Records
     perform: Perform
     limits: Limits = field(default_factory=Limits)
-    tell: Tell = lambda record: None
+    tell: _Tell = lambda record: None
     begin: Callable[[Trial], None] = lambda trial: None
 
     def submit(self, executor: Executor, trial: Trial) -> Future[Record]:
         folder = str(self.records.folder.absolute())
         with _interrupts_held():
-            return executor.submit(attempt_trial, self.perform, folder, dict(trial.key), self.limits, True)
+            return executor.submit(_attempt_trial, self.perform, folder, dict(trial.key), self.limits, True)
 
 
 def run(trials: Sequence[Trial], how: Run, pool: Pool) -> None:
@@ -218,7 +218,7 @@ def run(trials: Sequence[Trial], how: Run, pool: Pool) -> None:
         for trial in trials:
             how.begin(trial)
             folder = str(how.records.folder)
-            how.tell(attempt_trial(how.perform, folder, trial.key, how.limits, False))
+            how.tell(_attempt_trial(how.perform, folder, trial.key, how.limits, False))
         return
     queue = _Queue(how, deque(trials), how.records.of(trials))
     while queue.waiting or queue.alone:
@@ -280,7 +280,7 @@ class _Queue:
         if len(flying) == 1 and lost:
             key = dict(lost.pop().key)
             record = Record(
-                key, "died", error=DIED, cost=_limits_as_cost(self.how.limits), made=used_versions()
+                key, "died", error=DIED, cost=_limits_as_cost(self.how.limits), made=_used_versions()
             )
             self.how.records.write(record)
             told.append(record)

@@ -17,7 +17,7 @@ def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_LENGTH]
 
 
-def to_json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     """As JSON that is the same for the same content."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -25,7 +25,7 @@ def to_json(value: Any) -> str:
 def check_plain(result: Any) -> None:
     """Refuse what a record cannot hold."""
     try:
-        to_json(result)
+        _to_json(result)
     except ValueError as error:
         if "JSON" in str(error):
             raise ValueError("its result holds what is no number (nan or inf)") from None
@@ -34,7 +34,7 @@ def check_plain(result: Any) -> None:
 
 def content_hash(state: Serialized) -> str:
     """Of plain data: the tree and every array."""
-    found = hashlib.sha256(to_json(state.tree).encode())
+    found = hashlib.sha256(_to_json(state.tree).encode())
     for key, array in sorted(state.arrays.items()):
         found.update(f"{key} {array.dtype.str} {array.shape}".encode())
         found.update(memoryview(array.tobytes()))
@@ -55,7 +55,7 @@ class Trial:
 
     @cached_property
     def hash(self) -> str:
-        return _hash_text(to_json(dict(self.key)))
+        return _hash_text(_to_json(dict(self.key)))
 
 
 def declared_versions(*classes: type, **others: int) -> str:

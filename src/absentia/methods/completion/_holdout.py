@@ -28,7 +28,7 @@ from absentia.data import KernelViews, order_kernels
 from absentia.data.missingness import fixed_per_view
 
 #: Share of each view's samples that is hidden.
-HIDDEN_SHARE = 0.1
+_HIDDEN_SHARE = 0.1
 #: So many samples tell what is best as well as more do.
 MAX_SAMPLES = 2500
 #: So many kernel values are formed at once to be compared.
@@ -53,7 +53,7 @@ class Holdout:
         cls,
         X: KernelViews,
         random_state: RandomState = None,
-        share: float = HIDDEN_SHARE,
+        share: float = _HIDDEN_SHARE,
         max_samples: int | None = None,
     ) -> Self:
         """Hide a `share` of each view of at most `max_samples` samples of `X`, drawn at random.

@@ -56,7 +56,7 @@ def mean_pair_distance(K: Array) -> float:
     return 2 * variance * m / (m - 1)
 
 
-def shared_distances(X: KernelViews, diagonals: list[Array], scales: list[float]) -> Array:
+def _shared_distances(X: KernelViews, diagonals: list[Array], scales: list[float]) -> Array:
     """Mean over shared views of scaled squared distances, rows x columns; infinite where none is shared.
 
     `diagonals` are the column samples' kernel values with themselves, by view.  Where a view's scale is
@@ -73,7 +73,7 @@ def shared_distances(X: KernelViews, diagonals: list[Array], scales: list[float]
     return np.where(count > 0, total / np.maximum(count, 1), np.inf)
 
 
-def neighbour_weights(D: Array, k: int, weights: str) -> Any:
+def _neighbour_weights(D: Array, k: int, weights: str) -> Any:
     """Weights (sparse, rows x candidates) of the `k` nearest; of all alike where all are infinitely far.
 
     Those as far as the k-th (to :data:`_SAME`) share the places that the nearer ones leave.
@@ -200,7 +200,7 @@ class KNNFill(SubspaceCompleter):
         return self._locate_absent(X, self._distances(X), numbers)
 
     def _distances(self, X: KernelViews) -> Array:
-        return shared_distances(X, [self._train.diagonal(name) for name in X.names], self._scales)
+        return _shared_distances(X, [self._train.diagonal(name) for name in X.names], self._scales)
 
     def _locate_absent(self, X: KernelViews, D: Array, numbers: Sequence[int | None]) -> list[Coordinates]:
         """Coordinates by distances `D` to the training samples, and numbers of neighbours (None: all)."""
@@ -211,7 +211,7 @@ class KNNFill(SubspaceCompleter):
             distances = D[np.ix_(~present, trained)]
             if k is None:  # all equally far
                 distances = np.full_like(distances, np.inf)
-            A = neighbour_weights(distances, k or _DEFAULT, self.weights)
+            A = _neighbour_weights(distances, k or _DEFAULT, self.weights)
             W = A.toarray()
             variance = A @ self._train.diagonal(name) - basis.squared_norms(W)  # of the neighbours
             coordinates.append(

@@ -135,7 +135,7 @@ def loadings(block: ViewBlock, A: Array, lam: float) -> tuple[Array, Array, Arra
     return C, block.X @ B, B.T @ B
 
 
-def rows_given_views(
+def _rows_given_views(
     patterns: Sequence[tuple[Array, Array]], right: Array, inner: Sequence[Array], lam: float
 ) -> Array:
     """``(sum_v B_v' B_v + lam I)^-1 right_t`` over the views a sample has; zero for one without any."""
@@ -158,7 +158,7 @@ def evaluate(problem: SVTProblem, lam: float, point: Point) -> UpdateEvaluation:
         right[block.v] += XB
         inner.append(BB)
         value -= 0.5 * float(np.vdot(A[block.v], XB))  # |X|^2 - 2 <X, A B'> + |A B'|^2 + lam |B|^2
-    return UpdateEvaluation(point, value, (rows_given_views(problem.patterns, right, inner, lam),))
+    return UpdateEvaluation(point, value, (_rows_given_views(problem.patterns, right, inner, lam),))
 
 
 @estimator
@@ -244,7 +244,7 @@ class SVTFill(RegularisedCompleter):
     def _predict_coordinates(self, known: Sequence[Array], observed: Array) -> list[Coordinates]:
         patterns = [(np.flatnonzero(p), rows) for p, rows in group_by_pattern(observed)]
         right = np.sum(known, axis=0)
-        W = add_mean_coordinate(rows_given_views(patterns, right, self._inner, self._lam_))
+        W = add_mean_coordinate(_rows_given_views(patterns, right, self._inner, self._lam_))
         pairs = zip(self._bases, self._mean_diagonals, strict=True)
         return [Coordinates(W, np.maximum(mean - basis.squared_norms(W), 0.0)) for basis, mean in pairs]
 

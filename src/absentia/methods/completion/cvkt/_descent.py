@@ -10,7 +10,7 @@ from a random start, and take ``Psi U U' Psi'`` over all samples (Eq. 6), mapped
 the observed kernel's values and shifted to its mean.  The alignment does not depend on the scale of U, so
 the sphere regularises nothing; the limited number of steps does.
 
-The share of landmarks and the rank are chosen among :data:`SHARES` by completion error, as in the paper,
+The share of landmarks and the rank are chosen among :data:`_SHARES` by completion error, as in the paper,
 on a fifth of the view's samples hidden for the purpose, since the truth is not known.  (The paper says
 that it cross-validates them by this error; on what, it does not say.)
 
@@ -43,7 +43,7 @@ from absentia.methods.completion.cvkt._features import (
 )
 
 #: What the share of landmarks and the rank, as a share of the number of features, are selected from.
-SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
+_SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 #: Share of a view's samples that are hidden to select by.
 _HIDDEN_SHARE = 0.2
 
@@ -191,7 +191,7 @@ def select_design(
     features: Mapping[float, Array], K: Array, options: DescentOptions, rng: np.random.Generator
 ) -> tuple[float, float]:
     """The share of landmarks (the keys of `features`) and the rank that complete hidden rows best."""
-    ranks = SHARES if options.rank is None else (options.rank,)
+    ranks = _SHARES if options.rank is None else (options.rank,)
     choices = [(share, rank) for share in features for rank in ranks]
     if len(choices) == 1 or len(K) < 3:
         return choices[0]
@@ -212,7 +212,7 @@ def _fit_view(
     K = np.asarray(X.block(X.names[v]), dtype=np.float64)
     mean, train = float(K.mean()) if K.size else 0.0, present & other
     maps, features = {}, {}
-    for share in SHARES if options.n_landmarks is None else (options.n_landmarks,):
+    for share in _SHARES if options.n_landmarks is None else (options.n_landmarks,):
         landmarks = draw_landmarks(numbers, X.observed, share)
         maps[share] = [
             feature_map(X.operator(n), P, symmetric=True) for n, P in zip(X.names, landmarks, strict=True)

@@ -106,7 +106,7 @@ def locate_new(
             A[present], diagonal[present] = K @ F[trained], X.diagonal(name)
         rows.append(NewRows(A / scale, diagonal / scale, present))
         mean_values.append(means)
-    w, d, G = fold_in(moments, rows, ViewMoments.of_prior(F, model), prior, noise)
+    w, d, G = _fold_in(moments, rows, ViewMoments.of_prior(F, model), prior, noise)
     coordinates = []
     for v, (scale, present) in enumerate(zip(scales, X.observed.T, strict=True)):
         absent = Coordinates(w[~present], scale * d[~present], scale * G[v][present])
@@ -151,7 +151,7 @@ def _moments_with_sample(
     return G, C_inverse + C_inverse @ inner @ C_inverse
 
 
-def fold_in(
+def _fold_in(
     old: Sequence[ViewMoments],
     rows: Sequence[NewRows],
     prior: ViewMoments,

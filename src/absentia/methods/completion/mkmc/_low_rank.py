@@ -60,7 +60,7 @@ from absentia.methods.completion.mkmc._view_kernels import ViewKernel
 PATIENCE = 3
 #: In single precision the preconditioner sees every sample in all views together with this weight.
 #: Without it the steps of samples that few views see are too long where those say little of a factor.
-DAMPING_SINGLE = 0.01
+_DAMPING_SINGLE = 0.01
 #: A pattern of visibility is common if so many samples have it: a call for each pattern is then cheaper
 #: than a matrix for each sample.
 MIN_COMMON = 4
@@ -303,7 +303,7 @@ def evaluate(problem: VisibleProblem, noise: Noise, point: Point) -> GradientEva
     extra = eps * prior.E
     gradient = _gradient(problem, noise, W, d, F, num, (E, extra), eps * prior.C_inverse)
     if problem.dtype == np.float32:
-        extra = extra + DAMPING_SINGLE * E.sum(axis=0)
+        extra = extra + _DAMPING_SINGLE * E.sum(axis=0)
     precondition = partial(_em_step, problem, noise, d, problem.visibility.solver(E, extra))
     return GradientEvaluation((W, log_d), value / 2, _tangent(problem, (W, log_d), gradient), precondition)
 

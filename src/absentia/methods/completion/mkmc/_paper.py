@@ -163,7 +163,7 @@ def add_blocks(S: Array, v: Array, h: Array, Q_vv: Array, Q_vh: Array, Q_hh: Arr
     S[np.ix_(h, h)] += Q_hh
 
 
-def zero_imputed_mean(problem: ImputationProblem) -> Array:
+def _zero_imputed_mean(problem: ImputationProblem) -> Array:
     """Mean of all kernels with zeros for what is missing."""
     S = np.zeros((problem.size, problem.size), problem.dtype)
     for view in problem.views:
@@ -171,7 +171,7 @@ def zero_imputed_mean(problem: ImputationProblem) -> Array:
     return S / len(problem.views)
 
 
-def add_pseudo_view(S: Array, problem: ImputationProblem) -> Dense:
+def _add_pseudo_view(S: Array, problem: ImputationProblem) -> Dense:
     """``(K S + eps I) / (K + eps)``: the pseudo-view ``I`` of weight eps joins the mean."""
     K, eps = len(problem.views), problem.eps
     S = K * symmetrize(S)
@@ -181,7 +181,7 @@ def add_pseudo_view(S: Array, problem: ImputationProblem) -> Dense:
 
 def em_step(problem: ImputationProblem, covariance: Covariance, state: ImputationState) -> ImputationState:
     """Complete every kernel under the model, then improve the model on their mean."""
-    S = add_pseudo_view(mean_kernel(problem, state), problem)
+    S = _add_pseudo_view(mean_kernel(problem, state), problem)
     member = covariance.m_step(S, state.member)
     return ImputationState(problem, member, member)
 
@@ -207,7 +207,7 @@ def solve_paper(
     callback: Callback | None = None,
 ) -> Solution[ImputationState]:
     """The papers' algorithm: zero-imputed start, then imputation and model update in turn."""
-    S0 = add_pseudo_view(zero_imputed_mean(problem), problem)
+    S0 = _add_pseudo_view(_zero_imputed_mean(problem), problem)
     start = ImputationState(problem, S0, covariance.start(S0))
     return iterate(
         lambda state: em_step(problem, covariance, state),

@@ -20,14 +20,14 @@ from absentia.methods.completion.mkmc._solver import ShortRuns, Solver
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, ViewKernel, in_memory
 
 #: Eigenvalues are counted on at most so many samples, drawn at random beyond.
-MAX_COUNTED = 4000
+_MAX_COUNTED = 4000
 #: Runs on what was not hidden are short: they end at this change of the objective, or after so many steps.
 SHORT_TOL, SHORT_STEPS = 1e-4, 30
 #: So many ranks in a row that bring nothing end the search for one, and at once one whose error is so many
 #: times the least.
 PATIENCE, HOPELESS = 3, 1.25
 #: Eigenvalues are not counted for ranks around one below this.
-MIN_COUNTED_RANK = 32
+_MIN_COUNTED_RANK = 32
 #: Up to so many samples the rank is selected, or checked, by hiding.
 MAX_HOLDOUT = 5000
 #: It is checked on so many of them, or on so many for each component.
@@ -53,7 +53,7 @@ def count_components(S: Array, rule: str) -> int:
     return int(np.clip(count_above(S, (1 + DISTINCT_RTOL) * threshold), 1, len(S) - 1))
 
 
-def zero_filled_mean(views: Sequence[ViewKernel], samples: Array) -> Array:
+def _zero_filled_mean(views: Sequence[ViewKernel], samples: Array) -> Array:
     """Mean of all kernels over `samples`, zero where a sample is absent."""
     S = np.zeros((len(samples), len(samples)))
     for view in views:
@@ -63,26 +63,26 @@ def zero_filled_mean(views: Sequence[ViewKernel], samples: Array) -> Array:
     return S / sum(view.weight for view in views)
 
 
-def count_by_rule(
+def _count_by_rule(
     views: Sequence[ViewKernel], size: int, rule: str, rng: np.random.Generator, order: Array
 ) -> int:
     """Guttman-Kaiser or Kaiser on the mean of the zero-filled kernels, the papers' first model.
 
-    Of more than :data:`MAX_COUNTED` samples that many are drawn, in their `order`.
+    Of more than :data:`_MAX_COUNTED` samples that many are drawn, in their `order`.
     """
     samples = np.arange(size)
-    if size > MAX_COUNTED:
-        samples = np.sort(order[rng.choice(size, MAX_COUNTED, replace=False)])
-    return count_components(zero_filled_mean(views, samples), rule)
+    if size > _MAX_COUNTED:
+        samples = np.sort(order[rng.choice(size, _MAX_COUNTED, replace=False)])
+    return count_components(_zero_filled_mean(views, samples), rule)
 
 
-def short_rank_path(size: int, counted: int) -> list[int]:
+def _short_rank_path(size: int, counted: int) -> list[int]:
     """Few ranks to try: 2, 4, 8, ... up to a third of the samples, at most 128, and those counted."""
     max_rank = max(min(size // 3, 128), 1)
     return sorted({min(2**i, max_rank) for i in range(1, 8)} | {counted})
 
 
-def rank_path(size: int) -> list[int]:
+def _rank_path(size: int) -> list[int]:
     """Ranks to try: 1, 2, 3, 4, 6, 8, 12, 16, ... up to a third of the samples, at most 256."""
     ranks = {1, 2, 3} | {int(2 ** (i / 2)) for i in range(4, 17)}
     max_rank = max(min(size // 3, 256), 1)
@@ -163,7 +163,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
         return int(q), None
 
     def _count_components(self, views: list[ViewKernel], size: int, rule: str) -> int:
-        return count_by_rule(
+        return _count_by_rule(
             views, size, rule, make_generator(self.random_state), invert_permutation(self._positions)
         )
 
@@ -180,7 +180,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
                     AbsenceWarning,
                 )
             return self._count_components(views, size, "gk"), {}
-        path = self._short_path(views, size, near) if short else rank_path(size)
+        path = self._short_path(views, size, near) if short else _rank_path(size)
         runs = self._short_runs(form, holdout.part, self._positions, max(path))
 
         def complete(q: int) -> KernelViews:
@@ -191,9 +191,9 @@ class ModelSelection(Iterative, SubspaceCompleter):
 
     def _short_path(self, views: list[ViewKernel], size: int, near: int | None) -> list[int]:
         """The short path, or what of it is near; what is counted is hardly ever near a small number."""
-        if near is not None and near < MIN_COUNTED_RANK:
-            return [q for q in short_rank_path(size, near) if near <= 2 * q <= 4 * near]
-        path = short_rank_path(size, self._count_components(views, size, "gk"))
+        if near is not None and near < _MIN_COUNTED_RANK:
+            return [q for q in _short_rank_path(size, near) if near <= 2 * q <= 4 * near]
+        path = _short_rank_path(size, self._count_components(views, size, "gk"))
         return path if near is None else [q for q in sorted({*path, near}) if near <= 2 * q <= 4 * near]
 
     def _warn_of_excess(self, form: KernelForm, q: int) -> None:

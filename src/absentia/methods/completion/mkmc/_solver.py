@@ -38,13 +38,13 @@ from absentia.methods.completion.mkmc._view_kernels import ViewKernel, merge_vie
 #: eigenvectors of the start are exact; beyond, they are found from a random subspace.
 SMALL, EXACT = 500, 500
 #: One of the three starts is where the papers' algorithm is after so many iterations.
-HEAD_START = 5
+_HEAD_START = 5
 #: From so many samples on, the first part of a fit is run in single precision, which costs half.
 LARGE = 2000
 #: For short runs at several ranks at least so many leading vectors are found at once.
 MIN_LEADING = 16
 #: The subspace iteration ends when a pass adds less than this share to what it captures.
-SUBSPACE_TOL = 3e-4
+_SUBSPACE_TOL = 3e-4
 
 
 class SolverResult(NamedTuple):
@@ -119,7 +119,7 @@ class Solver:
         yield self._start(problem, q, rescale=False)
         imputation = ImputationProblem.of(views, problem.size, problem.eps, problem.dtype)
         with suppress(NotPositiveDefiniteError):  # nearly singular kernels without a prior
-            model = _paper.solve_paper(imputation, self._family(q), tol=0, max_iter=HEAD_START).state.model
+            model = _paper.solve_paper(imputation, self._family(q), tol=0, max_iter=_HEAD_START).state.model
             assert isinstance(model, LowRankPlusDiagonal)
             yield _low_rank.as_point(problem, self.noise, model)
 
@@ -264,7 +264,7 @@ def _subspace_iteration(
         X = _mean_kernel_product(problem, basis / root) / root
         values, vectors = scipy.linalg.eigh(thin_gram(basis, X))
         previous, captured = captured, float(values[-q:].sum())
-        if captured - previous < SUBSPACE_TOL * captured:
+        if captured - previous < _SUBSPACE_TOL * captured:
             break
     return values[-q:], basis @ vectors[:, -q:].astype(problem.dtype)
 
