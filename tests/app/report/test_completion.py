@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from absentia.app.report import _completion, render, write
-from absentia.app.report._completion import compute_remaining, make_iteration_ticks
+from absentia.app.report._completion import _compute_remaining, _make_iteration_ticks
 from absentia.files._archive import FileError
 from helpers.report_data import decode, hide, make_story, views_of
 from helpers.report_pages import NASTY, Page, row_cells, section, without_script
@@ -188,7 +188,7 @@ def test_failing_render_leaves_the_old_page(tmp_path, monkeypatch):
     def fail(story):
         raise RuntimeError("no")
 
-    monkeypatch.setitem(_completion.SECTIONS, "kernels", fail)
+    monkeypatch.setattr(_completion, "make_kernels_section", fail)
     with pytest.raises(RuntimeError, match="no"):
         write(make_story(), path)
     assert path.read_text() == "old"
@@ -241,9 +241,9 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_remaining_improvement():
-    np.testing.assert_allclose(compute_remaining(np.array([9.0, 3.0, 1.0])), [1.0, 0.25, np.nan])
-    np.testing.assert_allclose(compute_remaining(np.array([-1.0, np.nan, -5.0])), [1, np.nan, np.nan])
-    assert np.isnan(compute_remaining(np.array([2.0, 2.0]))).all()
+    np.testing.assert_allclose(_compute_remaining(np.array([9.0, 3.0, 1.0])), [1.0, 0.25, np.nan])
+    np.testing.assert_allclose(_compute_remaining(np.array([-1.0, np.nan, -5.0])), [1, np.nan, np.nan])
+    assert np.isnan(_compute_remaining(np.array([2.0, 2.0]))).all()
 
 
 def test_chart_lies_inside_its_frame_and_descends():
@@ -266,7 +266,7 @@ def test_an_objective_that_never_moves_has_no_chart():
 
 @pytest.mark.parametrize("last", [1, 2, 7, 60, 1000, 12345])
 def test_ticks_are_few_and_inside(last):
-    ticks = make_iteration_ticks(last)
+    ticks = _make_iteration_ticks(last)
     assert ticks[0] == 1
     assert ticks == sorted(set(ticks))
     assert ticks[-1] <= last

@@ -4,20 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from absentia.app.report._blocks import (
+from absentia.app.report._format import DASH, format_number
+from absentia.app.report._page import (
     Block,
     Cell,
     Column,
+    Columns,
+    Figure,
     Row,
+    Section,
     Table,
     definitions,
     heading,
     make_scrollable,
     note,
-    text_columns,
+    read_template,
+    render_page,
 )
-from absentia.app.report._format import DASH, format_number
-from absentia.app.report._page import Figure, Section, read_style, render_page
 from absentia.core.svg import Markup, fill
 from absentia.papers import Cell as Result
 from absentia.papers import Measure, Summary, chart_svg, list_papers
@@ -57,7 +60,7 @@ def render_reproduction(summary: Summary, quick: bool = False) -> str:
         _make_departures_section(summary),
         _make_provenance_section(summary),
     ]
-    style = read_style("comparison.css") + _STYLE
+    style = read_template("comparison.css") + _STYLE
     story = _make_story(summary, quick)
     return render_page("reproduction", story, _list_figures(summary), sections, style=style)
 
@@ -139,8 +142,8 @@ def _make_cell(result: Result, measure: Measure) -> Cell:
 def _make_claims_section(summary: Summary) -> Section | None:
     if not summary.claims:
         return None
-    numeric = ["by (paper)", "by (ours)", "standard error", "pairs"]
-    columns: list[str | Column] = ["Claim", *numeric, *text_columns("Verdict")]
+    verdict = Column("Verdict", numeric=False)
+    columns: Columns = ["Claim", "by (paper)", "by (ours)", "standard error", "pairs", verdict]
     table = Table("Claims", columns, [_make_claim_row(claim) for claim in summary.claims], file=None)
     words = (
         "Differences are in favour of the method that is claimed to be better, paired by row and repeat."
