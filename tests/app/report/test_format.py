@@ -7,7 +7,6 @@ import pytest
 
 from absentia.app.report._format import (
     ScoreFormat,
-    csv_name,
     format_number,
     format_p,
     format_p_cell,
@@ -29,7 +28,7 @@ NAN = math.nan
     [
         (0.01234, "0.0123"), (0.9996, "1.00"), (1234.5, "1\u202f230"), (-0.5, "−0.500"),
         (1.5e-7, "1.50×10⁻⁷"), (2e9, "2.00×10⁹"), (0.0, "0"), (np.float32(0.5), "0.500"),
-        (12345, "12\u202f345"), (np.int64(3), "3"), (True, "yes"), ("word", "word"),
+        (12345, "12\u202f345"), (np.int64(3), "3"),
         (float("nan"), "–"), (-np.inf, "–"), (None, "–"),
     ],
 )  # fmt: skip
@@ -50,14 +49,6 @@ def test_long_words_are_shortened_in_the_middle():
     assert word.startswith("expression")
     assert word.endswith("ver_2")
     assert "…" in word
-
-
-def test_names_of_files_say_what_is_in_them():
-    assert (
-        csv_name("recall by class", "train.npz, classified") == "train-npz-classified-recall-by-class.csv"
-    )
-    assert csv_name("a/../b", "日本") == "a-b.csv"
-    assert len(csv_name("weights", "x " * 200)) < 80
 
 
 def test_differences_have_a_sign_unless_they_are_none():

@@ -8,28 +8,20 @@ import numpy as np
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
 from absentia.app.report._data import ClassificationStory
-from absentia.app.report._format import (
-    DASH,
-    csv_name,
-    format_number,
-    format_percent,
-    shorten,
-    wilson_interval,
-)
+from absentia.app.report._format import DASH, format_number, format_percent, shorten, wilson_interval
 from absentia.app.report._page import (
     BAR,
     N_COLOURS,
-    Block,
     Cell,
     Column,
     Columns,
     Row,
     Section,
-    Table,
     bar_cell,
     draw_swatch,
     few_row,
     heading,
+    make_table,
     name_cell,
     note,
     pattern_cell,
@@ -53,13 +45,12 @@ def make_classes_section(story: ClassificationStory) -> Section:
     """Recall, precision and AUC of each class, the confusion matrix and ROC curves."""
     scores = story.scores if story.probabilities is None else story.probabilities
     areas = _compute_areas(story.truth, scores, len(story.classes))
-    table = _make_class_table(story, areas)
     words = "Bars: recall, with its interval."
-    if any(row.css for row in table.rows):
+    if np.bincount(story.truth, minlength=len(story.classes)).min() < FEW_SAMPLES:
         words += f" Rows marked few have fewer than {FEW_SAMPLES} samples."
     counts = confusion_matrix(story.truth, story.predicted, labels=range(len(story.classes)))
-    blocks: list[Block] = [
-        table,
+    blocks = [
+        _make_class_table(story, areas),
         note(words),
         heading("Confusion matrix", "confusion"),
         note(f"Rows are the truth, columns what was predicted. {describe_confusion(counts)}"),
@@ -79,7 +70,7 @@ def make_classes_section(story: ClassificationStory) -> Section:
 
 def make_confusion_table(
     counts: Array, classes: Sequence[str], max_classes: int = _MAX_CLASSES, method: str = ""
-) -> Table:
+) -> Markup:
     """Counts (true classes in rows, predicted ones in columns) and shares of rows.
 
     Of many classes the most frequent are shown. Shading grows with the root of the share, so that single
@@ -113,7 +104,7 @@ def make_confusion_table(
     ]
     upright = " upright" if len(shown) > 2 * _ROOMY or sum(map(len, heads)) > _UPRIGHT else ""
     label = f"Confusion matrix of {method}" if method else "Confusion matrix"
-    return Table(label, columns, rows, f"confusion{upright}{'' if roomy else ' dense'}", fixed=True)
+    return make_table(label, columns, rows, f"confusion{upright}{'' if roomy else ' dense'}", fixed=True)
 
 
 def describe_confusion(counts: Array, max_classes: int = _MAX_CLASSES) -> str:
@@ -127,7 +118,7 @@ def describe_confusion(counts: Array, max_classes: int = _MAX_CLASSES) -> str:
 # ------------------------------------------------------------------------------------- recall and precision
 
 
-def _make_class_table(story: ClassificationStory, areas: Sequence[float | None]) -> Table:
+def _make_class_table(story: ClassificationStory, areas: Sequence[float | None]) -> Markup:
     """Recall and precision with 95 % intervals, and areas under ROC curves where there are any."""
     has_areas = any(area is not None for area in areas)
     rows = []
@@ -150,7 +141,9 @@ def _make_class_table(story: ClassificationStory, areas: Sequence[float | None])
         *(["AUC"] if has_areas else []),
         BAR,
     ]
-    return Table("Recall and precision by class", columns, rows, "patterns classes", file="recall by class")
+    return make_table(
+        "Recall and precision by class", columns, rows, "patterns classes", file="recall by class"
+    )
 
 
 def _format_share(hits: int, n: int) -> tuple[str, str]:
@@ -174,7 +167,7 @@ def _compute_areas(truth: Array, scores: Array | None, n_classes: int) -> list[f
     ]
 
 
-def _draw_roc(story: ClassificationStory, scores: Array, areas: Sequence[float | None]) -> list[Block]:
+def _draw_roc(story: ClassificationStory, scores: Array, areas: Sequence[float | None]) -> list[Markup]:
     """Curves of all classes, of two the second's; of many those that are hardest to tell from the rest."""
     known = [(area, c) for c, area in enumerate(areas) if area is not None]
     two = len(areas) == 2
@@ -285,7 +278,7 @@ def make_mistakes_section(story: ClassificationStory) -> Section:
     lead = f"{format_number(len(wrong))} of {story.n_samples} samples were classified wrongly out of fold."
     if measure:
         lead += " The surest mistakes come first: if labels are wrong, these are the ones to look at."
-    table = Table("Table of mistakes", columns, rows, "mistakes", file=None)
+    table = make_table("Table of mistakes", columns, rows, "mistakes", file=None)
     link = _link_mistakes(story, wrong, scores, measure)
     words = _explain_mistakes(story, wrong)
     return Section("mistakes", "Mistakes", "Mistakes", lead, [table, link, words])
@@ -346,5 +339,4 @@ def _link_mistakes(story: ClassificationStory, wrong: Array, scores: Array, meas
     n_written = len(lines) - 1  # the head is no mistake
     which = "all" if n_written == len(wrong) else "the first"
     words = f"Download {which} {n_written} mistakes as CSV"
-    template = '<p class="download"><a download="{}" href="{}">{}</a></p>'
-    return fill(template, csv_name("mistakes", story.title), address, words)
+    return fill('<p class="download"><a download="mistakes.csv" href="{}">{}</a></p>', address, words)

@@ -22,18 +22,16 @@ from absentia.app.report._format import (
 )
 from absentia.app.report._page import (
     BAR,
-    Block,
     Cell,
     Column,
     Columns,
-    Figure,
     Row,
     Section,
-    Table,
     bar_cell,
     heading,
     make_bar_table,
     make_method_table,
+    make_table,
     name_cell,
     note,
     render_page,
@@ -49,7 +47,7 @@ from absentia.app.report._sections import (
     make_reading_section,
 )
 from absentia.core import Array
-from absentia.core.svg import fill
+from absentia.core.svg import Markup, fill
 from absentia.data.statistics import mcnemar
 from absentia.experiment import Gain
 
@@ -90,18 +88,18 @@ def render_classification(story: ClassificationStory) -> str:
     return render_page("classification", story, _list_figures(story), sections)
 
 
-def _list_figures(story: ClassificationStory) -> list[Figure]:
+def _list_figures(story: ClassificationStory) -> list[tuple[str, str]]:
     n = story.n_samples
     hits = {name: int(story.right(name).sum()) for name in story.predictions}
     best = max((name for name in hits if name != story.method), key=hits.__getitem__, default=None)
-    others = [Figure(format_percent(hits[best], n), f"with the better baseline, {best}")] if best else []
+    others = [(format_percent(hits[best], n), f"with the better baseline, {best}")] if best else []
     n_all = format_number(max(story.n_all, n))
     n_views = format_count(story.n_views, "view")
     return [
-        Figure(format_percent(hits[story.method], n), f"right in cross-validation with {story.method}"),
+        (format_percent(hits[story.method], n), f"right in cross-validation with {story.method}"),
         *others,
-        Figure(format_number(max(story.n_learned, n)), f"samples learned from, of {n_all}"),
-        Figure(format_number(len(story.classes)), f"classes, seen in {n_views}"),
+        (format_number(max(story.n_learned, n)), f"samples learned from, of {n_all}"),
+        (format_number(len(story.classes)), f"classes, seen in {n_views}"),
     ]
 
 
@@ -149,7 +147,7 @@ def _compare_with_baselines(story: ClassificationStory) -> Iterator[str]:
         )
 
 
-def _make_candidates(story: ClassificationStory) -> list[Block]:
+def _make_candidates(story: ClassificationStory) -> list[Markup]:
     """What a chooser tried."""
     if not story.tried:
         return []
@@ -157,7 +155,7 @@ def _make_candidates(story: ClassificationStory) -> list[Block]:
     if any("dropped" in row[-1] for row in story.tried):
         words += " Who was dropped was measured on fewer folds: its numbers stand for those folds alone."
     columns = ["Candidate", "Accuracy", "Mean over classes", "Log-loss", "Weight"]
-    table = Table("Candidates", columns, [Row(row) for row in story.tried])
+    table = make_table("Candidates", columns, [Row(row) for row in story.tried])
     return [heading("What was tried"), note(words), table]
 
 
@@ -240,7 +238,7 @@ def _make_decisions_section(story: ClassificationStory) -> Section | None:
     """How much views add to decisions, and which features count most; None where nothing is known."""
     if story.parts is None and not story.importance:
         return None
-    lead, blocks = "", list[Block]()
+    lead, blocks = "", list[Markup]()
     if story.parts is not None:
         blocks = _make_part_tables(story, _average_parts(story.parts, story.observed))
         lead = (
@@ -261,20 +259,20 @@ def _average_parts(parts: Array, observed: Array) -> Array:
     return np.asarray((total / np.maximum(observed.sum(axis=0), 1)[:, None]).T)
 
 
-def _make_part_tables(story: ClassificationStory, sizes: Array) -> list[Block]:
+def _make_part_tables(story: ClassificationStory, sizes: Array) -> list[Markup]:
     rows = [
         (Row([name_cell(name), format_number(int(has.sum())), f"{size:.3f}"]), size)
         for name, size, has in zip(story.names, sizes.mean(axis=0).tolist(), story.observed.T, strict=True)
         if has.any()
     ]
     columns = ["View", "Samples with it", "Mean contribution"]
-    blocks: list[Block] = [make_bar_table("Contributions of views", columns, rows, "patterns decisions")]
+    blocks = [make_bar_table("Contributions of views", columns, rows, "patterns decisions")]
     if len(sizes) > 2:  # of two classes, one is the other's mirror
         blocks += _make_shaded_table(story, sizes, "For or against the class", "Contributions by class")
     return blocks
 
 
-def _make_shaded_table(story: ClassificationStory, values: Array, head: str, label: str) -> list[Block]:
+def _make_shaded_table(story: ClassificationStory, values: Array, head: str, label: str) -> list[Markup]:
     """Values of classes x views as shades; of many classes the most frequent ones."""
     counts = np.bincount(story.truth, minlength=len(story.classes))
     shown = np.sort(np.argsort(-counts, kind="stable")[:_MAX_CLASSES])
@@ -288,13 +286,13 @@ def _make_shaded_table(story: ClassificationStory, values: Array, head: str, lab
         Column(fill("<span>{}</span>", shorten(name, 22)), full=name, title=name) for name in story.names
     ]
     css = "shaded upright" if len(names) > 8 else "shaded"
-    blocks: list[Block] = [Table(label, [head, *names], rows, css)]
+    blocks = [make_table(label, [head, *names], rows, css)]
     if len(shown) < len(story.classes):
         blocks.append(note(f"The {len(shown)} most frequent of {len(story.classes)} classes."))
     return blocks
 
 
-def _make_feature_table(story: ClassificationStory) -> list[Block]:
+def _make_feature_table(story: ClassificationStory) -> list[Markup]:
     top = sorted(story.importance, key=lambda item: -item[2])[:_MAX_FEATURES]
     largest = max(value for *_, value in top) or 1.0
     rows = [
@@ -323,7 +321,7 @@ def _make_weights_section(story: ClassificationStory) -> Section | None:
         share = format_percent(int(has.sum()), story.n_samples)
         rows.append((Row([name_cell(name), f"{weight:.3f}", share]), weight))
     table = make_bar_table("Weights", ["View", "Weight", "Samples with it"], rows, "patterns weights")
-    lead, blocks = "The weight of every view's kernel in the sum that classifies.", list[Block]()
+    lead, blocks = "The weight of every view's kernel in the sum that classifies.", list[Markup]()
     if len(weights) > 1:
         lead = "Each class has a machine of its own, with its own weights; the bars show their mean."
         blocks = [heading("Class by class")]
@@ -362,7 +360,7 @@ def _make_next_section(story: ClassificationStory) -> Section | None:
     return Section(*names, lead, blocks)
 
 
-def _make_gain_table(story: ClassificationStory, gains: Sequence[Gain]) -> Table:
+def _make_gain_table(story: ClassificationStory, gains: Sequence[Gain]) -> Markup:
     """Mean gain of each absent view, the largest first."""
     rows = []
     for v, name in enumerate(story.names):
@@ -376,7 +374,7 @@ def _make_gain_table(story: ClassificationStory, gains: Sequence[Gain]) -> Table
     return make_bar_table("Gain by absent view", columns, rows, "patterns gains")
 
 
-def _make_sample_gains(story: ClassificationStory, gains: Sequence[Gain]) -> list[Block]:
+def _make_sample_gains(story: ClassificationStory, gains: Sequence[Gain]) -> list[Markup]:
     """The samples that would gain most."""
     best = sorted(gains, key=lambda gain: (-gain.gain, gain.sample, gain.view))[:_MAX_CANDIDATES]
     rows = []
@@ -394,7 +392,7 @@ def _make_sample_gains(story: ClassificationStory, gains: Sequence[Gain]) -> lis
         *("Entropy now", "expected", "Gain", "Class would change"),
     ]
     label = "Samples that would gain most"
-    return [heading(label), Table(label, columns, rows, "mistakes candidates")]
+    return [heading(label), make_table(label, columns, rows, "mistakes candidates")]
 
 
 def _format_bits(value: float) -> str:

@@ -20,26 +20,23 @@ from absentia.app.report._format import (
 from absentia.app.report._heatmaps import draw_compared_kernels, make_compared_kernels_section
 from absentia.app.report._intervals import Axis, fit_axis, make_interval_table
 from absentia.app.report._page import (
-    Block,
     Cell,
-    Choice,
     Column,
     Columns,
-    Figure,
     Row,
     Section,
-    Table,
     best_cell,
+    draw_choice,
     heading,
+    make_table,
     name_cell,
     note,
-    read_template,
     render_page,
     sentences,
 )
 from absentia.app.report._sections import make_presence_section, make_reading_section
 from absentia.core.svg import Markup, fill
-from absentia.experiment import findings
+from absentia.experiment.results import ComparisonResults, Difference, MethodRow, Metric
 
 _RANKING_KEY = Markup(
     '<p class="legend"><span><svg class="sign chosen" aria-hidden="true" width="16" height="16" '
@@ -82,7 +79,7 @@ _READING = {
 }
 
 
-def render_comparison(results: findings.ComparisonResults) -> str:
+def render_comparison(results: ComparisonResults) -> str:
     """The page as HTML."""
     sections = [
         _make_ranking_section(results),
@@ -97,22 +94,19 @@ def render_comparison(results: findings.ComparisonResults) -> str:
         _make_table_section(results),
         _make_reading(results),
     ]
-    progress = None
-    if results.done < results.wanted:
-        words = f"{format_number(results.done)} of {format_count(results.wanted, 'trial')}"
-        progress = {"words": words, "done": results.done, "wanted": results.wanted}
     return render_page(
         "comparison",
         results,
         _list_figures(results),
         sections,
-        style=read_template("comparison.css") + _make_rules(results),
+        sheet="comparison.css",
+        style=_make_rules(results),
         head="verdict.html.j2",
-        progress=progress,
+        progress=f"{format_number(results.done)} of {format_count(results.wanted, 'trial')}",
     )
 
 
-def _make_rules(results: findings.ComparisonResults) -> str:
+def _make_rules(results: ComparisonResults) -> str:
     """Rules for choices, columns and lines: as many as there are methods or metrics."""
     n = len(results.metrics)
     for side in filter(None, (results, results.completion)):
@@ -127,38 +121,36 @@ def _make_rules(results: findings.ComparisonResults) -> str:
     )
 
 
-def _list_figures(results: findings.ComparisonResults) -> list[Figure]:
+def _list_figures(results: ComparisonResults) -> list[tuple[str, str]]:
     verdict, metric = results.verdict, results.metric
     fmt = ScoreFormat(metric)
     scores = {row.method: row.scores[metric.name] for row in results.rows if _has_score(row, metric)}
     labels = {verdict.recommended: f"{metric.name} with {verdict.recommended}, recommended"}
     labels.setdefault(verdict.simplest, f"with {verdict.simplest}, the simplest")
     labels.setdefault(verdict.best, f"with {verdict.best}, the best mean")
-    shown = [Figure(fmt.score(scores[m].value), words) for m, words in labels.items() if m in scores]
+    shown = [(fmt.score(scores[m].value), words) for m, words in labels.items() if m in scores]
     n_failed, observed = len(results.rows) - len(scores), results.observed
     compared = "method compared" if len(scores) == 1 else "methods compared"
     if n_failed:
         compared += f", {format_number(n_failed)} more without a score"
     present = format_percent(int(observed.sum()), observed.size)
     samples = f"samples in {format_count(results.n_views, 'view')}, {present} present"
-    figures = [Figure(format_number(len(scores)), compared), Figure(format_number(len(observed)), samples)]
+    figures = [(format_number(len(scores)), compared), (format_number(len(observed)), samples)]
     return [*shown[:2], *figures]
 
 
-def _has_score(row: findings.MethodRow, metric: findings.Metric) -> bool:
+def _has_score(row: MethodRow, metric: Metric) -> bool:
     return metric.name in row.scores and math.isfinite(row.scores[metric.name].value)
 
 
-def _find_kind(results: findings.ComparisonResults, row: findings.MethodRow) -> str:
+def _find_kind(results: ComparisonResults, row: MethodRow) -> str:
     """How a method is drawn."""
     if row.method == results.verdict.recommended:
         return "chosen"
     return "baseline" if row.baseline else "method"
 
 
-def _make_name(
-    results: findings.ComparisonResults, row: findings.MethodRow, length: int, failed: bool = False
-) -> Cell:
+def _make_name(results: ComparisonResults, row: MethodRow, length: int, failed: bool = False) -> Cell:
     """A method with its tags; `failed` asks for the one that some of its fits did."""
     verdict = results.verdict
     tags = {
@@ -174,14 +166,13 @@ def _make_name(
 # ------------------------------------------------------------------------------------------------- ranking
 
 
-def _make_ranking_section(results: findings.ComparisonResults) -> Section | None:
+def _make_ranking_section(results: ComparisonResults) -> Section | None:
     """All methods in each metric, best first; None if no method has a score."""
     tables = {metric.name: _make_ranking(results, metric) for metric in results.metrics}
     tables = {name: blocks for name, blocks in tables.items() if blocks}
     if not tables:
         return None
-    first = Choice("metric", "Measured by", list(tables), list(tables.values()))
-    blocks: list[Block] = [_RANKING_KEY, first]
+    blocks = [_RANKING_KEY, draw_choice("metric", "Measured by", tables)]
     if unranked := _list_unranked(results):
         blocks += [heading("Without a score"), *unranked]
     rounds = _describe_rounds(results)
@@ -194,13 +185,11 @@ def _make_ranking_section(results: findings.ComparisonResults) -> Section | None
     return Section("ranking", "Ranking", "Ranking", lead, blocks, "choose")
 
 
-def _describe_rounds(results: findings.ComparisonResults) -> str:
+def _describe_rounds(results: ComparisonResults) -> str:
     return "rounds of hiding" if results.task == "completion" else "held-out folds"
 
 
-def _make_ranking(
-    results: findings.ComparisonResults, metric: findings.Metric, title: str = ""
-) -> list[Block]:
+def _make_ranking(results: ComparisonResults, metric: Metric, title: str = "") -> list[Markup]:
     """Dots with intervals in one metric, best first, beside the simplest's line; nothing without scores."""
     fmt, rows = ScoreFormat(metric), [row for row in results.rows if _has_score(row, metric)]
     rows.sort(key=lambda row: row.scores[metric.name].value, reverse=metric.higher)
@@ -234,10 +223,10 @@ def _make_ranking(
         base=simplest,
         base_label="" if simplest is None else f"simplest {fmt.score(simplest)}",
     )
-    return [*table, note(f"{metric.name}: {metric.words}; {fmt.direction}.")]
+    return [table, note(f"{metric.name}: {metric.words}; {fmt.direction}.")]
 
 
-def _describe_score(fmt: ScoreFormat, row: findings.MethodRow) -> str:
+def _describe_score(fmt: ScoreFormat, row: MethodRow) -> str:
     span = row.scores[fmt.metric.name]
     parts = [f"{row.method}: {fmt.metric.name} {fmt.score(span.value)}"]
     parts.append(f"95% interval {fmt.interval(span)}")
@@ -248,14 +237,14 @@ def _describe_score(fmt: ScoreFormat, row: findings.MethodRow) -> str:
     return "; ".join(parts)
 
 
-def _list_unranked(results: findings.ComparisonResults) -> list[Block]:
+def _list_unranked(results: ComparisonResults) -> list[Markup]:
     """Methods that have no score in the main metric, and why; nothing if all have."""
     rows = [row for row in results.rows if not _has_score(row, results.metric)]
     items = [fill("<b>{}</b>: {}", row.method, _explain_no_score(row)) for row in rows]
     return [sentences(items)] if items else []
 
 
-def _explain_no_score(row: findings.MethodRow) -> str:
+def _explain_no_score(row: MethodRow) -> str:
     """Why a method has no score, in a sentence."""
     if row.left_out:
         return row.left_out
@@ -265,7 +254,7 @@ def _explain_no_score(row: findings.MethodRow) -> str:
     return "not measured yet" if not row.done else "no score in this metric"
 
 
-def _make_completion_section(comparison: findings.ComparisonResults) -> Section | None:
+def _make_completion_section(comparison: ComparisonResults) -> Section | None:
     """How well hidden cells are completed, beside a comparison of predictions: a ranking and maps."""
     results = comparison.completion
     if results is None:
@@ -282,7 +271,7 @@ def _make_completion_section(comparison: findings.ComparisonResults) -> Section 
 # --------------------------------------------------------------------------------------------- differences
 
 
-def _make_differences_section(results: findings.ComparisonResults) -> Section | None:
+def _make_differences_section(results: ComparisonResults) -> Section | None:
     """Every method against the simplest one: how much better, how surely; None if there is no other."""
     if not results.differences:
         return None
@@ -312,7 +301,7 @@ def _make_differences_section(results: findings.ComparisonResults) -> Section | 
         f"the right is better. In the shaded region, up to {_describe_region(fmt, region)} either way, "
         "a difference is practically nil."
     )
-    blocks = [_DIFFERENCE_KEY, *table, _explain_tests(simplest, len(rows), counted)]
+    blocks = [_DIFFERENCE_KEY, table, _explain_tests(simplest, len(rows), counted)]
     return Section("differences", "Differences", "Is it better than the simplest?", lead, blocks)
 
 
@@ -324,9 +313,9 @@ def _describe_region(fmt: ScoreFormat, region: float) -> str:
 
 
 def _make_difference_row(
-    results: findings.ComparisonResults, d: findings.Difference, axis: Axis, fmt: ScoreFormat, counted: bool
+    results: ComparisonResults, d: Difference, axis: Axis, fmt: ScoreFormat, counted: bool
 ) -> Row:
-    unknown = findings.MethodRow(d.method, "", False)
+    unknown = MethodRow(d.method, "", False)
     row = next((row for row in results.rows if row.method == d.method), unknown)
     mean, interval = fmt.difference(d.mean), fmt.difference_interval(d.low, d.high)
     worse, same, better = (format_probability(value) for value in (d.worse, d.same, d.better))
@@ -347,7 +336,7 @@ def _make_difference_row(
     return Row(cells, kind)
 
 
-def _draw_probabilities(difference: findings.Difference, words: str) -> Cell:
+def _draw_probabilities(difference: Difference, words: str) -> Cell:
     """Probabilities of worse, same and better as a stacked bar; empty if they cannot be told."""
     values = (difference.worse, difference.same, difference.better)
     shares = [value if math.isfinite(value) else 0.0 for value in values]
@@ -381,7 +370,7 @@ def _explain_tests(simplest: str, n_methods: int, counted: bool) -> Markup:
 # --------------------------------------------------------------------------------------------- all numbers
 
 
-def _make_table_section(results: findings.ComparisonResults) -> Section:
+def _make_table_section(results: ComparisonResults) -> Section:
     """Every method in every metric, what it costs, and what went wrong."""
     notes = {row.method: _list_notes(row) for row in results.rows}
     has_notes = any(notes.values())
@@ -410,13 +399,11 @@ def _make_table_section(results: findings.ComparisonResults) -> Section:
         "One row per method. The best value of a column is {}. Click a head to sort.",
         Markup('<span class="best">marked</span>'),
     )
-    table = Table("All numbers", columns, rows, "everything")
+    table = make_table("All numbers", columns, rows, "everything")
     return Section("everything", "All numbers", "All numbers", lead, [table])
 
 
-def _make_score_cells(
-    results: findings.ComparisonResults, row: findings.MethodRow, metric: findings.Metric
-) -> list[str | Cell]:
+def _make_score_cells(results: ComparisonResults, row: MethodRow, metric: Metric) -> list[str | Cell]:
     if metric.name not in row.scores:
         return [DASH, DASH]
     values = [r.scores[metric.name].value for r in results.rows if _has_score(r, metric)]
@@ -425,7 +412,7 @@ def _make_score_cells(
     return [best_cell(fmt.score(span.value), span.value == best), fmt.interval(span)]
 
 
-def _list_notes(row: findings.MethodRow) -> list[str]:
+def _list_notes(row: MethodRow) -> list[str]:
     """Why it was left out, or the errors of its failed fits."""
     if row.left_out:
         return [f"Left out: {row.left_out}"]
@@ -434,6 +421,6 @@ def _list_notes(row: findings.MethodRow) -> list[str]:
     return [] if row.scores else [_explain_no_score(row)]
 
 
-def _make_reading(results: findings.ComparisonResults) -> Section:
+def _make_reading(results: ComparisonResults) -> Section:
     rounds = _COMPLETION if results.task == "completion" else _PREDICTION
     return make_reading_section(rounds | _READING, results.facts, "How it was done")

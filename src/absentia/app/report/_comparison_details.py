@@ -15,26 +15,24 @@ from absentia.app.report._format import (
 from absentia.app.report._intervals import Axis, fit_axis, make_interval_table
 from absentia.app.report._page import (
     N_COLOURS,
-    Block,
     Cell,
-    Choice,
     Column,
     Columns,
     Row,
     Section,
-    Table,
+    draw_choice,
     draw_option,
     draw_swatch,
     few_row,
     make_scrollable,
+    make_table,
     name_cell,
     note,
     pattern_cell,
-    render_block,
 )
 from absentia.app.report._sections import FEW_NOTE, FEW_SAMPLES, describe_dots
 from absentia.core.svg import Frame, Markup, dot, element, fill, line_class, text
-from absentia.experiment import findings
+from absentia.experiment.results import ComparisonResults, Contrast, Interval
 
 _N_SHOWN = 4  # methods in the table of patterns unless others are chosen
 _N_LOUD = 5  # lines that are drawn in full unless others are chosen
@@ -43,15 +41,13 @@ _MAX_CELLS = 2000  # of all confusion matrices together
 _MIN_CLASSES = 10
 
 
-def _order_methods(results: findings.ComparisonResults) -> list[str]:
+def _order_methods(results: ComparisonResults) -> list[str]:
     """All methods, the simplest first, then as in the table."""
     methods, simplest = [row.method for row in results.rows], results.verdict.simplest
     return sorted(methods, key=lambda method: method != simplest)
 
 
-def _choose_shown(
-    results: findings.ComparisonResults, methods: Sequence[str], limit: int = _N_SHOWN
-) -> list[int]:
+def _choose_shown(results: ComparisonResults, methods: Sequence[str], limit: int = _N_SHOWN) -> list[int]:
     """Positions of those to show first: the simplest, the recommended, the best, then as they come."""
     verdict = results.verdict
     wanted = [verdict.simplest, verdict.recommended, verdict.best, *methods]
@@ -62,7 +58,7 @@ def _choose_shown(
 # --------------------------------------------------------------------------------------- by missing pattern
 
 
-def make_groups_section(results: findings.ComparisonResults) -> Section | None:
+def make_groups_section(results: ComparisonResults) -> Section | None:
     """How well each method does for samples that have the same views; None if that was not measured."""
     metric = results.group_metric or results.metric
     methods = [m for m in _order_methods(results) if any(m in group.scores for group in results.patterns)]
@@ -79,11 +75,11 @@ def make_groups_section(results: findings.ComparisonResults) -> Section | None:
         rows.append(few_row(name, [count, *scores], few, before=[pattern_cell(group.present)]))
     columns: list[str | Column] = ["Views", "Pattern", "Samples"]
     columns += [Column(shorten(m, 24), css=f"col-{i}", full=m, title=m) for i, m in enumerate(methods)]
-    table = Table(f"{metric.name} by missing pattern", columns, rows, "by-pattern", head=1)
+    table = make_table(f"{metric.name} by missing pattern", columns, rows, "by-pattern", head=1)
     words = f"{FEW_NOTE} " if any(row.css for row in rows) else ""
     words += f"{describe_dots(results.names)} The download has all methods."
     boxes = [_draw_boxes(methods, _choose_shown(results, methods))] if len(methods) > 1 else []
-    blocks: list[Block] = [*boxes, table, note(words)]
+    blocks = [*boxes, table, note(words)]
     unit = ", in points" if metric.share else ""
     lead = (
         f"Samples that have the same views, and how well they fare out of fold: {metric.name}, "
@@ -119,7 +115,7 @@ def _draw_boxes(methods: Sequence[str], shown: Sequence[int]) -> Markup:
 # --------------------------------------------------------------------------------------------- view by view
 
 
-def make_contrasts_section(results: findings.ComparisonResults) -> Section | None:
+def make_contrasts_section(results: ComparisonResults) -> Section | None:
     """All views against all but one, and one alone against none; None if no view was measured."""
     if not any(view.left_out or view.alone for view in results.views):
         return None
@@ -150,11 +146,7 @@ def make_contrasts_section(results: findings.ComparisonResults) -> Section | Non
 
 
 def _draw_contrasts(
-    results: findings.ComparisonResults,
-    title: str,
-    words: str,
-    contrasts: Mapping[str, findings.Contrast | None],
-    label: str,
+    results: ComparisonResults, title: str, words: str, contrasts: Mapping[str, Contrast | None], label: str
 ) -> Markup:
     """A table of one of the two contrasts; `label` describes it, with ``{}`` for the view."""
     metric, known = results.metric, [c for c in contrasts.values() if c is not None]
@@ -168,11 +160,10 @@ def _draw_contrasts(
     unit = Column("Points" if metric.share else "Difference", full="Difference")
     columns: Columns = ["View", unit, Column("95% interval", css="between"), "p"]
     table = make_interval_table(axis, title, columns, rows, "worths", base=0.0, file=f"views {title}")
-    content = [render_block(block, results.title) for block in table]
-    return fill("<div><h3>{}</h3>{}{}</div>", title, note(words), content)
+    return fill("<div><h3>{}</h3>{}{}</div>", title, note(words), table)
 
 
-def _make_view_name(results: findings.ComparisonResults, view: str) -> Cell:
+def _make_view_name(results: ComparisonResults, view: str) -> Cell:
     """A view, and who has it; nothing of that for what is no view of the data (a sum of some, say)."""
     title = view
     if view in results.names:
@@ -181,9 +172,7 @@ def _make_view_name(results: findings.ComparisonResults, view: str) -> Cell:
     return name_cell(view, 32, title=title)
 
 
-def _make_contrast(
-    fmt: ScoreFormat, contrast: findings.Contrast | None, axis: Axis, label: str
-) -> list[str | Cell]:
+def _make_contrast(fmt: ScoreFormat, contrast: Contrast | None, axis: Axis, label: str) -> list[str | Cell]:
     if contrast is None:
         return [Cell("", css="tracked"), DASH, DASH, DASH]
     mean, low, high, p = contrast
@@ -195,13 +184,13 @@ def _make_contrast(
 # -------------------------------------------------------------------------------------------- missing rates
 
 #: Scores of each method by the rate that was hidden.
-_Rates = Mapping[str, Mapping[float, findings.Interval]]
+_Rates = Mapping[str, Mapping[float, Interval]]
 
 
-def make_rates_section(results: findings.ComparisonResults) -> Section | None:
+def make_rates_section(results: ComparisonResults) -> Section | None:
     """Scores as more and more is hidden; None if that was not tried."""
     fmt = ScoreFormat(results.metric)
-    scores: dict[str, dict[float, findings.Interval]] = {}
+    scores: dict[str, dict[float, Interval]] = {}
     for point in results.curves:
         if math.isfinite(point.score.value):
             scores.setdefault(point.method, {})[point.rate] = fmt.clip(point.score)
@@ -226,7 +215,7 @@ def make_rates_section(results: findings.ComparisonResults) -> Section | None:
         " below" if len(methods) > 12 else "",
         make_scrollable(_draw_rates(fmt, scores, rates), "Chart over missing rates"),
         keys,
-        _make_rate_table(fmt, scores, rates).render(results.title),
+        _make_rate_table(fmt, scores, rates),
     )
     lead = (
         "More and more of the observed sample–view pairs were hidden before learning. Choose methods to "
@@ -235,7 +224,7 @@ def make_rates_section(results: findings.ComparisonResults) -> Section | None:
     return Section("curves", "Missing rates", "When more is missing", lead, [charted], "lines")
 
 
-def _make_rate_table(fmt: ScoreFormat, scores: _Rates, rates: Sequence[float]) -> Table:
+def _make_rate_table(fmt: ScoreFormat, scores: _Rates, rates: Sequence[float]) -> Markup:
     heads = [f"{_format_rate(rate)} hidden" for rate in rates]
     columns: Columns = ["Method", *(Column(head, full=f"{fmt.metric.name}, {head}") for head in heads)]
     rows = []
@@ -247,7 +236,7 @@ def _make_rate_table(fmt: ScoreFormat, scores: _Rates, rates: Sequence[float]) -
             for rate in rates
         ]
         rows.append(Row([name_cell(method, 40), *cells]))
-    return Table("Scores over missing rates", columns, rows, "rates")
+    return make_table("Scores over missing rates", columns, rows, "rates")
 
 
 def _draw_rates(fmt: ScoreFormat, scores: _Rates, rates: Sequence[float]) -> Markup:
@@ -286,7 +275,7 @@ def _draw_rate_dot(
     fmt: ScoreFormat,
     method: str,
     rate: float,
-    span: findings.Interval,
+    span: Interval,
     place: tuple[float, float],
     interval: tuple[float, float],
 ) -> Markup:
@@ -307,15 +296,15 @@ def _format_rate(rate: float) -> str:
 # ------------------------------------------------------------------------------------------------ confusion
 
 
-def make_confusion_section(results: findings.ComparisonResults) -> Section | None:
+def make_confusion_section(results: ComparisonResults) -> Section | None:
     """The confusion matrix of every method that has one, the recommended first; of many classes some."""
     methods = [row.method for row in results.rows if row.method in results.confusion]
     methods.sort(key=lambda method: method != results.verdict.recommended)
     if not methods:
         return None
     limit = max(_MIN_CLASSES, math.isqrt(_MAX_CELLS // len(methods)))
-    tables = [make_confusion_table(results.confusion[m], results.classes, limit, m) for m in methods]
-    choice = Choice("mistaken", "Predicted by", methods, [[table] for table in tables])
+    tables = {m: [make_confusion_table(results.confusion[m], results.classes, limit, m)] for m in methods}
+    choice = draw_choice("mistaken", "Predicted by", tables)
     described = describe_confusion(results.confusion[methods[0]], limit)
     lead = f"Rows are the truth, columns what was predicted out of fold in the first repeat. {described}"
     return Section("confusion", "Confusion", "Confusion matrix", lead, [choice], "choose")

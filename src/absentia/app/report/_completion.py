@@ -20,20 +20,18 @@ from absentia.app.report._heatmaps import make_kernels_section
 from absentia.app.report._page import (
     BAR,
     N_COLOURS,
-    Block,
     Cell,
     Column,
     Columns,
-    Figure,
     Row,
     Section,
-    Table,
     bar_cell,
     best_cell,
     few_row,
     heading,
     load_templates,
     make_scrollable,
+    make_table,
     name_cell,
     note,
     render_page,
@@ -81,16 +79,16 @@ def write(story: CompletionStory, path: str | os.PathLike[str]) -> Path:
     return save(render(story), path)
 
 
-def _list_figures(story: CompletionStory) -> list[Figure]:
+def _list_figures(story: CompletionStory) -> list[tuple[str, str]]:
     observed = story.observed
     complete, (n, n_views) = int(observed.all(axis=1).sum()), observed.shape
     have = "sample has" if complete == 1 else "samples have"
     present = format_percent(int(observed.sum()), observed.size)
     return [
-        Figure(format_number(n), "sample" if n == 1 else "samples"),
-        Figure(format_number(n_views), "view" if n_views == 1 else "views"),
-        Figure(present, "of all sample–view pairs present"),
-        Figure(format_number(complete), f"{have} every view ({format_percent(complete, n)})"),
+        (format_number(n), "sample" if n == 1 else "samples"),
+        (format_number(n_views), "view" if n_views == 1 else "views"),
+        (present, "of all sample–view pairs present"),
+        (format_number(complete), f"{have} every view ({format_percent(complete, n)})"),
     ]
 
 
@@ -106,7 +104,7 @@ def _make_quality_section(story: CompletionStory) -> Section | None:
         "Nothing can be said of it: no observed cell could be hidden to try, because samples have one "
         "view only or there are too few."
     )
-    blocks: list[Block] = []
+    blocks = []
     if len(quality.cells):
         lead = (
             f"{len(quality.cells)} observed sample–view pairs, about a tenth of each view and never a "
@@ -124,7 +122,7 @@ def _make_quality_section(story: CompletionStory) -> Section | None:
     return Section("quality", "Quality", "How good the completion is", lead, blocks)
 
 
-def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Block]:
+def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Markup]:
     """Errors of all methods, the best first, by ARE; zero fill's bar is cut off at the others' largest."""
     errors = {name: quality.overall(name) for name in order}
     largest = max((are for name, (are, _) in errors.items() if name != _ZERO), default=1.0) or 1.0
@@ -145,7 +143,7 @@ def _make_method_errors(quality: Quality, order: Sequence[str], chosen: str) -> 
         "− cosine between the hidden rows and what was put there. Lower is better in both. Methods but "
         "the one used here have their default parameters. Bars: ARE, that of zero fill cut off."
     )
-    return [Table("Errors on hidden cells", columns, rows, "accuracy quality"), note(words)]
+    return [make_table("Errors on hidden cells", columns, rows, "accuracy quality"), note(words)]
 
 
 def _compare_with_others(quality: Quality, chosen: str) -> Iterator[str]:
@@ -194,7 +192,7 @@ def _describe_left_out(quality: Quality) -> str:
     )
 
 
-def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Block]:
+def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> list[Markup]:
     """ARE of each view by method, the least marked."""
     by_view = np.array([quality.are(name) for name in order])
     hidden = np.bincount(quality.cells[:, 1], minlength=len(quality.names))
@@ -212,16 +210,16 @@ def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> li
     words = "ARE; the least of each view is marked."
     if (hidden < _FEW).any():
         words += f" Rows marked few rest on fewer than {_FEW} hidden cells and may be luck."
-    return [heading("View by view"), Table("Errors by view", columns, rows, "by-view"), note(words)]
+    return [heading("View by view"), make_table("Errors by view", columns, rows, "by-view"), note(words)]
 
 
-def _make_uncertainty(story: CompletionStory, quality: Quality, chosen: str) -> list[Block]:
+def _make_uncertainty(story: CompletionStory, quality: Quality, chosen: str) -> list[Markup]:
     """What the model leaves unexplained by view, and errors by how many views a sample was left with."""
     unexplained = (
         [] if story.unexplained is None else list(_summarise_unexplained(story, story.unexplained))
     )
     measured = list(_summarise_errors(quality, chosen))
-    blocks: list[Block] = [heading("Uncertainty of completed rows")] if unexplained or measured else []
+    blocks = [heading("Uncertainty of completed rows")] if unexplained or measured else []
     if unexplained:
         words = (
             f"By the model of {chosen}: the share of a completed sample's own value k(t, t) that the "
@@ -230,7 +228,7 @@ def _make_uncertainty(story: CompletionStory, quality: Quality, chosen: str) -> 
         )
         columns = _make_quantile_columns("View", "Unexplained")
         label = "Unexplained share of completed rows"
-        blocks += [note(words), Table(label, columns, unexplained, "sureness")]
+        blocks += [note(words), make_table(label, columns, unexplained, "sureness")]
     if measured:
         words = (
             f"As measured: the errors of {chosen} on the hidden cells, by how many views the sample was "
@@ -238,7 +236,7 @@ def _make_uncertainty(story: CompletionStory, quality: Quality, chosen: str) -> 
             "if views are not absent for a reason of their own."
         )
         columns = [*_make_quantile_columns("Completed from", "Relative error"), "mean fill, median"]
-        blocks += [note(words), Table("Errors by views left", columns, measured, "sureness")]
+        blocks += [note(words), make_table("Errors by views left", columns, measured, "sureness")]
     return blocks
 
 
@@ -283,7 +281,7 @@ def _make_objective_section(story: CompletionStory) -> Section | None:
         return None
     chart = _draw_objectives(traces)
     lead = "The objective after each iteration; it did not move."
-    blocks: list[Block] = []
+    blocks = []
     if chart is not None:
         lead = (
             "A method improves its objective a little with every iteration. The chart shows how much of "
@@ -298,7 +296,7 @@ def _make_objective_section(story: CompletionStory) -> Section | None:
         key = swatch_cell(line_class(i, N_COLOURS), name)
         rows.append(Row([key, format_number(len(trace)), *ends]))
     columns = ["Method", "Iterations", "Objective after the first", "after the last"]
-    blocks.append(Table("Iterations", columns, rows, "traces"))
+    blocks.append(make_table("Iterations", columns, rows, "traces"))
     if len(rows) > 1:
         words = (
             "Methods may pursue different objectives; compare the shape of their curves, not the values."

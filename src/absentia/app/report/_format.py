@@ -1,40 +1,27 @@
 """Numbers, scores and differences as readers see them: shares in percent, the rest with three digits."""
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 
-import numpy as np
-
-from absentia.experiment import findings
+from absentia.experiment.results import Interval, Metric
 
 DASH = "–"
 _THIN = "\u202f"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def format_number(value: object) -> str:
+def format_number(value: float | None) -> str:
     """Three significant digits for floats, grouped digits for integers, a dash for nothing."""
-    if value is None:
+    if value is None or not math.isfinite(value):
         return DASH
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
     if isinstance(value, Integral):
         return f"{int(value):,}".replace(",", _THIN).replace("-", "−")
-    if isinstance(value, Real):
-        return _format_real(float(value))
-    return str(value)
-
-
-def _format_real(x: float) -> str:
-    if not math.isfinite(x):
-        return DASH
-    if x == 0:
+    if value == 0:
         return "0"
-    mantissa, exponent = f"{abs(x):.2e}".split("e")
-    sign, power = "−" if x < 0 else "", int(exponent)
+    mantissa, exponent = f"{abs(value):.2e}".split("e")
+    sign, power = "−" if value < 0 else "", int(exponent)
     if -4 <= power <= 5:
         plain = f"{float(f'{mantissa}e{power}'):,.{max(0, 2 - power)}f}"
         return sign + plain.replace(",", _THIN)
@@ -99,12 +86,6 @@ def shorten(word: str, length: int) -> str:
     return f"{word[: length - 1 - tail].rstrip()}…{word[len(word) - tail :].lstrip()}"
 
 
-def csv_name(what: str, title: str) -> str:
-    """The name of a file that holds `what` of the page with this title."""
-    words = re.findall(r"[a-z0-9]+", f"{title.lower()[:60]} {what.lower()}")
-    return "-".join(words[-12:] or ["table"]) + ".csv"
-
-
 def wilson_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:
     """The 95 % interval of a share (Wilson 1927)."""
     p = hits / n
@@ -121,11 +102,11 @@ class ScoreFormat:
     point, or three significant ones if it is None.
     """
 
-    metric: findings.Metric
+    metric: Metric
     digits: int | None = None
 
     @classmethod
-    def of_differences(cls, metric: findings.Metric, values: Iterable[float]) -> "ScoreFormat":
+    def of_differences(cls, metric: Metric, values: Iterable[float]) -> "ScoreFormat":
         """With digits that show three of the largest of these, unless plain digits would not do."""
         largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
         if not 1e-4 <= largest < 1e6:
@@ -147,14 +128,14 @@ class ScoreFormat:
             return DASH
         return f"{100 * value:.1f}%" if self.metric.share else format_number(float(value))
 
-    def clip(self, span: findings.Interval) -> findings.Interval:
+    def clip(self, span: Interval) -> Interval:
         """An interval without what a share cannot be."""
         if not self.metric.share:
             return span
         low, high = max(span.low, min(span.value, 0.0)), min(span.high, max(span.value, 1.0))
-        return findings.Interval(span.value, low, high)
+        return Interval(span.value, low, high)
 
-    def interval(self, span: findings.Interval) -> str:
+    def interval(self, span: Interval) -> str:
         """``81.0 to 87.1%``."""
         _, low, high = self.clip(span)
         if not (math.isfinite(low) and math.isfinite(high)):

@@ -19,7 +19,7 @@ from absentia.app.report._sections import find_patterns
 from absentia.core import Array
 from absentia.core.svg import Markup, element, fill
 from absentia.data import KernelViews
-from absentia.experiment import findings
+from absentia.experiment.results import ComparisonResults, KernelMaps
 
 LEVELS = 64
 ABSENT = LEVELS  # palette index of cells without a value
@@ -382,7 +382,7 @@ def _find_leading_plane(multiply: Callable[[Array], Array], n: int, n_iter: int 
 # ------------------------------------------------------------------------------------------- comparisons
 
 
-def make_compared_kernels_section(results: findings.ComparisonResults) -> Section | None:
+def make_compared_kernels_section(results: ComparisonResults) -> Section | None:
     """True, with cells hidden, and as each method completes them; None if there are no maps."""
     maps = results.kernels
     if maps is None or not maps.truth:
@@ -394,7 +394,7 @@ def make_compared_kernels_section(results: findings.ComparisonResults) -> Sectio
     )
 
 
-def draw_compared_kernels(results: findings.ComparisonResults, name: str) -> list[Markup]:
+def draw_compared_kernels(results: ComparisonResults, name: str) -> list[Markup]:
     """Small maps of all views, with buttons called `name` to choose a method."""
     maps = results.kernels
     if maps is None or not maps.truth:
@@ -424,7 +424,7 @@ def draw_compared_kernels(results: findings.ComparisonResults, name: str) -> lis
     return [draw_legend("nothing there"), *([tabs] if len(methods) > 1 else []), album]
 
 
-def _choose_compared_block(maps: findings.KernelMaps) -> int:
+def _choose_compared_block(maps: KernelMaps) -> int:
     """More than one pixel in one, where there are so many maps that a page would grow large."""
     n_maps = sum(map(len, (maps.truth, maps.hidden, *maps.completed.values())))
     affordable = max(_MAX_BYTES_COMPARED / max(n_maps, 1) - _BYTES_PER_MAP, 64.0) / _BYTES_PER_PIXEL

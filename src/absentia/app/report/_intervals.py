@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from absentia.app.report._format import format_number
-from absentia.app.report._page import Block, Cell, Column, Columns, Row, Table, note
+from absentia.app.report._page import Cell, Column, Columns, Row, make_table, note
 from absentia.core.svg import Markup, Scale, fill, round_step, round_ticks
 
 _MARGIN = 4.0  # percent left free at either end: marks have a size
@@ -136,7 +136,7 @@ def make_interval_table(
     base_label: str = "",
     style: str = "",
     file: str = "",
-) -> list[Block]:
+) -> Markup:
     """A table whose second column is drawn along an axis, with an upright line at `base`.
 
     `columns` are the others; a note explains arrows at the edges where there are any.
@@ -153,12 +153,11 @@ def make_interval_table(
             chart = Column(fill(template, place, base_label), numeric=False, css="wider")
     heads = [columns[0], chart, *columns[1:]]
     footer = axis.draw_ticks(len(heads))
-    table = Table(label, heads, rows, f"tracks {css}", file, footer=footer, style=style or None)
-    drawn = "".join(cell.text for row in rows if isinstance(cell := row.cells[1], Cell))
-    if 'class="cut"' not in drawn and 'class="off"' not in drawn:
-        return [table]
+    table = make_table(label, heads, rows, f"tracks {css}", file=file, footer=footer, style=style or None)
+    if 'class="cut"' not in table and 'class="off"' not in table:
+        return table
     words = (
         "An arrow at an edge: a number (filled) or the end of an interval (open) lies beyond the chart; "
         "point at it to read which."
     )
-    return [table, note(words)]
+    return fill("{}{}", table, note(words))

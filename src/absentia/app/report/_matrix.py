@@ -25,12 +25,9 @@ from absentia.app.report._heatmaps import (
 )
 from absentia.app.report._page import (
     BAR,
-    Block,
     Cell,
     Columns,
-    Figure,
     Section,
-    Table,
     bar_cell,
     best_cell,
     definitions,
@@ -38,13 +35,14 @@ from absentia.app.report._page import (
     heading,
     load_templates,
     make_method_table,
+    make_table,
     note,
     render_page,
     sentences,
 )
 from absentia.app.report._sections import make_reading_section
 from absentia.core import Array
-from absentia.core.svg import fill
+from absentia.core.svg import Markup, fill
 from absentia.data.statistics import mcnemar
 from absentia.methods.matrix import HeldOut
 
@@ -77,18 +75,18 @@ def render_matrix(story: MatrixStory) -> str:
     return render_page("matrix completion", story, _list_figures(story), sections)
 
 
-def _list_figures(story: MatrixStory) -> list[Figure]:
+def _list_figures(story: MatrixStory) -> list[tuple[str, str]]:
     n, m = story.before.shape
     missing = int((~story.observed).sum())
-    last = Figure(format_number(missing), f"{'entry' if missing == 1 else 'entries'} completed")
+    last = (format_number(missing), f"{'entry' if missing == 1 else 'entries'} completed")
     errors = _get_errors(story)
     if errors:
         share = _rms(errors[story.method]) / max(_rms(errors["column mean"]), 1e-300)
-        last = Figure(f"{100 * share:.0f}%", "of the column means' error (RMSE) remain on hidden entries")
+        last = (f"{100 * share:.0f}%", "of the column means' error (RMSE) remain on hidden entries")
     return [
-        Figure(format_number(n), "rows"),
-        Figure(format_number(m), "columns"),
-        Figure(format_percent(missing, n * m), "of the entries missing"),
+        (format_number(n), "rows"),
+        (format_number(m), "columns"),
+        (format_percent(missing, n * m), "of the entries missing"),
         last,
     ]
 
@@ -165,7 +163,7 @@ def _judge_deviations(method: str, held_out: HeldOut) -> str:
     )
 
 
-def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Block]:
+def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Markup]:
     """Errors column by column, in the column's own units; of many columns those with most missing."""
     n_missing = (~story.observed).sum(axis=0)
     chosen = np.sort(np.argsort(-n_missing, kind="stable")[:_MAX_COLUMNS]).tolist()
@@ -188,12 +186,12 @@ def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Block]:
     bars = f" The bar is {story.method}'s error as a share of the column mean's; a full one means no gain."
     few = f" Rows marked few rest on fewer than {_FEW} hidden entries and may be luck."
     columns: Columns = ["Column", "Missing", "Hidden", story.method, "Column mean", BAR]
-    blocks: list[Block] = [
+    blocks = [
         heading("Column by column"),
         note(
             words, fill('<span class="wide">{}</span>', bars), few if any(row.css for row in rows) else ""
         ),
-        Table("Errors by column", columns, rows, "patterns groups by-column"),
+        make_table("Errors by column", columns, rows, "patterns groups by-column"),
     ]
     if len(chosen) < len(story.columns):
         listed = f"The {len(chosen)} of {len(story.columns)} columns with the most entries missing."

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from absentia.app.report._format import csv_name, shorten
+from absentia.app.report._format import shorten
 from absentia.core.svg import Markup, element, fill
 from absentia.files import write_atomically
 
@@ -101,47 +101,47 @@ class Row:
     css: str = ""
 
 
-@dataclass(frozen=True)
-class Table:
+def make_table(
+    label: str,
+    columns: Columns,
+    rows: Sequence[Row],
+    css: str | None = None,
+    *,
+    file: str | None = "",
+    head: int = 0,
+    footer: Row | None = None,
+    style: str | None = None,
+    fixed: bool = False,
+) -> Markup:
     """A table; `label` is its name for those who do not see it and, unless `file` is given, of its file.
 
     `head` is the position of the cells that name the rows; columns that are only names hold numbers if they
     come after it, and texts if not. `fixed` keeps a table from being sorted, `file` None from being
     downloaded.
     """
+    heads = [
+        Column(column, numeric=i > head) if isinstance(column, str) else column
+        for i, column in enumerate(columns)
+    ]
+    table = element(
+        "table",
+        fill("<thead><tr>{}</tr></thead>", [column.render() for column in heads]),
+        fill("<tbody>{}</tbody>", [_render_row(row, heads, head) for row in rows]),
+        fill("<tfoot>{}</tfoot>", _render_row(footer, heads)) if footer else "",
+        class_=css,
+        data_file=None if file is None else file or label,
+        data_fixed="" if fixed else None,
+        style=style,
+    )
+    return make_scrollable(table, label)
 
-    label: str
-    columns: Columns
-    rows: Sequence[Row]
-    css: str | None = None
-    file: str | None = ""
-    head: int = 0
-    footer: Row | None = None
-    style: str | None = None
-    fixed: bool = False
 
-    def render(self, page_title: str) -> Markup:
-        columns = [
-            Column(column, numeric=i > self.head) if isinstance(column, str) else column
-            for i, column in enumerate(self.columns)
-        ]
-        head = fill("<thead><tr>{}</tr></thead>", [column.render() for column in columns])
-        body = fill("<tbody>{}</tbody>", [self._render_row(row, columns) for row in self.rows])
-        foot = fill("<tfoot>{}</tfoot>", self._render_row(self.footer, columns)) if self.footer else ""
-        file = None if self.file is None else csv_name(self.file or self.label, page_title)
-        fixed = "" if self.fixed else None
-        table = element(
-            "table", head, body, foot, class_=self.css, data_file=file, data_fixed=fixed, style=self.style
-        )
-        return make_scrollable(table, self.label)
-
-    def _render_row(self, row: Row, columns: Sequence[Column]) -> Markup:
-        cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row.cells]
-        rendered = [
-            cell.render(column, i == self.head and row is not self.footer)
-            for i, (cell, column) in enumerate(zip(cells, columns, strict=True))
-        ]
-        return element("tr", rendered, class_=row.css or None)
+def _render_row(row: Row, columns: Sequence[Column], head: int | None = None) -> Markup:
+    cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row.cells]
+    rendered = [
+        cell.render(column, i == head) for i, (cell, column) in enumerate(zip(cells, columns, strict=True))
+    ]
+    return element("tr", rendered, class_=row.css or None)
 
 
 def name_cell(name: str, length: int = 48, tags: Sequence[str] = (), title: str = "") -> Cell:
@@ -190,13 +190,13 @@ def pattern_cell(present: Sequence[bool]) -> Cell:
 
 def make_bar_table(
     label: str, columns: Columns, rows: Sequence[tuple[Row, float]], css: str, head: int = 0
-) -> Table:
+) -> Markup:
     """A table whose rows end in bars for their sizes: the largest is full, those below zero have none."""
     largest = max([1e-300, *(size for _, size in rows)])
     drawn = [
         replace(row, cells=[*row.cells, bar_cell(max(100 * size / largest, 0.0))]) for row, size in rows
     ]
-    return Table(label, [*columns, BAR], drawn, css, head=head)
+    return make_table(label, [*columns, BAR], drawn, css, head=head)
 
 
 def make_method_table(
@@ -207,7 +207,7 @@ def make_method_table(
     *,
     choose_best: Callable[[Iterable[float]], float] = max,
     file: str = "",
-) -> Table:
+) -> Markup:
     """Methods by their scores: the first is the one reported on, the others are its baselines.
 
     `describe(name)` gives the cells of a method: its score as text, more about it, and a bar.
@@ -217,36 +217,10 @@ def make_method_table(
         score, *cells = describe(name)
         head = Cell(name, tags=("baseline",) if i else (), value=name)
         rows.append(Row([head, best_cell(str(score), value == best), *cells], "" if i else "first"))
-    return Table(label, ["Method", *columns, BAR], rows, "accuracy", file)
+    return make_table(label, ["Method", *columns, BAR], rows, "accuracy", file=file)
 
 
 # --------------------------------------------------------------------------------------------- other blocks
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Blocks of which a reader sees one at a time; `name` is that of the buttons."""
-
-    name: str
-    legend: str
-    options: Sequence[str]
-    contents: Sequence[Sequence["Block"]]
-
-    def render(self, page_title: str) -> Markup:
-        only = len(self.options) == 1
-        tabs = "" if only else draw_tabs(self.name, self.legend, self.options)
-        parts = []
-        for i, blocks in enumerate(self.contents):
-            content = [render_block(block, page_title) for block in blocks]
-            parts.append(fill('<div class="by by-{}{}">{}</div>', i, " only" if only else "", content))
-        return fill("{}{}", tabs, parts)
-
-
-Block = Markup | Table | Choice
-
-
-def render_block(block: Block, page_title: str) -> Markup:
-    return block.render(page_title) if isinstance(block, Table | Choice) else block
 
 
 def note(*parts: str) -> Markup:
@@ -295,6 +269,18 @@ def draw_tabs(name: str, legend: str, options: Sequence[str], chosen: int = 0) -
     return element("fieldset", fill("<legend>{}</legend>", legend), labels, class_="tabs", data_many=many)
 
 
+def draw_choice(name: str, legend: str, contents: Mapping[str, Sequence[Markup]]) -> Markup:
+    """Blocks by option, of which a reader sees one at a time; `name` is that of the buttons."""
+    only = len(contents) == 1
+    tabs = "" if only else draw_tabs(name, legend, list(contents))
+    template = '<div class="by by-{}{}">{}</div>'
+    parts = [
+        fill(template, i, " only" if only else "", list(blocks))
+        for i, blocks in enumerate(contents.values())
+    ]
+    return fill("{}{}", tabs, parts)
+
+
 def draw_option(
     option: str, i: int, checked: bool, *, swatch: str = "", length: int = 40, **attributes: object
 ) -> Markup:
@@ -315,41 +301,35 @@ class Section:
     title: str
     heading: str
     lead: str = ""
-    blocks: Sequence[Block] = ()
+    blocks: Sequence[Markup] = ()
     css: str | None = None
 
-    def render(self, page_title: str) -> Markup:
+    def render(self) -> Markup:
+        heading = element("h2", self.heading)
         lead = fill('<p class="lead">{}</p>', self.lead) if self.lead else ""
-        blocks = [render_block(block, page_title) for block in self.blocks]
-        return element("section", element("h2", self.heading), lead, blocks, id=self.id, class_=self.css)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number in the head of a page."""
-
-    value: str
-    label: str
+        return element("section", heading, lead, list(self.blocks), id=self.id, class_=self.css)
 
 
 def render_page(
     kind: str,
     story: Any,
-    figures: Sequence[Figure],
+    figures: Sequence[tuple[str, str]],
     sections: Sequence[Section | None],
     *,
+    sheet: str = "",
     style: str = "",
     head: str = "headline.html.j2",
     **values: Any,
 ) -> str:
     """One self-contained HTML page: no network, no other files, and one script, to sort tables.
 
-    Sections that are None are left out; `style` is a style sheet for this kind of page, and `values` go to
-    the template of its head.
+    `figures` are the numbers of its head, and what they are of. Sections that are None are left out.
+    `sheet` names a style sheet for this kind of page, `style` is more of it, and `values` go to the
+    template of its head.
     """
     templates = load_templates()
     shown = [section for section in sections if section is not None]
-    script = read_template("page.js")
+    script = templates.loader.get_source(templates, "page.js")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
     return str(
         templates.get_template("base.html.j2").render(
@@ -357,21 +337,16 @@ def render_page(
             story=story,
             figures=figures,
             links={section.id: section.title for section in shown if section.title},
-            content=fill("{}", [section.render(story.title) for section in shown]),
+            content=fill("{}", [section.render() for section in shown]),
             head=head,
             mark="#" + bytes(MARK).hex(),
+            sheet=sheet,
             style=Markup(style),
             script=Markup(script),
             script_hash=f"sha256-{digest}",  # browsers run no other script
             **values,
         )
     )
-
-
-def read_template(name: str) -> str:
-    """The text of a style sheet or script."""
-    templates = load_templates()
-    return str(templates.loader.get_source(templates, name)[0])
 
 
 def save(html: str, path: str | os.PathLike[str]) -> Path:

@@ -8,10 +8,8 @@ import numpy as np
 from absentia.app.report._data import NumbersStory
 from absentia.app.report._format import DASH, format_count, format_decimal, format_number, shorten
 from absentia.app.report._page import (
-    Block,
     Cell,
     Column,
-    Figure,
     Section,
     bar_cell,
     make_method_table,
@@ -72,16 +70,16 @@ def render_numbers(story: NumbersStory) -> str:
     return render_page("regression", story, _list_figures(story), sections, style=_STYLE)
 
 
-def _list_figures(story: NumbersStory) -> list[Figure]:
+def _list_figures(story: NumbersStory) -> list[tuple[str, str]]:
     (r2, low, high), rmse, _ = regression.errors(story.truth, story.predictions[story.method])
     spread = format_number(float(story.truth.std()))
     n_views = format_count(story.n_views, "view")
     n_all = format_number(max(story.n_all, story.n_samples))
     return [
-        Figure(format_decimal(r2), f"R², the share explained in cross-validation by {story.method}"),
-        Figure(f"{format_decimal(low, 2)} to {format_decimal(high, 2)}", "95% interval of it"),
-        Figure(format_number(rmse), f"root mean squared error; {story.target} has deviation {spread}"),
-        Figure(format_number(story.n_samples), f"samples in {n_views}, of {n_all} that came"),
+        (format_decimal(r2), f"R², the share explained in cross-validation by {story.method}"),
+        (f"{format_decimal(low, 2)} to {format_decimal(high, 2)}", "95% interval of it"),
+        (format_number(rmse), f"root mean squared error; {story.target} has deviation {spread}"),
+        (format_number(story.n_samples), f"samples in {n_views}, of {n_all} that came"),
     ]
 
 
@@ -140,7 +138,7 @@ def _make_scatter_section(story: NumbersStory) -> Section:
     complete = story.observed.all(axis=1)
     every = math.ceil(story.n_samples / _MAX_DOTS)
     shown = np.arange(story.n_samples) % every == 0
-    blocks: list[Block] = [
+    blocks = [
         fill(_SCATTER_KEY, int((shown & complete).sum()), int((shown & ~complete).sum())),
         make_scrollable(_draw_scatter(story, shown), "Predicted against true"),
     ]

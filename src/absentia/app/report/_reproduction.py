@@ -6,19 +6,16 @@ from typing import Any
 
 from absentia.app.report._format import DASH, format_number
 from absentia.app.report._page import (
-    Block,
     Cell,
     Column,
     Columns,
-    Figure,
     Row,
     Section,
-    Table,
     definitions,
     heading,
     make_scrollable,
+    make_table,
     note,
-    read_template,
     render_page,
 )
 from absentia.core.svg import Markup, fill
@@ -60,9 +57,10 @@ def render_reproduction(summary: Summary, quick: bool = False) -> str:
         _make_departures_section(summary),
         _make_provenance_section(summary),
     ]
-    style = read_template("comparison.css") + _STYLE
     story = _make_story(summary, quick)
-    return render_page("reproduction", story, _list_figures(summary), sections, style=style)
+    return render_page(
+        "reproduction", story, _list_figures(summary), sections, sheet="comparison.css", style=_STYLE
+    )
 
 
 def _make_story(summary: Summary, quick: bool) -> _Story:
@@ -75,12 +73,12 @@ def _make_story(summary: Summary, quick: bool) -> _Story:
     return _Story(f"{experiment.name}: {experiment.what}", " ".join([words, *experiment.why]), warnings)
 
 
-def _list_figures(summary: Summary) -> list[Figure]:
-    figures = [Figure(format_number(n), _VERDICTS[word]) for word, n in summary.counts.items() if n]
+def _list_figures(summary: Summary) -> list[tuple[str, str]]:
+    figures = [(format_number(n), _VERDICTS[word]) for word, n in summary.counts.items() if n]
     if summary.claims:
         held = sum(claim.verdict == "holds" for claim in summary.claims)
-        figures.append(Figure(f"{held} of {len(summary.claims)}", "claims of the paper hold"))
-    return [*figures[:3], Figure(format_number(summary.trials), f"trials, {summary.cpu:.0f} CPU seconds")]
+        figures.append((f"{held} of {len(summary.claims)}", "claims of the paper hold"))
+    return [*figures[:3], (format_number(summary.trials), f"trials, {summary.cpu:.0f} CPU seconds")]
 
 
 def _make_picture_section(summary: Summary) -> Section | None:
@@ -92,11 +90,10 @@ def _make_picture_section(summary: Summary) -> Section | None:
 
 
 def _make_tables_section(summary: Summary) -> Section | None:
-    blocks: list[Block] = []
+    blocks = []
     for measure in summary.experiment.measures:
-        table = _make_table(summary, measure)
-        if len(table.columns) > 1:
-            blocks += [heading(measure.title), table]
+        if any(cell.values for row in summary.tables[measure.name] for cell in row.cells.values()):
+            blocks += [heading(measure.title), _make_measure_table(summary, measure)]
     if not blocks:
         return None
     if any(column.leaks for column in summary.experiment.columns):
@@ -108,7 +105,7 @@ def _make_tables_section(summary: Summary) -> Section | None:
     return Section("tables", "Tables", "Ours, and the paper's", lead, blocks)
 
 
-def _make_table(summary: Summary, measure: Measure) -> Table:
+def _make_measure_table(summary: Summary, measure: Measure) -> Markup:
     rows = summary.tables[measure.name]
     methods = [c for c in summary.experiment.columns if any(row.cells[c.name].values for row in rows)]
     shown = [
@@ -117,7 +114,7 @@ def _make_table(summary: Summary, measure: Measure) -> Table:
         if any(row.cells[c.name].values for c in methods)
     ]
     heads = [f"{c.name} †" if c.leaks else c.name for c in methods]
-    return Table(measure.name, ["Row", *heads], shown)
+    return make_table(measure.name, ["Row", *heads], shown)
 
 
 def _make_cell(result: Result, measure: Measure) -> Cell:
@@ -144,7 +141,7 @@ def _make_claims_section(summary: Summary) -> Section | None:
         return None
     verdict = Column("Verdict", numeric=False)
     columns: Columns = ["Claim", "by (paper)", "by (ours)", "standard error", "pairs", verdict]
-    table = Table("Claims", columns, [_make_claim_row(claim) for claim in summary.claims], file=None)
+    table = make_table("Claims", columns, [_make_claim_row(claim) for claim in summary.claims], file=None)
     words = (
         "Differences are in favour of the method that is claimed to be better, paired by row and repeat."
     )

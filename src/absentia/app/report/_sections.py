@@ -8,18 +8,17 @@ import numpy as np
 from absentia.app.report._data import ClassificationStory, CompletionStory, NumbersStory, PredictionStory
 from absentia.app.report._format import format_count, format_number, format_percent, shorten
 from absentia.app.report._page import (
-    Block,
     Cell,
     Cells,
     Column,
     Columns,
     Row,
     Section,
-    Table,
     definitions,
     few_row,
     heading,
     make_bar_table,
+    make_table,
     name_cell,
     note,
     pattern_cell,
@@ -27,7 +26,7 @@ from absentia.app.report._page import (
 from absentia.core import Array
 from absentia.core.linalg import invert_permutation
 from absentia.core.svg import Markup, fill
-from absentia.experiment import findings
+from absentia.experiment.results import ComparisonResults
 
 FEW_SAMPLES = 20  # below, a score may be luck
 FEW_NOTE = (
@@ -95,7 +94,7 @@ def describe_dots(names: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------------ presence
 
 
-def make_presence_section(story: PredictionStory | CompletionStory | findings.ComparisonResults) -> Section:
+def make_presence_section(story: PredictionStory | CompletionStory | ComparisonResults) -> Section:
     """A strip for each view over the samples sorted by pattern, and the most frequent patterns."""
     patterns = find_patterns(story.observed)
     observed = story.observed[np.argsort(patterns.rank, kind="stable")]
@@ -112,7 +111,7 @@ def make_presence_section(story: PredictionStory | CompletionStory | findings.Co
     )
     strips = [_draw_strip(name, seen) for name, seen in zip(story.names, observed.T, strict=True)]
     segments = list(_draw_segments(observed))
-    blocks: list[Block] = [_LEGEND, fill(template, strips, segments, format_count(len(observed), "sample"))]
+    blocks = [_LEGEND, fill(template, strips, segments, format_count(len(observed), "sample"))]
     if not complete:
         words = f"{_describe_rest(patterns)}Dots stand for the views in the order of the strips above."
         table = _make_presence_table(patterns, story.names)
@@ -153,7 +152,7 @@ def _draw_segments(observed: Array) -> Iterator[Markup]:
             yield fill(template, f"{width:.3f}", title, label, title)
 
 
-def _make_presence_table(patterns: _Patterns, names: Sequence[str]) -> Table:
+def _make_presence_table(patterns: _Patterns, names: Sequence[str]) -> Markup:
     rows = []
     for p in patterns.most_frequent:
         count, mask = int(patterns.counts[p]), patterns.masks[p]
@@ -194,19 +193,23 @@ def make_patterns_section(
 
     `few_words` are added to the note where a row is marked few.
     """
-    tables = [_make_pattern_table(story, columns, describe)]
-    blocks: list[Block] = [tables[0]]
+    css, rows = "patterns groups", list(_list_pattern_rows(story, describe))
+    heads = ["Views", "Pattern", "Samples", *columns]
+    blocks = [make_table("Scores by missing pattern", heads, rows, css, head=1)]
     if by_count:
-        tables.append(_make_count_table(story, columns, describe))
+        counted = list(_list_count_rows(story, describe))
+        table = make_table(
+            "Scores by number of views", ["Views present", "Samples", *columns], counted, css
+        )
         title = "By the number of views a sample has"
-        blocks = [heading(title), tables[1], heading("By pattern"), tables[0]]
-    few = any(row.css for table in tables for row in table.rows)
-    words = [note_words, few_words if few else "", describe_dots(story.names)]
+        blocks = [heading(title), table, heading("By pattern"), *blocks]
+        rows += counted
+    words = [note_words, few_words if any(row.css for row in rows) else "", describe_dots(story.names)]
     blocks.append(note(" ".join(filter(None, words))))
     return Section("by-pattern", "By missing pattern", "By missing pattern", lead, blocks)
 
 
-def _make_pattern_table(story: PredictionStory, columns: Columns, describe: _Describe) -> Table:
+def _list_pattern_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
     """The most frequent patterns, and all others, who have nothing in common, in the last row."""
     patterns = find_patterns(story.observed)
     listed = patterns.most_frequent
@@ -218,27 +221,20 @@ def _make_pattern_table(story: PredictionStory, columns: Columns, describe: _Des
     if others.any():
         words = format_count(len(patterns.counts) - len(listed), "other pattern")
         groups.append((f"{words} together", np.zeros(0, bool), others))
-    rows = []
     for words, mask, members in groups:
         cells, few = describe(members)
-        count = format_number(int(members.sum()))
-        name, dots = Cell(words, value=words), pattern_cell(mask.tolist())
-        rows.append(few_row(name, [count, *cells], few, before=[dots]))
-    heads = ["Views", "Pattern", "Samples", *columns]
-    return Table("Scores by missing pattern", heads, rows, "patterns groups", head=1)
+        count, dots = format_number(int(members.sum())), pattern_cell(mask.tolist())
+        yield few_row(Cell(words, value=words), [count, *cells], few, before=[dots])
 
 
-def _make_count_table(story: PredictionStory, columns: Columns, describe: _Describe) -> Table:
+def _list_count_rows(story: PredictionStory, describe: _Describe) -> Iterator[Row]:
     n_present = story.observed.sum(axis=1)
-    rows = []
     for k in range(story.n_views, 0, -1):
         members = n_present == k
         if members.any():
             cells, few = describe(members)
             words = Cell(_describe_view_count(k, story.n_views))
-            rows.append(few_row(words, [format_number(int(members.sum())), *cells], few))
-    heads = ["Views present", "Samples", *columns]
-    return Table("Scores by number of views", heads, rows, "patterns groups")
+            yield few_row(words, [format_number(int(members.sum())), *cells], few)
 
 
 # ----------------------------------------------------------------------------------------- by hidden view

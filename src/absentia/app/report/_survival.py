@@ -9,15 +9,13 @@ from absentia import experiment
 from absentia.app.report._data import SurvivalStory
 from absentia.app.report._format import DASH, format_count, format_decimal, format_number, format_p, shorten
 from absentia.app.report._page import (
-    Block,
     Cell,
-    Figure,
     Row,
     Section,
-    Table,
     bar_cell,
     make_method_table,
     make_scrollable,
+    make_table,
     render_page,
     sentences,
     swatch_cell,
@@ -72,15 +70,15 @@ def render_survival(story: SurvivalStory) -> str:
     return render_page("survival", story, _list_figures(story), sections, style=_STYLE)
 
 
-def _list_figures(story: SurvivalStory) -> list[Figure]:
+def _list_figures(story: SurvivalStory) -> list[tuple[str, str]]:
     value, low, high = experiment.concordance(story.target, story.risks[story.method], story.fold)
     n_all = format_number(max(story.n_all, story.n_samples))
     n_views = format_count(story.n_views, "view")
     return [
-        Figure(f"{value:.3f}", f"concordance in cross-validation with {story.method}"),
-        Figure(f"{low:.2f} to {high:.2f}", "95% interval; 0.5 is chance"),
-        Figure(format_number(story.n_samples), f"samples, of {n_all}"),
-        Figure(format_number(int(story.event.sum())), f"events, seen in {n_views}"),
+        (f"{value:.3f}", f"concordance in cross-validation with {story.method}"),
+        (f"{low:.2f} to {high:.2f}", "95% interval; 0.5 is chance"),
+        (format_number(story.n_samples), f"samples, of {n_all}"),
+        (format_number(int(story.event.sum())), f"events, seen in {n_views}"),
     ]
 
 
@@ -146,9 +144,9 @@ def _make_curves_section(story: SurvivalStory) -> Section:
         rows.append(Row([name, *counts]))
     label = f"Share without event over time by predicted risk. {verdict}"
     curves = {k: Survival(y.time[group == k], y.event[group == k]) for k in present}
-    blocks: list[Block] = [
+    blocks = [
         make_scrollable(_draw_curves(curves, story.unit, label), "Kaplan-Meier curves"),
-        Table(
+        make_table(
             "Groups by predicted risk", ["Group", "Samples", "Events"], rows, "traces", file="risk groups"
         ),
     ]
@@ -241,7 +239,9 @@ def _make_weights_section(story: SurvivalStory) -> Section | None:
     if not story.views:
         return None
     rows = [Row([shorten(name, 40), *cells]) for name, cells in story.views.items()]
-    table = Table("Weights of views", ["View", "Weight", "Concordance alone"], rows, "traces", file="views")
+    table = make_table(
+        "Weights of views", ["View", "Weight", "Concordance alone"], rows, "traces", file="views"
+    )
     lead = (
         "Each view has a model of its own, on the samples that have it. Its weight is what its "
         "concordance out of fold, among the training samples, is above one half."
