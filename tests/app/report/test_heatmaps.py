@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.app.report._heatmaps import ABSENT, LEVELS, ColorScale, _to_oklab, average_blocks, diffuse
+from absentia.app.report._heatmaps import _ABSENT, _LEVELS, ColorScale, _to_oklab, average_blocks, diffuse
 from helpers.report_data import decode
 
 pytest.importorskip("jinja2")
@@ -12,7 +12,7 @@ pytest.importorskip("jinja2")
 def test_values_go_to_the_nearest_colour():
     values = np.array([[0.0, 0.5], [1.0, np.nan]])
     index = np.asarray(decode(ColorScale(0.0, 1.0).encode(values)))
-    np.testing.assert_array_equal(index, [[0, round(0.5 * (LEVELS - 1))], [LEVELS - 1, ABSENT]])
+    np.testing.assert_array_equal(index, [[0, round(0.5 * (_LEVELS - 1))], [_LEVELS - 1, _ABSENT]])
     squared = np.asarray(decode(ColorScale(0.0, 1.0, gamma=0.5).encode(values**2)))
     np.testing.assert_array_equal(squared, index)
 

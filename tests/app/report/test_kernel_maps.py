@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from absentia.app.report import CompletionStory, _heatmaps, render, render_comparison
-from absentia.app.report._heatmaps import ABSENT, LEVELS, _order_by_structure, _order_samples
+from absentia.app.report._heatmaps import _ABSENT, _LEVELS, _order_by_structure, _order_samples
 from absentia.core import Gram
 from absentia.data import KernelViews, Presence
 from absentia.experiment import findings as found
@@ -42,7 +42,7 @@ def test_maps_decode_and_absent_cells_are_neutral():
         np.testing.assert_array_equal(rgba[..., 3] == 0, absent)
         assert (rgba[absent][:, :3] == 158).all()
         completed = page.all("img", alt=f"Heat map of view view {v}: completed by method 0")
-        assert (np.asarray(decode(completed[0]["src"])) != ABSENT).all()
+        assert (np.asarray(decode(completed[0]["src"])) != _ABSENT).all()
 
 
 def test_one_scale_for_all_maps_of_a_view():
@@ -52,7 +52,7 @@ def test_one_scale_for_all_maps_of_a_view():
     maps = {a["alt"]: np.asarray(decode(a["src"])) for a in page.all("img", class_="heat")}
     before = maps["Heat map of view view 0: as observed"]
     after = maps["Heat map of view view 0: completed by method 0"]
-    seen = before != ABSENT
+    seen = before != _ABSENT
     np.testing.assert_array_equal(before[seen], after[seen])
     values = story.after["method 0"].block("view 0")[np.ix_(order, order)]
     assert np.corrcoef(values.ravel(), after.ravel())[0, 1] > 0.99
@@ -88,8 +88,8 @@ def test_samples_beyond_the_pixels_are_averaged(monkeypatch):
     before, after = (np.asarray(decode(a["src"])) for a in page.all("img", class_="heat"))
     assert before.shape == (n // 2, n // 2)
     there = observed[::2, 0]
-    np.testing.assert_array_equal(before != ABSENT, np.outer(there, there))
-    np.testing.assert_array_equal(after[:, 0], np.rint(np.linspace(0, LEVELS - 1, n // 2)))
+    np.testing.assert_array_equal(before != _ABSENT, np.outer(there, there))
+    np.testing.assert_array_equal(after[:, 0], np.rint(np.linspace(0, _LEVELS - 1, n // 2)))
     assert "averages 2 × 2 samples" in render(story)
 
 
@@ -168,9 +168,9 @@ def test_true_hidden_and_completed_by_every_method():
         true, hidden, *done = (image for _, image in view)
         assert true.shape == (24, 24)
         gone = np.isnan(results.kernels.hidden[name])
-        np.testing.assert_array_equal(hidden == ABSENT, gone)
+        np.testing.assert_array_equal(hidden == _ABSENT, gone)
         np.testing.assert_array_equal(hidden[~gone], true[~gone])  # one scale
-        assert all((image != ABSENT).all() for image in done)
+        assert all((image != _ABSENT).all() for image in done)
     assert text.count('class="colourbar"') == len(views)
 
 
@@ -189,7 +189,7 @@ def test_a_view_without_any_value_is_drawn_empty():
     nothing = np.full((3, 3), np.nan)
     maps = found.KernelMaps(3, "", {"a": nothing}, {"a": nothing}, {})
     (view,) = maps_of(make_findings(kernels=maps))
-    assert all((image == ABSENT).all() for _, image in view)
+    assert all((image == _ABSENT).all() for _, image in view)
 
 
 def test_many_maps_have_fewer_pixels():

@@ -2,24 +2,16 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from absentia.app.report._data import CompletionStory
-from absentia.app.report._format import (
-    DASH,
-    format_count,
-    format_number,
-    format_p,
-    format_percent,
-    format_power_of_ten,
-)
+from absentia.app.report._format import DASH, format_count, format_number, format_p, format_percent
 from absentia.app.report._heatmaps import make_kernels_section
 from absentia.app.report._page import (
     BAR,
-    N_COLOURS,
     Cell,
     Column,
     Columns,
@@ -30,23 +22,19 @@ from absentia.app.report._page import (
     few_row,
     heading,
     load_templates,
-    make_scrollable,
     make_table,
     name_cell,
     note,
     render_page,
     save,
     sentences,
-    swatch_cell,
 )
 from absentia.app.report._sections import make_presence_section, make_reading_section
 from absentia.core import Array
-from absentia.core.svg import Frame, Markup, dot, element, line_class, round_step
+from absentia.core.svg import Markup
 from absentia.data.statistics import mcnemar
 from absentia.experiment import Quality
 
-_FLOOR = 1e-12  # smaller shares of the improvement are rounding
-_MAX_DOTS = 60  # of a line
 _FEW = 10  # hidden cells, or completed rows, below which a number says little
 _MEAN, _ZERO = "mean", "zero"
 _READING = {
@@ -275,94 +263,17 @@ def _summarise_values(name: str, values: Array, more: Sequence[str]) -> Row:
 
 
 def _make_objective_section(story: CompletionStory) -> Section | None:
-    """How much of the improvement was still to come after each iteration; None if nothing iterates."""
-    traces = {name: np.asarray(t, dtype=float).ravel() for name, t in story.traces.items() if np.size(t)}
+    """How many iterations were made and what they achieved; None if nothing iterates."""
+    traces = {name: np.ravel(trace) for name, trace in story.traces.items() if np.size(trace)}
     if not traces:
         return None
-    chart = _draw_objectives(traces)
-    lead = "The objective after each iteration; it did not move."
-    blocks = []
-    if chart is not None:
-        lead = (
-            "A method improves its objective a little with every iteration. The chart shows how much of "
-            "the whole improvement is still to come: a straight way down is steady progress, a flat line "
-            "is a halt. The last iteration is what the others are measured against, so each curve ends "
-            "just before it."
-        )
-        blocks.append(make_scrollable(chart, "Chart of the objective"))
     rows = []
-    for i, (name, trace) in enumerate(traces.items()):
-        ends = [_format_objective(trace[0]), _format_objective(trace[-1])]
-        key = swatch_cell(line_class(i, N_COLOURS), name)
-        rows.append(Row([key, format_number(len(trace)), *ends]))
+    for name, trace in traces.items():
+        # objectives differ late in their digits: six of them
+        ends = [f"{x:.6g}".replace("-", "−") if math.isfinite(x) else DASH for x in (trace[0], trace[-1])]
+        rows.append(Row([name_cell(name), format_number(len(trace)), *ends]))
     columns = ["Method", "Iterations", "Objective after the first", "after the last"]
-    blocks.append(make_table("Iterations", columns, rows, "traces"))
-    if len(rows) > 1:
-        words = (
-            "Methods may pursue different objectives; compare the shape of their curves, not the values."
-        )
-        blocks.append(note(words))
-    return Section("objective", "Convergence", "Convergence", lead, blocks)
-
-
-def _compute_remaining(trace: Array) -> Array:
-    """Share of the whole improvement still to come after each iteration; NaN once none is."""
-    finite = trace[np.isfinite(trace)]
-    gap = np.abs(np.where(np.isfinite(trace), trace, np.nan) - (finite[-1] if finite.size else np.nan))
-    whole = np.nanmax(gap) if finite.size else 0.0
-    if whole == 0:
-        return np.full(len(trace), np.nan)
-    share = gap / whole
-    return np.asarray(np.where(share >= _FLOOR, share, np.nan))
-
-
-def _draw_objectives(traces: Mapping[str, Array]) -> Markup | None:
-    """Lines on a logarithmic scale; None if no objective moved."""
-    shares = {name: _compute_remaining(trace) for name, trace in traces.items()}
-    finite = np.concatenate([share[np.isfinite(share)] for share in shares.values()])
-    if not finite.size:
-        return None
-    last = max(len(trace) for trace in traces.values())
-    high = math.ceil(math.log10(finite.max()))
-    low = min(math.floor(math.log10(finite.min())), high - 1)
-    margins = (58.0, 14.0, 14.0, 46.0)
-    frame = Frame.make((720, 320), (1, max(last, 2)), (10.0**low, 10.0**high), margins, log_y=True)
-    powers = range(high, low - 1, -max(1, math.ceil((high - low) / 6)))
-    axes = frame.axes(
-        {t: format_number(t) for t in _make_iteration_ticks(last)},
-        {10.0**p: format_power_of_ten(p) for p in powers},
-        "iteration",
-        "improvement still to come (log scale)",
+    lead = "A method improves its objective a little with every iteration, until little is left to improve."
+    return Section(
+        "objective", "Convergence", "Convergence", lead, [make_table("Iterations", columns, rows, "traces")]
     )
-    lines = [_draw_objective(i, name, traces[name], shares[name], frame) for i, name in enumerate(traces)]
-    counts = "; ".join(f"{name}: {format_count(len(t), 'iteration')}" for name, t in traces.items())
-    label = f"Share of the improvement still to come, by iteration. {counts}"
-    return frame.draw(axes, *lines, label=label)
-
-
-def _draw_objective(i: int, name: str, trace: Array, shares: Array, frame: Frame) -> Markup:
-    points = [(t + 1, float(shares[t])) for t in np.flatnonzero(np.isfinite(shares)).tolist()]
-    if not points:
-        return Markup()
-    dots = [
-        dot(
-            frame.x(t),
-            frame.y(s),
-            f"{name}, iteration {t}: objective {_format_objective(trace[t - 1])}",
-            2.4,
-        )
-        for t, s in points[:: math.ceil(len(points) / _MAX_DOTS)]
-    ]
-    colour, dash = line_class(i, N_COLOURS).split()
-    return element("g", element("path", d=frame.path(points), class_=dash), *dots, class_=f"line {colour}")
-
-
-def _make_iteration_ticks(last: int) -> list[int]:
-    """1 and round numbers up to `last`."""
-    step = int(round_step(max(last, 6)))
-    return [1, *(t for t in range(step, last + 1, step) if t > 1 and (t - 1) * 2 >= step)]
-
-
-def _format_objective(value: float) -> str:
-    """Objectives differ late in their digits: six of them."""
-    return f"{value:.6g}".replace("-", "−") if math.isfinite(value) else DASH

@@ -25,11 +25,7 @@ def format_number(value: float | None) -> str:
     if -4 <= power <= 5:
         plain = f"{float(f'{mantissa}e{power}'):,.{max(0, 2 - power)}f}"
         return sign + plain.replace(",", _THIN)
-    return f"{sign}{mantissa}×{format_power_of_ten(power)}"
-
-
-def format_power_of_ten(power: int) -> str:
-    return "1" if power == 0 else f"10{str(power).translate(_SUPERSCRIPT)}"
+    return f"{sign}{mantissa}×10{str(power).translate(_SUPERSCRIPT)}"
 
 
 def format_decimal(value: float, digits: int = 3, sign: str = "") -> str:

@@ -21,8 +21,8 @@ from absentia.core.svg import Markup, element, fill
 from absentia.data import KernelViews
 from absentia.experiment.results import ComparisonResults, KernelMaps
 
-LEVELS = 64
-ABSENT = LEVELS  # palette index of cells without a value
+_LEVELS = 64
+_ABSENT = _LEVELS  # palette index of cells without a value
 _NEUTRAL = (158, 158, 158)  # carried by absent cells, which are transparent: the page hatches them
 
 _MAX_WHOLE = 320  # up to so many samples, rows or columns, one pixel each
@@ -78,7 +78,7 @@ def _make_colormap(*anchors: str) -> Array:
     points = _to_oklab(np.array([list(bytes.fromhex(anchor)) for anchor in anchors]))
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     along = np.concatenate([[0.0], np.cumsum(steps)])
-    where = np.linspace(0, along[-1], LEVELS)
+    where = np.linspace(0, along[-1], _LEVELS)
     return _to_srgb(np.column_stack([np.interp(where, along, axis) for axis in points.T]))
 
 
@@ -122,7 +122,7 @@ class ColorScale:
 
     @property
     def colormap(self) -> Array:
-        """(LEVELS, 3)."""
+        """(_LEVELS, 3)."""
         return _ERRORS if self.gamma < 1 else _VALUES
 
     def encode(self, values: Array) -> str:
@@ -130,8 +130,8 @@ class ColorScale:
         finite = np.isfinite(values)
         span = self.high - self.low if self.high > self.low else 1.0
         shade = np.clip((np.where(finite, values, self.low) - self.low) / span, 0, 1)
-        index = np.where(finite, np.rint(shade**self.gamma * (LEVELS - 1)), ABSENT).astype(np.uint8)
-        return _encode_png(index, [*self.colormap.ravel().tolist(), *_NEUTRAL], transparency=ABSENT)
+        index = np.where(finite, np.rint(shade**self.gamma * (_LEVELS - 1)), _ABSENT).astype(np.uint8)
+        return _encode_png(index, [*self.colormap.ravel().tolist(), *_NEUTRAL], transparency=_ABSENT)
 
     def draw_map(
         self,
@@ -165,7 +165,7 @@ class ColorScale:
             format_number(low + halfway * (high - low)) if high > low else "",
             ("≥ " if self.above else "") + format_number(high),
         ]
-        stops = self.colormap[np.linspace(0, LEVELS - 1, 12).round().astype(int)]
+        stops = self.colormap[np.linspace(0, _LEVELS - 1, 12).round().astype(int)]
         gradient = ",".join("#" + bytes(rgb).hex() for rgb in stops)
         template = (
             '<div class="colourbar"><span class="bar-title">{}</span><div>'
