@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from absentia.app.report._heatmaps import _ABSENT, _LEVELS, ColorScale, _to_oklab, average_blocks, diffuse
+from absentia.app.report._heatmaps import _ABSENT, _LEVELS, ColorScale, _diffuse, _to_oklab, average_blocks
 from helpers.report_data import decode
 
 pytest.importorskip("jinja2")
@@ -63,7 +63,7 @@ def test_as_many_pixels_are_hatched_as_samples_are_absent():
     for rate in (0.1, 0.5, 0.8):
         share = rng.binomial(8, rate, size=250) / 8
         share[:20], share[100:120] = 0.0, 1.0
-        drawn = diffuse(share)
+        drawn = _diffuse(share)
         assert not drawn[share == 0].any()
         assert drawn[share == 1].all()
         assert abs(drawn.sum() - share.sum()) <= 0.5

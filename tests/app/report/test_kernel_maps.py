@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from absentia.app.report import CompletionStory, _heatmaps, render, render_comparison
+from absentia.app.report import CompletionStory, _comparison_details, _heatmaps, render, render_comparison
 from absentia.app.report._heatmaps import _ABSENT, _LEVELS, _order_by_structure, _order_samples
 from absentia.core import Gram
 from absentia.data import KernelViews, Presence
@@ -200,8 +200,8 @@ def test_many_maps_have_fewer_pixels():
     text = section(render_comparison(make_findings(n_methods=1, kernels=maps)), "kernels")
     images = Page(text).all("img")
     assert (
-        _heatmaps._MAX_BYTES_COMPARED / 3
+        _comparison_details._MAX_BYTES_COMPARED / 3
         < sum(len(a["src"]) for a in images)
-        < _heatmaps._MAX_BYTES_COMPARED
+        < _comparison_details._MAX_BYTES_COMPARED
     )
     assert decode(images[0]["src"]).size[0] < 64

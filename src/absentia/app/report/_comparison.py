@@ -3,6 +3,8 @@
 import math
 
 from absentia.app.report._comparison_details import (
+    draw_compared_kernels,
+    make_compared_kernels_section,
     make_confusion_section,
     make_contrasts_section,
     make_groups_section,
@@ -17,7 +19,6 @@ from absentia.app.report._format import (
     format_percent,
     format_probability,
 )
-from absentia.app.report._heatmaps import draw_compared_kernels, make_compared_kernels_section
 from absentia.app.report._intervals import Axis, fit_axis, make_interval_table
 from absentia.app.report._page import (
     Cell,

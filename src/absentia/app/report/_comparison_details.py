@@ -1,7 +1,9 @@
-"""More about a comparison: by missing pattern, view by view, over missing rates, confusion matrices."""
+"""More about a comparison: by missing pattern, view by view, over missing rates, confusion, kernels."""
 
 import math
 from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from absentia.app.report._classes import describe_confusion, make_confusion_table
 from absentia.app.report._format import (
@@ -11,6 +13,14 @@ from absentia.app.report._format import (
     format_p_cell,
     format_percent,
     shorten,
+)
+from absentia.app.report._heatmaps import (
+    BYTES_PER_PIXEL,
+    KERNEL_WORDS,
+    ColorScale,
+    average_blocks,
+    draw_legend,
+    draw_panels,
 )
 from absentia.app.report._intervals import Axis, fit_axis, make_interval_table
 from absentia.app.report._page import (
@@ -23,6 +33,7 @@ from absentia.app.report._page import (
     draw_choice,
     draw_option,
     draw_swatch,
+    draw_tabs,
     few_row,
     make_scrollable,
     make_table,
@@ -31,14 +42,17 @@ from absentia.app.report._page import (
     pattern_cell,
 )
 from absentia.app.report._sections import FEW_NOTE, FEW_SAMPLES, describe_dots
+from absentia.core import Array
 from absentia.core.svg import Frame, Markup, dot, element, fill, line_class, text
-from absentia.experiment.results import ComparisonResults, Contrast, Interval
+from absentia.experiment.results import ComparisonResults, Contrast, Interval, KernelMaps
 
 _N_SHOWN = 4  # methods in the table of patterns unless others are chosen
 _N_LOUD = 5  # lines that are drawn in full unless others are chosen
 _SHIFT = 2.6  # pixels between lines, so that intervals at the same rate stand beside one another
 _MAX_CELLS = 2000  # of all confusion matrices together
 _MIN_CLASSES = 10
+_MAX_BYTES_COMPARED = 725_000  # of all maps
+_BYTES_PER_MAP = 640  # beside its pixels
 
 
 def _order_methods(results: ComparisonResults) -> list[str]:
@@ -308,3 +322,55 @@ def make_confusion_section(results: ComparisonResults) -> Section | None:
     described = describe_confusion(results.confusion[methods[0]], limit)
     lead = f"Rows are the truth, columns what was predicted out of fold in the first repeat. {described}"
     return Section("confusion", "Confusion", "Confusion matrix", lead, [choice], "choose")
+
+
+# ------------------------------------------------------------------------------------------------- kernels
+
+
+def make_compared_kernels_section(results: ComparisonResults) -> Section | None:
+    """True, with cells hidden, and as each method completes them; None if there are no maps."""
+    maps = results.kernels
+    if maps is None or not maps.truth:
+        return None
+    lead = (
+        f"{KERNEL_WORDS} Cells were hidden, and a method filled them in from the other views. {maps.order}"
+    )
+    heads = ("kernels", "Kernels", "Kernels: true, hidden, completed")
+    return Section(*heads, lead, draw_compared_kernels(results, "kernels-of"), "maps crisp choose")
+
+
+def draw_compared_kernels(results: ComparisonResults, name: str) -> list[Markup]:
+    """Small maps of all views, with buttons called `name` to choose a method."""
+    maps = results.kernels
+    if maps is None or not maps.truth:
+        return []
+    in_table = [row.method for row in results.rows if row.method in maps.completed]
+    methods = list(dict.fromkeys([*in_table, *maps.completed]))
+    chosen = results.verdict.recommended
+    tabs = draw_tabs(name, "Completed by", methods, methods.index(chosen) if chosen in methods else 0)
+    starts = np.arange(0, maps.side, _choose_compared_block(maps))
+
+    def shrink(kernels: Mapping[str, Array], view: str) -> Array:
+        return average_blocks(np.asarray(kernels[view], dtype=float), starts, starts)
+
+    views = []
+    for view in maps.truth:
+        shown = {"True": shrink(maps.truth, view)}
+        if view in maps.hidden:
+            shown["With cells hidden"] = shrink(maps.hidden, view)
+        done = {m: shrink(maps.completed[m], view) for m in methods if view in maps.completed[m]}
+        scale = ColorScale.of_values([shown["True"], *done.values()])
+        drawn = [scale.draw_map(f"view {view}", *item) for item in shown.items()]
+        for method, values in done.items():
+            css = f"by by-{methods.index(method)}" + (" only" if len(methods) == 1 else "")
+            drawn.append(scale.draw_map(f"view {view}", f"Completed by {method}", values, css=css))
+        views.append(draw_panels(fill("<h3>{}</h3>", view), scale.draw_bar("Value"), drawn, "triple"))
+    album = fill('<div class="album">{}</div>', views)
+    return [draw_legend("nothing there"), *([tabs] if len(methods) > 1 else []), album]
+
+
+def _choose_compared_block(maps: KernelMaps) -> int:
+    """More than one pixel in one, where there are so many maps that a page would grow large."""
+    n_maps = sum(map(len, (maps.truth, maps.hidden, *maps.completed.values())))
+    affordable = max(_MAX_BYTES_COMPARED / max(n_maps, 1) - _BYTES_PER_MAP, 64.0) / BYTES_PER_PIXEL
+    return max(1, math.ceil(maps.side / math.sqrt(affordable)))

@@ -6,20 +6,19 @@ Colour maps have even, monotone lightness; maps are palette PNGs as data URIs.
 import base64
 import io
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from absentia.app.report._data import CompletionStory
+from absentia.app.report._data import CompletionStory, MatrixStory
 from absentia.app.report._format import format_count, format_number, format_percent
-from absentia.app.report._page import MARK, Section, draw_tabs, note
+from absentia.app.report._page import MARK, Section, note
 from absentia.app.report._sections import find_patterns
 from absentia.core import Array
 from absentia.core.svg import Markup, element, fill
 from absentia.data import KernelViews
-from absentia.experiment.results import ComparisonResults, KernelMaps
 
 _LEVELS = 64
 _ABSENT = _LEVELS  # palette index of cells without a value
@@ -31,10 +30,9 @@ _MIN_SIDE = 96  # however many maps there are
 _CRISP = 200  # smaller maps are enlarged by the browser, with sharp edges
 _MAX_DRAWN = 2600  # samples of which maps are averages at most: ten for a pixel
 _MAX_BYTES = 4_000_000  # of all maps of a completion
-_MAX_BYTES_COMPARED = 725_000  # of all maps of a comparison
-_BYTES_PER_PIXEL, _BYTES_PER_MAP = 1.05, 640  # of noise in 64 levels and base64, and what comes with it
+BYTES_PER_PIXEL = 1.05  # of noise in 64 levels and base64
 
-_LEAD = (
+KERNEL_WORDS = (
     "A kernel holds how similar each sample is to every other, as one view sees it: row and column are "
     "samples, colour is similarity."
 )
@@ -177,7 +175,7 @@ class ColorScale:
 # ------------------------------------------------------------------------------------------------ pictures
 
 
-def encode_strip(share: Array) -> str:
+def _encode_strip(share: Array) -> str:
     """One line of pixels, the mark colour more opaque the larger the share."""
     index = np.rint(np.clip(share, 0, 1) * 15).astype(np.uint8)
     alpha = bytes(round(255 * level / 15) for level in range(16))
@@ -214,7 +212,7 @@ def draw_legend(absent: str, along_edges: str = "") -> Markup:
 # ---------------------------------------------------------------------------------------- fewer pixels
 
 
-def find_block_starts(n: int) -> Array:
+def _find_block_starts(n: int) -> Array:
     """Where blocks of an axis begin: every row or column if there are few, else equal blocks."""
     return np.arange(0, n, 1 if n <= _MAX_WHOLE else math.ceil(n / _MAX_SIDE))
 
@@ -231,12 +229,12 @@ def average_blocks(values: Array, rows: Array, columns: Array) -> Array:
     return np.divide(add_up(np.where(present, values, 0.0)), counts, out=means, where=counts > 0)
 
 
-def choose_map_css(n_pixels: int) -> str:
+def _choose_map_css(n_pixels: int) -> str:
     """Classes of a section with maps of so many pixels along a side."""
     return "maps crisp" if n_pixels < _CRISP else "maps"
 
 
-def diffuse(share: Array) -> Array:
+def _diffuse(share: Array) -> Array:
     """Which pixels of an axis to draw as present, so that on the whole as many are as samples are.
 
     What is left of a share is carried on to the next pixel; shares of 0 and 1 are always obeyed.
@@ -269,19 +267,19 @@ def make_kernels_section(story: CompletionStory) -> Section:
             "as many rows and columns are hatched as there are samples absent."
         )
     lead = (
-        f"{_LEAD} A sample without the view leaves an empty row and column, which a method fills in from "
-        "the other views."
+        f"{KERNEL_WORDS} A sample without the view leaves an empty row and column, which a method fills "
+        "in from the other views."
     )
     legend = draw_legend("absent", "samples absent from this view, completed")
     views = [_draw_view(story, v, groups) for v in range(story.n_views)]
     blocks = [legend, note(words), *views]
-    css = choose_map_css(len(groups))
+    css = _choose_map_css(len(groups))
     return Section("kernels", "Kernels", "Kernels before and after", lead, blocks, css)
 
 
 def _choose_block(n_samples: int, n_maps: int) -> int:
     """Samples per pixel: the fewest with which all maps fit the budget of bytes."""
-    affordable = max(_MIN_SIDE, int((_MAX_BYTES / _BYTES_PER_PIXEL / n_maps) ** 0.5))
+    affordable = max(_MIN_SIDE, int((_MAX_BYTES / BYTES_PER_PIXEL / n_maps) ** 0.5))
     if n_samples <= min(affordable, _MAX_WHOLE):
         return 1
     return math.ceil(n_samples / min(affordable, _MAX_SIDE))
@@ -291,14 +289,14 @@ def _draw_view(story: CompletionStory, v: int, groups: Sequence[Array]) -> Marku
     """Maps of a view, a pixel for each group of samples."""
     name, has = story.names[v], story.observed[:, v]
     share = np.array([has[group].mean() for group in groups])
-    drawn = diffuse(share)
+    drawn = _diffuse(share)
     maps = {
         "As observed": np.where(np.outer(drawn, drawn), _average_kernel(story.before, v, groups), np.nan)
     }
     for method, kernels in story.after.items():
         maps[f"Completed by {method}"] = _average_kernel(kernels, v, groups)
     scale = ColorScale.of_values(maps.values())
-    edges = (encode_strip(1 - share), encode_strip(1 - share[:, None]))
+    edges = (_encode_strip(1 - share), _encode_strip(1 - share[:, None]))
     figures = [scale.draw_map(f"view {name}", *item, edges=edges) for item in maps.items()]
     present, n = int(has.sum()), len(has)
     count = f"{format_number(present)} of {format_count(n, 'sample')} ({format_percent(present, n)})"
@@ -379,53 +377,50 @@ def _find_leading_plane(multiply: Callable[[Array], Array], n: int, n_iter: int 
     return np.asarray(Q @ rotation[:, leading] * np.sqrt(np.abs(values[leading])))
 
 
-# ------------------------------------------------------------------------------------------- comparisons
+# ---------------------------------------------------------------------------------------------- one matrix
 
 
-def make_compared_kernels_section(results: ComparisonResults) -> Section | None:
-    """True, with cells hidden, and as each method completes them; None if there are no maps."""
-    maps = results.kernels
-    if maps is None or not maps.truth:
-        return None
-    lead = f"{_LEAD} Cells were hidden, and a method filled them in from the other views. {maps.order}"
-    blocks = draw_compared_kernels(results, "kernels-of")
-    return Section(
-        "kernels", "Kernels", "Kernels: true, hidden, completed", lead, blocks, "maps crisp choose"
+def make_matrix_section(story: MatrixStory) -> Section:
+    """As observed, completed and how uncertain, every column in its own standard deviations."""
+    observed, scale = story.observed, story.scale
+    mean = np.nanmean(story.before, axis=0)
+    rows, columns = (_find_block_starts(n) for n in observed.shape)
+
+    def average(values: Array) -> Array:
+        return average_blocks(values, rows, columns)
+
+    share = average(observed.astype(float))
+    drawn = np.array([_diffuse(line) for line in share])
+    before = np.where(drawn, average((story.before - mean) / scale), np.nan)
+    after, std = average((story.after - mean) / scale), average(story.std / scale)
+    values, spread = ColorScale.of_values([before, after]), ColorScale.of_errors([std])
+    edges = (_encode_strip(1 - share.mean(axis=0)), _encode_strip(1 - share.mean(axis=1)[:, None]))
+    maps = [
+        values.draw_map("the matrix", "As observed", before, edges=edges),
+        values.draw_map("the matrix", "Completed", after, edges=edges),
+        spread.draw_map("the matrix", "Standard deviation", std, edges=edges),
+    ]
+    bars = fill("{}{}", values.draw_bar("Value"), spread.draw_bar("Std"))
+    pixels = _describe_pixels(observed.shape, (rows, columns))
+    blocks = [
+        draw_legend("missing", "share missing in a row or column"),
+        *([note(pixels)] if pixels else []),
+        draw_panels("", bars, maps, "roomy"),
+    ]
+    lead = (
+        "Rows and columns in the order of the file. Colour is how far an entry lies from its column's "
+        "mean, in standard deviations of the column."
     )
+    css = _choose_map_css(min(len(rows), len(columns)))
+    return Section("matrix", "Matrix", "The matrix before and after", lead, blocks, css)
 
 
-def draw_compared_kernels(results: ComparisonResults, name: str) -> list[Markup]:
-    """Small maps of all views, with buttons called `name` to choose a method."""
-    maps = results.kernels
-    if maps is None or not maps.truth:
-        return []
-    in_table = [row.method for row in results.rows if row.method in maps.completed]
-    methods = list(dict.fromkeys([*in_table, *maps.completed]))
-    chosen = results.verdict.recommended
-    tabs = draw_tabs(name, "Completed by", methods, methods.index(chosen) if chosen in methods else 0)
-    starts = np.arange(0, maps.side, _choose_compared_block(maps))
-
-    def shrink(kernels: Mapping[str, Array], view: str) -> Array:
-        return average_blocks(np.asarray(kernels[view], dtype=float), starts, starts)
-
-    views = []
-    for view in maps.truth:
-        shown = {"True": shrink(maps.truth, view)}
-        if view in maps.hidden:
-            shown["With cells hidden"] = shrink(maps.hidden, view)
-        done = {m: shrink(maps.completed[m], view) for m in methods if view in maps.completed[m]}
-        scale = ColorScale.of_values([shown["True"], *done.values()])
-        drawn = [scale.draw_map(f"view {view}", *item) for item in shown.items()]
-        for method, values in done.items():
-            css = f"by by-{methods.index(method)}" + (" only" if len(methods) == 1 else "")
-            drawn.append(scale.draw_map(f"view {view}", f"Completed by {method}", values, css=css))
-        views.append(draw_panels(fill("<h3>{}</h3>", view), scale.draw_bar("Value"), drawn, "triple"))
-    album = fill('<div class="album">{}</div>', views)
-    return [draw_legend("nothing there"), *([tabs] if len(methods) > 1 else []), album]
-
-
-def _choose_compared_block(maps: KernelMaps) -> int:
-    """More than one pixel in one, where there are so many maps that a page would grow large."""
-    n_maps = sum(map(len, (maps.truth, maps.hidden, *maps.completed.values())))
-    affordable = max(_MAX_BYTES_COMPARED / max(n_maps, 1) - _BYTES_PER_MAP, 64.0) / _BYTES_PER_PIXEL
-    return max(1, math.ceil(maps.side / math.sqrt(affordable)))
+def _describe_pixels(shape: tuple[int, ...], starts: tuple[Array, Array]) -> str:
+    """What a pixel is the average of, where it is one."""
+    r, c = (int(s[1] - s[0]) if len(s) > 1 else n for n, s in zip(shape, starts, strict=True))
+    if r == c == 1:
+        return ""
+    return (
+        f"Each pixel averages {format_count(r, 'row')} × {format_count(c, 'column')}; as many pixels are "
+        "hatched as entries are missing."
+    )

@@ -13,16 +13,7 @@ from absentia.app.report._format import (
     shorten,
     wilson_interval,
 )
-from absentia.app.report._heatmaps import (
-    ColorScale,
-    average_blocks,
-    choose_map_css,
-    diffuse,
-    draw_legend,
-    draw_panels,
-    encode_strip,
-    find_block_starts,
-)
+from absentia.app.report._heatmaps import make_matrix_section
 from absentia.app.report._page import (
     BAR,
     Cell,
@@ -68,7 +59,7 @@ def render_matrix(story: MatrixStory) -> str:
     load_templates()  # says what to install before any work is done
     sections = [
         _make_check_section(story),
-        _make_matrix_section(story),
+        make_matrix_section(story),
         _make_estimated_section(story),
         make_reading_section(_READING, story.facts),
     ]
@@ -197,55 +188,6 @@ def _make_column_table(story: MatrixStory, held_out: HeldOut) -> list[Markup]:
         listed = f"The {len(chosen)} of {len(story.columns)} columns with the most entries missing."
         blocks.append(note(listed))
     return blocks
-
-
-# ------------------------------------------------------------------------------------------------ maps
-
-
-def _make_matrix_section(story: MatrixStory) -> Section:
-    """As observed, completed and how uncertain, every column in its own standard deviations."""
-    observed, scale = story.observed, story.scale
-    mean = np.nanmean(story.before, axis=0)
-    rows, columns = (find_block_starts(n) for n in observed.shape)
-
-    def average(values: Array) -> Array:
-        return average_blocks(values, rows, columns)
-
-    share = average(observed.astype(float))
-    drawn = np.array([diffuse(line) for line in share])
-    before = np.where(drawn, average((story.before - mean) / scale), np.nan)
-    after, std = average((story.after - mean) / scale), average(story.std / scale)
-    values, spread = ColorScale.of_values([before, after]), ColorScale.of_errors([std])
-    edges = (encode_strip(1 - share.mean(axis=0)), encode_strip(1 - share.mean(axis=1)[:, None]))
-    maps = [
-        values.draw_map("the matrix", "As observed", before, edges=edges),
-        values.draw_map("the matrix", "Completed", after, edges=edges),
-        spread.draw_map("the matrix", "Standard deviation", std, edges=edges),
-    ]
-    bars = fill("{}{}", values.draw_bar("Value"), spread.draw_bar("Std"))
-    pixels = _describe_pixels(observed.shape, (rows, columns))
-    blocks = [
-        draw_legend("missing", "share missing in a row or column"),
-        *([note(pixels)] if pixels else []),
-        draw_panels("", bars, maps, "roomy"),
-    ]
-    lead = (
-        "Rows and columns in the order of the file. Colour is how far an entry lies from its column's "
-        "mean, in standard deviations of the column."
-    )
-    css = choose_map_css(min(len(rows), len(columns)))
-    return Section("matrix", "Matrix", "The matrix before and after", lead, blocks, css)
-
-
-def _describe_pixels(shape: tuple[int, ...], starts: tuple[Array, Array]) -> str:
-    """What a pixel is the average of, where it is one."""
-    r, c = (int(s[1] - s[0]) if len(s) > 1 else n for n, s in zip(shape, starts, strict=True))
-    if r == c == 1:
-        return ""
-    return (
-        f"Each pixel averages {format_count(r, 'row')} × {format_count(c, 'column')}; as many pixels are "
-        "hatched as entries are missing."
-    )
 
 
 def _make_estimated_section(story: MatrixStory) -> Section | None:
