@@ -127,7 +127,7 @@ def _make_accuracy_section(story: ClassificationStory) -> Section:
         "Every sample was classified once by a model that had not seen it; the baselines had the same "
         "folds."
     )
-    blocks = [table, sentences(list(_compare_with_baselines(story))), *_make_candidates(story)]
+    blocks = [table, sentences(_compare_with_baselines(story)), *_make_candidates(story)]
     return Section("accuracy", "Accuracy", "How often it is right", lead, blocks)
 
 

@@ -203,56 +203,50 @@ def _make_view_errors(quality: Quality, order: Sequence[str], chosen: str) -> li
 
 def _make_uncertainty(story: CompletionStory, quality: Quality, chosen: str) -> list[Markup]:
     """What the model leaves unexplained by view, and errors by how many views a sample was left with."""
-    unexplained = (
-        [] if story.unexplained is None else list(_summarise_unexplained(story, story.unexplained))
-    )
-    measured = list(_summarise_errors(quality, chosen))
-    blocks = [heading("Uncertainty of completed rows")] if unexplained or measured else []
-    if unexplained:
+    blocks = []
+    if story.unexplained is not None and not np.isnan(story.unexplained).all():
         words = (
             f"By the model of {chosen}: the share of a completed sample's own value k(t, t) that the "
             "other samples leave unexplained; 0 is sure, 1 is a guess. It trusts the model, so read it "
             "beside the errors."
         )
-        columns = _make_quantile_columns("View", "Unexplained")
+        rows = [
+            _summarise_values(name, values[~np.isnan(values)])
+            for name, values in zip(story.names, story.unexplained.T, strict=True)
+            if not np.isnan(values).all()
+        ]
+        columns = ["View", *_make_quantile_columns("Unexplained")]
         label = "Unexplained share of completed rows"
-        blocks += [note(words), make_table(label, columns, unexplained, "sureness")]
+        blocks += [note(words), make_table(label, columns, rows, "sureness")]
+    measured = list(_summarise_errors(quality, chosen))
     if measured:
         words = (
             f"As measured: the errors of {chosen} on the hidden cells, by how many views the sample was "
             "left with. Completed rows of samples with as many views can be expected to be as far off, "
             "if views are not absent for a reason of their own."
         )
-        columns = [*_make_quantile_columns("Completed from", "Relative error"), "mean fill, median"]
+        columns = ["Completed from", *_make_quantile_columns("Relative error"), "mean fill, median"]
         blocks += [note(words), make_table("Errors by views left", columns, measured, "sureness")]
-    return blocks
+    return [heading("Uncertainty of completed rows"), *blocks] if blocks else []
 
 
-def _make_quantile_columns(first: str, what: str) -> list[str | Column]:
-    middle = Column("middle 80%", full=f"{what}, middle 80%")
-    return [first, "Rows", f"{what}, median", middle]
+def _make_quantile_columns(what: str) -> list[str | Column]:
+    return ["Rows", f"{what}, median", Column("middle 80%", full=f"{what}, middle 80%")]
 
 
 def _summarise_errors(quality: Quality, chosen: str) -> Iterator[Row]:
     if chosen not in quality.errors:
         return
-    errors, mean = quality.errors[chosen], quality.errors.get(_MEAN)
+    errors = quality.errors[chosen]
+    mean = None if chosen == _MEAN else quality.errors.get(_MEAN)
     for n_left in sorted(set(quality.left.tolist()), reverse=True):
         here = (quality.left == n_left) & ~np.isnan(errors)
         if here.any():
-            beside = (
-                DASH if mean is None or chosen == _MEAN else format_number(float(np.median(mean[here])))
-            )
-            yield _summarise_values(format_count(n_left, "other view"), errors[here], [beside])
+            beside = DASH if mean is None else format_number(float(np.median(mean[here])))
+            yield _summarise_values(format_count(n_left, "other view"), errors[here], beside)
 
 
-def _summarise_unexplained(story: CompletionStory, unexplained: Array) -> Iterator[Row]:
-    for name, values in zip(story.names, unexplained.T, strict=True):
-        if not np.isnan(values).all():
-            yield _summarise_values(name, values[~np.isnan(values)], [])
-
-
-def _summarise_values(name: str, values: Array, more: Sequence[str]) -> Row:
+def _summarise_values(name: str, values: Array, *more: str) -> Row:
     """Median, and the range of the middle 80 %."""
     low, median, high = (format_number(x) for x in np.quantile(values, [0.1, 0.5, 0.9]).tolist())
     cells = [format_number(len(values)), median, f"{low} to {high}", *more]

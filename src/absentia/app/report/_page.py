@@ -232,7 +232,7 @@ def heading(words: str, place: str | None = None) -> Markup:
     return element("h3", words, id=place)
 
 
-def sentences(items: Sequence[str]) -> Markup:
+def sentences(items: Iterable[str]) -> Markup:
     return fill('<ul class="verdicts">{}</ul>', [fill("<li>{}</li>", item) for item in items])
 
 

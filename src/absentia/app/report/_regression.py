@@ -117,7 +117,7 @@ def _make_explained_section(story: NumbersStory) -> Section:
         "than the mean, and less than 0 is worse. Every number was predicted by a model that had not "
         "seen the sample; the baselines had the same folds."
     )
-    verdicts = sentences(list(_compare_with_baselines(story)))
+    verdicts = sentences(_compare_with_baselines(story))
     return Section("explained", "How well", "How much is explained", lead, [table, note(words), verdicts])
 
 

@@ -1,7 +1,6 @@
 """The page about a reproduction: our tables beside the paper's, what became of its numbers."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from absentia.app.report._format import DASH, format_number
@@ -39,15 +38,6 @@ td { vertical-align: top; }
 """
 
 
-@dataclass(frozen=True)
-class _Story:
-    """What the head of the page needs."""
-
-    title: str
-    summary: str
-    warnings: Sequence[str] = field(default_factory=list)
-
-
 def render_reproduction(summary: Summary, quick: bool = False) -> str:
     """The page as HTML."""
     sections = [
@@ -63,14 +53,19 @@ def render_reproduction(summary: Summary, quick: bool = False) -> str:
     )
 
 
-def _make_story(summary: Summary, quick: bool) -> _Story:
+def _make_story(summary: Summary, quick: bool) -> SimpleNamespace:
+    """What the head of the page needs."""
     experiment = summary.experiment
     cited = next((p.citation for p in list_papers() if p.key == experiment.paper), experiment.paper)
     warnings = ["This was a run in small: its numbers say only that everything runs."] if quick else []
     if summary.failures:
         warnings.append(f"{len(summary.failures)} trials failed, the first: {summary.failures[0]}")
     words = f"{experiment.place} of {cited.replace('*', '')} {summary.verdict}"
-    return _Story(f"{experiment.name}: {experiment.what}", " ".join([words, *experiment.why]), warnings)
+    return SimpleNamespace(
+        title=f"{experiment.name}: {experiment.what}",
+        summary=" ".join([words, *experiment.why]),
+        warnings=warnings,
+    )
 
 
 def _list_figures(summary: Summary) -> list[tuple[str, str]]:

@@ -99,7 +99,7 @@ def _make_concordance_section(story: SurvivalStory) -> Section:
         "risk was predicted by a model that had not seen the sample, and only samples of the same fold "
         "are compared."
     )
-    verdicts = sentences(list(_compare_with_baselines(story)))
+    verdicts = sentences(_compare_with_baselines(story))
     return Section("concordance", "Concordance", "How well risks are ordered", lead, [table, verdicts])
 
 
