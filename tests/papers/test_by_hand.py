@@ -11,7 +11,7 @@ from absentia import CVKT, MKMC, PMAClassifier, ViewKernels, datasets, metrics, 
 from absentia.experiment.engine import Trial
 from absentia.papers import Reproduction, find_experiment, missing_data, read_records
 from absentia.papers.protocols import perform, version_of
-from absentia.papers.protocols._mkmc import roc_by_class
+from absentia.papers.protocols._mkmc import _roc_by_class
 
 RECORDS = Path(__file__).parents[2] / "docs" / "reproduction" / "records"
 
@@ -108,5 +108,5 @@ def test_a_cell_of_mkmc_mfeat(data_folder):
     given = {"covariance": "pca", "n_components": "gk", "tol": 1e-4}
     completed = MKMC(**given, random_state=0).fit_transform(kernels.hide(keep))
     found = kept("mkmc-mfeat", method="MKMC", parameters=given, repeat=0)
-    again = roc_by_class(completed.to_dense().mean(axis=0), labels, train)
+    again = _roc_by_class(completed.to_dense().mean(axis=0), labels, train)
     np.testing.assert_allclose(list(found["ROC"].values()), again, atol=1e-4)

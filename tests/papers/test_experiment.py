@@ -6,8 +6,7 @@ import pytest
 
 from absentia.files import FileError
 from absentia.papers import _experiment as module
-from absentia.papers import find_experiment, list_experiments, list_papers
-from absentia.papers._experiment import parse_published, read_experiment
+from absentia.papers import find_experiment, list_experiments, list_papers, read_experiment
 from absentia.papers.protocols import PROTOCOLS, version_of
 from helpers.small_experiment import TEXT, experiment
 
@@ -50,7 +49,7 @@ def test_in_small_it_has_fewer_values_columns_and_claims(tmp_path):
     ],
 )
 def test_printed_numbers_keep_their_digits(text, value, spread, decimals):
-    found = parse_published(text)
+    found = module._parse_published(text)
     assert (found.value, found.spread, found.decimals) == (value, spread, decimals)
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from absentia.experiment.engine import Pool
 from absentia.files import FileError
-from absentia.papers import find_experiment
-from absentia.papers._running import Reproduction, hash_files, missing_data
+from absentia.papers import Reproduction, find_experiment, missing_data
 from helpers.small_experiment import TEXT, experiment
 
 
@@ -70,11 +69,12 @@ def test_data_are_named_when_they_are_not_there(tmp_path, monkeypatch):
     (tmp_path / "many" / "a.txt").write_bytes(b"2")
     assert missing_data(small) == ["gone"]
     with pytest.raises(FileError, match=r"small needs gone .*ABSENTIA_DATA"):
-        hash_files(small, small.data)
+        Reproduction(small, tmp_path / "out").trials  # noqa: B018
     (tmp_path / "gone.npz").write_bytes(b"3")
-    before = hash_files(small, small.data)
+    before = Reproduction(small, tmp_path / "out").trials
     (tmp_path / "many" / "a.txt").write_bytes(b"changed")
-    assert hash_files(small, small.data) != before
+    after = Reproduction(small, tmp_path / "out").trials
+    assert not {trial.hash for trial in before} & {trial.hash for trial in after}
 
 
 def test_what_cannot_be_run_says_why(tmp_path):

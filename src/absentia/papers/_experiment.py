@@ -10,17 +10,17 @@ experiments whose kept records have all of its trials.
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import absentia
 from absentia.files import FileError
+from absentia.methods.base import check_name
 
-Better = Literal["higher", "lower", "neither"]
+_Better = Literal["higher", "lower", "neither"]
 _NUMBER = re.compile(r"(-?(?:\d++(?:\.\d++)?|\.\d++))(?:\s*+(?:±|\+-)\s*+(\d++(?:\.\d++)?|\.\d++))?")
 _FIELD = re.compile(r"\{(\w+)\}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
@@ -54,7 +54,7 @@ class Measure:
     """What is measured, and the published numbers by row and column of the paper."""
 
     name: str
-    better: Better
+    better: _Better
     digits: int = 3
     published: Mapping[tuple[str, str], Published] = field(default_factory=dict)
 
@@ -188,6 +188,26 @@ class Experiment:
     def measure(self, name: str) -> Measure:
         return next(measure for measure in self.measures if measure.name == name)
 
+    def columns_of(self, key: Mapping[str, Any]) -> list[Column]:
+        """The columns that a trial's method is shown in: one, unless two have the same."""
+        setting = {factor: key[factor] for factor in self.design}
+        return [
+            column
+            for column in self.columns
+            if column.method == key["method"] and column.parameters_in(setting) == dict(key["parameters"])
+        ]
+
+
+class Observed(NamedTuple):
+    """One number: of a part of what came of one trial; `setting` tells trials of a repeat apart."""
+
+    measure: str
+    row: str
+    column: str
+    repeat: int
+    value: float
+    setting: str = ""
+
 
 # ---------------------------------------------------------------------------------------------- reading
 
@@ -234,7 +254,7 @@ def _make(cls: Any, what: str, content: Mapping[str, Any], **more: Any) -> Any:
 
 def _make_measure(content: Mapping[str, Any]) -> Measure:
     measure: Measure = _make(Measure, "measure", {**content, "published": {}})
-    if measure.better not in get_args(Better):
+    if measure.better not in get_args(_Better):
         wanted = "'higher', 'lower' or 'neither'"
         raise ValueError(f"measure {measure.name!r}: better is {wanted}, not {measure.better!r}")
     return replace(measure, published=dict(_read_table(content.get("published", ""))))
@@ -248,15 +268,15 @@ def _read_table(text: str) -> Iterator[tuple[tuple[str, str], Published]]:
             raise ValueError(f"published row {line[0]!r} has {len(line)} cells, the first {len(lines[0])}")
         for column, cell in zip(lines[0][1:], line[1:], strict=True):
             if cell not in ("", "-"):
-                yield (line[0], column), parse_published(cell)
+                yield (line[0], column), _parse_published(cell)
 
 
-def parse_published(text: str) -> Published:
+def _parse_published(text: str) -> Published:
     """A printed number.
 
     Examples
     --------
-    >>> parse_published("0.010±0.003")
+    >>> _parse_published("0.010±0.003")
     Published(text='0.010±0.003', value=0.01, spread=0.003)
     """
     match = _NUMBER.fullmatch(text.strip())
@@ -366,12 +386,3 @@ def find_experiment(name: str) -> Experiment:
         return read_experiment(Path(name))
     check_name("experiment", name, list_experiments())
     return list_experiments()[name]
-
-
-def check_name(kind: str, name: str, known: Iterable[str]) -> None:
-    """Refuse a name that is none of the known ones, and say which it may have meant."""
-    names = list(known)
-    if name not in names:
-        near = get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise ValueError(f"no {kind} {name!r}; {hint}choose one of {', '.join(names)}")

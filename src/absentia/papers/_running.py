@@ -13,7 +13,7 @@ from absentia.files import FileError
 from absentia.papers._experiment import Experiment
 from absentia.papers.protocols import find_protocol, perform, version_of
 
-SEED = 0
+_SEED = 0
 
 
 class Reproduction:
@@ -42,8 +42,8 @@ class Reproduction:
     def _keys(self) -> Iterator[dict[str, Any]]:
         experiment = self.experiment
         settings = list(experiment.settings())
-        files = [files_of(experiment, setting) for setting in settings]
-        hashes = {names: hash_files(experiment, names) for names in set(files)}
+        files = [_files_of(experiment, setting) for setting in settings]
+        hashes = {names: _hash_files(experiment, names) for names in set(files)}
         for repeat in range(experiment.repeats):
             for setting, names in zip(settings, files, strict=True):
                 for column in experiment.columns:
@@ -55,7 +55,7 @@ class Reproduction:
                             "repeat": repeat,
                             "method": column.method,
                             "parameters": column.parameters_in(setting),
-                            "seed": SEED,
+                            "seed": _SEED,
                             "version": version_of(experiment.protocol, column.method),
                         }
 
@@ -95,7 +95,7 @@ def _files(folder: Path, name: str) -> list[Path]:
     return [file] if file.is_file() else sorted(p for p in (folder / name).rglob("*") if p.is_file())
 
 
-def files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, ...]:
+def _files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, ...]:
     """Files that trials with these factors read: those that the protocol has for their ``data``, or all.
 
     So an experiment on several data sets has its trials in common with those on one of them.
@@ -103,7 +103,7 @@ def files_of(experiment: Experiment, setting: Mapping[str, Any]) -> tuple[str, .
     return find_protocol(experiment.protocol).files.get(setting.get("data", ""), experiment.data)
 
 
-def hash_files(experiment: Experiment, names: Sequence[str]) -> str:
+def _hash_files(experiment: Experiment, names: Sequence[str]) -> str:
     """A hash of the content of these files: other files make other trials."""
     if not experiment.data:
         return ""

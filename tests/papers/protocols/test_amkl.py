@@ -84,7 +84,7 @@ def test_a_cell_of_heart_is_what_the_method_gives_by_hand(data_folder, monkeypat
 
 def test_a_cell_of_kernels_is_what_the_method_gives_by_hand(made):
     key = KEY | CONVEX | {"data": "plant", "absent": 0.5}
-    one = amkl.make_problem(key)
+    one = amkl._make_problem(key)
     assert (one.keep.sum(axis=1) == 2).all()  # half of five views is 2.5, which goes up
     K = np.load(made / "plant.npz")["K"]
     train, test, y = one.train, one.test, np.load(made / "plant.npz")["y"]
@@ -111,7 +111,7 @@ def test_a_cell_of_kernels_is_what_the_method_gives_by_hand(made):
 
 def test_what_is_filled_first_is_filled_from_training_samples(made):
     key = KEY | {"data": "proteinfold_embed27", "method": "MF-MKL"}
-    one = amkl.make_problem(key)
+    one = amkl._make_problem(key)
     known, new = one.observed()
     fill = MeanFill().fit(known)
     found = perform(key)
@@ -124,7 +124,7 @@ def test_what_is_filled_first_is_filled_from_training_samples(made):
 def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
     """Another truth behind the mask changes nothing for others, and kernels for the printed form."""
     key = KEY | {"data": "psortPos"}
-    one = amkl.make_problem(key)
+    one = amkl._make_problem(key)
     spoilt = np.load(made / "psortPos.npz")["K"].copy()
     for v in range(5):
         gone = ~one.keep[:, v]
@@ -132,10 +132,10 @@ def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
         spoilt[v][gone, gone] = 1.0
     methods = [CONVEX, {"method": "MKLClassifier"}, {"method": "MF-MKL"}, {"method": "AverageKernelSVC"}]
     before = [perform(key | method) for method in methods]
-    printed = amkl.select_input(key | PRINTED, one)
+    printed = amkl._select_input(key | PRINTED, one)
     np.savez(made / "psortPos.npz", K=spoilt, y=one.y)
     assert [perform(key | method) for method in methods] == before
-    now = amkl.select_input(key | PRINTED, amkl.make_problem(key))
+    now = amkl._select_input(key | PRINTED, amkl._make_problem(key))
     assert printed[0].observed.all()
     assert (printed[1].observed == one.keep[one.test]).all()
     assert np.abs(printed[0].to_dense() - now[0].to_dense()).max() > 0.1
@@ -144,7 +144,7 @@ def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
 @pytest.mark.slow
 def test_the_printed_form_is_chosen_and_fitted_under_the_mask(made):
     key = KEY | PRINTED | {"data": "proteinfold_embed27"}
-    one = amkl.make_problem(key)
+    one = amkl._make_problem(key)
     known, new = one.complete()
     found = perform(key)
     machine = AbsentMKLClassifier("convex", paper_form=True, C=found["chosen"]["C"])
@@ -158,10 +158,10 @@ def test_the_printed_form_is_chosen_and_fitted_under_the_mask(made):
 
 def test_all_methods_of_a_repeat_have_one_split_and_mask_and_other_repeats_others(made):
     key = KEY | {"data": "uci_heart", "method": "AverageKernelSVC"}
-    one, same = amkl.make_problem(key), amkl.make_problem(key | CONVEX)
+    one, same = amkl._make_problem(key), amkl._make_problem(key | CONVEX)
     np.testing.assert_array_equal(one.keep, same.keep)
     np.testing.assert_array_equal(one.train, same.train)
-    other, denser = amkl.make_problem(key | {"repeat": 2}), amkl.make_problem(key | {"absent": 0.1})
+    other, denser = amkl._make_problem(key | {"repeat": 2}), amkl._make_problem(key | {"absent": 0.1})
     assert (other.train != one.train).any()
     assert (other.keep != one.keep).any()
     np.testing.assert_array_equal(denser.train, one.train)
@@ -171,15 +171,15 @@ def test_all_methods_of_a_repeat_have_one_split_and_mask_and_other_repeats_other
 
 def test_so_many_of_every_class():
     y = np.repeat([0, 1, 2], [30, 40, 12])
-    train, test = amkl.split(y, 10, np.random.default_rng(0))
+    train, test = amkl._split(y, 10, np.random.default_rng(0))
     assert np.bincount(y[train]).tolist() == [10, 10, 10]
     assert len(test) == 52
-    assert amkl.TRAIN_SAMPLES == {"caltech101": 10}
+    assert amkl._TRAIN_SAMPLES == {"caltech101": 10}
 
 
 def test_widths_are_spaced_as_asked(made):
-    heart = amkl.make_problem(KEY | {"data": "uci_heart"}).kernels.per_view
-    steps = amkl.make_problem(KEY | {"data": "uci_heart", "spacing": "steps"}).kernels.per_view
+    heart = amkl._make_problem(KEY | {"data": "uci_heart"}).kernels.per_view
+    steps = amkl._make_problem(KEY | {"data": "uci_heart", "spacing": "steps"}).kernels.per_view
     ratios = np.array([one["gamma"] for one in heart.values()]) ** -0.5
     equal = np.array([one["gamma"] for one in steps.values()]) ** -0.5
     np.testing.assert_allclose(ratios[1:] / ratios[:-1], 2 ** (14 / 19))
@@ -189,15 +189,15 @@ def test_widths_are_spaced_as_asked(made):
 
 def test_which_kernels_are_made_is_said_by_the_design_and_not_by_the_name_of_the_file(made):
     (made / "uci_heart.npz").rename(made / "heart.npz")
-    assert amkl.make_problem(KEY | {"data": "heart"}).data.n_views == 20
+    assert amkl._make_problem(KEY | {"data": "heart"}).data.n_views == 20
     (made / "proteinfold_embed27.npz").rename(made / "uci_folds.npz")
-    assert amkl.make_problem(KEY | {"data": "uci_folds"}).data.n_views == 5
+    assert amkl._make_problem(KEY | {"data": "uci_folds"}).data.n_views == 5
     unsaid = {name: value for name, value in KEY.items() if name != "spacing"}
     for key in (unsaid, KEY | {"spacing": "even"}):
         with pytest.raises(
             ValueError, match=r"heart\.npz is one table .* does not say which kernels .*spacing"
         ):
-            amkl.make_problem(key | {"data": "heart"})
+            amkl._make_problem(key | {"data": "heart"})
 
 
 def test_kernels_have_no_features(made):
@@ -209,7 +209,7 @@ def test_kernels_have_no_features(made):
 def test_a_file_without_classes_is_named(made):
     np.savez(made / "plant.npz", K=np.stack([np.eye(4)] * 5))
     with pytest.raises(FileError, match=r"plant\.npz.*'y'"):
-        amkl.load("plant")
+        amkl._load_classes("plant")
 
 
 def test_experiments_of_kernels_run_where_there_are_files_and_say_which_are_wanted(made, tmp_path):

@@ -28,7 +28,7 @@ def by_hand(kernels, labels, train, keep):
 
 
 def test_a_cell_is_what_the_method_gives_by_hand():
-    task = mkmc.load("simulated-small", 0)
+    task = mkmc._load_problem("simulated-small", 0)
     rng = np.random.default_rng([0, 1, 300])
     keep = missingness.fixed_per_view(task.kernels, 0.3, random_state=rng)
     train = np.sort(rng.choice(120, 24, replace=False))
@@ -58,7 +58,7 @@ def test_a_cell_of_real_digits_is_what_the_method_gives_by_hand(data_folder, mon
 def test_all_methods_of_a_repeat_see_the_same_mask_and_split(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        mkmc, "roc_by_class", lambda K, labels, train: seen.append(train) or [0.5] * labels.shape[1]
+        mkmc, "_roc_by_class", lambda K, labels, train: seen.append(train) or [0.5] * labels.shape[1]
     )
     masks = []
     fixed = missingness.fixed_per_view
@@ -79,18 +79,18 @@ def test_a_class_that_cannot_be_judged_is_none():
     labels[:5, 0] = True
     labels[9, 1] = True
     K = np.eye(10) + 1.0
-    found = mkmc.roc_by_class(K, labels, np.array([0, 1, 6, 7]))
+    found = mkmc._roc_by_class(K, labels, np.array([0, 1, 6, 7]))
     assert found[1] is None
     assert found[0] == pytest.approx(0.5)
 
 
 def test_classes_that_exclude_one_another_are_all_learned():
     labels = np.arange(3) == np.repeat([0, 1, 2], [30, 10, 2])[:, None]
-    train = mkmc.draw_training_samples(labels, np.random.default_rng(0))
+    train = mkmc._draw_training_samples(labels, np.random.default_rng(0))
     assert labels[train].sum(axis=0).tolist() == [6, 2, 1]
     overlapping = labels.copy()
     overlapping[0, 1] = True
-    assert len(mkmc.draw_training_samples(overlapping, np.random.default_rng(0))) == 8
+    assert len(mkmc._draw_training_samples(overlapping, np.random.default_rng(0))) == 8
 
 
 def test_yeast_kernels_are_read_from_their_files(tmp_path, monkeypatch):
@@ -112,9 +112,9 @@ def test_yeast_kernels_are_read_from_their_files(tmp_path, monkeypatch):
     table += ["\t".join([name, *map(str, row)]) for name, row in zip(names, labels, strict=True)]
     (folder / "labels.txt").write_text("\n".join(table) + "\n")
     monkeypatch.setenv("ABSENTIA_DATA", str(tmp_path))
-    mkmc.load.cache_clear()
-    task = mkmc.load("yeast", 0)
-    mkmc.load.cache_clear()
+    mkmc._load_problem.cache_clear()
+    task = mkmc._load_problem("yeast", 0)
+    mkmc._load_problem.cache_clear()
     order = [names.index(one) for one in task.kernels.ids]
     np.testing.assert_array_equal(task.labels, labels[order] > 0)
     np.testing.assert_allclose(
