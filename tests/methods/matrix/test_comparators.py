@@ -6,8 +6,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from absentia import IBLR, MLKNN, PMF, PartialLabelSVM
-from absentia.methods.matrix import _label_comparators as module
-from absentia.methods.matrix._label_comparators import _find_neighbors
+from absentia.methods.matrix import _comparators as module
+from absentia.methods.matrix._comparators import _find_neighbors
 from helpers.matrices import labelled, rbf
 from helpers.matrix_registry import LABELLERS
 

@@ -10,9 +10,9 @@ from absentia.methods.matrix import _inference as inference
 from absentia.methods.matrix._conditional_mean import (
     _invert_blocks,
     _NystromPreconditioner,
-    complete,
     complete_by_gradients,
     complete_by_kernels,
+    conditional_mean,
     is_thin_and_lazy,
     relative_residual,
 )
@@ -29,7 +29,7 @@ def test_exact_means_equal_dense_algebra(kind, seed):
     full = complete_by_gradients(model, np.where(observed, X, np.nan), observed, tol=1e-12)
     np.testing.assert_allclose(full, reference.condition(S, X, observed)[0], **tight)
     np.testing.assert_array_equal(full[observed], X[observed])
-    direct = complete(model, np.where(observed, X, np.nan), observed)
+    direct = conditional_mean(model, np.where(observed, X, np.nan), observed)
     np.testing.assert_allclose(direct, full, **tight)
     assert relative_residual(model, X, direct, observed) < 1e-12
 

@@ -1,121 +1,189 @@
-"""Multi-label classifiers that probabilistic matrix addition is compared with.
+"""What probabilistic matrix addition is compared with.
 
-* `MatrixLMC`: the intrinsic model of coregionalization, ``K2 (x) K1 + noise``; exact, as PMA.
-* `LabelGP`: a Gaussian process for every label, none knowing of the others.
+* `PMF`: R. Salakhutdinov and A. Mnih, "Probabilistic matrix factorization", NIPS 2007.
 * `PartialLabelSVM`: a support vector machine for every label, on the samples whose label is known.
 * `MLKNN`: M.-L. Zhang and Z.-H. Zhou, "ML-KNN: a lazy learning approach to multi-label learning", Pattern
   Recognition 40 (2007).
 * `IBLR`: W. Cheng and E. Huellermeier, "Combining instance-based learning and logistic regression for
   multilabel classification", Machine Learning 76 (2009).
 
-All take Y with NaN where unknown.  Rows and columns are put in their canonical order first, so that no
-answer depends on the order in which they came: not which of equally near neighbours counts.
+`MatrixLMC` and `LabelGP`, other covariances of labels, are in ``_targets``.  Labels may be unknown (NaN).
+Rows and columns are put in their canonical order first, so that no answer depends on the order in which
+they came: not which of equally near neighbours counts.
 
-Departures from the papers: they know no unknown labels; here neighbours count where their label is known.
-``discard=True`` learns from samples with every label known instead.  `IBLR`'s logistic regressions have an
-L2 penalty (``C=1``, as scikit-learn's), where the paper maximises the likelihood, which has no maximum when
-labels can be separated; a large `C` comes near that.
+Departures from the papers: `PMF` has the mode by alternating least squares, not by gradient descent with
+momentum, and rank and ridge chosen on hidden *observed* entries.  The papers on labels know no unknown
+ones; here neighbours count where their label is known.  ``discard=True`` learns from samples with every
+label known instead.  `IBLR`'s logistic regressions have an L2 penalty (``C=1``, as scikit-learn's), where
+the paper maximises the likelihood, which has no maximum when labels can be separated; a large `C` comes
+near that.
 """
 
 from dataclasses import KW_ONLY
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted
 
-from absentia.core import TIE_RTOL, Array, Estimator, Positive, PositiveInt, estimator
-from absentia.core.linalg import squared_distances
+from absentia.core import (
+    TIE_RTOL,
+    Array,
+    Estimator,
+    Iterative,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator,
+    limit_threads_if_small,
+)
+from absentia.core.linalg import invert_permutation, squared_distances
+from absentia.core.optimize import Solution, StoppingRule, iterate
 from absentia.data import order_tables
-from absentia.methods.matrix._base import SampleKernelMixin
-from absentia.methods.matrix._estimation import FreeParts
-from absentia.methods.matrix._targets import MultiLabelMixin, PMAClassifier
-from absentia.methods.matrix._validation import read_labels, read_samples, read_table, select_training_rows
+from absentia.methods.matrix._holdout import MatrixImputer
+from absentia.methods.matrix._targets import MultiLabelMixin
+from absentia.methods.matrix._validation import PartialTargets, read_gaps, read_numbers
 
+#: The most components that `PMF` tries.
+_MAX_COMPONENTS = 10
+#: The ridges that it tries, relative to the mean square of what is observed.
+_RIDGES = (0.1, 0.3, 1.0, 3.0)
 #: Numbers in a block of distances.
 _BLOCK_NUMBERS = 10_000_000
 
 
-# ------------------------------------------------------------------------------ other covariances of labels
+# -------------------------------------------------------------------------------------------- factorisation
 
 
-class _FreeCovarianceClassifier(PMAClassifier):
-    """A classifier whose covariance of labels is always estimated."""
-
-    def _label_covariances(self, m: int) -> tuple[bool, ...]:
-        return (self.label_covariance is True,)
-
-    def _check(self) -> None:
-        super()._check()
-        if not (isinstance(self.col_kernel, str) and isinstance(self.amplitude, str)):
-            raise ValueError(
-                f"{type(self).__name__} always estimates the covariance of labels; leave col_kernel and "
-                "amplitude as they are, or use PMAClassifier"
-            )
+def _solve_row_factors(X: Array, seen: Array, B: Array, ridge: float) -> Array:
+    """A with ``X = A B'`` where `seen` is 1, by ridge regression of each row; elsewhere both are 0."""
+    gram = np.einsum("ij,ja,jb->iab", seen, B, B, optimize=True) + ridge * np.eye(B.shape[1])
+    return np.asarray(np.linalg.solve(gram, (X @ B)[:, :, None])[:, :, 0])
 
 
-@estimator
-class MatrixLMC(_FreeCovarianceClassifier):
-    """Intrinsic model of coregionalization: row kernel times label covariance, plus noise.
+def _factorize(
+    X: Array, seen: Array, rank: int, ridge: float, rng: np.random.Generator, **options: Any
+) -> Solution[tuple[Array, Array]]:
+    """``X = A B'`` where `seen` is 1, with ``ridge (|A|^2 + |B|^2)``, by alternating ridge regressions."""
 
-    Parameters
-    ----------
-    col_kernel, amplitude, label_covariance
-        Without effect: the labels' covariance and its size are always estimated, and cannot be given.
-    kernel, gamma, inference, n_landmarks, shrinkage, nugget, center
-        As in :class:`PMAClassifier`.
-    discard, n_samples, tol, max_iter, random_state, verbose
-        As in :class:`PMAClassifier`.
+    def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        A = _solve_row_factors(X, seen, state[1], ridge)
+        return A, _solve_row_factors(X.T, seen.T, A, ridge)
 
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 20)[:, None]
-    >>> Y = np.hstack([X > 0.5, X < 0.5]).astype(float)
-    >>> Y[3, 0] = np.nan
-    >>> MatrixLMC(random_state=0).fit(X, Y).labels_[3]
-    array([0., 1.])
-    """
+    def objective(state: tuple[Array, Array]) -> float:
+        A, B = state
+        return float((seen * (X - A @ B.T) ** 2).sum() + ridge * ((A**2).sum() + (B**2).sum()))
 
-    def _free_parts(self) -> FreeParts:
-        return FreeParts(C="free", noise_only=True)
+    first = np.zeros((len(X), rank)), 0.1 * rng.standard_normal((X.shape[1], rank))
+    return iterate(step, objective, first, **options)
 
 
 @estimator
-class LabelGP(_FreeCovarianceClassifier):
-    """A Gaussian process for every label, with one kernel width and amplitudes and noises of their own.
+class PMF(OneToOneFeatureMixin, Iterative, MatrixImputer):  # type: ignore[misc]
+    """Probabilistic matrix factorisation of a matrix with missing entries.
 
     Parameters
     ----------
-    kernel, gamma, inference, n_landmarks, shrinkage, nugget, center, discard, n_samples
-        As in :class:`PMAClassifier`.
-    tol, max_iter, random_state, verbose
-        As in :class:`PMAClassifier`.
-    col_kernel, amplitude, label_covariance
-        Have no place in it, and cannot be given.
+    n_components : int or "heldout", default "heldout"
+        Rank of the factorisation.  "heldout" tries up to ten.
+    ridge : float or "heldout", default "heldout"
+        Ratio of noise to factor variance.  "heldout", for either or both, tries several on a tenth of the
+        observed entries, hidden for that.  Of those that do equally well, the fewest components.
+    tol, max_iter : float and int
+        Stops when the objective changes by less than `tol` (relative).
+    random_state : int, Generator, RandomState or None, default None
+        Of the start and of what "heldout" hides.  None: the fixed seed 0.
+    verbose : bool, default False
+        Write a line to stderr every other second, and one at the end.
+
+    Attributes
+    ----------
+    completed_ : ndarray (n, m)
+    components_ : ndarray (m, n_components_)
+    n_components_, ridge_ : int, float
+    mean_ : ndarray (m,)
+    heldout_curve_ : dict
+        Root mean square error of the hidden entries by (components, ridge), where these were chosen.
 
     Examples
     --------
-    >>> X = [[0.0], [0.1], [0.2], [0.7], [0.8], [0.9]]
-    >>> LabelGP(random_state=0).fit(X, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]).predict([[0.85]])
-    array([1.])
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((30, 1)) @ rng.standard_normal((1, 5))
+    >>> gaps = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> bool(np.abs(PMF(1, random_state=0).fit_transform(gaps) - X).max() < 0.5)
+    True
     """
 
-    def _check(self) -> None:
-        super()._check()
-        if self.label_covariance is True:
-            raise ValueError(
-                "LabelGP knows of no covariance between labels; label_covariance must not be True"
-            )
+    n_components: PositiveInt | Literal["heldout"] = "heldout"
+    _: KW_ONLY
+    ridge: Positive | Literal["heldout"] = "heldout"
+    tol: NonNegative = 1e-5
+    max_iter: PositiveInt = 500
+    random_state: RandomState = None
+    verbose: bool = False
 
-    def _free_parts(self) -> FreeParts:
-        return FreeParts(C="free", diagonal=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Factorise X (n, m), NaN where missing."""
+        self._reset()
+        X = read_gaps(self, X)
+        rows, columns = order_tables(X.shape, [(X, (0, 1))])
+        self.mean_ = np.nanmean(X, axis=0)
+        with limit_threads_if_small(max(X.shape)):
+            rank, ridge = self.n_components_, self.ridge_ = self._select_parameters(X)
+            known, seen = (Z[np.ix_(rows, columns)] for Z in self._center(X))
+            options = {
+                "stop": StoppingRule(self.tol),
+                "max_iter": self.max_iter,
+                "callback": self._make_callback(),
+            }
+            solution = _factorize(known, seen, rank, ridge, self._rng(), **options)
+        self._set_convergence(solution)
+        A, B = solution.state[0][invert_permutation(rows)], solution.state[1][invert_permutation(columns)]
+        self.components_ = B
+        self.completed_ = self._fill(X, A)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Rows completed by the factors learned in training."""
+        check_is_fitted(self, "completed_")
+        X = read_numbers(self, X, fit=False, gaps=True)
+        return self._fill(X, _solve_row_factors(*self._center(X), self.components_, self.ridge_))
+
+    def _center(self, X: Array) -> tuple[Array, Array]:
+        """X without means, and 1 where it is known; both 0 elsewhere."""
+        known = ~np.isnan(X)
+        return np.where(known, X - self.mean_, 0.0), known.astype(float)
+
+    def _fill(self, X: Array, A: Array) -> Array:
+        return np.where(np.isnan(X), A @ self.components_.T + self.mean_, X)
+
+    def _select_parameters(self, X: Array) -> tuple[int, float]:
+        """The rank and ridge that are given, or that predict hidden observed entries best."""
+        full_rank = min(X.shape)
+        ranks = range(1, min(full_rank, _MAX_COMPONENTS) + 1)
+        if not isinstance(self.n_components, str):
+            ranks = range(min(self.n_components, full_rank), min(self.n_components, full_rank) + 1)
+        ridges = self._mean_square(X) * np.array(_RIDGES) if isinstance(self.ridge, str) else [self.ridge]
+        pairs = [(rank, float(ridge)) for rank in ranks for ridge in ridges]
+        if len(pairs) == 1:
+            return pairs[0]
+        candidates = {(rank, ridge): {"n_components": rank, "ridge": ridge} for rank, ridge in pairs}
+        return self._select_by_holdout(X, candidates)
+
+    def _mean_square(self, X: Array) -> float:
+        """Mean square of the centred entries; next to nothing if they do not vary, 1 if all are zero."""
+        floor = (1e-10 * float(np.abs(self.mean_).max())) ** 2
+        return max(float(np.nanmean((X - self.mean_) ** 2)), floor) or 1.0
 
 
 # ---------------------------------------------------------------------------------- support vector machines
 
 
 @estimator
-class PartialLabelSVM(MultiLabelMixin, SampleKernelMixin, Estimator):
+class PartialLabelSVM(MultiLabelMixin, Estimator):
     """One support vector machine per label, each on the samples whose label is known.
 
     Scores are distances to the margin; probabilities are their logistic function, not calibrated.
@@ -146,24 +214,16 @@ class PartialLabelSVM(MultiLabelMixin, SampleKernelMixin, Estimator):
     gamma: Positive | Literal["scale", "auto"] = "scale"
     discard: bool = False
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X and Y (n, labels) with NaN where unknown."""
-        self._check_parameters()
-        table = read_samples(self, X)
-        labels, classes = read_labels(Y, X, len(table), self)
-        rows = select_training_rows(labels.values, self.discard)
-        signs = labels.values[rows]
-        if self.kernel == "precomputed":
-            order, _ = order_tables(signs.shape, [(signs, (0, 1)), (table[np.ix_(rows, rows)], (0, 0))])
-            self._columns = np.arange(len(table))
-        else:
-            order, self._columns = _order_samples(table[rows], signs)
-        self._fit_each(table[:, self._columns], labels.values, rows[order])
-        self._set_labels(labels, classes)
-        return self
-
-    def _fit_each(self, X: Array, signs: Array, rows: Array) -> None:
+    def _fit_labels(self, X: Array, labels: PartialTargets, rows: Array) -> None:
         """One machine for each label, or the label itself where all that is known is the same."""
+        signs = labels.values
+        if self.kernel == "precomputed":
+            tables = [(signs[rows], (0, 1)), (X[np.ix_(rows, rows)], (0, 0))]
+            order, _ = order_tables((len(rows), signs.shape[1]), tables)
+            self._columns = np.arange(len(X))
+        else:
+            order, self._columns = _order_samples(X[rows], signs[rows])
+        X, rows = X[:, self._columns], rows[order]
         self._models: list[tuple[Any, Array]] = []
         for j in range(signs.shape[1]):
             known = rows[~np.isnan(signs[rows, j])]
@@ -194,7 +254,7 @@ def _find_neighbors(A: Array, B: Array, k: int, exclude_self: bool = False) -> A
     """Indices of the k rows of B nearest to each row of A (len(A), k).
 
     With `exclude_self`, A is B and no row is its own neighbour.  Rows at the same distance, to
-    :data:`~.core.TIE`, count in the order of B.
+    :data:`~.core.TIE_RTOL`, count in the order of B.
     """
     center = B.mean(axis=0)  # distances are differences of squares: the smaller, the more exact
     A, B = A - center, B - center
@@ -229,26 +289,16 @@ class _NeighborsClassifier(MultiLabelMixin, Estimator):
     _: KW_ONLY
     discard: bool = False
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X (n, features) and Y (n, labels) with NaN where unknown."""
-        self._check_parameters()
-        table = read_table(self, X, fit=True)
-        labels, classes = read_labels(Y, X, len(table), self)
-        rows = select_training_rows(labels.values, self.discard)
+    def _fit_labels(self, X: Array, labels: PartialTargets, rows: Array) -> None:
         self._k = min(self.n_neighbors, len(rows) - 1)
         if self._k < 1:
             raise ValueError(f"{len(rows)} sample(s) to learn from have no neighbours; two are needed")
-        order = _order_samples(table[rows], labels.values[rows])[0]
-        self._X, self._signs = table[rows][order], labels.values[rows][order]
+        rows = rows[_order_samples(X[rows], labels.values[rows])[0]]
+        self._X, self._signs = X[rows], labels.values[rows]
         self._learn(_find_neighbors(self._X, self._X, self._k, exclude_self=True))
-        self._set_labels(labels, classes)
-        return self
 
     def _learn(self, neighbors: Array) -> None:
         raise NotImplementedError
-
-    def _find_neighbors(self, X: Array) -> Array:
-        return _find_neighbors(X, self._X, self._k)
 
     def _scores(self, X: Array) -> Array:
         return self._probabilities(X) - 0.5
@@ -301,7 +351,7 @@ class MLKNN(_NeighborsClassifier):
         return np.rint(self._fractions(neighbors, self._prior) * self._k).astype(int)
 
     def _probabilities(self, X: Array) -> Array:
-        counts = self._count(self._find_neighbors(X))
+        counts = self._count(_find_neighbors(X, self._X, self._k))
         no, yes = (self._table[side][counts, np.arange(counts.shape[1])] for side in (0, 1))
         return np.asarray(self._prior * yes / (self._prior * yes + (1 - self._prior) * no))
 
@@ -343,7 +393,7 @@ class IBLR(_NeighborsClassifier):
         return model.fit(fractions[known], y[known] > 0)
 
     def _probabilities(self, X: Array) -> Array:
-        fractions = self._fractions(self._find_neighbors(X), self._mean)
+        fractions = self._fractions(_find_neighbors(X, self._X, self._k), self._mean)
         columns = [
             np.full(len(X), model) if isinstance(model, float) else model.predict_proba(fractions)[:, 1]
             for model in self._models
