@@ -88,11 +88,6 @@ def test_names_are_plain_and_files_are_there(tmp_path):
         read_experiment(tmp_path / "gone.toml")
 
 
-def test_what_cannot_be_run_needs_no_design(tmp_path):
-    text = 'paper = "mkmc"\nplace = "Table 1"\nwhat = "it"\ncannot = "nobody has the data"\n'
-    assert experiment(tmp_path, text).cannot == "nobody has the data"
-
-
 # -------------------------------------------------------------------------------- listing
 
 
@@ -108,8 +103,6 @@ def test_every_table_and_figure_is_an_experiment_or_is_explained():
 def test_every_experiment_can_be_asked_for(name):
     one = find_experiment(name)
     assert one.paper in {paper.key for paper in list_papers()}
-    if one.cannot:
-        return
     assert one.protocol in PROTOCOLS
     for column in one.columns:
         assert version_of(one.protocol, column.method).endswith("protocol 1")

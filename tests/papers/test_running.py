@@ -77,12 +77,6 @@ def test_data_are_named_when_they_are_not_there(tmp_path, monkeypatch):
     assert not {trial.hash for trial in before} & {trial.hash for trial in after}
 
 
-def test_what_cannot_be_run_says_why(tmp_path):
-    text = 'paper = "mkmc"\nplace = "Table 1"\nwhat = "it"\ncannot = "nobody has the data"\n'
-    with pytest.raises(ValueError, match="small cannot be run: nobody has the data"):
-        Reproduction(experiment(tmp_path, text), tmp_path)
-
-
 @pytest.mark.slow
 def test_a_real_one_runs_in_small_and_twice_gives_the_same(tmp_path):
     small = find_experiment("mkmc-simulated").reduced(quick=True)

@@ -2,9 +2,9 @@
 
 A file has ``paper``, ``place`` and ``what``; ``protocol`` (which function does a trial) and ``[design]``,
 whose lists are crossed; ``[[columns]]`` (methods) and ``[[measures]]``, with the published numbers as a
-small text table.  ``[quick]`` replaces parts of the design by smaller ones.  One that says ``cannot`` is
-listed and not run; ``unrun`` says why there are no records of one that could be; ``records`` names other
-experiments whose kept records have all of its trials.
+small text table.  ``[quick]`` replaces parts of the design by smaller ones.  ``unrun``
+says why there are no records of one; ``records`` names other experiments whose kept records have all of its
+trials.
 """
 
 import itertools
@@ -136,7 +136,6 @@ class Experiment:
     place: str
     what: str
     protocol: str = ""
-    cannot: str = ""
     unrun: str = ""
     records: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
@@ -199,14 +198,17 @@ class Experiment:
 
 
 class Observed(NamedTuple):
-    """One number: of a part of what came of one trial; `setting` tells trials of a repeat apart."""
+    """One number: of a part of what came of one trial.
+
+    `setting` has the values of the design's factors, and ``part``.
+    """
 
     measure: str
     row: str
     column: str
     repeat: int
     value: float
-    setting: str = ""
+    setting: Mapping[str, Any] = {}
 
 
 # ---------------------------------------------------------------------------------------------- reading
@@ -287,8 +289,6 @@ def _parse_published(text: str) -> Published:
 
 def _check(experiment: Experiment) -> None:
     """What the parts must be together."""
-    if experiment.cannot:
-        return
     for wanted in ("protocol", "row", "columns", "measures"):
         if not getattr(experiment, wanted):
             raise KeyError(wanted)

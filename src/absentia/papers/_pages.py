@@ -15,7 +15,7 @@ import numpy as np
 from absentia.core.svg import Frame, Markup, element, fill, line_class, text, widen
 from absentia.experiment.engine import Record
 from absentia.files import FileError, write_atomically
-from absentia.papers._experiment import Experiment, Measure, list_experiments, list_papers
+from absentia.papers._experiment import Chart, Experiment, Measure, Observed, list_experiments, list_papers
 from absentia.papers._summary import VERDICTS, Cell, Summary, TableRow, summarise
 from absentia.papers.protocols import version_of
 
@@ -96,7 +96,7 @@ def _stored_records(folder: Path, experiment: Experiment) -> _StoredRecords | No
 def describe_versions(folder: Path, experiment: Experiment) -> str:
     """Whether stored records are of the present versions of methods: in words, empty if there are none."""
     stored = _stored_records(folder, experiment)
-    if experiment.cannot or stored is None:
+    if stored is None:
         return ""
     versions = {(one["trial"]["method"], one["trial"]["version"]) for one in stored.records}
     stale = sorted({m for m, version in versions if version != version_of(experiment.protocol, m)})
@@ -126,8 +126,7 @@ def render_pages(folder: Path) -> dict[str, str]:
 def _render_index(summaries: Mapping[str, Summary]) -> str:
     """One screen: every table and figure of the papers, and what became of it."""
     lines = ["# Reproduction\n", f"{_INTRODUCTION}\n"]
-    able = [experiment for experiment in list_experiments().values() if not experiment.cannot]
-    counted = [summaries.get(experiment.name) or summarise(experiment, []) for experiment in able]
+    counted = [summaries.get(name) or summarise(one, []) for name, one in list_experiments().items()]
     totals = {word: sum(summary.counts[word] for summary in counted) for word in VERDICTS}
     words = ", ".join(f"{totals[word]} {word}" for word in VERDICTS)
     lines.append(f"**{sum(totals.values())} published numbers: {words}.**\n")
@@ -148,8 +147,6 @@ def _render_index(summaries: Mapping[str, Summary]) -> str:
 
 def _index_line(place: str, experiment: Experiment, summaries: Mapping[str, Summary]) -> str:
     name, summary = experiment.name, summaries.get(experiment.name)
-    if experiment.cannot:
-        return f"| {place} | {experiment.what} |  |  |  |  |  | cannot be run here: {experiment.cannot} |"
     if summary is None:
         not_run = summarise(experiment, []).counts["not run"] or ""
         why = f": {experiment.unrun}" if experiment.unrun else ""
@@ -304,18 +301,17 @@ class _Point(NamedTuple):
 
 def chart_svg(summary: Summary) -> str:
     """The picture of an experiment that has a chart."""
-    points = _average_points(summary)
+    experiment, chart = summary.experiment, summary.experiment.chart
+    assert chart is not None
+    points = _average_points(experiment, chart, summary.observed)
     panels = list(dict.fromkeys(point.panel for point in points))
-    columns = [c.name for c in summary.experiment.columns if any(p.column == c.name for p in points)]
+    columns = [c.name for c in experiment.columns if any(p.column == c.name for p in points)]
     n_down = -(-len(panels) // _ACROSS)
     width = min(_ACROSS, max(1, len(panels))) * _WIDTH
     height = n_down * _HEIGHT + -(-len(columns) // 4) * 18 + 8
-    chart = summary.experiment.chart
-    parts = [element("title", summary.experiment.what), element("style", Markup(_STYLE))]
+    parts = [element("title", experiment.what), element("style", Markup(_STYLE))]
     for i, panel in enumerate(panels):
-        inside = _draw_panel(
-            panel, [p for p in points if p.panel == panel], columns, chart.label if chart else ""
-        )
+        inside = _draw_panel(panel, [p for p in points if p.panel == panel], columns, chart.label)
         place = f"translate({i % _ACROSS * _WIDTH} {i // _ACROSS * _HEIGHT})"
         parts.append(element("g", inside, transform=place))
     for i, name in enumerate(columns):
@@ -327,37 +323,18 @@ def chart_svg(summary: Summary) -> str:
     return Markup(element("svg", *parts, xmlns=xmlns, viewBox=box, width=width, role="img") + "\n")
 
 
-def _average_points(summary: Summary) -> list[_Point]:
-    """Means over repeats and parts; x and panel are read from the rows' names, which hold them."""
-    chart = summary.experiment.chart
-    assert chart is not None
-    places = _find_places(summary)
+def _average_points(experiment: Experiment, chart: Chart, observed: Sequence[Observed]) -> list[_Point]:
+    """Means over repeats, and over parts that have no panel of their own."""
     values: dict[tuple[str, str, float], list[float]] = {}
-    for score in summary.observed:
-        if score.measure in chart.measures and score.row in places:
-            panel, x = places[score.row]
-            if len(chart.measures) > 1:
-                panel = f"{panel}, {score.measure}" if panel else score.measure
-            values.setdefault((panel, score.column, x), []).append(score.value)
+    for score in observed:
+        if score.measure not in chart.measures:
+            continue
+        panel = experiment.word(score.setting.get(chart.panel, ""))
+        if len(chart.measures) > 1:
+            panel = f"{panel}, {score.measure}" if panel else score.measure
+        place = panel, score.column, float(score.setting[chart.x])
+        values.setdefault(place, []).append(score.value)
     return [_Point(*place, float(np.mean(scores))) for place, scores in values.items()]
-
-
-def _find_places(summary: Summary) -> dict[str, tuple[str, float]]:
-    """Panel and x of every row that the design can give; parts stand for themselves."""
-    experiment, chart = summary.experiment, summary.experiment.chart
-    assert chart is not None
-    rows = {score.row for score in summary.observed}
-    parts = {""}
-    if "{part}" in experiment.row:
-        parts = {piece.strip() for row in rows for piece in row.split(",")}
-    places = {}
-    for setting in experiment.settings():
-        for part in sorted(parts):
-            row = experiment.row_of(setting, part)
-            if row in rows:
-                panel = part if chart.panel == "part" else experiment.word(setting.get(chart.panel, ""))
-                places[row] = (panel, float(setting[chart.x]))
-    return places
 
 
 def _draw_panel(title: str, points: Sequence[_Point], columns: Sequence[str], label: str) -> Markup:

@@ -28,8 +28,6 @@ class Reproduction:
     """
 
     def __init__(self, experiment: Experiment, folder: str | os.PathLike[str]) -> None:
-        if experiment.cannot:
-            raise ValueError(f"{experiment.name} cannot be run: {experiment.cannot}")
         self.experiment = experiment
         self.folder = Path(folder)
         self.records = Records(self.folder)

@@ -4,6 +4,7 @@ A cell has our number with its error, the published one beside it, and how they 
 row are best, and which others cannot be told from them, is marked as papers print.
 """
 
+import itertools
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,8 +48,7 @@ class Cell:
     def error(self) -> float | None:
         """Standard error over repeats; of a single one, over its parts (views, classes)."""
         within = () if self.pooled else next(iter(self.values.values()), ())
-        numbers = list(self.means.values()) if len(self.values) > 1 else list(within)
-        return float(np.std(numbers, ddof=1) / np.sqrt(len(numbers))) if len(numbers) > 1 else None
+        return _standard_error(list(self.means.values()) if len(self.values) > 1 else within)
 
     @property
     def exact(self) -> bool:
@@ -130,9 +130,11 @@ def _make_row(
         numbers = by_column.get(column.name, ())
         for number in numbers:
             values.setdefault(number.repeat, []).append(number.value)
-        pooled = len({number.setting for number in numbers}) > 1
+        settings = {
+            repr([number.setting.get(factor) for factor in experiment.design]) for number in numbers
+        }
         published = measure.published.get((name, column.beside))
-        cell = Cell(column, values, published, pooled=pooled)
+        cell = Cell(column, values, published, pooled=len(settings) > 1)
         verdict = _judge(cell.mean, cell.error, published, measure.better, experiment.published_repeats)
         cells[column.name] = replace(cell, verdict=verdict)
     return TableRow(name, cells)
@@ -169,16 +171,13 @@ def _observe_scores(experiment: Experiment, records: Iterable[Mapping[str, Any]]
     observed = []
     for record in records:
         key, scores = record["trial"], record["result"].get("scores", {})
-        setting = repr([key[factor] for factor in experiment.design])
-        for column in experiment.columns_of(key):
-            observed += [
-                Observed(
-                    measure, experiment.row_of(key, part), column.name, key["repeat"], float(value), setting
-                )
-                for measure, parts in scores.items()
-                for part, value in parts.items()
-                if value is not None
-            ]
+        for column, (measure, parts) in itertools.product(experiment.columns_of(key), scores.items()):
+            for part, value in parts.items():
+                if value is not None:
+                    row, setting = experiment.row_of(key, part), {**key, "part": part}
+                    observed.append(
+                        Observed(measure, row, column.name, key["repeat"], float(value), setting)
+                    )
     return observed
 
 
@@ -248,7 +247,7 @@ def summarise(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> S
         _versions(records),
         len({record["trial"]["repeat"] for record in done}),
         len(records),
-        [_failure(record) for record in failed],
+        [f"{r['trial']['method']}, repeat {r['trial']['repeat']}: {r['error']}" for r in failed],
         sum(float(record["cost"].get("cpu") or 0.0) for record in records),
         _seconds(experiment, done),
         observed,
@@ -264,11 +263,6 @@ def _seconds(experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> di
     return {name: float(np.mean(spent)) for name, spent in seconds.items() if spent}
 
 
-def _failure(record: Mapping[str, Any]) -> str:
-    key = record["trial"]
-    return f"{key['method']}, repeat {key['repeat']}: {record['error']}"
-
-
 def _versions(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Of every method, which version its records are of; more than one is said so."""
     versions: dict[str, dict[str, None]] = {}
@@ -279,14 +273,13 @@ def _versions(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 def _check_claim(experiment: Experiment, claim: Claim, rows: Sequence[TableRow]) -> _ClaimResult:
     """Differences of the two methods, paired by row and repeat."""
-    measure = experiment.measure(claim.measure)
+    sign = 1.0 if experiment.measure(claim.measure).better == "higher" else -1.0
     pairs: dict[int, list[float]] = {}
     for row in rows:
+        first, second = row.cells[claim.first].means, row.cells[claim.second].means
         if not claim.rows or row.name in claim.rows:
-            for repeat, difference in _paired_differences(
-                measure, row.cells[claim.first], row.cells[claim.second]
-            ):
-                pairs.setdefault(repeat, []).append(difference)
+            for repeat in sorted(first.keys() & second.keys()):
+                pairs.setdefault(repeat, []).append(sign * (first[repeat] - second[repeat]))
     everything = [difference for of_repeat in pairs.values() for difference in of_repeat]
     if not everything:
         return _ClaimResult(claim.words, None, None, claim.published, 0, "not run")
@@ -296,13 +289,6 @@ def _check_claim(experiment: Experiment, claim: Claim, rows: Sequence[TableRow])
     error = max((number for number in errors if number is not None), default=None)
     verdict = _judge_claim(mean, error, claim.within)
     return _ClaimResult(claim.words, mean, error, claim.published, len(everything), verdict)
-
-
-def _paired_differences(measure: Measure, first: Cell, second: Cell) -> list[tuple[int, float]]:
-    """By how much the first is better in each repeat that both have."""
-    sign = 1.0 if measure.better == "higher" else -1.0
-    a, b = first.means, second.means
-    return [(repeat, sign * (a[repeat] - b[repeat])) for repeat in sorted(a.keys() & b.keys())]
 
 
 def _standard_error(numbers: Sequence[float]) -> float | None:

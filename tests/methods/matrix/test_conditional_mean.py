@@ -9,11 +9,11 @@ from absentia.methods.matrix import _conditional_mean as module
 from absentia.methods.matrix import _inference as inference
 from absentia.methods.matrix._conditional_mean import (
     _invert_blocks,
+    _is_thin_and_lazy,
     _NystromPreconditioner,
     complete_by_gradients,
     complete_by_kernels,
     conditional_mean,
-    is_thin_and_lazy,
     relative_residual,
 )
 from absentia.methods.matrix._inference import _missing_logdet
@@ -129,14 +129,14 @@ def test_blocks_are_inverted_row_by_row():
 
 def test_eigenvectors_are_spared_for_thin_matrices_of_kernels_that_are_given():
     model = given()[0]
-    assert is_thin_and_lazy(model)
-    assert not is_thin_and_lazy(kronecker_sum(model.rows.K, model.N))
-    assert not is_thin_and_lazy(
+    assert _is_thin_and_lazy(model)
+    assert not _is_thin_and_lazy(kronecker_sum(model.rows.K, model.N))
+    assert not _is_thin_and_lazy(
         KroneckerGaussian(LazyRowKernel(model.rows.K[:200, :200]), model.C, model.N)
     )
-    assert not is_thin_and_lazy(KroneckerGaussian(model.rows, np.eye(17), np.eye(17)))
+    assert not _is_thin_and_lazy(KroneckerGaussian(model.rows, np.eye(17), np.eye(17)))
     assert len(model.rows.l) == 300
-    assert not is_thin_and_lazy(model)  # they are there now
+    assert not _is_thin_and_lazy(model)  # they are there now
 
 
 def test_what_takes_too_many_steps_is_done_with_eigenvectors(monkeypatch):

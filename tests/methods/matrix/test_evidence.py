@@ -17,7 +17,8 @@ from absentia.methods.matrix._evidence import (
     _PriorTarget,
     propose_updates,
 )
-from absentia.methods.matrix._holdout import _rmse, explain_choice
+from absentia.methods.matrix._holdout import _rmse
+from absentia.methods.matrix._imputer import _explain_choice
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel
 from helpers.matrices import kronecker_sum, positive, rbf
 from reference import pma as reference
@@ -361,11 +362,11 @@ def test_new_rows_get_means_where_columns_are_unrelated():
 
 def test_choices_are_said():
     curve = {"none": 0.5, "estimate": 0.4, "alone": 0.3}
-    assert explain_choice(7, curve)[0] == "alone"
-    assert "RMSE 0.3, and 0.4 otherwise" in explain_choice(7, curve)[1]
-    assert explain_choice(7, curve | {"alone": 0.6})[0] == "estimate"
-    assert explain_choice(7, {"none": 0.3, "estimate": 0.4, "shrunk": 0.2})[0] == "shrunk"
-    assert explain_choice(7, {})[0] == "none"
+    assert _explain_choice(7, curve)[0] == "alone"
+    assert "RMSE 0.3, and 0.4 otherwise" in _explain_choice(7, curve)[1]
+    assert _explain_choice(7, curve | {"alone": 0.6})[0] == "estimate"
+    assert _explain_choice(7, {"none": 0.3, "estimate": 0.4, "shrunk": 0.2})[0] == "shrunk"
+    assert _explain_choice(7, {})[0] == "none"
 
 
 def test_unrelated_columns_want_a_row_kernel_that_is_estimated():

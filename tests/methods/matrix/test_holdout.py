@@ -7,13 +7,8 @@ from sklearn.base import clone
 from absentia import PMF, AbsenceWarning, PMAImputer
 from absentia.methods.matrix import _holdout as module
 from absentia.methods.matrix import _imputer, hold_out
-from absentia.methods.matrix._holdout import (
-    _heldout_curve,
-    _rmse,
-    _select_hidden,
-    column_scale,
-    explain_choice,
-)
+from absentia.methods.matrix._holdout import _heldout_curve, _rmse, _select_hidden, column_scale
+from absentia.methods.matrix._imputer import _explain_choice
 
 
 def mixed_units(n=60, m=6, missing=0.2, seed=0):
@@ -200,10 +195,10 @@ def test_the_choice_is_that_of_fits_to_the_rest():
 
 
 def test_of_two_that_do_equally_well_the_simpler_is_taken():
-    assert explain_choice(9, {"none": 0.5, "estimate": 0.5 - 1e-12})[0] == "none"
-    assert explain_choice(9, {"none": 0.5, "estimate": 0.4})[0] == "estimate"
-    assert explain_choice(9, {})[0] == "none"
-    word, why = explain_choice(9, {"none": 0.5, "estimate": 0.4, "shrunk": 0.3})
+    assert _explain_choice(9, {"none": 0.5, "estimate": 0.5 - 1e-12})[0] == "none"
+    assert _explain_choice(9, {"none": 0.5, "estimate": 0.4})[0] == "estimate"
+    assert _explain_choice(9, {})[0] == "none"
+    word, why = _explain_choice(9, {"none": 0.5, "estimate": 0.4, "shrunk": 0.3})
     assert word == "shrunk"
     assert "shrunk to the given kernel, have RMSE 0.3," in why
 

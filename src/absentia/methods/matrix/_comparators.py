@@ -192,8 +192,8 @@ class PartialLabelSVM(MultiLabelMixin, Estimator):
     ----------
     C : float, default 1.0
         Weight of errors against the margin.
-    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, default "rbf"
-        As scikit-learn's :class:`~sklearn.svm.SVC`; with "precomputed", X is the kernel between samples.
+    kernel : {"rbf", "linear", "poly", "sigmoid"}, default "rbf"
+        As scikit-learn's :class:`~sklearn.svm.SVC`.
     gamma : "scale", "auto" or float, default "scale"
         Width of the kernel, as scikit-learn's :class:`~sklearn.svm.SVC`.
     discard : bool, default False
@@ -210,37 +210,29 @@ class PartialLabelSVM(MultiLabelMixin, Estimator):
 
     C: Positive = 1.0
     _: KW_ONLY
-    kernel: Literal["rbf", "linear", "poly", "sigmoid", "precomputed"] = "rbf"
+    kernel: Literal["rbf", "linear", "poly", "sigmoid"] = "rbf"
     gamma: Positive | Literal["scale", "auto"] = "scale"
     discard: bool = False
 
     def _fit_labels(self, X: Array, labels: PartialTargets, rows: Array) -> None:
         """One machine for each label, or the label itself where all that is known is the same."""
-        signs = labels.values
-        if self.kernel == "precomputed":
-            tables = [(signs[rows], (0, 1)), (X[np.ix_(rows, rows)], (0, 0))]
-            order, _ = order_tables((len(rows), signs.shape[1]), tables)
-            self._columns = np.arange(len(X))
-        else:
-            order, self._columns = _order_samples(X[rows], signs[rows])
-        X, rows = X[:, self._columns], rows[order]
-        self._models: list[tuple[Any, Array]] = []
-        for j in range(signs.shape[1]):
-            known = rows[~np.isnan(signs[rows, j])]
-            y = signs[known, j]
-            if len(np.unique(y)) < 2:
-                self._models.append((float(y[0]) if len(y) else -1.0, known))
-                continue
-            data = X[np.ix_(known, known)] if self.kernel == "precomputed" else X[known]
-            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, tol=1e-6, random_state=0)
-            self._models.append((machine.fit(data, y), known))
+        rows, self._features = _order_samples(X, labels.values, rows)
+        X = X[np.ix_(rows, self._features)]
+        self._models: list[SVC | float] = []
+        for y in labels.values[rows].T:
+            known = ~np.isnan(y)
+            if len(np.unique(y[known])) < 2:
+                self._models.append(float(y[known][0]) if known.any() else -1.0)
+            else:
+                machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, tol=1e-6, random_state=0)
+                self._models.append(machine.fit(X[known], y[known]))
 
     def _scores(self, X: Array) -> Array:
-        columns, X = [], X[:, self._columns]
-        for model, known in self._models:
-            data = X[:, known] if self.kernel == "precomputed" else X
-            constant = isinstance(model, float)
-            columns.append(np.full(len(X), model) if constant else model.decision_function(data))
+        X = X[:, self._features]
+        columns = [
+            np.full(len(X), model) if isinstance(model, float) else model.decision_function(X)
+            for model in self._models
+        ]
         return np.column_stack(columns)
 
     def _probabilities(self, X: Array) -> Array:
@@ -274,11 +266,11 @@ def _find_neighbors(A: Array, B: Array, k: int, exclude_self: bool = False) -> A
     return np.concatenate(neighbors)
 
 
-def _order_samples(X: Array, signs: Array) -> tuple[Array, Array]:
-    """The canonical order of samples and of features."""
-    sizes = len(X), signs.shape[1], X.shape[1]
-    rows, _, features = order_tables(sizes, [(X, (0, 2)), (signs, (0, 1))])
-    return rows, features
+def _order_samples(X: Array, signs: Array, rows: Array) -> tuple[Array, Array]:
+    """These rows of X and of the labels, and the features, in their canonical order."""
+    sizes = len(rows), signs.shape[1], X.shape[1]
+    order, _, features = order_tables(sizes, [(X[rows], (0, 2)), (signs[rows], (0, 1))])
+    return rows[order], features
 
 
 @estimator
@@ -293,7 +285,7 @@ class _NeighborsClassifier(MultiLabelMixin, Estimator):
         self._k = min(self.n_neighbors, len(rows) - 1)
         if self._k < 1:
             raise ValueError(f"{len(rows)} sample(s) to learn from have no neighbours; two are needed")
-        rows = rows[_order_samples(X[rows], labels.values[rows])[0]]
+        rows, _ = _order_samples(X, labels.values, rows)
         self._X, self._signs = X[rows], labels.values[rows]
         self._learn(_find_neighbors(self._X, self._X, self._k, exclude_self=True))
 

@@ -82,7 +82,7 @@ def relative_residual(model: KroneckerGaussian, X: Array, full: Array, observed:
 
 
 def complete_by_cholesky(model: KroneckerGaussian, X: Array, observed: Array, L: Array) -> Array:
-    """:func:`conditional_mean` by the Cholesky factor `L` of P_mm, with one step of iterative refinement."""
+    """:func:`conditional_mean` by the Cholesky factor `L` of P_mm, with one step of refinement."""
     stack = X[:, None, :] if X.ndim == 2 else X
     i, j = np.nonzero(~observed)
     full = np.where(observed[:, None, :], stack, 0.0)
@@ -229,7 +229,7 @@ def complete_by_gradients(
 # -------------------------------------------------------------------------------- by the kernels themselves
 
 
-def is_thin_and_lazy(model: KroneckerGaussian) -> bool:
+def _is_thin_and_lazy(model: KroneckerGaussian) -> bool:
     """Whether the kernels themselves are the shorter way to an expectation, no eigenvectors being there."""
     n, m = model.shape
     rows = model.rows
@@ -247,8 +247,11 @@ def complete_by_kernels(
     """:func:`conditional_mean` without eigenvectors.
 
     The observed entries are met to a residual of `tol`, relative to their norm, columns in units of
-    their standard deviations.  None if that takes more steps than eigenvectors are worth.
+    their standard deviations.  None if eigenvectors are there, or that takes more steps than they are
+    worth.
     """
+    if not _is_thin_and_lazy(model):
+        return None
     if observed.all():
         return X.copy()
     model.check_column_kernel()

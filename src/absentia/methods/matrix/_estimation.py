@@ -50,7 +50,7 @@ _MIN_FRACTION = 0.05
 _DEFAULT_SHRINKAGE = 2.0
 
 #: An M-step: the next model, from this one, X completed (n, m) and posterior deviations (n, k, m).
-Update = Callable[[KroneckerGaussian, Array, Array | None], KroneckerGaussian]
+_Update = Callable[[KroneckerGaussian, Array, Array | None], KroneckerGaussian]
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def run_em(
     start: KroneckerGaussian,
     X: Array,
     observed: Array,
-    update: Update,
+    update: _Update,
     *,
     n_draws: int = 2,
     seed: int = 0,
@@ -316,7 +316,7 @@ class AdditiveModel(Iterative, Estimator):
         return solution.state.model
 
     def _run_em(
-        self, start: KroneckerGaussian, X: Array, observed: Array, update: Update, **options: Any
+        self, start: KroneckerGaussian, X: Array, observed: Array, update: _Update, **options: Any
     ) -> Solution[EMState]:
         callback, tol, max_iter = self._make_callback(), self.tol, self.max_iter
         return run_em(start, X, observed, update, tol=tol, max_iter=max_iter, callback=callback, **options)

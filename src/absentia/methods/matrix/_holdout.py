@@ -108,30 +108,6 @@ def _heldout_curve(
         return {key: _rmse((complete(key, part) / unit)[hidden], truth) for key in candidates}
 
 
-def explain_choice(n: int, curve: Mapping[str, float]) -> tuple[str, str]:
-    """The key of ``PMAImputer.heldout_curve_`` that predicts hidden entries best, and why in a sentence."""
-    if not curve:
-        return "none", "none, as there are too few entries to tell: rows are taken as unrelated"
-    best = argmin_key(curve)
-    error = curve[best]
-    if best == "alone":
-        others = min(value for key, value in curve.items() if key != "alone")
-        return best, (
-            f"estimated ({n} × {n}), columns taken as unrelated; on hidden entries RMSE {error:.3g}, and "
-            f"{others:.3g} otherwise"
-        )
-    if best == "estimate":
-        return best, (
-            f"estimated ({n} × {n}); on hidden entries RMSE {error:.3g}, and {curve['none']:.3g} without "
-            "one"
-        )
-    rows = "rows taken as unrelated" + (", columns shrunk to the given kernel," if best == "shrunk" else "")
-    return best, (
-        f"none: on hidden entries, {rows} have RMSE {error:.3g}, and {curve['estimate']:.3g} with an "
-        "estimated one"
-    )
-
-
 # ---------------------------------------------------------------------------------------------- calibration
 
 

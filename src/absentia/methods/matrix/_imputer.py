@@ -12,7 +12,7 @@ estimated with a prior whose strength has the greatest marginal likelihood (``_e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from absentia.core import (
     Array,
     PositiveInt,
+    argmin_key,
     clone_without_callbacks,
     estimator,
     get_parameters,
@@ -41,12 +42,7 @@ from absentia.methods.matrix._estimation import (
     observed_variances,
 )
 from absentia.methods.matrix._evidence import EvidenceUpdate, RowKernelUpdate, propose_updates
-from absentia.methods.matrix._holdout import (
-    MatrixImputer,
-    calibrate_deviations,
-    column_scale,
-    explain_choice,
-)
+from absentia.methods.matrix._holdout import MatrixImputer, calibrate_deviations, column_scale
 from absentia.methods.matrix._inference import (
     complete_unrelated_rows,
     draw_posterior,
@@ -366,7 +362,7 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         elif not columns_given and n <= m:
             candidates["alone"] = candidates["estimate"] | {"col_kernel": "none"}
         self._select_by_holdout(X, candidates, self.scale_)
-        mode, why = explain_choice(n, self.heldout_curve_)
+        mode, why = _explain_choice(n, self.heldout_curve_)
         return unrelated if mode == "none" else mode, why
 
     def _fit_model(
@@ -423,3 +419,27 @@ class PMAImputer(OneToOneFeatureMixin, MatrixImputer, AdditiveModel):  # type: i
         best = max(solutions, key=lambda pair: pair[0])[1]
         self._set_convergence(best)
         return best.state.model
+
+
+def _explain_choice(n: int, curve: Mapping[str, float]) -> tuple[str, str]:
+    """The key of ``PMAImputer.heldout_curve_`` that predicts hidden entries best, and why in a sentence."""
+    if not curve:
+        return "none", "none, as there are too few entries to tell: rows are taken as unrelated"
+    best = argmin_key(curve)
+    error = curve[best]
+    if best == "alone":
+        others = min(value for key, value in curve.items() if key != "alone")
+        return best, (
+            f"estimated ({n} × {n}), columns taken as unrelated; on hidden entries RMSE {error:.3g}, and "
+            f"{others:.3g} otherwise"
+        )
+    if best == "estimate":
+        return best, (
+            f"estimated ({n} × {n}); on hidden entries RMSE {error:.3g}, and {curve['none']:.3g} without "
+            "one"
+        )
+    rows = "rows taken as unrelated" + (", columns shrunk to the given kernel," if best == "shrunk" else "")
+    return best, (
+        f"none: on hidden entries, {rows} have RMSE {error:.3g}, and {curve['estimate']:.3g} with an "
+        "estimated one"
+    )

@@ -44,7 +44,6 @@ from absentia.methods.matrix._conditional_mean import (
     conditional_mean,
     factorize_missing,
     has_few_missing,
-    is_thin_and_lazy,
     relative_residual,
 )
 from absentia.methods.matrix._model import KroneckerGaussian, RowKernel, apply_rows, expand_stack
@@ -78,7 +77,7 @@ def infer(
 
 
 def _infer_exactly(model: KroneckerGaussian, X: Array, observed: Array) -> Array:
-    full = complete_by_kernels(model, X, observed) if is_thin_and_lazy(model) else None
+    full = complete_by_kernels(model, X, observed)
     if full is not None:
         return full
     large = X.size > _MAX_PRECISE_ENTRIES
@@ -205,7 +204,7 @@ def _update_missing(
 
 
 def complete_unrelated_rows(S: Array, X: Array) -> tuple[Array, Array]:
-    """Rows of X (n, m), NaN where missing, given their own entries, and standard deviations, under N(0, S)."""
+    """Rows of X (n, m), NaN where missing, completed under N(0, S), and standard deviations."""
     observed, std = ~np.isnan(X), np.zeros(X.shape)
     model = KroneckerGaussian(RowKernel.zero(len(X)), np.eye(len(S)), S)
     conditionals = _condition_rows(model, observed)

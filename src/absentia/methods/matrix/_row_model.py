@@ -221,8 +221,7 @@ class RowModel(SampleKernelMixin, AdditiveModel):
         self.label_covariance_ = options[0]
         rng, free = make_generator(self.random_state), self._free_parts()
         N = read_column_kernel(self.col_kernel, Y.shape[1], targets.names)
-        observed = ~np.isnan(Y[rows])
-        mean = np.where(observed, Y[rows], 0.0).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+        mean = np.nanmean(Y[rows], axis=0)
         center = free.any if self.center == "auto" else self.center
         self.mean_ = mean if center else np.zeros(len(mean))
         self._set_order(X, Y, rows, N)
@@ -280,14 +279,12 @@ class RowModel(SampleKernelMixin, AdditiveModel):
 
     def _complete(self, X: Array, Y: Array, full: Array) -> Array:
         """Y with unknown entries as expected: of training rows, and of those left out."""
-        known = ~np.isnan(Y)
-        completed = np.where(known, Y, 0.0)
-        expected = self._restore_labels(full) + self.mean_
-        completed[self._rows] = np.where(known[self._rows], completed[self._rows], expected)
+        expected = np.empty(Y.shape)
+        expected[self._rows] = self._restore_labels(full) + self.mean_
         left = np.setdiff1d(np.arange(len(Y)), self._rows)
         if len(left):
-            completed[left] = np.where(known[left], completed[left], self._mean(X[left]))
-        return completed
+            expected[left] = self._mean(X[left])
+        return np.where(np.isnan(Y), expected, Y)
 
     def _set_order(self, X: Array, Y: Array, rows: Array, N: Array | None) -> None:
         """Find the canonical order of the training rows, the labels and the features."""

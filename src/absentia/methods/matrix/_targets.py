@@ -186,14 +186,14 @@ class _FreeCovarianceClassifier(PMAClassifier):
     """A classifier whose covariance of labels is always estimated."""
 
     def _label_covariances(self, m: int) -> tuple[bool, ...]:
-        return (self.label_covariance is True,)
+        return (False,)  # nothing is to be chosen
 
     def _check(self) -> None:
-        super()._check()
-        if not (isinstance(self.col_kernel, str) and isinstance(self.amplitude, str)):
+        given = not (isinstance(self.col_kernel, str) and isinstance(self.amplitude, str))
+        if given or self.label_covariance is True:
             raise ValueError(
-                f"{type(self).__name__} always estimates the covariance of labels; leave col_kernel and "
-                "amplitude as they are, or use PMAClassifier"
+                f"{type(self).__name__} always estimates its own covariance of labels; leave col_kernel, "
+                "amplitude and label_covariance as they are, or use PMAClassifier"
             )
 
 
@@ -204,7 +204,7 @@ class MatrixLMC(_FreeCovarianceClassifier):
     Parameters
     ----------
     col_kernel, amplitude, label_covariance
-        Without effect: the labels' covariance and its size are always estimated, and cannot be given.
+        The labels' covariance and its size are always estimated, and cannot be given.
     kernel, gamma, inference, n_landmarks, shrinkage, nugget, center
         As in :class:`PMAClassifier`.
     discard, n_samples, tol, max_iter, random_state, verbose
@@ -242,13 +242,6 @@ class LabelGP(_FreeCovarianceClassifier):
     >>> LabelGP(random_state=0).fit(X, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]).predict([[0.85]])
     array([1.])
     """
-
-    def _check(self) -> None:
-        super()._check()
-        if self.label_covariance is True:
-            raise ValueError(
-                "LabelGP knows of no covariance between labels; label_covariance must not be True"
-            )
 
     def _free_parts(self) -> FreeParts:
         return FreeParts(C="free", diagonal=True)

@@ -21,8 +21,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from absentia import KernelViews, ViewKernels, Views, missingness
-from absentia.datasets import data_folder
-from absentia.files import file_errors, from_arrays, is_data, read_arrays
+from absentia.datasets import data_folder, read_bunch
+from absentia.files import FileError
 from absentia.papers.data import make_width_views
 from absentia.papers.protocols import Protocol, make_method
 
@@ -118,12 +118,10 @@ def _make_problem(key: Mapping[str, Any]) -> _Problem:
 def _load_classes(name: str) -> tuple[_Data, np.ndarray]:
     """Complete data of a file in the data folder, and the classes of its samples."""
     path = data_folder() / f"{name}.npz"
-    with file_errors(path):
-        arrays = read_arrays(path, lambda key: is_data(key) or key == "y")
-        if "y" not in arrays:
-            raise ValueError("holds no 'y', the classes of the samples")
-        y = arrays.pop("y").ravel()
-        return from_arrays(arrays), y
+    bunch = read_bunch(path, name)
+    if "target" not in bunch:
+        raise FileError(f"{path}: holds no 'y', the classes of the samples")
+    return bunch.get("views", bunch.get("kernels")), np.ravel(bunch.target)
 
 
 def _split(y: np.ndarray, each: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
