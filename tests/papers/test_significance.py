@@ -3,14 +3,14 @@ import pytest
 
 from absentia import statistics
 from absentia.papers import Experiment
-from absentia.papers._experiment import Column
+from absentia.papers._experiment import MethodColumn
 from absentia.papers._significance import observe_statistic
 
 COLUMNS = (
-    Column("ours", "A", beside="A"),
-    Column("b", "B", beside="B"),
-    Column("c", "C", beside="C"),
-    Column("extra", "E"),
+    MethodColumn("ours", "A", beside="A"),
+    MethodColumn("b", "B", beside="B"),
+    MethodColumn("c", "C", beside="C"),
+    MethodColumn("extra", "E"),
 )
 
 

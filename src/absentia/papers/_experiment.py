@@ -65,7 +65,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Column:
+class MethodColumn:
     """A method: a class of absentia with parameters, or a word that the protocol knows.
 
     `beside` is the paper's column whose numbers stand beside it; `leaks` that it reads what is hidden, as
@@ -86,7 +86,7 @@ class Column:
 
         Examples
         --------
-        >>> column = Column("ours", "CVKT", {"rounds": 3}, instead={"large": {"rounds": 1}})
+        >>> column = MethodColumn("ours", "CVKT", {"rounds": 3}, instead={"large": {"rounds": 1}})
         >>> column.parameters_in({"data": "large"})
         {'rounds': 1}
         """
@@ -146,7 +146,7 @@ class Experiment:
     row: str = ""
     design: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
-    columns: tuple[Column, ...] = ()
+    columns: tuple[MethodColumn, ...] = ()
     measures: tuple[Measure, ...] = ()
     claims: tuple[Claim, ...] = ()
     chart: Chart | None = None
@@ -187,7 +187,7 @@ class Experiment:
     def measure(self, name: str) -> Measure:
         return next(measure for measure in self.measures if measure.name == name)
 
-    def columns_of(self, key: Mapping[str, Any]) -> list[Column]:
+    def columns_of(self, key: Mapping[str, Any]) -> list[MethodColumn]:
         """The columns that a trial's method is shown in: one, unless two have the same."""
         setting = {factor: key[factor] for factor in self.design}
         return [
@@ -234,7 +234,7 @@ def _make_experiment(name: str, content: dict[str, Any]) -> Experiment:
         if not isinstance(content.get(wanted), str):
             raise KeyError(wanted)
     parts: dict[str, Any] = {
-        "columns": tuple(_make(Column, "column", one) for one in content.get("columns", ())),
+        "columns": tuple(_make(MethodColumn, "column", one) for one in content.get("columns", ())),
         "measures": tuple(_make_measure(one) for one in content.get("measures", ())),
         "claims": tuple(_make(Claim, "claim", one) for one in content.get("claims", ())),
     }

@@ -11,7 +11,7 @@ from absentia.datasets import data_folder
 from absentia.experiment.engine import Pool, Record, Records, Run, Trial, run
 from absentia.files import FileError
 from absentia.papers._experiment import Experiment
-from absentia.papers.protocols import find_protocol, perform, version_of
+from absentia.papers.protocols import find_protocol, perform_trial, version_of
 
 _SEED = 0
 
@@ -70,7 +70,7 @@ class Reproduction:
         begin: Callable[[Trial], None] = lambda trial: None,
     ) -> None:
         """Do these trials; whoever interrupts it loses those under way."""
-        run(trials, Run(self.records, perform, tell=tell, begin=begin), pool)
+        run(trials, Run(self.records, perform_trial, tell=tell, begin=begin), pool)
 
     def done(self) -> list[Record]:
         """Records that are there, in the order of trials."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import ttest_1samp
 
-from absentia.papers._experiment import Claim, Column, Experiment, Measure, Observed, Published
+from absentia.papers._experiment import Claim, Experiment, Measure, MethodColumn, Observed, Published
 from absentia.papers._significance import observe_statistic
 
 VERDICTS = ("reproduced", "exceeded", "not reproduced", "not run")
@@ -28,7 +28,7 @@ class Cell:
     `pooled` are those of several settings (levels, say), whose differences are no error.
     """
 
-    column: Column
+    column: MethodColumn
     values: Mapping[int, Sequence[float]] = field(default_factory=dict)
     published: Published | None = None
     verdict: str = ""

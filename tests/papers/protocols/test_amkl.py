@@ -8,7 +8,7 @@ from absentia import AbsentMKLClassifier, MeanFill, MKLClassifier, ViewKernels, 
 from absentia.files import FileError
 from absentia.papers import Reproduction, find_experiment, list_experiments, missing_data
 from absentia.papers.protocols import _amkl as amkl
-from absentia.papers.protocols import perform
+from absentia.papers.protocols import perform_trial
 
 # the protocol says nothing of fits that are warned of: papers do not
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -76,7 +76,7 @@ def test_a_cell_of_heart_is_what_the_method_gives_by_hand(data_folder, monkeypat
     C, accuracy = by_hand(
         kernels.fit_transform(views[train]), kernels.transform(views[test]), y[train], y[test]
     )
-    found = perform(KEY | CONVEX | {"data": "uci_heart"})
+    found = perform_trial(KEY | CONVEX | {"data": "uci_heart"})
     assert found["scores"] == {"accuracy": {"": pytest.approx(accuracy)}}
     assert found["chosen"] == {"C": C}
     assert found["right"].count("1") / 108 == pytest.approx(accuracy / 100)
@@ -105,7 +105,7 @@ def test_a_cell_of_kernels_is_what_the_method_gives_by_hand(made):
         np.testing.assert_allclose(known.block(name), blocks[v], atol=1e-10)
         np.testing.assert_allclose(new.block(name), rows[v], atol=1e-10)
     C, accuracy = by_hand(known, new, y[train], y[test])
-    found = perform(key)
+    found = perform_trial(key)
     assert (found["chosen"], found["scores"]["accuracy"][""]) == ({"C": C}, pytest.approx(accuracy))
 
 
@@ -114,7 +114,7 @@ def test_what_is_filled_first_is_filled_from_training_samples(made):
     one = amkl._make_problem(key)
     known, new = one.observed()
     fill = MeanFill().fit(known)
-    found = perform(key)
+    found = perform_trial(key)
     machine = MKLClassifier(C=found["chosen"]["C"]).fit(fill.transform(known), one.y[one.train])
     hits = machine.predict(fill.transform(new)) == one.y[one.test]
     assert found["right"] == "".join("01"[int(hit)] for hit in hits)
@@ -131,10 +131,10 @@ def test_only_the_printed_form_reads_what_is_absent(made, monkeypatch):
         spoilt[v][gone] = spoilt[v][:, gone] = 0.0
         spoilt[v][gone, gone] = 1.0
     methods = [CONVEX, {"method": "MKLClassifier"}, {"method": "MF-MKL"}, {"method": "AverageKernelSVC"}]
-    before = [perform(key | method) for method in methods]
+    before = [perform_trial(key | method) for method in methods]
     printed = amkl._select_input(key | PRINTED, one)
     np.savez(made / "psortPos.npz", K=spoilt, y=one.y)
-    assert [perform(key | method) for method in methods] == before
+    assert [perform_trial(key | method) for method in methods] == before
     now = amkl._select_input(key | PRINTED, amkl._make_problem(key))
     assert printed[0].observed.all()
     assert (printed[1].observed == one.keep[one.test]).all()
@@ -146,14 +146,14 @@ def test_the_printed_form_is_chosen_and_fitted_under_the_mask(made):
     key = KEY | PRINTED | {"data": "proteinfold_embed27"}
     one = amkl._make_problem(key)
     known, new = one.complete()
-    found = perform(key)
+    found = perform_trial(key)
     machine = AbsentMKLClassifier("convex", paper_form=True, C=found["chosen"]["C"])
     hits = (
         machine.fit(known, one.y[one.train], observed=one.keep[one.train]).predict(new) == one.y[one.test]
     )
     assert found["right"] == "".join("01"[int(hit)] for hit in hits)
     both = {"formulation": "penalized", "paper_form": True}
-    assert set(perform(key | {"parameters": both})["chosen"]) == {"C", "lam"}
+    assert set(perform_trial(key | {"parameters": both})["chosen"]) == {"C", "lam"}
 
 
 def test_all_methods_of_a_repeat_have_one_split_and_mask_and_other_repeats_others(made):
@@ -202,8 +202,8 @@ def test_which_kernels_are_made_is_said_by_the_design_and_not_by_the_name_of_the
 
 def test_kernels_have_no_features(made):
     with pytest.raises(ValueError, match="no features"):
-        perform(KEY | {"data": "plant", "method": "MMAFClassifier"})
-    assert perform(KEY | {"data": "proteinfold_embed27", "method": "MMAFClassifier"})["scores"]
+        perform_trial(KEY | {"data": "plant", "method": "MMAFClassifier"})
+    assert perform_trial(KEY | {"data": "proteinfold_embed27", "method": "MMAFClassifier"})["scores"]
 
 
 def test_a_file_without_classes_is_named(made):
@@ -216,7 +216,7 @@ def test_experiments_of_kernels_run_where_there_are_files_and_say_which_are_want
     for name, columns in (("amkl-table4", 9), ("amkl-table5", 8), ("amkl-table6", 7)):
         assert len(find_experiment(name).columns) == columns
         assert missing_data(find_experiment(name)) == []
-        done = perform(
+        done = perform_trial(
             Reproduction(find_experiment(name).reduced(quick=True), tmp_path / "out").trials[0].key
         )
         assert 0 <= done["scores"]["accuracy"][""] <= 100
@@ -251,4 +251,4 @@ def test_every_method_of_the_experiments_can_be_performed(made):
             "method": column.method,
             "parameters": column.parameters,
         }
-        assert 0 <= perform(key)["scores"]["accuracy"][""] <= 100
+        assert 0 <= perform_trial(key)["scores"]["accuracy"][""] <= 100

@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from absentia import MKMC, ViewKernels, datasets, missingness
 from absentia.papers.protocols import _mkmc as mkmc
-from absentia.papers.protocols import perform
+from absentia.papers.protocols import perform_trial
 
 # the protocol says nothing of fits that are warned of: papers do not
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -32,7 +32,7 @@ def test_a_cell_is_what_the_method_gives_by_hand():
     rng = np.random.default_rng([0, 1, 300])
     keep = missingness.fixed_per_view(task.kernels, 0.3, random_state=rng)
     train = np.sort(rng.choice(120, 24, replace=False))
-    found = perform(KEY | PCA)["scores"]["ROC"]
+    found = perform_trial(KEY | PCA)["scores"]["ROC"]
     np.testing.assert_allclose(
         list(found.values()), by_hand(task.kernels, task.labels, train, keep), rtol=1e-10
     )
@@ -49,9 +49,9 @@ def test_a_cell_of_real_digits_is_what_the_method_gives_by_hand(data_folder, mon
     rng = np.random.default_rng([0, 0, 200])
     keep = missingness.fixed_per_view(kernels, 0.2, random_state=rng)
     train = np.sort(np.concatenate([rng.permutation(np.flatnonzero(own))[:1] for own in labels.T]))
-    found = perform(KEY | PCA | {"data": "mfeat", "samples": 60, "hidden": 0.2, "repeat": 0})["scores"][
-        "ROC"
-    ]
+    found = perform_trial(KEY | PCA | {"data": "mfeat", "samples": 60, "hidden": 0.2, "repeat": 0})[
+        "scores"
+    ]["ROC"]
     np.testing.assert_allclose(list(found.values()), by_hand(kernels, labels, train, keep), rtol=1e-10)
 
 
@@ -66,8 +66,8 @@ def test_all_methods_of_a_repeat_see_the_same_mask_and_split(monkeypatch):
         mkmc.missingness, "fixed_per_view", lambda *a, **k: masks.append(fixed(*a, **k)) or masks[-1]
     )
     for method in ("ZeroFill", "MeanFill"):
-        perform(KEY | {"method": method, "parameters": {}})
-    perform(KEY | {"method": "ZeroFill", "parameters": {}, "repeat": 2})
+        perform_trial(KEY | {"method": method, "parameters": {}})
+    perform_trial(KEY | {"method": "ZeroFill", "parameters": {}, "repeat": 2})
     np.testing.assert_array_equal(seen[0], seen[1])
     np.testing.assert_array_equal(masks[0], masks[1])
     assert (masks[0] != masks[2]).any()
@@ -120,6 +120,6 @@ def test_yeast_kernels_are_read_from_their_files(tmp_path, monkeypatch):
     np.testing.assert_allclose(
         task.kernels.to_dense()[0], (X @ X.T + 0.1 * np.eye(40))[np.ix_(order, order)], rtol=1e-12
     )
-    found = perform(KEY | PCA | {"data": "yeast"})["scores"]["ROC"]
+    found = perform_trial(KEY | PCA | {"data": "yeast"})["scores"]["ROC"]
     assert len(found) == 13
     assert np.mean([value for value in found.values() if value is not None]) > 0.7

@@ -56,7 +56,7 @@ def find_protocol(name: str) -> Protocol:
     return protocol
 
 
-def perform(key: Mapping[str, Any]) -> dict[str, Any]:
+def perform_trial(key: Mapping[str, Any]) -> dict[str, Any]:
     """What comes of a trial."""
     return dict(find_protocol(key["protocol"]).perform(key))
 
