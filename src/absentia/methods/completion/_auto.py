@@ -34,12 +34,6 @@ _MAX_MKMC_CELLS = 4000
 _DEFAULT = "cvkt"
 
 
-def select_simplest(errors: dict[str, float], n_hidden: int) -> str:
-    """The first method that is as good as the best, but for noise; the simplest come first."""
-    tolerated = min(errors.values()) * (1 + _NOISE / max(n_hidden, 1) ** 0.5)
-    return next(name for name, error in errors.items() if error <= tolerated)
-
-
 @estimator
 class AutoCompleter(SubspaceCompleter):
     """Mean, :class:`CVKT` or :class:`MKMC` for each view, whichever completes hidden samples of it best.
@@ -116,9 +110,11 @@ class AutoCompleter(SubspaceCompleter):
         return errors
 
     def _select_method(self, view: str, n_hidden: int) -> str:
-        errors = {name: by_view.get(view, np.nan) for name, by_view in self.errors_.items()}
+        """The first method, simplest first, that is as good as the best but for noise."""
+        errors = {name: by_view[view] for name, by_view in self.errors_.items() if view in by_view}
         errors = {name: error for name, error in errors.items() if np.isfinite(error)}
-        return select_simplest(errors, n_hidden) if errors else _DEFAULT
+        tolerated = min(errors.values(), default=0.0) * (1 + _NOISE / max(n_hidden, 1) ** 0.5)
+        return next((name for name, error in errors.items() if error <= tolerated), _DEFAULT)
 
     def _find_coordinates(self, X: KernelViews) -> list[Coordinates]:
         by_method = {name: completer._find_coordinates(X) for name, completer in self.completers_.items()}

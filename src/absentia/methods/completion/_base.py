@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Estimator, Operator, clone_without_callbacks, limit_threads_if_small
 from absentia.data import KernelViews, Views, check_square_kernels, input_error, warn_of_unlinked
-from absentia.methods.completion._holdout import Holdout, mask_one_view_each, relative_error
+from absentia.methods.completion._holdout import Holdout
 
 #: Mean diagonals that completers take: beyond, squares and products of kernel values under- or overflow.
 _MIN_DIAGONAL, _MAX_DIAGONAL = 1e-100, 1e100
@@ -89,16 +89,14 @@ class Completer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
         if not isinstance(X, KernelViews):
             raise input_error("kernels", X, type(self).__name__)
         if truth is not None:
-            return -relative_error(truth, self.transform(X), X.observed)
+            return -Holdout(truth, X).error(self.transform(X))
         if not X.square:
-            keep = mask_one_view_each(X)
-            return -relative_error(X, self.transform(X.hide(keep)), keep)
+            holdout = Holdout.of_rows(X)
+            return -holdout.error(self.transform(holdout.part))
         holdout = Holdout.of(X, getattr(self, "random_state", None))
-        return (
-            -holdout.error(clone_without_callbacks(self).fit_transform(holdout.part))
-            if holdout.n_hidden
-            else 0.0
-        )
+        if not holdout.n_hidden:
+            return 0.0
+        return -holdout.error(clone_without_callbacks(self).fit_transform(holdout.part))
 
     def complete_features(self, views: Views) -> Views:
         """The views whose kernels this was fitted on, with the features of absent samples filled in.

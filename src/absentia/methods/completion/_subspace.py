@@ -77,6 +77,11 @@ class Coordinates:
     G: Array | None = None
 
 
+def add_mean_coordinate(coordinates: Array) -> Array:
+    """Rows of W where the first axis is the mean sample: one along it, then `coordinates`."""
+    return np.column_stack([np.ones(len(coordinates)), coordinates])
+
+
 class SubspaceCompleter(Completer):
     """A completer that finds coordinates of the absent samples of each view."""
 
@@ -157,7 +162,7 @@ class SubspaceCompleter(Completer):
         columns = views.features(name)
         named = [] if columns is None else columns.tolist()
         sizes = {named.index(column): len(names) for column, names in levels.items()}
-        return features_at(block, sizes, basis, self._coordinates[v].W[~present[replaced]])
+        return _features_at(block, sizes, basis, self._coordinates[v].W[~present[replaced]])
 
     def _fill(self, X: KernelViews) -> Mapping[str, Array | Operator]:
         return self._complete_square(X, self._bases, self._coordinates)
@@ -216,7 +221,7 @@ def _select_block(K: Operator, rows: Array, columns: Array) -> Operator:
 # Values that are missing in observed rows count as their feature's mean, as in ViewKernels.
 
 
-def features_at(block: Any, sizes: Mapping[int, int], basis: Basis, W: Array) -> Array:
+def _features_at(block: Any, sizes: Mapping[int, int], basis: Basis, W: Array) -> Array:
     """Features of samples with coordinates `W` along a basis; `block` are those of its samples.
 
     `sizes` are the numbers of levels of those columns that hold codes.
