@@ -20,8 +20,8 @@ from absentia import MKMC, KernelViews, ViewKernels, datasets, missingness
 from absentia.methods.completion import Holdout
 from absentia.methods.completion.mkmc import _selection
 
-EVERYTHING = {"PATIENCE": 100, "HOPELESS": np.inf}
-LONG = {"SHORT_TOL": 1e-5, "SHORT_STEPS": 500}
+EVERYTHING = {"_RANK_PATIENCE": 100, "_HOPELESS": np.inf}
+LONG = {"_SHORT_TOL": 1e-5, "_SHORT_STEPS": 500}
 
 
 def problems(quick: bool) -> Iterator[tuple[str, KernelViews, KernelViews]]:

@@ -15,26 +15,26 @@ from absentia.methods.completion._fill import MeanFill
 from absentia.methods.completion._holdout import Holdout
 from absentia.methods.completion._subspace import SubspaceCompleter
 from absentia.methods.completion.mkmc._coordinates import locate_absent, view_moments
-from absentia.methods.completion.mkmc._low_rank import VisibleProblem, as_operator
+from absentia.methods.completion.mkmc._low_rank import VisibleProblem
 from absentia.methods.completion.mkmc._solver import ShortRuns, Solver
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, ViewKernel, in_memory
 
 #: Eigenvalues are counted on at most so many samples, drawn at random beyond.
 _MAX_COUNTED = 4000
 #: Runs on what was not hidden are short: they end at this change of the objective, or after so many steps.
-SHORT_TOL, SHORT_STEPS = 1e-4, 30
+_SHORT_TOL, _SHORT_STEPS = 1e-4, 30
 #: So many ranks in a row that bring nothing end the search for one, and at once one whose error is so many
 #: times the least.
-PATIENCE, HOPELESS = 3, 1.25
+_RANK_PATIENCE, _HOPELESS = 3, 1.25
 #: Eigenvalues are not counted for ranks around one below this.
 _MIN_COUNTED_RANK = 32
 #: Up to so many samples the rank is selected, or checked, by hiding.
 MAX_HOLDOUT = 5000
 #: It is checked on so many of them, or on so many for each component.
-CHECK_SAMPLES, CHECK_SAMPLES_PER_COMPONENT = 1000, 10
+_CHECK_SAMPLES, _CHECK_SAMPLES_PER_COMPONENT = 1000, 10
 
 
-def count_above(S: Array, threshold: float) -> int:
+def _count_above(S: Array, threshold: float) -> int:
     """Number of eigenvalues of a symmetric matrix above `threshold`.
 
     By Sylvester's law of inertia: as many as the block-diagonal D of ``S - threshold I = L D L'`` has
@@ -44,13 +44,13 @@ def count_above(S: Array, threshold: float) -> int:
     return int((scipy.linalg.eigvalsh_tridiagonal(D.diagonal(), D.diagonal(-1)) > 0).sum())
 
 
-def count_components(S: Array, rule: str) -> int:
+def _count_eigenvalues(S: Array, rule: str) -> int:
     """Number of eigenvalues of `S` above their mean ("gk", Guttman-Kaiser) or above one ("kaiser").
 
     Above means by more than :data:`DISTINCT_RTOL`: rounding does not count eigenvalues that are all alike.
     """
     threshold = {"gk": float(np.trace(S)) / len(S), "kaiser": 1.0}[rule]
-    return int(np.clip(count_above(S, (1 + DISTINCT_RTOL) * threshold), 1, len(S) - 1))
+    return int(np.clip(_count_above(S, (1 + DISTINCT_RTOL) * threshold), 1, len(S) - 1))
 
 
 def _zero_filled_mean(views: Sequence[ViewKernel], samples: Array) -> Array:
@@ -73,7 +73,7 @@ def _count_by_rule(
     samples = np.arange(size)
     if size > _MAX_COUNTED:
         samples = np.sort(order[rng.choice(size, _MAX_COUNTED, replace=False)])
-    return count_components(_zero_filled_mean(views, samples), rule)
+    return _count_eigenvalues(_zero_filled_mean(views, samples), rule)
 
 
 def _short_rank_path(size: int, counted: int) -> list[int]:
@@ -186,7 +186,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
         def complete(q: int) -> KernelViews:
             return self._complete_part(form, holdout.part, runs.problem, runs(q))
 
-        curve = holdout.curve(path, complete, PATIENCE, HOPELESS)
+        curve = holdout.curve(path, complete, _RANK_PATIENCE, _HOPELESS)
         return int(argmin_key(curve)), curve
 
     def _short_path(self, views: list[ViewKernel], size: int, near: int | None) -> list[int]:
@@ -198,7 +198,7 @@ class ModelSelection(Iterative, SubspaceCompleter):
 
     def _warn_of_excess(self, form: KernelForm, q: int) -> None:
         """Warn if observed cells, hidden for once, are completed worse than by their mean."""
-        X, positions = self._subsample(max(CHECK_SAMPLES, CHECK_SAMPLES_PER_COMPONENT * q))
+        X, positions = self._subsample(max(_CHECK_SAMPLES, _CHECK_SAMPLES_PER_COMPONENT * q))
         holdout = Holdout.of(X, self.random_state)
         if not holdout.n_hidden:
             return
@@ -230,13 +230,13 @@ class ModelSelection(Iterative, SubspaceCompleter):
         views = [view for view in form.view_kernels(part, samples) if len(view.v)]
         problem = VisibleProblem.of(views, len(samples), float(self.prior), self.dtype)
         solver = replace(self._solver(), positions=positions)
-        return solver.short_runs(problem, max_rank, tol=max(self.tol, SHORT_TOL), max_iter=SHORT_STEPS)
+        return solver.short_runs(problem, max_rank, tol=max(self.tol, _SHORT_TOL), max_iter=_SHORT_STEPS)
 
     def _complete_part(
         self, form: KernelForm, part: KernelViews, problem: VisibleProblem, point: Point
     ) -> KernelViews:
         """Kernels of which some cells are hidden, completed under the model of a point."""
-        model = as_operator(problem, point).pad(np.flatnonzero(part.observed.any(axis=1)), len(part))
+        model = problem.model(point).pad(np.flatnonzero(part.observed.any(axis=1)), len(part))
         bases, coordinates = locate_absent(part, form, model, view_moments(part, form, model))
         return part.completed(self._complete_square(part, bases, coordinates))
 
