@@ -4,7 +4,7 @@ No completer is best everywhere, and not for all views of one data set either.  
 observed samples is hidden (``_holdout``); the mean, cross-view transfer and the mutual model complete them;
 and each view gets the method with the least relative error on the samples hidden in it.  All three have
 bases and coordinates, view by view, so that what is put together is a completer as any other
-(``_subspace``).
+(``_base``).
 
 All complete the same hidden samples, so that errors differ by less than each is uncertain: differences
 over n hidden samples are taken to be good to .03 of an error over the square root of n.  Of the methods
@@ -20,9 +20,9 @@ import numpy as np
 
 from absentia.core import RandomState, estimator
 from absentia.data import AbsenceWarning, KernelViews
+from absentia.methods.completion._base import Coordinates, SubspaceCompleter
 from absentia.methods.completion._fill import MeanFill
 from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
-from absentia.methods.completion._subspace import Coordinates, SubspaceCompleter
 from absentia.methods.completion.cvkt import CVKT
 from absentia.methods.completion.mkmc import MKMC
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from absentia.core import Array, Operator, estimator, serializable
 from absentia.data import KernelViews
-from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 
 
 @estimator

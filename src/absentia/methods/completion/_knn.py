@@ -38,8 +38,8 @@ from absentia.core import (
 )
 from absentia.core.linalg import is_constant_kernel
 from absentia.data import KernelViews
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
 #: Squared distances that differ by less, where their mean over pairs is one, are the same but for rounding.
 _SAME = 1e-9

@@ -19,8 +19,8 @@ from absentia.core import (
 )
 from absentia.core.optimize import AccelerationState, Callback, Solution, StoppingRule
 from absentia.data import KernelViews
+from absentia.methods.completion._base import Basis, Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion._subspace import Basis, Coordinates, SubspaceCompleter
 
 #: Accelerated steps are uneven: so many in a row must change the objective by less than tol.
 _PATIENCE = 3

@@ -65,8 +65,8 @@ from absentia.core.linalg import (
 )
 from absentia.core.optimize import AccelerationState, Point, Solution, UpdateEvaluation, accelerate
 from absentia.data import KernelViews
+from absentia.methods.completion._base import Coordinates, add_mean_coordinate
 from absentia.methods.completion._regularised import MeanBasis, RegularisedCompleter, StrengthFitter
-from absentia.methods.completion._subspace import Coordinates, add_mean_coordinate
 
 
 @dataclass(frozen=True)

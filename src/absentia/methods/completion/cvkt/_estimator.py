@@ -76,8 +76,8 @@ from absentia.core import (
     make_generator,
 )
 from absentia.data import KernelViews, order_kernels
+from absentia.methods.completion._base import Coordinates, SubspaceCompleter
 from absentia.methods.completion._holdout import MAX_SAMPLES, Holdout
-from absentia.methods.completion._subspace import Coordinates, SubspaceCompleter
 from absentia.methods.completion.cvkt._descent import DescentOptions, DescentTransfer
 from absentia.methods.completion.cvkt._features import (
     TOTAL_LANDMARKS,

@@ -34,7 +34,7 @@ import scipy.linalg
 from absentia.core import Array, Operator, argmin_key, choose_rank, serializable
 from absentia.core.linalg import symmetrize, whitening_matrix
 from absentia.data import KernelViews
-from absentia.methods.completion._subspace import Basis, Coordinates
+from absentia.methods.completion._base import Basis, Coordinates
 from absentia.methods.completion.cvkt._features import (
     FeatureMap,
     as_count,
@@ -248,16 +248,15 @@ class TransferData:
     """What the first round starts from: kernels and their features, zero where a view is absent."""
 
     X: KernelViews
-    operators: Sequence[Operator]
     maps: Sequence[FeatureMap]
     features: Sequence[Array]
 
     @classmethod
     def of(cls, X: KernelViews, landmarks: Sequence[Array | None]) -> Self:
         """`landmarks` by view, as positions among the samples observed in it; None: all of them."""
-        operators = [X.operator(name) for name in X.names]
-        maps = [feature_map(K, P).center(K) for K, P in zip(operators, landmarks, strict=True)]
-        return cls(X, operators, maps, view_features(X, maps))
+        kernels = map(X.operator, X.names)
+        maps = [feature_map(K, P).center(K) for K, P in zip(kernels, landmarks, strict=True)]
+        return cls(X, maps, view_features(X, maps))
 
     def rounds(
         self, options: RidgeOptions, first: Sequence[_Transfer] | None = None
@@ -329,7 +328,7 @@ class CrossViewRegression:
     ) -> tuple[Self, list[Coordinates]]:
         """What is learned in a round, after rounds with these `refills`."""
         data = last.data
-        parts = zip(data.operators, data.maps, last.transfers, strict=True)
+        parts = zip(map(data.X.operator, data.X.names), data.maps, last.transfers, strict=True)
         bases = [_make_basis(K, mapping.negative, transfer.weights) for K, mapping, transfer in parts]
         diagonals = [_DiagonalRange.of(data.X.diagonal(name)) for name in data.X.names]
         model = cls(data.maps, refills, last.transfers, diagonals, keep, bases, ridges)

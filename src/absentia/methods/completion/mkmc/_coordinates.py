@@ -17,9 +17,12 @@ from absentia.core import Array, LowRankPlusDiagonal, Operator, project, seriali
 from absentia.core.linalg import symmetrize
 from absentia.core.optimize import StoppingRule, iterate
 from absentia.data import KernelViews
-from absentia.methods.completion._subspace import Basis, Coordinates, add_mean_coordinate
+from absentia.methods.completion._base import Basis, Coordinates, add_mean_coordinate
 from absentia.methods.completion.mkmc._low_rank import NOISE_FLOOR, factor_moments
 from absentia.methods.completion.mkmc._view_kernels import KernelForm, ViewKernel
+
+#: New samples are folded in so many at a time, until their loadings change by less, or after so many steps.
+_FOLD_IN_CHUNK, _FOLD_IN_TOL, _FOLD_IN_STEPS = 256, 1e-8, 100
 
 
 @serializable
@@ -180,10 +183,6 @@ def _fold_in(
     prior: _ViewMoments,
     eps: float,
     noise: float | None,
-    *,
-    tol: float = 1e-8,
-    max_iter: int = 100,
-    chunk: int = 256,
 ) -> tuple[Array, Array, list[Array]]:
     """Loadings, noise variances and, per view, ``G[t]`` of new samples.
 
@@ -194,10 +193,10 @@ def _fold_in(
     w, d = np.zeros((n, q)), np.ones(n)
     G = [np.zeros((n, q)) for _ in rows]
     with_view = np.flatnonzero(np.any([row.present for row in rows], axis=0))
-    for begin in range(0, len(with_view), chunk):
-        t = with_view[begin : begin + chunk]
+    for begin in range(0, len(with_view), _FOLD_IN_CHUNK):
+        t = with_view[begin : begin + _FOLD_IN_CHUNK]
         part = [_NewRows(row.a[t], row.diagonal[t], row.present[t]) for row in rows]
-        folded = _fold_in_chunk(old, part, prior, eps, noise, tol, max_iter)
+        folded = _fold_in_chunk(old, part, prior, eps, noise)
         w[t], d[t] = folded.w, folded.d
         for G_view, G_chunk in zip(G, folded.G, strict=True):
             G_view[t] = G_chunk
@@ -210,8 +209,6 @@ def _fold_in_chunk(
     prior: _ViewMoments,
     eps: float,
     noise: float | None,
-    tol: float,
-    max_iter: int,
 ) -> _FoldInState:
     n, q = rows[0].a.shape
     weight = sum(row.present for row in rows) + eps
@@ -236,5 +233,5 @@ def _fold_in_chunk(
         change = float(np.abs(new - w).max()) / max(float(np.abs(new).max()), 1e-12)
         return _FoldInState(new, d, G, change)
 
-    stop = StoppingRule(tol, "the loadings' relative change", lambda state: state.change)
-    return iterate(step, None, _FoldInState(w, d, []), stop=stop, max_iter=max_iter).state
+    stop = StoppingRule(_FOLD_IN_TOL, "the loadings' relative change", lambda state: state.change)
+    return iterate(step, None, _FoldInState(w, d, []), stop=stop, max_iter=_FOLD_IN_STEPS).state

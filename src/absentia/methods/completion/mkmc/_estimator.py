@@ -82,7 +82,7 @@ from absentia.core import (
 from absentia.core.linalg import cholesky, invert_permutation, symmetrize
 from absentia.core.optimize import Callback, Status
 from absentia.data import AbsenceWarning, KernelViews, order_kernels
-from absentia.methods.completion._subspace import Coordinates
+from absentia.methods.completion._base import Coordinates
 from absentia.methods.completion.mkmc._coordinates import locate_absent, locate_new, view_moments
 from absentia.methods.completion.mkmc._imputation import add_blocks, complete_kernels, complete_rows
 from absentia.methods.completion.mkmc._selection import MAX_HOLDOUT, ModelSelection

@@ -35,7 +35,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from absentia.core import Array, Dense, Gram, LowRankPlusDiagonal, project
+from absentia.core import Array, LowRankPlusDiagonal, project
 from absentia.core.linalg import (
     cholesky,
     cholesky_inverse,
@@ -238,11 +238,6 @@ class VisibleProblem:
     def ceiling(self) -> float:
         """The longest row of loadings."""
         return _LOADING_CEILING_SINGLE if self.dtype == np.float32 else np.inf
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether all kernels are arrays or factors, and not chunks elsewhere."""
-        return all(isinstance(view.unscaled, Dense | Gram) for view in self.views)
 
     @property
     def by_factors(self) -> bool:

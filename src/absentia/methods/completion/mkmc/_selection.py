@@ -11,9 +11,9 @@ from absentia.core import DISTINCT_RTOL, Array, Iterative, RandomState, argmin_k
 from absentia.core.linalg import invert_permutation
 from absentia.core.optimize import Point
 from absentia.data import AbsenceWarning, KernelViews
+from absentia.methods.completion._base import SubspaceCompleter
 from absentia.methods.completion._fill import MeanFill
 from absentia.methods.completion._holdout import Holdout
-from absentia.methods.completion._subspace import SubspaceCompleter
 from absentia.methods.completion.mkmc._coordinates import locate_absent, view_moments
 from absentia.methods.completion.mkmc._low_rank import VisibleProblem
 from absentia.methods.completion.mkmc._solver import ShortRuns, Solver
@@ -61,19 +61,6 @@ def _zero_filled_mean(views: Sequence[ViewKernel], samples: Array) -> Array:
         inside = np.searchsorted(view.v, samples[present])
         S[np.ix_(present, present)] += view.Q.block(inside, inside)
     return S / sum(view.weight for view in views)
-
-
-def _count_by_rule(
-    views: Sequence[ViewKernel], size: int, rule: str, rng: np.random.Generator, order: Array
-) -> int:
-    """Guttman-Kaiser or Kaiser on the mean of the zero-filled kernels, the papers' first model.
-
-    Of more than :data:`_MAX_COUNTED` samples that many are drawn, in their `order`.
-    """
-    samples = np.arange(size)
-    if size > _MAX_COUNTED:
-        samples = np.sort(order[rng.choice(size, _MAX_COUNTED, replace=False)])
-    return _count_eigenvalues(_zero_filled_mean(views, samples), rule)
 
 
 def _short_rank_path(size: int, counted: int) -> list[int]:
@@ -163,9 +150,12 @@ class ModelSelection(Iterative, SubspaceCompleter):
         return int(q), None
 
     def _count_components(self, views: list[ViewKernel], size: int, rule: str) -> int:
-        return _count_by_rule(
-            views, size, rule, make_generator(self.random_state), invert_permutation(self._positions)
-        )
+        """Guttman-Kaiser or Kaiser on the mean of the zero-filled kernels, the papers' first model."""
+        samples = np.arange(size)
+        if size > _MAX_COUNTED:
+            drawn = make_generator(self.random_state).choice(size, _MAX_COUNTED, replace=False)
+            samples = np.sort(invert_permutation(self._positions)[drawn])
+        return _count_eigenvalues(_zero_filled_mean(views, samples), rule)
 
     def _rank_by_holdout(
         self, form: KernelForm, views: list[ViewKernel], size: int, near: int | None

@@ -55,16 +55,8 @@ _HEAD_START = 5
 _LARGE = 2000
 #: For short runs at several ranks at least so many leading vectors are found at once.
 _MIN_LEADING = 16
-#: The subspace iteration ends when a pass adds less than this share to what it captures.
-_SUBSPACE_TOL = 3e-4
-
-
-class _SolverResult(NamedTuple):
-    """A fitted model, how the run went, and how many E-steps it took."""
-
-    model: PDOperator
-    solution: Solution[Any]
-    n_evaluations: int
+#: The subspace iteration ends when a pass adds less than this share to what it captures, or after so many.
+_SUBSPACE_TOL, _SUBSPACE_PASSES = 3e-4, 12
 
 
 @dataclass(frozen=True)
@@ -81,8 +73,13 @@ class Solver:
     positions: Array
     callback: Callback | None
 
-    def solve(self, views: Sequence[ViewKernel], size: int, q: int | None) -> _SolverResult:
-        """The model of rank `q` (None: unrestricted) behind these views of `size` samples."""
+    def solve(
+        self, views: Sequence[ViewKernel], size: int, q: int | None
+    ) -> tuple[PDOperator, Solution[Any], int]:
+        """The model of rank `q` (None: unrestricted) behind these views of `size` samples.
+
+        With it, how the run went, and how many E-steps it took.
+        """
         try:
             return self._solve(views, size, q)
         except NotPositiveDefiniteError as error:
@@ -91,12 +88,14 @@ class Solver:
                 "(1e-3 is the usual value), or look for kernels that are nearly singular"
             ) from error
 
-    def _solve(self, views: Sequence[ViewKernel], size: int, q: int | None) -> _SolverResult:
+    def _solve(
+        self, views: Sequence[ViewKernel], size: int, q: int | None
+    ) -> tuple[PDOperator, Solution[Any], int]:
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "callback": self.callback}
         if self.algorithm == "paper":
             imputation = ImputationProblem.of(views, size, self.prior, np.dtype(self.dtype))
             slow = solve_paper(imputation, make_covariance(self.covariance, q), **options)
-            return _SolverResult(slow.state.model, slow, slow.n_iter)
+            return slow.state.model, slow, slow.n_iter
         problem = VisibleProblem.of(merge_views(views), size, self.prior, self.dtype)
         model: PDOperator
         if q is None:
@@ -105,7 +104,7 @@ class Solver:
         else:
             run = self._solve_low_rank(problem, views, q, options)
             model = problem.model(run.state.at.point)
-        return _SolverResult(model, run, run.state.n_evaluations)
+        return model, run, run.state.n_evaluations
 
     def _solve_low_rank(
         self, problem: VisibleProblem, views: Sequence[ViewKernel], q: int, options: dict[str, Any]
@@ -205,7 +204,6 @@ def leading_pairs(
     q: int,
     rng: np.random.Generator,
     *,
-    passes: int = 12,
     rescale: bool = True,
     positions: Array | None = None,
 ) -> _LeadingPairs:
@@ -221,12 +219,12 @@ def leading_pairs(
     if rescale:
         counts = np.maximum(problem.weight - problem.eps, 1.0)
     root = np.sqrt(counts / problem.n_views).astype(problem.dtype)[:, None]
-    if problem.size <= _SMALL and problem.in_memory:
+    if problem.size <= _SMALL:
         return _LeadingPairs(*_eigenpairs(problem, root, q), counts)
     block = min(q + 10, problem.size)
     X = rng.standard_normal((problem.size, block), dtype=np.float32).astype(problem.dtype)
     X = X if positions is None else X[positions[problem.order]]
-    return _LeadingPairs(*_subspace_iteration(problem, root, q, X, passes), counts)
+    return _LeadingPairs(*_subspace_iteration(problem, root, q, X), counts)
 
 
 def start_from_leading(problem: VisibleProblem, noise: Noise, leading: _LeadingPairs, q: int) -> Point:
@@ -260,12 +258,10 @@ def _eigenpairs(problem: VisibleProblem, root: Array, q: int) -> tuple[Array, Ar
     return leading_eigenpairs((S + S.T) / 2, q)
 
 
-def _subspace_iteration(
-    problem: VisibleProblem, root: Array, q: int, X: Array, passes: int
-) -> tuple[Array, Array]:
+def _subspace_iteration(problem: VisibleProblem, root: Array, q: int, X: Array) -> tuple[Array, Array]:
     """The same by subspace iteration from the columns of `X`, as far as a few passes lead."""
     captured = 0.0
-    for _ in range(passes):
+    for _ in range(_SUBSPACE_PASSES):
         basis = _orthonormalize(X)
         X = _mean_kernel_product(problem, basis / root) / root
         values, vectors = scipy.linalg.eigh(thin_gram(basis, X))
