@@ -12,8 +12,14 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import scipy.sparse
 
-from absentia.core._operators import Gram, LowRankPlusDiagonal, Operator, Scaled, describe_operator
-from absentia.core._projections import row_chunks
+from absentia.core._operators import (
+    Gram,
+    LowRankPlusDiagonal,
+    Operator,
+    Scaled,
+    describe_operator,
+    row_chunks,
+)
 from absentia.core._serialization import serializable
 from absentia.core.linalg import Array, symmetrize, thin_gram
 

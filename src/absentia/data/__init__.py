@@ -1,7 +1,7 @@
 """What flows: samples, views, who has which."""
 
-from absentia.data._coding import Coding
 from absentia.data._features import (
+    Coding,
     column_scales,
     concatenate_features,
     describe_columns,

@@ -29,7 +29,7 @@ from scipy.stats import f as f_distribution
 from scipy.stats import t as student
 
 from absentia.core import Array
-from absentia.data._diagram import critical_difference_diagram
+from absentia.core.svg import critical_difference_diagram
 
 __all__ = [
     "Equivalence",
