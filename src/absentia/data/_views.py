@@ -21,6 +21,7 @@ from absentia.data._ids import Align, align_ids, find_holders, show_id
 from absentia.data._mudata import Source, anndata_parts, mudata_parts
 from absentia.data._presence import (
     Presence,
+    as_index,
     block_positions,
     check_names,
     check_observed,
@@ -31,7 +32,6 @@ from absentia.data._tables import (
     Absent,
     Part,
     array_parts,
-    fill_block,
     frame_part,
     is_frame,
     set_id_index,
@@ -257,7 +257,7 @@ class Views(Presence):
         return {name: _count_nan(self._blocks[name]) for name in self.names}
 
     def _picked(self, key: Any) -> Self:
-        index = self._index(key)
+        index = as_index(key, self.n_samples)
         return replace(
             self,
             ids=as_readonly(self.ids[index]),
@@ -312,7 +312,17 @@ class Views(Presence):
 
     def completed(self, rows: Mapping[str, Array]) -> Self:
         """The same samples with everything observed: by view, the features of those that lack it."""
-        filled = {name: _freeze_block(fill_block(self, name, rows[name])) for name in self.names}
+        filled = {}
+        for name, present in zip(self.names, self.observed.T, strict=True):
+            block = self._blocks[name]
+            added = np.asarray(rows[name], dtype=block.dtype)
+            order = np.argsort(np.concatenate([np.flatnonzero(present), np.flatnonzero(~present)]))
+            if scipy.sparse.issparse(block):
+                added = scipy.sparse.csr_array(added)
+                whole = scipy.sparse.csr_array(scipy.sparse.vstack([block, added]))
+            else:
+                whole = np.vstack([block, added])
+            filled[name] = _freeze_block(whole[order])
         return replace(self, observed=as_readonly(np.ones_like(self.observed)), _blocks=filled)
 
     def given(self, name: str, values: Any) -> Self:

@@ -16,7 +16,7 @@ which looks at each label over the samples, half.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ from scipy.stats import rankdata
 
 from absentia.core.linalg import logdet_divergence
 from absentia.data._kernelviews import KernelViews
+from absentia.data._presence import Presence
 
 __all__ = [
     "are",
@@ -44,13 +45,6 @@ __all__ = [
 _Floats = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 _Shape = tuple[int, ...]
-
-
-class _HasObserved(Protocol):
-    """Anything that knows which samples were observed in which view."""
-
-    @property
-    def observed(self) -> _Mask: ...
 
 
 _Kernels = ArrayLike | Sequence[ArrayLike] | KernelViews
@@ -78,7 +72,7 @@ def ca_error(truth: _Kernels, completed: _Kernels, *, average: bool = True) -> f
 
 
 def are(
-    truth: _Kernels, completed: _Kernels, observed: ArrayLike | _HasObserved, *, average: bool = True
+    truth: _Kernels, completed: _Kernels, observed: ArrayLike | Presence, *, average: bool = True
 ) -> float | _Floats:
     r"""Average relative error of the rows that were missing (eq. 8, not squared), lower is better.
 

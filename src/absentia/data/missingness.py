@@ -14,12 +14,13 @@ comes back and the next elsewhere is hidden instead.
 import operator
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from absentia.core import RandomState, make_generator
+from absentia.data._presence import Presence
 
 __all__ = ["exclusive", "fixed_per_sample", "fixed_per_view", "mar", "mcar", "mnar", "own"]
 
@@ -31,14 +32,7 @@ _Ints = NDArray[np.intp]
 _PASSES = 50  # over all samples, after which nothing more is to be had
 
 
-class _HasObserved(Protocol):
-    """Anything that knows which cells are observed."""
-
-    @property
-    def observed(self) -> _Mask: ...
-
-
-_Where = tuple[int, int] | _Mask | _HasObserved
+_Where = tuple[int, int] | _Mask | Presence
 
 
 def mcar(

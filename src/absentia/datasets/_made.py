@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -234,10 +234,6 @@ def write_cohort(
     for target, tables in parts.items():
         target.mkdir(parents=True, exist_ok=True)
         for name, table in tables.items():
-            text = table.to_csv(lineterminator="\n").encode()
-            written.append(write_atomically(target / f"{name}.csv", partial(_write_bytes, text)))
+            write = partial(table.to_csv, mode="wb", lineterminator="\n")
+            written.append(write_atomically(target / f"{name}.csv", write))
     return written
-
-
-def _write_bytes(text: bytes, file: BinaryIO) -> None:
-    file.write(text)
