@@ -25,7 +25,6 @@ from absentia.data import show_id, warn_of_unlinked
 from absentia.data._presence import (
     Presence,
     as_index,
-    block_positions,
     check_names,
     check_observed,
     default_names,
@@ -107,7 +106,9 @@ def test_positions_inside_a_block_are_those_of_its_samples(observed, data):
     observed = np.array(observed)
     index = np.array(data.draw(st.lists(st.integers(0, len(observed) - 1))), dtype=int)
     block = np.flatnonzero(observed)
-    np.testing.assert_array_equal(block[block_positions(observed, index)], index[observed[index]])
+    np.testing.assert_array_equal(
+        block[presence(observed[:, None])._places(index)["view0"]], index[observed[index]]
+    )
 
 
 def test_places_and_what_is_left_are_told_for_every_view():

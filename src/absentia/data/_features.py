@@ -19,8 +19,9 @@ import scipy.sparse
 from absentia.core import Array, serializable, warn
 from absentia.core.linalg import as_readonly
 from absentia.data._ids import AbsenceWarning, find_duplicates, show_id
+from absentia.data._presence import freeze
 from absentia.data._tables import check_codes
-from absentia.data._views import Views, _empty_rows, _freeze_block
+from absentia.data._views import Views, empty_rows
 
 _ROUNDING = 1e-12  # deviations below this share of the mean are rounding of a constant
 _MIN_COUNT_COLUMNS = 5  # of a table of counts
@@ -125,7 +126,7 @@ def drop_features(views: Views, name: str, columns: Sequence[str]) -> Views:
     if not len(keep):
         return views.select([other for other in views.names if other != name])
     block = views.block(name)[:, keep]
-    present = ~_empty_rows(block)
+    present = ~empty_rows(block)
     observed = views.observed.copy()
     v = views.names.index(name)
     observed[np.flatnonzero(observed[:, v])[~present], v] = False
@@ -133,7 +134,7 @@ def drop_features(views: Views, name: str, columns: Sequence[str]) -> Views:
     return replace(
         views,
         observed=as_readonly(observed),
-        _blocks={**views._blocks, name: _freeze_block(block[present])},
+        _blocks={**views._blocks, name: freeze(block[present])},
         _features={**views._features, name: features[keep]},
         _levels={**views._levels, name: levels},
     )
@@ -170,9 +171,12 @@ class ViewCoding:
         """From the samples that have the view; levels that none of them has are none."""
         block, columns = X.block(name), X.features(name)
         where = {} if columns is None else {c: j for j, c in enumerate(columns.tolist())}
-        levels = {
-            c: _levels_present(block[:, where[c]], all_levels) for c, all_levels in X.levels(name).items()
-        }
+        levels = {}
+        for column, texts in X.levels(name).items():
+            codes = block[:, where[column]]
+            levels[column] = tuple(
+                texts[k] for k in np.unique(codes[~np.isnan(codes)]).astype(int).tolist()
+            )
         return cls(name, block.shape[1], columns, levels)
 
     def match(self, came: Array | None, width: int) -> _Match:
@@ -227,7 +231,10 @@ class ViewCoding:
                 f"view {self.name!r}, column {column!r}: numbers in training, and now {texts[0]!r}; mend "
                 "the values, or leave them empty"
             )
-        return _values_at(np.array([float(level) for level in levels]), codes)
+        known, values = ~np.isnan(codes), np.array([float(level) for level in levels])
+        numbers = np.full(codes.shape, np.nan)
+        numbers[known] = values[codes[known].astype(int)]
+        return numbers
 
     def names(self) -> list[str]:
         """Names of the features; ``stage=II`` for a level."""
@@ -303,8 +310,7 @@ class Coding:
         for name in X.names:
             if name in self.views:
                 block, names = self.views[name](X)
-                block = block if scipy.sparse.issparse(block) else as_readonly(block)
-                blocks[name], features[name], levels[name] = block, names, {}
+                blocks[name], features[name], levels[name] = freeze(block), names, {}
         return replace(X, _blocks=blocks, _features=features, _levels=levels)
 
     def of_new(self, X: Views) -> Views:
@@ -354,14 +360,6 @@ def _take_columns(block: Any, places: Array) -> Any:
     return taken
 
 
-def _values_at(values: Array, codes: Array) -> Array:
-    """`values` at codes, NaN where a code is."""
-    known = ~np.isnan(codes)
-    result = np.full(codes.shape, np.nan)
-    result[known] = values[codes[known].astype(int)]
-    return result
-
-
 def _texts(values: Array, levels: tuple[str, ...] | None, wanted: Sequence[str]) -> Array:
     """A column's values as texts, empty where missing; numbers as people write them, or as was `wanted`."""
     known = ~np.isnan(values)
@@ -372,12 +370,6 @@ def _texts(values: Array, levels: tuple[str, ...] | None, wanted: Sequence[str])
     texts = np.zeros(values.shape, dtype=f"<U{max([1, *map(len, levels)])}")
     texts[known] = np.array(levels, dtype=str)[values[known].astype(int)]
     return texts
-
-
-def _levels_present(codes: Array, levels: Sequence[str]) -> tuple[str, ...]:
-    """The levels that appear."""
-    there = np.unique(codes[~np.isnan(codes)]).astype(int)
-    return tuple(levels[k] for k in there.tolist())
 
 
 def _is_float(text: str) -> bool:

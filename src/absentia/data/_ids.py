@@ -244,16 +244,6 @@ def check_order(ids: Array, y: Any, what: str = "y") -> None:
     )
 
 
-def check_known(ids: Array, y: Array, what: str) -> None:
-    """Raise if values are NaN or None; say of which samples, and how to leave these out."""
-    absent = np.array([is_missing(value) for value in y.tolist()], dtype=bool)
-    if absent.any():
-        raise ValueError(
-            f"{absent.sum()} {what}(s) are NaN or None, e.g. of {first_ids(ids[absent])}; leave these "
-            f"samples out: views, y = views.align(y, missing='drop'), with y a Series or a mapping by id"
-        )
-
-
 # ------------------------------------------------------------------------------------- values and their ids
 
 
@@ -312,7 +302,8 @@ def as_column(values: list[Any]) -> Array:
     unknown = np.array([is_missing(value) for value in values], dtype=bool)
     known = [value for value, missing in zip(values, unknown, strict=True) if not missing]
     kinds = {type(value) for value in known}
-    array = np.asarray(known) if len(kinds) == 1 or all(_numeric(kind) for kind in kinds) else None
+    numeric = all(issubclass(kind, int | float | np.number) and kind is not bool for kind in kinds)
+    array = np.asarray(known) if len(kinds) == 1 or numeric else None
     if array is not None and array.ndim == 1 and not unknown.any():
         return array
     numbers = array is not None and array.ndim == 1 and array.dtype.kind in "iuf"
@@ -320,10 +311,6 @@ def as_column(values: list[Any]) -> Array:
     for place, value in zip(np.flatnonzero(~unknown), known, strict=True):
         result[place] = value
     return result
-
-
-def _numeric(kind: type) -> bool:
-    return issubclass(kind, int | float | np.number) and kind is not bool
 
 
 # ------------------------------------------------------------------------------------------- ids and texts

@@ -4,7 +4,7 @@ And whether these are kernels: cheap checks, with a sentence that names the view
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -29,15 +29,13 @@ from absentia.data._tables import as_table
 FEW = 2000
 
 
-class Part(NamedTuple):
-    """One kernel as it came: the ids of its own samples, and it as an operator."""
+def make_part(
+    name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True
+) -> tuple[Array, Operator]:
+    """The ids of a view's own samples, and its kernel, or factors of it, as an operator.
 
-    ids: Array
-    operator: Operator
-
-
-def make_part(name: str, ids: Any, values: Any, *, factors: bool, copy: bool = True) -> Part:
-    """A kernel, or its factors, of the samples `ids`; chunks stay where they are."""
+    Chunks stay where they are.
+    """
     chunked = is_chunked(values)
     A = as_dask(name, values) if chunked else _to_dense(name, values)
     view_ids = as_ids(ids, _length(ids), f"view {name!r}")
@@ -52,9 +50,9 @@ def make_part(name: str, ids: Any, values: Any, *, factors: bool, copy: bool = T
             "pass the kernel over observed samples only, or use KernelViews.from_dense"
         )
     if chunked:
-        return Part(view_ids, ChunkedGram(A) if factors else Chunked(A))
+        return view_ids, ChunkedGram(A) if factors else Chunked(A)
     A = np.array(A) if copy else A
-    return Part(view_ids, Gram(A) if factors else Dense(A))
+    return view_ids, Gram(A) if factors else Dense(A)
 
 
 def _to_dense(name: str, kernel: Any) -> Array:

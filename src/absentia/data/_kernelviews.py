@@ -28,10 +28,8 @@ from absentia.data._kernel_checks import (
 from absentia.data._presence import (
     Presence,
     as_index,
-    block_positions,
     check_names,
     check_observed,
-    freeze_state,
     input_error,
     strip_ellipsis,
 )
@@ -172,7 +170,7 @@ class KernelViews(Presence):
         """From each view's own ids and kernel or factors."""
         names = check_names(list(given))
         parts = [make_part(name, *one, **options) for name, one in zip(names, given.values(), strict=True)]
-        ids, rows = align_ids(names, [part.ids for part in parts], align)
+        ids, rows = align_ids(names, [own for own, _ in parts], align)
         operators: dict[str, Operator] = {}
         for name, (own, operator), row in zip(names, parts, rows, strict=True):
             _, order = find_holders(row, len(own))
@@ -356,7 +354,7 @@ class KernelViews(Presence):
         """A view's kernel between the samples at positions `rows` and all columns, NaN where absent."""
         v, operator = self._column(name), self.operator(name)
         present, columns = self.observed[:, v], self.column_observed[:, v]
-        inside = block_positions(present, rows)
+        inside = self._places(rows, [name])[name]
         full = np.full((len(rows), self.shape[1]), np.nan)
         whole = np.array_equal(inside, np.arange(operator.shape[0]))
         values = operator.to_dense() if whole else operator.block(inside, np.arange(operator.shape[1]))
@@ -414,10 +412,6 @@ class KernelViews(Presence):
         r, c = operator.shape
         factors = f", {operator.left.shape[1]} factors" if isinstance(operator, Gram | ChunkedGram) else ""
         return f"{r} x {c} kernel{factors}"
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state["_diagonals"] = {name: as_readonly(x) for name, x in state["_diagonals"].items()}
-        self.__dict__.update(freeze_state(state))
 
 
 def _as_operators(kernels: Mapping[str, Array | Operator]) -> dict[str, Operator]:

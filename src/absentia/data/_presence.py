@@ -18,7 +18,6 @@ from absentia.data._ids import (
     AbsenceWarning,
     align_values,
     as_column,
-    check_known,
     check_order,
     find_duplicates,
     first_ids,
@@ -89,15 +88,14 @@ def default_names(n: int) -> list[str]:
     return [f"view{v}" for v in range(n)]
 
 
-def block_positions(observed: Array, index: Array) -> Array:
-    """Positions, inside a view's block, of those samples of `index` that have the view."""
-    rank = np.cumsum(observed) - 1
-    return np.asarray(rank[index[observed[index]]])
-
-
-def freeze_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Unpickled arrays are writeable again; undo that."""
-    return {k: as_readonly(x) if isinstance(x, np.ndarray) else x for k, x in state.items()}
+def freeze(values: Any) -> Any:
+    """An array or a sparse matrix, read-only; anything else as it is."""
+    if isinstance(values, np.ndarray):
+        return as_readonly(values)
+    if scipy.sparse.issparse(values):
+        values.sum_duplicates()  # SciPy would do so in place when it first needs it, and fail
+        values.data = as_readonly(values.data)
+    return values
 
 
 @serializable
@@ -137,10 +135,10 @@ class Presence:
         """The samples at these positions, among themselves."""
         return self[index]
 
-    def _places(self, index: Array) -> dict[str, Array]:
-        """For each view, where in its block those samples of `index` are that have it."""
-        pairs = zip(self.names, self.observed.T, strict=True)
-        return {name: block_positions(present, index) for name, present in pairs}
+    def _places(self, index: Array, names: Sequence[str] | None = None) -> dict[str, Array]:
+        """For each view (of `names`), where in its block those samples of `index` are that have it."""
+        columns = {name: self.observed[:, self._column(name)] for name in names or self.names}
+        return {name: (np.cumsum(has) - 1)[index[has[index]]] for name, has in columns.items()}
 
     def _without(self, keep: Any) -> tuple[Array, dict[str, Array]]:
         """`observed` where `keep` is True too, and where those samples are in the views' blocks."""
@@ -148,6 +146,12 @@ class Presence:
         pairs = zip(self.names, self.observed.T, kept.T, strict=True)
         places = {name: np.flatnonzero(stays[present]) for name, present, stays in pairs}
         return as_readonly(self.observed & kept), places
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # unpickled arrays are writeable again; undo that
+        for key, value in state.items():
+            by_view = isinstance(value, dict)
+            self.__dict__[key] = {n: freeze(x) for n, x in value.items()} if by_view else freeze(value)
 
     def select(self, names: Sequence[str]) -> Self:
         """The same samples with only the views named."""
@@ -204,8 +208,14 @@ class Presence:
             check_order(self.ids, y, what)
 
     def check_known(self, y: Array, what: str = "label") -> None:
-        """Raise if some of `y`, one value per sample, are NaN or None; say whose."""
-        check_known(self.ids, y, what)
+        """Raise if some of `y`, one value per sample, are NaN or None; say whose, and how to go on."""
+        absent = np.array([is_missing(value) for value in y.tolist()], dtype=bool)
+        if absent.any():
+            raise ValueError(
+                f"{absent.sum()} {what}(s) are NaN or None, e.g. of {first_ids(self.ids[absent])}; leave "
+                "these samples out: views, y = views.align(y, missing='drop'), with y a Series or a "
+                "mapping by id"
+            )
 
     def patterns(self) -> tuple[Array, Array]:
         """Distinct rows of `observed` and how many samples have each, most frequent first."""

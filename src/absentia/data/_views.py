@@ -19,15 +19,7 @@ from absentia.core import Array, serializable
 from absentia.core.linalg import as_readonly
 from absentia.data._ids import Align, align_ids, find_holders, show_id
 from absentia.data._mudata import Source, anndata_parts, mudata_parts
-from absentia.data._presence import (
-    Presence,
-    as_index,
-    block_positions,
-    check_names,
-    check_observed,
-    default_names,
-    freeze_state,
-)
+from absentia.data._presence import Presence, as_index, check_names, check_observed, default_names, freeze
 from absentia.data._tables import (
     Absent,
     Part,
@@ -220,9 +212,9 @@ class Views(Presence):
         for v, (name, part) in enumerate(zip(names, parts, strict=True)):
             having, order = find_holders(rows[v], part.values.shape[0])
             values = part.values if order is None else part.values[order]  # copied once, below
-            present = ~_empty_rows(values) if given is None else given[having, v]
+            present = ~empty_rows(values) if given is None else given[having, v]
             mask[having[present], v] = True
-            blocks[name] = _freeze_block(values[present])
+            blocks[name] = freeze(values[present])
             _check_finite(name, blocks[name], ids[having[present]], given is not None)
         features = {name: part.features for name, part in zip(names, parts, strict=True)}
         levels = {name: part.levels for name, part in zip(names, parts, strict=True)}
@@ -281,7 +273,7 @@ class Views(Presence):
         return replace(self, observed=observed, _blocks=self._taken(places))
 
     def _taken(self, places: Mapping[str, Array]) -> dict[str, Any]:
-        return {name: _freeze_block(self._blocks[name][rows]) for name, rows in places.items()}
+        return {name: freeze(self._blocks[name][rows]) for name, rows in places.items()}
 
     def to_dict(self) -> dict[str, Array]:
         """``{name: (n_samples, n_features)}`` with NaN rows where absent; sparse views become dense."""
@@ -291,7 +283,7 @@ class Views(Presence):
     def padded(self, name: str, rows: Array) -> Array:
         """A view's values of the samples at positions `rows`, those that lack it NaN, as an array."""
         block, observed = self.block(name), self.observed[:, self._column(name)]
-        values = block[block_positions(observed, rows)]
+        values = block[self._places(rows, [name])[name]]
         full = np.full((len(rows), block.shape[1]), np.nan, dtype=block.dtype)
         full[observed[rows]] = values.toarray() if scipy.sparse.issparse(values) else values
         return full
@@ -322,7 +314,7 @@ class Views(Presence):
                 whole = scipy.sparse.csr_array(scipy.sparse.vstack([block, added]))
             else:
                 whole = np.vstack([block, added])
-            filled[name] = _freeze_block(whole[order])
+            filled[name] = freeze(whole[order])
         return replace(self, observed=as_readonly(np.ones_like(self.observed)), _blocks=filled)
 
     def given(self, name: str, values: Any) -> Self:
@@ -332,7 +324,7 @@ class Views(Presence):
         if values.shape != (len(self), self._blocks[name].shape[1]):
             wanted = (len(self), self._blocks[name].shape[1])
             raise ValueError(f"view {name!r}: values of shape {values.shape} came, {wanted} are wanted")
-        blocks = {**self._blocks, name: _freeze_block(values)}
+        blocks = {**self._blocks, name: freeze(values)}
         return replace(self, observed=as_readonly(observed), _blocks=blocks)
 
     def _size_of(self, name: str) -> str:
@@ -343,20 +335,9 @@ class Views(Presence):
         coded = f", {levels} {'of them ' if levels < width else ''}categories" if levels else ""
         return f"{width} feature{'s' if width != 1 else ''}{coded}{note}"
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state["_blocks"] = {name: _freeze_block(block) for name, block in state["_blocks"].items()}
-        self.__dict__.update(freeze_state(state))
 
-
-def _freeze_block(block: Any) -> Any:
-    if not scipy.sparse.issparse(block):
-        return as_readonly(block)
-    block.sum_duplicates()  # SciPy would do so in place when it first needs it, and fail
-    block.data = as_readonly(block.data)
-    return block
-
-
-def _empty_rows(values: Any) -> Array:
+def empty_rows(values: Any) -> Array:
+    """Which rows of an array or sparse matrix are NaN throughout."""
     if scipy.sparse.issparse(values):
         nan = scipy.sparse.csr_array(
             (np.isnan(values.data).astype(int), values.indices, values.indptr), values.shape
@@ -380,8 +361,8 @@ def _check_finite(name: str, block: Any, ids: Array, given: bool) -> None:
             f"view {name!r}, sample {show_id(ids[row])}, column {column}: infinite or too large a value; "
             "write NaN for a missing value, or transform the feature"
         )
-    if given and _empty_rows(block).any():
-        row = int(np.argmax(_empty_rows(block)))
+    if given and empty_rows(block).any():
+        row = int(np.argmax(empty_rows(block)))
         raise ValueError(
             f"view {name!r}, sample {show_id(ids[row])}: marked as observed but every value is NaN; "
             "mark it absent or give its values"

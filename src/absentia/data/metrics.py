@@ -15,7 +15,6 @@ which looks at each label over the samples, half.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -212,21 +211,20 @@ def _stack(name: str, kernels: Any) -> tuple[_Shape, Callable[[int], _Floats]]:
     """The shape (V, n, n) of kernels, and what gives the complete kernel of a view."""
     if isinstance(kernels, KernelViews):
         shape: _Shape = (kernels.n_views, *kernels.shape)
-        take: Callable[[int], Any] = partial(_view_kernel, kernels)
+
+        def take(v: int) -> Any:
+            return kernels.select(kernels.names[v : v + 1]).to_dense()[0]
+
     else:
         shapes = [np.shape(block) for block in kernels]
         if len(set(shapes)) != 1:
             raise ValueError(f"{name}: views have shapes {shapes}; pass kernels over the same samples")
         K = np.asarray(kernels, dtype=np.float64)
         K = K[None] if K.ndim == 2 else K
-        shape, take = K.shape, K.__getitem__
+        shape, take = K.shape, K.__getitem__  # type: ignore[assignment]
     if len(shape) != 3 or shape[1] != shape[2]:
         raise ValueError(f"{name} has shape {shape}; pass (n, n) or (V, n, n)")
     return shape, lambda v: _check_complete(name, v, take(v))
-
-
-def _view_kernel(kernels: KernelViews, v: int) -> _Floats:
-    return kernels.select(kernels.names[v : v + 1]).to_dense()[0]
 
 
 def _check_complete(name: str, v: int, K: _Floats) -> _Floats:

@@ -445,19 +445,17 @@ def _move(keep: _Mask, movers: list[_Ints], path: list[int], priority: _Floats, 
 
 
 def _observed(where: _Where) -> _Mask:
-    mask = _full(where) if isinstance(where, tuple) else np.asarray(getattr(where, "observed", where))
+    if isinstance(where, tuple):
+        if len(where) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in where):
+            raise ValueError(f"where={where} is no shape; pass two positive integers, samples and views")
+        return np.ones(where, dtype=np.bool_)
+    mask = np.asarray(getattr(where, "observed", where))
     if mask.ndim != 2 or mask.dtype != np.bool_ or not mask.size:
         raise ValueError(
             f"where has shape {mask.shape} and type {mask.dtype}; pass (n_samples, n_views), a "
             "boolean matrix of that shape (True = observed), or an object with such an .observed"
         )
     return mask
-
-
-def _full(shape: tuple[int, ...]) -> _Mask:
-    if len(shape) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in shape):
-        raise ValueError(f"where={shape} is no shape; pass two positive integers, samples and views")
-    return np.ones(shape, dtype=np.bool_)
 
 
 def _share(rate: float) -> float:
