@@ -130,7 +130,7 @@ def _products(A: Any, X: Array, product: Any, axis: int, dtype: np.dtype[Any]) -
 
 
 @dataclass(frozen=True)
-class PickedArray:
+class _PickedArray:
     """Rows and columns of a dask array, by position (None: all), in any order, none of them moved.
 
     Reordering a chunked array would send every chunk everywhere.  Reordering thin matrices is free.
@@ -145,14 +145,14 @@ class PickedArray:
         n, m = self.A.shape
         return n if self.rows is None else len(self.rows), m if self.cols is None else len(self.cols)
 
-    def astype(self, dtype: Any) -> PickedArray:
-        return PickedArray(self.A.astype(dtype), self.rows, self.cols)
+    def astype(self, dtype: Any) -> _PickedArray:
+        return _PickedArray(self.A.astype(dtype), self.rows, self.cols)
 
-    def pick(self, rows: Array | None, cols: Array | None) -> PickedArray:
+    def pick(self, rows: Array | None, cols: Array | None) -> _PickedArray:
         """Fewer rows and columns, None keeping all; chunks without any of them are left out."""
         A, kept_rows = _narrow(self.A, 0, _compose_index(self.rows, rows))
         A, kept_cols = _narrow(A, 1, _compose_index(self.cols, cols))
-        return PickedArray(A, kept_rows, kept_cols)
+        return _PickedArray(A, kept_rows, kept_cols)
 
     def times(self, X: Array) -> Array:
         """``A X``: one pass."""
@@ -258,7 +258,7 @@ class Chunked(_ChunkedOperator):
     """
 
     def __init__(self, A: Any, diagonal: Array | None = None) -> None:
-        self.part = A if isinstance(A, PickedArray) else PickedArray(A)
+        self.part = A if isinstance(A, _PickedArray) else _PickedArray(A)
         self._diagonal = None if diagonal is None else as_readonly(diagonal)
 
     @property
@@ -321,9 +321,9 @@ class ChunkedGram(_ChunkedOperator):
     """
 
     def __init__(self, left: Any, right: Any = None, diagonal: Array | None = None) -> None:
-        self.left = left if isinstance(left, PickedArray) else PickedArray(left)
+        self.left = left if isinstance(left, _PickedArray) else _PickedArray(left)
         other = self.left if right is None else right
-        self.right = other if isinstance(other, PickedArray) else PickedArray(other)
+        self.right = other if isinstance(other, _PickedArray) else _PickedArray(other)
         self._diagonal = None if diagonal is None else as_readonly(diagonal)
 
     @property

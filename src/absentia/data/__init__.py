@@ -32,7 +32,6 @@ from absentia.data._order import (
     kernel_profiles,
     make_folds,
     order_by_profiles,
-    order_by_size,
     order_for_learning,
     order_kernels,
     order_tables,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas
 
 #: Kernels that are not arrays are made arrays of up to so many bytes without a word.
-DENSE_BYTES = 2**30
+_DENSE_BYTES = 2**30
 
 
 class DenseWarning(UserWarning):
@@ -421,7 +421,7 @@ def _as_operators(kernels: Mapping[str, Array | Operator]) -> dict[str, Operator
 def _warn_of_size(name: str, operator: Operator) -> None:
     rows, columns = operator.shape
     size = rows * columns * operator.dtype.itemsize
-    if size > DENSE_BYTES and not isinstance(operator, Dense):
+    if size > _DENSE_BYTES and not isinstance(operator, Dense):
         warn(
             f"view {name!r}: the {rows} x {columns} kernel, not held as an array so far, is made one of "
             f"{size / 2**30:.1f} GiB, and so may be those of other views and what is made of them; use a "

@@ -22,7 +22,7 @@ from absentia.data._tables import Part, check_codes, is_frame, named_part
 if TYPE_CHECKING:
     from absentia.data._presence import Presence
 
-Source = str | Mapping[str, str] | None
+KeyByModality = str | Mapping[str, str] | None
 _PREFIX = "absentia"
 _LEVELS = f"{_PREFIX}_levels"  # column of var: a JSON list of the levels whose numbers X holds
 
@@ -38,7 +38,9 @@ def is_anndata(data: Any) -> bool:
 # ---------------------------------------------------------------------------------------------------- in
 
 
-def mudata_parts(mdata: Any, layer: Source, use_rep: Source) -> tuple[tuple[str, ...], list[Part]]:
+def mudata_parts(
+    mdata: Any, layer: KeyByModality, use_rep: KeyByModality
+) -> tuple[tuple[str, ...], list[Part]]:
     """The modalities of a MuData object as views."""
     if not is_mudata(mdata):
         raise ValueError(f"a MuData object is wanted, not {type(mdata).__name__}")
@@ -61,7 +63,7 @@ def anndata_parts(
     return (name,), [_part(name, adata, layer, use_rep)]
 
 
-def _by_modality(mdata: Any, source: Source, what: str) -> dict[str, str]:
+def _by_modality(mdata: Any, source: KeyByModality, what: str) -> dict[str, str]:
     """What to take of each modality: one word for all, or a mapping."""
     if source is None:
         return {}
@@ -138,7 +140,7 @@ def _keys(entries: Any) -> list[str]:
     return [key for key in entries if key is not None]
 
 
-def obsp_blocks(data: Any, use_rep: Source) -> dict[str, tuple[Array, Array]] | None:
+def obsp_blocks(data: Any, use_rep: KeyByModality) -> dict[str, tuple[Array, Array]] | None:
     """Kernels by view, if `use_rep` names entries of obsp; None if it names none.
 
     Of a MuData object: in every modality that is named, or of the whole; ``absentia_*`` stands for several.

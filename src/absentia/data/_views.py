@@ -18,7 +18,7 @@ import scipy.sparse
 from absentia.core import Array, serializable
 from absentia.core.linalg import as_readonly
 from absentia.data._ids import Align, align_ids, find_holders, show_id
-from absentia.data._mudata import Source, anndata_parts, mudata_parts
+from absentia.data._mudata import KeyByModality, anndata_parts, mudata_parts
 from absentia.data._presence import Presence, as_index, check_names, check_observed, default_names, freeze
 from absentia.data._tables import (
     Absent,
@@ -178,7 +178,7 @@ class Views(Presence):
         return cls.from_dict({name: frame[list(cols)] for name, cols in columns.items()})
 
     @classmethod
-    def from_mudata(cls, mdata: Any, *, layer: Source = None, use_rep: Source = None) -> Self:
+    def from_mudata(cls, mdata: Any, *, layer: KeyByModality = None, use_rep: KeyByModality = None) -> Self:
         """From a MuData object: one view per modality, aligned by observation name.
 
         Parameters

@@ -393,7 +393,7 @@ class FactorMap:
             if options.kernel != "rbf":
                 raise ValueError(f"view {kernel.name!r}: random Fourier features are for rbf kernels only")
             sampler = RBFSampler(gamma=kernel.gamma, n_components=options.n_landmarks, random_state=seed)
-            self._map: Any = _Fourier(sampler.fit(X)) if n_landmarks else _NoFeatures()
+            self._map: Any = sampler.fit(X) if n_landmarks else _NoFeatures()
         else:
             drawn = make_generator(seed).choice(X.shape[0], n_landmarks, replace=False)
             self._map = _Nystrom(self.kernel, X[_order_by_length(X)[np.sort(drawn)]])
@@ -412,7 +412,8 @@ class FactorMap:
         return self._normalize(self._raw(self.kernel.prepare_new(X)))
 
     def _raw(self, X: Any, chunk: int = 20_000) -> Array:
-        parts = [self._map(X[a : a + chunk]).astype(self.dtype) for a in range(0, X.shape[0], chunk)]
+        starts = range(0, X.shape[0], chunk)
+        parts = [self._map.transform(X[a : a + chunk]).astype(self.dtype) for a in starts]
         return np.vstack(parts) if parts else np.zeros((0, self.kernel.options.n_landmarks), self.dtype)
 
     def _normalize(self, raw: Array) -> Array:
@@ -432,19 +433,8 @@ class _Nystrom:
         positive = values > 1e-10 * values[-1:].max(initial=0.0)
         self.root = vectors[:, positive] / np.sqrt(values[positive])
 
-    def __call__(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Array:
         return self.kernel.values(X, self.landmarks) @ self.root
-
-
-@serializable
-@dataclass(frozen=True)
-class _Fourier:
-    """Random Fourier features."""
-
-    sampler: RBFSampler
-
-    def __call__(self, X: Any) -> Array:
-        return np.asarray(self.sampler.transform(X))
 
 
 @serializable
@@ -452,5 +442,5 @@ class _Fourier:
 class _NoFeatures:
     """Factors of a view that nobody has."""
 
-    def __call__(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Array:
         return np.zeros((X.shape[0], 1))
