@@ -104,11 +104,6 @@ def _crossed_block(a: Array, x: Array) -> Array:
         return thin_gram(a, x)[None]
 
 
-def _thin(X: Array, chunks: Any) -> Any:
-    """A thin matrix in chunks of rows that match; each is in the graph once."""
-    return _dask_array().from_array(np.ascontiguousarray(X), chunks=(chunks, -1), name=False)
-
-
 def _times(A: Any, X: Array) -> Any:
     """``A X``, lazily: a product per chunk, summed over the chunks of a row where there are several."""
     return _products(A, X, _times_block, 1, np.result_type(A.dtype, X.dtype))
@@ -121,11 +116,11 @@ def _crossed(A: Any, X: Array) -> Any:
 
 def _products(A: Any, X: Array, product: Any, axis: int, dtype: np.dtype[Any]) -> Any:
     """A product of every chunk with the rows of `X` that belong to it, summed along an axis of `A`."""
-    along, thin = "ij"[axis], _thin(X, A.chunks[axis])
-    meta = np.empty((0, 0, 0), dtype)
-    parts = _dask_array().blockwise(
-        product, "ijq", A, "ij", thin, f"{along}q", adjust_chunks={along: 1}, meta=meta
-    )
+    da, along, meta = _dask_array(), "ij"[axis], np.empty((0, 0, 0), dtype)
+    thin = da.from_array(
+        np.ascontiguousarray(X), chunks=(A.chunks[axis], -1), name=False
+    )  # once in the graph
+    parts = da.blockwise(product, "ijq", A, "ij", thin, f"{along}q", adjust_chunks={along: 1}, meta=meta)
     return parts if A.numblocks[axis] == 1 else parts.sum(axis=axis, keepdims=True, dtype=dtype)
 
 

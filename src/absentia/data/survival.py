@@ -71,7 +71,7 @@ def _columns(y: Any) -> tuple[Any, Any]:
     """The time and the event: by name, or by type, where columns have names, else by position."""
     if isinstance(y, Survival):
         return y.time, y.event
-    table = y if hasattr(y, "columns") else np.asarray(y)
+    table: Any = y if hasattr(y, "columns") else np.asarray(y)
     names = list(table.columns if hasattr(y, "columns") else table.dtype.names or ())
     if not names:
         if table.ndim != 2 or table.shape[1] != 2:
