@@ -117,9 +117,8 @@ def _crossed(A: Any, X: Array) -> Any:
 def _products(A: Any, X: Array, product: Any, axis: int, dtype: np.dtype[Any]) -> Any:
     """A product of every chunk with the rows of `X` that belong to it, summed along an axis of `A`."""
     da, along, meta = _dask_array(), "ij"[axis], np.empty((0, 0, 0), dtype)
-    thin = da.from_array(
-        np.ascontiguousarray(X), chunks=(A.chunks[axis], -1), name=False
-    )  # once in the graph
+    # in chunks of rows that match, each of them in the graph once
+    thin = da.from_array(np.ascontiguousarray(X), chunks=(A.chunks[axis], -1), name=False)
     parts = da.blockwise(product, "ijq", A, "ij", thin, f"{along}q", adjust_chunks={along: 1}, meta=meta)
     return parts if A.numblocks[axis] == 1 else parts.sum(axis=axis, keepdims=True, dtype=dtype)
 

@@ -188,12 +188,9 @@ def _kinds(hint: Any, bounds: Range | None = None) -> tuple[_Kind, ...]:
                 lambda text: _TRUTHS[text.lower()],
             ),
         )
-    if hint is int:
-        return (
-            _Kind(f"a whole number{bounds.words}", lambda x: _is_number(x, Integral) and x in bounds, int),
-        )
-    if hint is float:
-        return (_Kind(f"a number{bounds.words}", lambda x: _is_number(x, Real) and x in bounds, float),)
+    if hint in (int, float):
+        words, number = ("a whole number", Integral) if hint is int else ("a number", Real)
+        return (_Kind(words + bounds.words, lambda x: _is_number(x, number) and x in bounds, hint),)
     if hint is str:
         return (_Kind("a text", lambda x: isinstance(x, str), str),)
     if hint is not Any and isinstance(origin or hint, type):

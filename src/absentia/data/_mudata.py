@@ -192,12 +192,10 @@ def write_into(
     columns = _presence_columns(data, target, data if observed is None else observed, observed is None)
     columns |= {name: _line_up(values, own, target, f"obs {name!r}")[0] for name, values in obs.items()}
     spaces = embedding if isinstance(embedding, Mapping) else {} if embedding is None else {"": embedding}
-    tables = {
-        f"X_{_PREFIX}" + (f"_{key}" if key else ""): _line_up(values, own, target, "embedding").to_numpy(
-            float
-        )
-        for key, values in spaces.items()
-    }
+    tables = {}
+    for key, values in spaces.items():
+        table = _line_up(values, own, target, "embedding").to_numpy(float)
+        tables[f"X_{_PREFIX}_{key}" if key else f"X_{_PREFIX}"] = table
     kernels: dict[str, Array] = {}
     if hasattr(data, "check_square"):  # of features there is nothing more to put there
         data.check_square()
