@@ -14,7 +14,7 @@ kinds for the ranking loss.  Tied scores count against, as in scikit-learn; in t
 which looks at each label over the samples, half.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -204,27 +204,24 @@ def _pairs(truth: _Kernels, completed: _Kernels) -> tuple[_Shape, Iterator[tuple
             f"truth has shape {shape}, completed {shape_hat} (views, samples, samples); "
             "pass the same views and samples in both"
         )
-    return shape, ((v, K(v), K_hat(v)) for v in range(shape[0]))
+    return shape, ((v, *pair) for v, pair in enumerate(zip(K, K_hat, strict=True)))
 
 
-def _stack(name: str, kernels: Any) -> tuple[_Shape, Callable[[int], _Floats]]:
-    """The shape (V, n, n) of kernels, and what gives the complete kernel of a view."""
+def _stack(name: str, kernels: Any) -> tuple[_Shape, Iterator[_Floats]]:
+    """The shape (V, n, n) of kernels, and the complete kernels of the views, one after the other."""
     if isinstance(kernels, KernelViews):
         shape: _Shape = (kernels.n_views, *kernels.shape)
-
-        def take(v: int) -> Any:
-            return kernels.select(kernels.names[v : v + 1]).to_dense()[0]
-
+        stack: Iterator[Any] = (kernels.select([view]).to_dense()[0] for view in kernels.names)
     else:
         shapes = [np.shape(block) for block in kernels]
         if len(set(shapes)) != 1:
             raise ValueError(f"{name}: views have shapes {shapes}; pass kernels over the same samples")
         K = np.asarray(kernels, dtype=np.float64)
         K = K[None] if K.ndim == 2 else K
-        shape, take = K.shape, K.__getitem__  # type: ignore[assignment]
+        shape, stack = K.shape, iter(K)
     if len(shape) != 3 or shape[1] != shape[2]:
         raise ValueError(f"{name} has shape {shape}; pass (n, n) or (V, n, n)")
-    return shape, lambda v: _check_complete(name, v, take(v))
+    return shape, (_check_complete(name, v, K) for v, K in enumerate(stack))
 
 
 def _check_complete(name: str, v: int, K: _Floats) -> _Floats:

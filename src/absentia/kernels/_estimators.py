@@ -265,15 +265,15 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
             if isinstance(X, KernelViews):
                 raw = X.block(name), X.diagonal(name)
             else:
-                ids = X.ids[X.observed[:, v]]
                 groups = self._coding.views[name].groups()
                 view = self._raw[name] = FeatureKernel(name, X.block(name), options[name], groups)
                 if options[name].approx:
                     self._maps[name] = FactorMap(view, X.block(name).dtype, seed)
                     self._raw[name] = view.without_samples()
                     continue
-                raw = view.train_kernel()
-                check_kernel(name, Dense(raw[0]), ids)
+                K = view.values(view.X, view.X)
+                check_kernel(name, Dense(K), X.ids[X.observed[:, v]])
+                raw = K, np.array(K.diagonal())
             self._normalizers[name] = KernelNormalizer(name, *raw, options[name])
             yield name, raw
         self._train = Presence(X.ids, X.names, X.observed)
@@ -290,11 +290,6 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
             raise ValueError(f"view {name!r}, sample {show_id(ids[row])}: the kernel is NaN or infinite")
         return K, diagonal
 
-    def _check_options(self, name: str, options: KernelOptions) -> None:
-        for option, parameter in get_parameters(self).items():
-            if hasattr(options, option):
-                parameter.check(getattr(options, option), f"view {name!r}")
-
     def _options_by_view(self, names: Sequence[str]) -> dict[str, KernelOptions]:
         common = KernelOptions(
             **{f.name: getattr(self, f.name) for f in fields(KernelOptions)} | {"approx": self.approx_}
@@ -304,8 +299,10 @@ class ViewKernels(TransformerMixin, Estimator):  # type: ignore[misc]
         if unknown:
             raise ValueError(f"per_view names {unknown[0]!r}, but the views are {list(names)}")
         options = {name: replace(common, **given.get(name, {})) for name in names}
-        for name in given:  # the common ones are checked already
-            self._check_options(name, options[name])
+        parameters = get_parameters(self)
+        for name, changed in given.items():  # the common ones are checked already
+            for option, value in changed.items():
+                parameters[option].check(value, f"view {name!r}")
         return options
 
 

@@ -163,11 +163,6 @@ class FeatureKernel:
         """The same without the features of training samples, which factors do without."""
         return copy_with(self, X=self.X[:0])
 
-    def train_kernel(self) -> tuple[Array, Array]:
-        """The kernel of the training samples, and its diagonal."""
-        K = self.values(self.X, self.X)
-        return K, np.array(K.diagonal())
-
     def new_rows(self, X: Any) -> tuple[Array, Array]:
         """Kernel of new samples with those of training, and its values with themselves."""
         X = self.prepare_new(X)
