@@ -3,7 +3,7 @@
 And whether these are kernels: cheap checks, with a sentence that names the view and the samples.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from absentia.core import (
     has_factors,
     is_chunked,
 )
-from absentia.core.linalg import psd_violation
 from absentia.data._ids import as_ids, show_id
 from absentia.data._presence import check_names, default_names
 from absentia.data._tables import as_table
@@ -136,16 +135,6 @@ def frame_blocks(K: Any, names: Sequence[str] | None) -> dict[str, tuple[Any, An
 def prefers_factors(X: Any) -> bool:
     """Whether square kernels are best left as factors: all have some, and samples are more than a few."""
     return len(X) > FEW and all(has_factors(X.operator(name)) for name in X.names)
-
-
-def negative_spectrum(operator: Operator, to_dense: Callable[[], Array]) -> tuple[float, float] | None:
-    """Lowest and largest eigenvalue of a kernel that has a negative one beyond rounding, else None.
-
-    Factors and a diagonal have none, and a kernel in chunks, perhaps larger than memory, is taken on trust;
-    of others `to_dense` gives the matrix.
-    """
-    trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or has_factors(operator)
-    return None if trusted else psd_violation(to_dense())
 
 
 def check_kernel(name: str, operator: Operator, ids: Array) -> None:

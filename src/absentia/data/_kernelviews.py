@@ -13,8 +13,19 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from absentia.core import Array, ChunkedGram, Dense, Gram, Operator, serializable, warn
-from absentia.core.linalg import as_readonly, clip_eigenvalues, shift_eigenvalues
+from absentia.core import (
+    Array,
+    Chunked,
+    ChunkedGram,
+    Dense,
+    Gram,
+    Operator,
+    check_name,
+    has_factors,
+    serializable,
+    warn,
+)
+from absentia.core.linalg import as_readonly, clip_eigenvalues, psd_violation, shift_eigenvalues
 from absentia.data._ids import Align, align_ids, as_ids, check_unique_ids, find_holders
 from absentia.data._kernel_checks import (
     are_frames,
@@ -23,7 +34,6 @@ from absentia.data._kernel_checks import (
     find_presence,
     frame_blocks,
     make_part,
-    negative_spectrum,
 )
 from absentia.data._presence import (
     Presence,
@@ -33,7 +43,7 @@ from absentia.data._presence import (
     input_error,
     strip_ellipsis,
 )
-from absentia.data._tables import Absent, kernel_frame
+from absentia.data._tables import Absent, id_labels, import_pandas
 
 if TYPE_CHECKING:
     import pandas
@@ -264,7 +274,9 @@ class KernelViews(Presence):
         memory, is taken on trust.
         """
         if name not in self._spectra:
-            self._spectra[name] = negative_spectrum(self.operator(name), lambda: self.block(name))
+            operator = self.operator(name)
+            trusted = isinstance(operator, Gram | ChunkedGram | Chunked) or has_factors(operator)
+            self._spectra[name] = None if trusted else psd_violation(self.block(name))
         return self._spectra[name]
 
     @cached_property
@@ -381,7 +393,14 @@ class KernelViews(Presence):
         absent : {"drop", "keep"}
             Samples that lack the view are left out, or have rows and columns of NaN.
         """
-        return kernel_frame(self, name, absent)
+        check_name("absent", absent, ("drop", "keep"))
+        v, pd = self._column(name), import_pandas()
+        if absent == "keep":
+            values, ids, columns = self.padded(name, np.arange(len(self))), self.ids, self.column_ids
+        else:
+            values, ids = np.array(self.block(name)), self.ids[self.observed[:, v]]
+            columns = self.column_ids[self.column_observed[:, v]]
+        return pd.DataFrame(values, index=id_labels(ids), columns=id_labels(columns))
 
     def to_embedding(self, n_components: int = 20, *, per_view: bool = False) -> Any:
         """Coordinates of the samples along the leading components of complete kernels (kernel PCA).

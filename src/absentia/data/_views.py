@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse
 
-from absentia.core import Array, serializable
+from absentia.core import Array, check_name, serializable
 from absentia.core.linalg import as_readonly
 from absentia.data._ids import Align, align_ids, find_holders, show_id
 from absentia.data._mudata import KeyByModality, anndata_parts, mudata_parts
@@ -25,10 +25,10 @@ from absentia.data._tables import (
     Part,
     array_parts,
     frame_part,
+    id_labels,
+    import_pandas,
     is_frame,
     set_id_index,
-    view_frame,
-    wide_frame,
 )
 
 if TYPE_CHECKING:
@@ -300,7 +300,24 @@ class Views(Presence):
         absent : {"drop", "keep"}
             Samples that have none of the views asked for are left out, or rows of NaN.
         """
-        return wide_frame(self, absent) if name is None else view_frame(self, name, absent)
+        check_name("absent", absent, ("drop", "keep"))
+        pd = import_pandas()
+        if name is None:
+            parts = {view: self.to_frame(view, absent="keep").reset_index(drop=True) for view in self.names}
+            frame = pd.concat(parts, axis=1, names=["view", "feature"]).set_axis(id_labels(self.ids))
+            return frame[self.observed.any(axis=1)] if absent == "drop" else frame
+        block, features = self.block(name), self.features(name)
+        columns = range(block.shape[1]) if features is None else features.tolist()
+        present = np.flatnonzero(self.observed[:, self._column(name)])
+        if absent == "drop" and scipy.sparse.issparse(block):
+            index = id_labels(self.ids[present])
+            return pd.DataFrame.sparse.from_spmatrix(block, index=index, columns=columns)
+        rows = present if absent == "drop" else np.arange(len(self))
+        frame = pd.DataFrame(self.padded(name, rows), index=id_labels(self.ids[rows]), columns=columns)
+        for column, levels in self.levels(name).items():
+            codes = frame[column].fillna(-1).astype(int)  # -1 is missing
+            frame[column] = pd.Categorical.from_codes(codes, categories=list(levels))
+        return frame
 
     def completed(self, rows: Mapping[str, Array]) -> Self:
         """The same samples with everything observed: by view, the features of those that lack it."""
