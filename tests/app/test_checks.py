@@ -14,7 +14,7 @@ from absentia.app._checks import check_replaced
 from absentia.app.cli import _completing, _fitting, _predict, _study
 from absentia.app.cli import _demo as demo
 from absentia.app.cli._compare import check_study_folder
-from absentia.core import _threads as threads
+from absentia.core import _resources as threads
 from absentia.tasks import Task
 from conftest import random_problem
 from helpers.command_line import refused, run
@@ -227,7 +227,7 @@ def test_without_a_report_no_extra_is_wanted(folder, tmp_path, monkeypatch):
 def test_small_jobs_get_one_thread_unless_someone_decides(
     folder, monkeypatch, arguments, work, flags, decided, wanted
 ):
-    for name in threads.DECIDED:
+    for name in threads._DECIDED:
         monkeypatch.delenv(name, raising=False)
     if decided:
         monkeypatch.setenv("OMP_NUM_THREADS", "2")
