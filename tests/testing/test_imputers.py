@@ -6,7 +6,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from absentia.methods.base import Estimator, estimator
-from absentia.testing import IMPUTER_CHECKS, check_imputer
+from absentia.testing import check_imputer
 
 
 @estimator
@@ -121,7 +121,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_check_that_fails_is_named(how):
-    with pytest.raises(AssertionError, match=f"(?s)SpoiledImputer fails the check, {BROKEN[how]}"):
+    with pytest.raises(AssertionError, match=f"(?s)SpoiledImputer fails a check, {BROKEN[how]}"):
         check_imputer(SpoiledImputer(how=how))
 
 
@@ -131,7 +131,3 @@ def test_invariants_that_are_not_meant_can_be_left_out():
     check_imputer(SpoiledImputer(how="scale"), without=[scale])
     with pytest.raises(ValueError, match="there is no check 'gravity'"):
         check_imputer(MeanImputer(), without=["gravity"])
-
-
-def test_every_check_is_a_sentence():
-    assert all(len(name.split("_")) > 2 for name in IMPUTER_CHECKS)
