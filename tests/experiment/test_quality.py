@@ -66,7 +66,7 @@ def test_only_observed_cells_are_hidden_and_nobody_loses_the_last_view(kernels):
 
 def test_rows_are_compared_in_parts_as_at_once(kernels, monkeypatch):
     at_once = measure_hidden_errors(kernels, {"m": CVKT()}, share=0.3)
-    monkeypatch.setattr(completion, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(completion, "_BLOCK_ROWS", 2)
     in_parts = measure_hidden_errors(kernels, {"m": CVKT()}, share=0.3)
     np.testing.assert_allclose(in_parts.errors["m"], at_once.errors["m"], rtol=1e-12)
     np.testing.assert_allclose(in_parts.misaligned["m"], at_once.misaligned["m"], atol=1e-12)

@@ -10,7 +10,7 @@ from absentia import MeanFill, missingness
 from absentia.data import metrics
 from absentia.data.survival import concordance_index
 from absentia.tasks import CLASSIFICATION, TASKS, Predictions, score_completion
-from absentia.tasks.completion import hidden_rows
+from absentia.tasks.completion import _hidden_rows
 from helpers.comparison_problems import made_data
 
 
@@ -173,7 +173,7 @@ def test_only_samples_that_have_the_view_are_columns():
     kernels = made_data("completion", n=30).kernels
     rows = np.flatnonzero(kernels.observed[:, 1])[:2]
     filled = MeanFill().fit_transform(kernels)
-    K, K_hat = hidden_rows(kernels, filled, rows, 1)
+    K, K_hat = _hidden_rows(kernels, filled, rows, 1)
     assert K.shape == K_hat.shape == (2, kernels.observed[:, 1].sum())
     np.testing.assert_allclose(K, K_hat)  # observed values stay
 

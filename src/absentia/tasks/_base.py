@@ -18,7 +18,7 @@ from absentia.data import KernelViews, Views, make_folds
 from absentia.methods import catalogue
 from absentia.methods.catalogue import Entry, Family
 from absentia.methods.models import check_scores
-from absentia.tasks._plan import NO_TICK, Plan, Tick
+from absentia.tasks._plan import Plan, Tick
 
 DEFAULT_FOLDS = 5
 
@@ -184,7 +184,7 @@ class Task(ABC):
             estimator.set_params(random_state=seed)
         return Plan(estimator, kernel, C, entry).suit(data)
 
-    def learn(self, data: Views | KernelViews, y: Any, plan: Plan, tick: Tick = NO_TICK) -> Any:
+    def learn(self, data: Views | KernelViews, y: Any, plan: Plan, tick: Tick = lambda: None) -> Any:
         """A model that takes what the data are; everything, kernels and C too, is learned from them."""
         y, plan = self.align_targets(data, y), plan.suit(data)
         kernels, X = plan.transform(data)

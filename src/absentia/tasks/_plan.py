@@ -5,7 +5,6 @@ either, which it makes kernels of itself.  C is selected by the method itself, b
 (``methods.learning``), unless it is given.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,10 +32,6 @@ from absentia.methods.prediction import LIBRARY
 
 _PROGRESS_STEPS = 20  # that a fit of many fits is shown as
 Tick = Callable[[], None]
-
-
-def NO_TICK() -> None:
-    """Nobody watches."""
 
 
 def take_samples(data: Any, rows: Array, columns: Array | None = None) -> Any:
@@ -142,7 +137,7 @@ class Plan:
         """Whether a fit is many fits, and tells of them."""
         return "candidates" in self.estimator.get_params()
 
-    def fit(self, X: Any, y: Array, tick: Tick = NO_TICK) -> Any:
+    def fit(self, X: Any, y: Array, tick: Tick = lambda: None) -> Any:
         """The estimator, fitted to what it takes."""
         estimator = clone(self.estimator)
         if self.C is not None:
@@ -186,11 +181,6 @@ def space_samples(X: Views | KernelViews, y: Array, most: int) -> Array:
     """Positions of at most about `most` samples, evenly spaced in an order that the data decide."""
     order = order_samples(X, y)
     return np.sort(order[subsample_classes(y[order], most)])
-
-
-def quiet() -> Any:
-    """Inside, no warnings: those of the fit on all samples are the ones to read."""
-    return warnings.catch_warnings(action="ignore")
 
 
 # ------------------------------------------------------------------------------- entries inside entries

@@ -12,10 +12,10 @@ from absentia.core import Array
 from absentia.data import KernelViews, metrics, order_kernels
 from absentia.tasks._base import Metric, Task
 
-BLOCK_ROWS = 256  # of a kernel that are looked at together
+_BLOCK_ROWS = 256  # of a kernel that are looked at together
 
 
-class Completion(Task):
+class KernelCompletion(Task):
     """Nothing is predicted: whole kernels are wanted."""
 
     name, family, simplest = "completion", "completer", "mean"
@@ -43,7 +43,7 @@ def score_completion(
     for v, name in enumerate(truth.names):
         own = cells[:, 1] == v
         if own.any():
-            K, K_hat = hidden_rows(truth, completed, cells[own, 0], v)
+            K, K_hat = _hidden_rows(truth, completed, cells[own, 0], v)
             size = truth.mean_diagonal(name) or 1.0
             relative = errors[own][~np.isnan(errors[own])]
             by_view[name] = {
@@ -53,13 +53,13 @@ def score_completion(
                 "similarity": _number(metrics.similarity_of_rows(K, K_hat, data_range=2 * size)),
             }
     overall: dict[str, float | None] = {}
-    for metric in Completion.metrics:
+    for metric in KernelCompletion.metrics:
         values = [x for one in by_view.values() if (x := one[metric.name]) is not None]
         overall[metric.name] = _number(np.mean(values)) if values else None
     return {"": overall, **by_view}
 
 
-def hidden_rows(truth: KernelViews, completed: KernelViews, rows: Array, v: int) -> tuple[Array, Array]:
+def _hidden_rows(truth: KernelViews, completed: KernelViews, rows: Array, v: int) -> tuple[Array, Array]:
     """Rows of a view's kernel, true and completed, over the samples that have the view.
 
     Columns are in an order that the data decide: neighbours in a picture have to be the same ones
@@ -88,7 +88,7 @@ def row_errors(truth: KernelViews, completed: KernelViews, cells: Array) -> tupl
         own = np.flatnonzero(cells[:, 1] == v)
         columns = np.flatnonzero(truth.observed[:, v])
         products = np.zeros(3)
-        for part in np.array_split(own, max(1, -(-len(own) // BLOCK_ROWS))):
+        for part in np.array_split(own, max(1, -(-len(own) // _BLOCK_ROWS))):
             rows = cells[part, 0]
             K = truth.operator(name).block(np.searchsorted(columns, rows), np.arange(len(columns)))
             K_hat = completed.operator(name).block(rows, columns)

@@ -15,7 +15,7 @@ from absentia.tasks._base import Interval, Metric, Predictions, Task, jackknife_
 from absentia.tasks._plan import Plan
 
 _MIN_NUMBERS = 10
-MEAN = "mean of the targets"
+_MEAN = "mean of the targets"
 
 
 class Regression(Task):
@@ -28,7 +28,7 @@ class Regression(Task):
     )
     pattern_metric = metrics[1]
     main_score = "R2"
-    prior_name = MEAN
+    prior_name = _MEAN
     sections = frozenset({"hidden views"})
     wanted = "one number for each sample is wanted: --labels FILE:COLUMN"
     lacking = ("a number", "a number")
