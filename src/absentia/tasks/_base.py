@@ -37,6 +37,10 @@ class Metric(NamedTuple):
         least = {"R2": -np.inf, "similarity": -1.0}.get(self.name, 0.0)
         return least, 1.0 if self.share and self.higher else np.inf
 
+    def format(self, value: float) -> str:
+        """A score as it is read: shares in percent."""
+        return f"{100 * value:.1f}%" if self.share else f"{value:.4g}"
+
 
 class Interval(NamedTuple):
     """A number and where it may lie."""

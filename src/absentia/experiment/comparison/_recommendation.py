@@ -19,9 +19,9 @@ from absentia.kernels import ViewKernels
 from absentia.methods.prediction import PerLabel
 from absentia.tasks import Metric, Plan
 
-SIGNIFICANCE = 0.05
-SAME_PROBABILITY = 0.95  # from which on two methods are called the same
-ROUNDING = 1e-9  # relative to the region of equivalence
+_SIGNIFICANCE = 0.05
+_SAME_PROBABILITY = 0.95  # from which on two methods are called the same
+_ROUNDING = 1e-9  # relative to the region of equivalence
 _MAX_NAMED = 5
 
 
@@ -55,7 +55,7 @@ class Evidence:
     @property
     def better(self) -> list[str]:
         """Methods that are shown to be better than the simplest."""
-        return [one.method for one in self.differences if is_better(one)]
+        return [one.method for one in self.differences if _is_better(one)]
 
     @property
     def winners(self) -> list[str]:
@@ -63,12 +63,12 @@ class Evidence:
         return [method for method in self.better if not self.row(method).failed]
 
 
-def is_better(difference: Difference) -> bool:
-    return difference.adjusted < SIGNIFICANCE and difference.mean > 0
+def _is_better(difference: Difference) -> bool:
+    return difference.adjusted < _SIGNIFICANCE and difference.mean > 0
 
 
-def is_worse(difference: Difference) -> bool:
-    return difference.adjusted < SIGNIFICANCE and difference.mean < 0
+def _is_worse(difference: Difference) -> bool:
+    return difference.adjusted < _SIGNIFICANCE and difference.mean < 0
 
 
 def recommend(evidence: Evidence, python: Mapping[str, str], command: Mapping[str, str]) -> Recommendation:
@@ -100,7 +100,7 @@ def _recommended(evidence: Evidence, winners: Sequence[str]) -> str:
             if evidence.simplest in evidence.measured
             else max(evidence.measured, key=evidence.score)
         )
-    top, room = max(map(evidence.score, winners)), (1 + ROUNDING) * evidence.equivalence
+    top, room = max(map(evidence.score, winners)), (1 + _ROUNDING) * evidence.equivalence
     near = [m for m in (evidence.simplest, *winners) if top - evidence.score(m) <= room]
     return min(near, key=lambda m: (_cpu(evidence.row(m)), -evidence.score(m)))
 
@@ -149,7 +149,7 @@ def _no_worse(evidence: Evidence) -> str:
 
 def _details(evidence: Evidence, best: str, winner: str | None, recommended: str) -> Iterator[str]:
     simplest, one = evidence.simplest, evidence.by_method.get(best)
-    if one is not None and best != recommended and one.mean > 0 and not is_better(one):
+    if one is not None and best != recommended and one.mean > 0 and not _is_better(one):
         yield (
             f"{best} had the best mean, {_points(evidence, one.mean)} better than {simplest}, which could "
             f"be chance ({_sure(evidence, one)})."
@@ -172,9 +172,9 @@ def _groups(evidence: Evidence, named: Collection[str | None]) -> Iterator[str]:
     same = [
         one.method
         for one in evidence.differences
-        if one.same > SAME_PROBABILITY and one.method not in named
+        if one.same > _SAME_PROBABILITY and one.method not in named
     ]
-    worse = [one.method for one in evidence.differences if is_worse(one)]
+    worse = [one.method for one in evidence.differences if _is_worse(one)]
     said = {
         f"Also shown to be better than {evidence.simplest}": evidence.winners,
         f"Shown to be better than {evidence.simplest}, but failed at times": [
@@ -188,7 +188,7 @@ def _groups(evidence: Evidence, named: Collection[str | None]) -> Iterator[str]:
             yield f"{words}: {_listed(others)}."
     if same:
         words = f"Practically the same as {evidence.simplest}, with a probability above"
-        yield f"{words} {SAME_PROBABILITY:.0%}: {_listed(same)}."
+        yield f"{words} {_SAME_PROBABILITY:.0%}: {_listed(same)}."
 
 
 def _costs(evidence: Evidence, recommended: str) -> Iterator[str]:
@@ -214,12 +214,7 @@ def _nothing(evidence: Evidence) -> str:
 
 def _level(evidence: Evidence, method: str) -> str:
     value = evidence.row(method).scores[evidence.metric.name].value
-    return f"{evidence.metric.name} {format_score(evidence.metric, value)}"
-
-
-def format_score(metric: Metric, value: float) -> str:
-    """A score as it is read: shares in percent."""
-    return f"{100 * value:.1f}%" if metric.share else f"{value:.4g}"
+    return f"{evidence.metric.name} {evidence.metric.format(value)}"
 
 
 def _points(evidence: Evidence, difference: float) -> str:

@@ -1,8 +1,8 @@
 """Trials, told from one another by what goes into them, and what came of them: one small JSON file each.
 
 ``trials/<hash>.json`` holds ``trial`` (what was done), ``status``, ``result``, ``error``, ``cost`` and
-``made`` (with what).  Everything but ``cost`` and ``made`` is the same whenever the trial is run again.  A file is
-there as a whole or not at all.
+``made`` (with what).  Everything but ``cost`` and ``made`` is the same whenever the trial is run again.  A
+file is there as a whole or not at all.
 """
 
 import hashlib
