@@ -27,8 +27,8 @@ from absentia.tasks import row_errors
 _TIME_FOR_OTHERS = 60.0  # seconds by the clock below
 clock: Callable[[], float] = time.process_time
 MAX_JUDGED = 3000  # samples that methods are judged on; of more so many are drawn
-LATE = "was not done when the time was up"
-UNTRIED = "was not tried: the time was up"
+_LATE = "was not done when the time was up"
+_UNTRIED = "was not tried: the time was up"
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def measure_hidden_errors(
         if clock() < deadline:
             _judge(quality, holdout, name, completer, deadline)
         else:
-            quality.left_out[name] = UNTRIED
+            quality.left_out[name] = _UNTRIED
         tick()
     return quality
 
@@ -152,7 +152,7 @@ def _judge(
         return
     spent = clock() - start
     if deadline is not None and clock() > deadline and not getattr(method, "converged_", True):
-        quality.left_out[name] = LATE
+        quality.left_out[name] = _LATE
         return
     errors, misaligned = row_errors(holdout.whole, completed, quality.cells)
     if np.isinf(errors).any():

@@ -113,7 +113,7 @@ def cross_validate(
                     details.read(fitted, kernels, rows, said, train, test)
             if (strength := task.find_strength(fitted)) is not None:
                 strengths[name].append(strength)
-        predicted[task.prior_name][test] = task.predict_prior(y[train], len(test))
+        predicted[task.prior_name][test] = task.predict_prior(y[train])
     used = {name: tuple(values) for name, values in strengths.items()}
     return Validation(predicted, fold, used, **details.fields())
 

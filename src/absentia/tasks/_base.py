@@ -222,8 +222,8 @@ class Task(ABC):
     def _remarks(self, fitted: Any, rows: Any) -> list[str]:
         return [self.no_view if blind else "" for blind in fitted.unusable(rows)]
 
-    def predict_prior(self, train: Array, n: int) -> Any:
-        """What is predicted of `n` samples if nothing is known but the training targets."""
+    def predict_prior(self, train: Array) -> Any:
+        """What is predicted of every sample if nothing is known but the training targets."""
         raise NotImplementedError
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
@@ -247,8 +247,8 @@ class Task(ABC):
         raise NotImplementedError
 
     def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
-        """The same of predictions that know nothing but the training targets."""
-        raise NotImplementedError
+        """Scores of predictions that know nothing but the training targets."""
+        return self.scores(y, Predictions(np.full(len(y), self.predict_prior(train))))
 
     def sample_scores(self, y: Array, values: Array) -> Array:
         """How well each sample is predicted, to be averaged by pattern of views; NaN: it cannot be told."""

@@ -131,7 +131,7 @@ class Classification(Task):
         ]
         return cells, remarks
 
-    def predict_prior(self, train: Array, n: int) -> Any:
+    def predict_prior(self, train: Array) -> Any:
         classes, counts = np.unique(train, return_counts=True)
         return classes[counts.argmax()]
 

@@ -79,7 +79,7 @@ class SurvivalAnalysis(Task):
         cells = [[f"{x:.6g}" for x in row] for row in np.column_stack([risk, survival])]
         return cells, self._remarks(fitted, rows)
 
-    def predict_prior(self, train: Array, n: int) -> Any:
+    def predict_prior(self, train: Array) -> Any:
         return 0.0
 
     def describe(self, fitted: Any, y: Array) -> dict[str, Any]:
@@ -102,9 +102,6 @@ class SurvivalAnalysis(Task):
             concordant_pairs(y[:, 0], event, predicted.values) if event.any() else np.zeros((2, 1))
         )
         return {"concordance": float(right.sum() / pairs.sum()) if pairs.any() else None}
-
-    def prior_scores(self, y: Array, train: Array) -> dict[str, float | None]:
-        return self.scores(y, Predictions(np.zeros(len(y))))
 
 
 def _event_quartiles(fitted: Any) -> Array:

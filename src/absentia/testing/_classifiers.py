@@ -73,24 +73,21 @@ def _classes_are_said(classifier: Any) -> None:
 # -------------------------------------------------------------------------------------- labels and weights
 
 
-_BAD_LABELS = {
-    "nan": (np.full(N, np.nan), r"60 label\(s\) are NaN or None, e.g. of"),
-    "one nan": (
-        np.where(np.arange(N) == 3, np.nan, np.arange(N) % 2.0),
-        r"1 label\(s\) are NaN or None, e.g. of 3;",
-    ),
-    "complex": (np.arange(N) % 2 + 1j, "labels are complex numbers"),
-    "continuous": (np.linspace(0, 1, N), r"continuous|label type"),
-    "two columns": (np.column_stack([np.arange(N) % 2] * 2), r"1d array|shape"),
-    "too few": (np.arange(N - 1) % 2, f"{N - 1} labels came for {N}"),
-    "one class": (np.ones(N, int), r"class\(es\) \[1.*two classes or more"),
-}
+_BAD_LABELS = (
+    (np.full(N, np.nan), r"60 label\(s\) are NaN or None, e.g. of"),
+    (np.where(np.arange(N) == 3, np.nan, np.arange(N) % 2.0), r"1 label\(s\) are NaN or None, e.g. of 3;"),
+    (np.arange(N) % 2 + 1j, "labels are complex numbers"),
+    (np.linspace(0, 1, N), r"continuous|label type"),
+    (np.column_stack([np.arange(N) % 2] * 2), r"1d array|shape"),
+    (np.arange(N - 1) % 2, f"{N - 1} labels came for {N}"),
+    (np.ones(N, int), r"class\(es\) \[1.*two classes or more"),
+)
 
 
 @register("classifier")
 def _labels_that_are_none_are_refused(classifier: Any) -> None:
     X, _ = data(classifier)
-    for labels, sentence in _BAD_LABELS.values():
+    for labels, sentence in _BAD_LABELS:
         with refused(ValueError, sentence):
             clone(classifier).fit(X, labels)
 

@@ -331,20 +331,20 @@ def _rows_that_do_not_go_with_training_are_refused(estimator: Any) -> None:
 # ------------------------------------------------------------------------------------------- regressors
 
 _NUMBERS = np.arange(N) / 2
-_BAD_TARGETS = {
-    "nan": (np.where(np.arange(N) == 3, np.nan, _NUMBERS), r"1 target\(s\) are NaN or None, e.g. of 3;"),
-    "infinite": (np.where(np.arange(N) == 3, np.inf, _NUMBERS), "one finite target for each"),
-    "complex": (_NUMBERS + 1j, "targets are complex numbers"),
-    "two columns": (np.column_stack([_NUMBERS] * 2), r"1d array|shape"),
-    "too few": (_NUMBERS[1:], f"{N - 1} targets came for {N}"),
-}
+_BAD_TARGETS = (
+    (np.where(np.arange(N) == 3, np.nan, _NUMBERS), r"1 target\(s\) are NaN or None, e.g. of 3;"),
+    (np.where(np.arange(N) == 3, np.inf, _NUMBERS), "one finite target for each"),
+    (_NUMBERS + 1j, "targets are complex numbers"),
+    (np.column_stack([_NUMBERS] * 2), r"1d array|shape"),
+    (_NUMBERS[1:], f"{N - 1} targets came for {N}"),
+)
 
 
 @register("regressor")
 def _targets_that_are_none_are_refused(regressor: Any) -> None:
     X, _ = data(regressor)
     assert is_regressor(regressor)
-    for y, sentence in _BAD_TARGETS.values():
+    for y, sentence in _BAD_TARGETS:
         with refused(ValueError, sentence):
             clone(regressor).fit(X, y)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sklearn.pipeline import Pipeline
 
 from absentia.experiment.comparison._data import TaskData
-from absentia.experiment.comparison._design import Design, make_plan
+from absentia.experiment.comparison._design import make_plan
 from absentia.experiment.results import Difference, MethodRow, Recommendation
 from absentia.kernels import ViewKernels
 from absentia.methods.prediction import PerLabel
@@ -71,8 +71,8 @@ def _is_worse(difference: Difference) -> bool:
     return difference.adjusted < _SIGNIFICANCE and difference.mean < 0
 
 
-def recommend(evidence: Evidence, python: Mapping[str, str], command: Mapping[str, str]) -> Recommendation:
-    """In words; `python` and `command` are how to use each method."""
+def recommend(evidence: Evidence) -> Recommendation:
+    """In words, but for how to use the method."""
     if not evidence.measured:
         return Recommendation(
             evidence.simplest, evidence.simplest, None, evidence.simplest, _nothing(evidence)
@@ -88,8 +88,6 @@ def recommend(evidence: Evidence, python: Mapping[str, str], command: Mapping[st
         recommended,
         _headline(evidence, winner, recommended),
         tuple(_details(evidence, best, winner, recommended)),
-        python.get(recommended, ""),
-        command.get(recommended, ""),
     )
 
 
@@ -260,46 +258,36 @@ def _listed(names: Sequence[str]) -> str:
 _OTHER_HOMES = {"make_pipeline": "sklearn.pipeline"}
 
 
-def make_commands(data: TaskData, design: Design) -> dict[str, str]:
-    """One line by method; none where the command line does not do it."""
+def write_command(name: str, data: TaskData, call: str = "") -> str:
+    """One line that uses a method; nothing where the command line does not do it.
+
+    `call` names the data and the labels.
+    """
     if data.kind == "labels":
-        return {}
+        return ""
     if data.kind == "completion":
-        start, end = f"absentia complete {design.call or 'DATA'}", "-o completed.npz"
-    else:
-        columns = "TIME,EVENT" if data.kind == "survival" else "COLUMN"
-        start, end = (
-            f"absentia fit {design.call or f'DATA --labels LABELS.csv:{columns}'}",
-            "-o model.absentia",
-        )
-    return {name: f"{start} --method {name} {end}" for name in design.methods}
+        return f"absentia complete {call or 'DATA'} --method {name} -o completed.npz"
+    columns = "TIME,EVENT" if data.kind == "survival" else "COLUMN"
+    call = call or f"DATA --labels LABELS.csv:{columns}"
+    return f"absentia fit {call} --method {name} -o model.absentia"
 
 
-def make_scripts(data: TaskData, design: Design) -> dict[str, str]:
-    """Some lines of Python by method."""
-    return {name: "\n".join(_script(name, data)) for name in design.methods}
-
-
-def _script(name: str, data: TaskData) -> list[str]:
+def write_script(name: str, data: TaskData) -> str:
+    """Some lines of Python that use a method."""
     samples = "views" if data.has_features else "kernels"
     reading = f'{samples} = absentia.read("DATA")  # a folder of tables, or a file'
     if data.kind == "completion":
         lines = [f"kernels = {data.kernel!r}.fit_transform(views)"] if data.has_features else []
         lines += [f"completed = {data.task.find(name).make()!r}.fit_transform(kernels)"]
-        return [*_imports(lines), reading, *lines, 'absentia.write("completed.npz", completed)']
+        writing = 'absentia.write("completed.npz", completed)'
+        return "\n".join([*_imports(lines), reading, *lines, writing])
     lines = [f"model = {_write_model(name, data)}"]
     several = data.kind == "labels"
     fitting = [f"model.fit({samples}, {'Y' if several else 'y'})"]
     fitting += [f"model.predict{'_proba' if several else ''}(views[:5])"] if data.has_features else []
     targets = _TARGETS.get(data.kind, _TARGETS["classes"])
-    return [
-        "import pandas as pd",
-        *_imports(lines),
-        reading,
-        *(line.replace("SAMPLES", samples) for line in targets),
-        *lines,
-        *fitting,
-    ]
+    labels = [line.replace("SAMPLES", samples) for line in targets]
+    return "\n".join(["import pandas as pd", *_imports(lines), reading, *labels, *lines, *fitting])
 
 
 #: Labels out of a table, in the order of the samples.

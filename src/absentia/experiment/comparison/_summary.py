@@ -16,7 +16,7 @@ from absentia.core import Array
 from absentia.data import statistics
 from absentia.experiment.comparison._data import TaskData
 from absentia.experiment.comparison._design import Design, count_folds
-from absentia.experiment.comparison._recommendation import Evidence, make_commands, make_scripts, recommend
+from absentia.experiment.comparison._recommendation import Evidence, recommend, write_command, write_script
 from absentia.experiment.comparison._trial import decode_map
 from absentia.experiment.engine import Record
 from absentia.experiment.results import (
@@ -177,15 +177,21 @@ class ComparisonSummary:
     def results(self) -> ComparisonResults:
         """All of it."""
         data = self.data.data
-        parts = (self.metric, self.equivalence, self.simplest, self.rows, self.differences, len(data))
-        python, commands = make_scripts(self.data, self.design), make_commands(self.data, self.design)
+        evidence = Evidence(
+            self.metric, self.equivalence, self.simplest, self.rows, self.differences, len(data)
+        )
+        verdict = recommend(evidence)
+        if evidence.measured:
+            method = verdict.recommended
+            command = write_command(method, self.data, self.design.call)
+            verdict = replace(verdict, python=write_script(method, self.data), command=command)
         worth = list(_views(self))
         return ComparisonResults(
             title=self.design.title or "Which method works best",
             task=self.data.kind,
             metrics=self.metrics,
             equivalence=self.equivalence,
-            verdict=recommend(Evidence(*parts), python, commands),
+            verdict=verdict,
             rows=self.rows,
             differences=self.differences,
             names=data.names,

@@ -5,7 +5,6 @@ says can have come of its trial is checked by names, types, lengths and ranges.
 """
 
 import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -262,32 +261,15 @@ def _check_scores(task: Task, scores: Any, where: str) -> None:
 
 def _check_maps(maps: Any, names: Sequence[str], n_samples: int) -> None:
     side = min(_MAP_SIDE, n_samples)
-    if not isinstance(maps, dict) or maps.get("side") != side or not isinstance(maps.get("order"), str):
-        raise ValueError(f"maps are not pictures of {side} x {side} blocks")
-    views = _mapping(maps.get("views"), "views of maps", names)
-    if set(views) != set(names):
-        raise ValueError(f"maps are not of the views {', '.join(names)}")
-    for name, view in views.items():
-        ends = _mapping(view, f"map {name!r}", ("low", "high", *_PICTURES))
-        low: Any = ends.get("low")
-        high: Any = ends.get("high")
-        if not (_is_number(low) and _is_number(high) and low <= high):
-            raise ValueError(f"map {name!r} goes from {_shown(low)} to {_shown(high)}; numbers are wanted")
-        if not all(_is_picture(ends.get(what), side) for what in _PICTURES):
-            raise ValueError(f"map {name!r} is not {', '.join(_PICTURES)} of {side} x {side} bytes")
-
-
-def _is_picture(text: Any, side: int) -> bool:
     try:
-        return isinstance(text, str) and len(base64.b64decode(text, validate=True)) == side * side
-    except (binascii.Error, ValueError):
-        return False
-
-
-def _mapping(value: Any, what: str, names: Sequence[str]) -> dict[str, Any]:
-    if not isinstance(value, dict) or not set(value) <= set(names):
-        raise ValueError(f"{what} is not by {', '.join(names)}")
-    return value
+        whole = maps["side"] == side and isinstance(maps["order"], str) and set(maps["views"]) == set(names)
+        for view in maps["views"].values():
+            for what in _PICTURES:
+                decode_map(view, what, side)
+    except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
+        whole = False
+    if not whole:
+        raise ValueError(f"maps are not pictures of {', '.join(names)}, {side} x {side} blocks each")
 
 
 def _is_number(value: Any) -> bool:
@@ -296,13 +278,12 @@ def _is_number(value: Any) -> bool:
 
 def _numbers(value: Any, shape: tuple[int, ...]) -> Array | None:
     """A list of that shape of finite numbers; None if it is something else."""
-    rows = value if len(shape) > 1 else [value]
-    lists = isinstance(rows, list) and all(isinstance(row, list) for row in rows)
-    if not lists or not all(_is_number(one) for row in rows for one in row):
+    try:
+        array = np.array(value)
+    except ValueError:  # lists of different lengths
         return None
-    if len(rows) != (shape[0] if len(shape) > 1 else 1) or any(len(row) != shape[-1] for row in rows):
-        return None
-    return np.array(value, dtype=np.float64)
+    fits = array.shape == shape and array.dtype.kind in "iuf" and (np.abs(array) <= _LARGEST).all()
+    return array.astype(np.float64) if fits else None
 
 
 def _shown(value: Any) -> str:
