@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils.estimator_checks import check_estimator
 
 import absentia
 from absentia import ViewKernels, io, models, testing
@@ -131,9 +132,11 @@ def test_the_completer_completes_and_is_compared(add, folder):
     assert table.loc[entry.name, ["fits", "failed"]].tolist() == [2, 0]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_the_matrix_model_completes_and_is_saved(add, tmp_path):
     imputer = add("A matrix model").ColumnMean()
     testing.check_imputer(imputer)
+    check_estimator(imputer)
     X = np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, np.nan]])
     np.testing.assert_allclose(imputer.fit_transform(X), [[1, 2], [2, 4], [3, 3]])
     models.save(imputer, tmp_path / "m.absentia")

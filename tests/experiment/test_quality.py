@@ -4,13 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import SVC
 
 from absentia import (
     CVKT,
     MKMC,
-    CombineKernels,
     KernelViews,
     MeanFill,
     ViewKernels,
@@ -20,7 +17,7 @@ from absentia import (
     missingness,
 )
 from absentia.experiment import _quality as module
-from absentia.experiment import accuracy, compare_completers, measure_hidden_errors, unexplained_share
+from absentia.experiment import compare_completers, measure_hidden_errors, unexplained_share
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Holdout
 from absentia.tasks import completion
@@ -171,14 +168,3 @@ def test_of_many_samples_some_are_judged_on(kernels, monkeypatch):
     np.testing.assert_allclose(again.overall("mean"), found.overall("mean"), rtol=1e-9)
     monkeypatch.setattr(module, "MAX_JUDGED", 50)
     assert compare_completers("mean", MeanFill(), kernels).drawn is None
-
-
-def test_accuracy_is_that_of_a_machine_on_the_sum_fold_by_fold():
-    views, y = datasets.load_digit_views(n_samples=60, return_X_y=True)
-    kernels = ViewKernels().fit_transform(views)
-    total = CombineKernels().fit_transform(kernels)
-    right = []
-    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(total, y):
-        machine = SVC(kernel="precomputed").fit(total[np.ix_(train, train)], y[train])
-        right.append(machine.score(total[np.ix_(test, train)], y[test]))
-    assert accuracy(kernels, y) == np.mean(right)

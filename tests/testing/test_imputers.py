@@ -62,8 +62,6 @@ class SpoiledImputer(MeanImputer):
     how: str = ""
 
     def fit(self, X, y=None):
-        if self.how == "parameter":
-            self.shrinkage = 0.1
         if self.how == "empty":
             X = np.where(np.isnan(X).all(axis=0), 0.0, X)
         if self.how == "input":
@@ -83,8 +81,6 @@ class SpoiledImputer(MeanImputer):
         return completed + np.isnan(X) * self.mean_ if self.how == "both ways" else completed
 
     def transform(self, X):
-        if self.how == "unfitted":
-            return np.nan_to_num(X)
         completed = super().transform(X)
         gaps = np.isnan(X)
         if self.how == "observed":
@@ -113,8 +109,6 @@ BROKEN = {
     "alias": "results are not changed with the input",
     "random": "the global random state is neither read nor moved",
     "twice": "fitting twice is fitting once",
-    "parameter": "fitting overwrites no parameter",
-    "unfitted": "nothing is transformed before fitting: nothing was refused",
     "empty": "a column without observed entries is refused by its number: nothing was refused",
 }
 

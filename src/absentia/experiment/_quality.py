@@ -13,13 +13,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
 from absentia.core import Array, RandomState
 from absentia.data import KernelViews
-from absentia.kernels import CombineKernels
 from absentia.methods.catalogue import offered
 from absentia.methods.completion import Completer, Holdout
 from absentia.tasks import row_errors
@@ -220,13 +216,3 @@ def compare_completers(
             quality.left_out[entry.name] = f"is for at most {entry.max_samples} samples"
             tick()
     return quality
-
-
-def accuracy(kernels: KernelViews, y: Array) -> float:
-    """Cross-validated accuracy of an SVM on the cosine-normalised sum of completed kernels.
-
-    The completion saw the test samples' kernels, never their labels.
-    """
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    svm = make_pipeline(CombineKernels(), SVC(kernel="precomputed"))
-    return float(cross_val_score(svm, kernels, y, cv=folds).mean())

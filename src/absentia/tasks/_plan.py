@@ -59,21 +59,19 @@ class Plan:
     C : float, optional
         None: as the estimator has it.
     entry : Entry, optional
-        Of the catalogue, which says what the method takes; without it `kind` does, or else the estimator.
-    kind : {"kernels", "features", "views or kernels"}, optional
+        Of the catalogue, which says what the method takes; without it the estimator does.
     """
 
     estimator: Any
     kernel: str | ViewKernels = "rbf"
     C: float | None = None
     entry: Entry | None = None
-    kind: str = ""
 
     @property
     def takes(self) -> str:
         """What is handed over: "kernels", "features" or "views or kernels"."""
-        if self.kind or self.entry is not None:
-            return self.kind or self.entry.takes  # type: ignore[union-attr]
+        if self.entry is not None:
+            return self.entry.takes
         if "kernel" in self.estimator.get_params(deep=False):
             return "views or kernels"
         return "kernels" if self.estimator.__sklearn_tags__().input_tags.pairwise else "features"

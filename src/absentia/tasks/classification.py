@@ -6,6 +6,7 @@ probability and its weight.  Weights are 1, but for methods that favour rare cla
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class Classification(Task):
 
     def baseline_plans(self, plan: Plan, data: Views | KernelViews) -> dict[str, Plan]:
         """A machine on the average of the kernels, absent views read as zero."""
-        return {_AVERAGED: Plan(AverageKernelSVC(C="cv", normalize="rows"), plan.kernel, kind="kernels")}
+        return {_AVERAGED: Plan(AverageKernelSVC(C="cv", normalize="rows"), plan.kernel)}
 
     def predict(self, fitted: Any, rows: Any) -> Predictions:
         if hasattr(fitted, "decision_function"):
@@ -222,7 +223,9 @@ def _large_classes(values: Array) -> Array:
 
 #: Of all labels together, which classifiers do not offer.
 _PMA_ENTRIES = tuple(
-    Entry("classifier", "kernels", "labels", name, "matrix:PMAClassifier", when, compared=("labels",))
+    Entry(
+        "classifier", "views or kernels", "labels", name, "matrix:PMAClassifier", when, compared=("labels",)
+    )
     for name, when in {
         "pma": "probabilistic matrix addition on the average kernel, absent = zero; labels tell of one "
         "another",
@@ -283,10 +286,10 @@ class Multilabel(Task):
             steps = [kernel] if features else []
             steps += [CVKT()] if entry.name == "pma-cvkt" else []
             pipeline = make_pipeline(*steps, CombineKernels(), PMAClassifier("precomputed"))
-            return Plan(pipeline, kernel, entry=entry, kind="views or kernels")
+            return Plan(pipeline, kernel, entry=entry)
         classifier = PerLabel(entry.name, kernel=kernel if features else "precomputed")
-        kind = "features" if entry.takes == "features" else "views or kernels"
-        return Plan(classifier, kernel, entry=entry, kind=kind)
+        takes = "features" if entry.takes == "features" else "views or kernels"  # kernels it makes itself
+        return Plan(classifier, kernel, entry=replace(entry, takes=takes))
 
     def predict(self, fitted: Any, rows: Any) -> Predictions:
         return Predictions(np.asarray(fitted.predict(rows)), np.asarray(fitted.predict_proba(rows)))

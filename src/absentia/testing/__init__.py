@@ -42,8 +42,9 @@ def check_survival(model: Any, *, without: Collection[str] = ()) -> None:
 def check_imputer(imputer: Any, *, without: Collection[str] = ()) -> None:
     """Check an unfitted estimator that completes one matrix, with ``fit(X)`` and ``transform(X)``.
 
-    It has to take matrices of any size, so that no kernel of rows or columns may be given to it.  If its
-    attribute ``scale_equivariant`` is true, the units of columns must not matter.
+    These checks go beyond scikit-learn's ``check_estimator``, which it should pass too.  It has to take
+    matrices of any size, so that no kernel of rows or columns may be given to it.  If its attribute
+    ``scale_equivariant`` is true, the units of columns must not matter.
 
     Examples
     --------

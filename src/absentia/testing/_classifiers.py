@@ -7,7 +7,16 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from absentia.testing._tools import N, assert_close, data, exact, refused, register, select_samples
+from absentia.testing._tools import (
+    N,
+    assert_close,
+    data,
+    exact,
+    hide_all,
+    refused,
+    register,
+    select_samples,
+)
 
 # ----------------------------------------------------------------------------------------------- decisions
 
@@ -135,7 +144,7 @@ def _weights_of_classes_are_weights_of_their_samples(classifier: Any) -> None:
     rows = (by_class._coverage(X) >= 0.01).all(axis=1)
     assert rows.sum() > N / 2
     assert_close(by_class.decision_function(X)[rows], by_sample.decision_function(X)[rows], 1e-6)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
+    nothing = hide_all(X)
     np.testing.assert_allclose(by_class.decision_function(nothing), 2 * low.mean() - 1)
 
 
@@ -149,7 +158,7 @@ def _a_class_without_a_view_is_refused(classifier: Any) -> None:
 @register("classifier")
 def _without_any_view_there_is_the_prior(classifier: Any) -> None:
     X, y = data(classifier)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
+    nothing = hide_all(X)
     for labels, weight in ((y < 4, None), (y % 3, None), (y % 3, 1.0 + y)):
         fitted = clone(classifier).fit(X, labels, sample_weight=weight)
         weight = np.ones(N) if weight is None else weight
@@ -191,7 +200,7 @@ def _calibration_changes_no_score(classifier: Any) -> None:
 @register("probabilities")
 def _without_any_view_probabilities_are_the_frequencies(classifier: Any) -> None:
     X, y = data(classifier)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
+    nothing = hide_all(X)
     fitted = classifier.set_params(probability=True).fit(X, y % 3)
     np.testing.assert_allclose(fitted.predict_proba(nothing), np.tile(np.bincount(y % 3) / N, (N, 1)))
 

@@ -25,6 +25,7 @@ from absentia.testing._tools import (
     data,
     digits,
     exact,
+    hide_all,
     problem,
     refused,
     register,
@@ -352,7 +353,7 @@ def _targets_that_are_none_are_refused(regressor: Any) -> None:
 @register("regressor")
 def _without_any_view_there_is_the_mean_target(regressor: Any) -> None:
     X, y = problem(regressor)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
+    nothing = hide_all(X)
     for weight in (None, 1.0 + y):
         fitted = clone(regressor).fit(X, y, sample_weight=weight)
         np.testing.assert_allclose(fitted.predict(nothing), np.average(y, weights=weight))
@@ -363,7 +364,7 @@ def _without_any_view_there_is_the_mean_target(regressor: Any) -> None:
 def _targets_shifted_and_scaled_shift_and_scale_the_mean(regressor: Any) -> None:
     """Of samples without a view; targets are numbers, not codes."""
     X, y = problem(regressor)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
+    nothing = hide_all(X)
     fitted = regressor.fit(X, 10 - 3 * y)
     np.testing.assert_allclose(fitted.predict(nothing), 10 - 3 * y.mean())
 
@@ -398,7 +399,7 @@ def _times_and_events_that_are_none_are_refused(model: Any) -> None:
 @register("survival")
 def _without_any_view_the_risk_is_the_mean(model: Any) -> None:
     X, y = problem(model)
-    nothing = X.hide(np.zeros(X.observed.shape, bool))
+    nothing = hide_all(X)
     fitted = model.fit(X, y)
     np.testing.assert_array_equal(fitted.predict(nothing), np.zeros(N))
     assert fitted.unusable(nothing).all()

@@ -149,6 +149,11 @@ def select_samples(X: Any, rows: Any, columns: Any = None) -> Any:
     return subset(X, rows, rows if columns is None else columns)
 
 
+def hide_all(X: Any) -> Any:
+    """The same samples without any view."""
+    return X.hide(np.zeros(X.observed.shape, bool))
+
+
 def without_ids(X: Any) -> Any:
     """The same data as if it came for the first time, ids counted from zero."""
     if hasattr(X, "column_ids"):

@@ -8,7 +8,7 @@ that lies within the region of equivalence of the best winner; without a winner 
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sklearn.pipeline import Pipeline
 
@@ -17,7 +17,7 @@ from absentia.experiment.comparison._design import make_plan
 from absentia.experiment.results import Difference, MethodRow, Recommendation
 from absentia.kernels import ViewKernels
 from absentia.methods.prediction import PerLabel
-from absentia.tasks import Metric, Plan
+from absentia.tasks import Metric
 
 _SIGNIFICANCE = 0.05
 _SAME_PROBABILITY = 0.95  # from which on two methods are called the same
@@ -325,6 +325,6 @@ def _write_model(name: str, data: TaskData) -> str:
     if isinstance(plan.estimator, Pipeline):
         return f"make_pipeline({', '.join(repr(step) for _, step in plan.estimator.steps)})"
     if not default and plan.takes != "kernels":
-        estimator = Plan(estimator, data.kernel, entry=entry, kind=plan.takes).suit(data.data).estimator
+        estimator = replace(plan, estimator=estimator).suit(data.data).estimator
     before = plan.takes == "kernels" and data.has_features
     return f"make_pipeline({data.kernel!r}, {estimator!r})" if before else repr(estimator)
