@@ -9,7 +9,7 @@ from sklearn import metrics as sk
 from absentia import MeanFill, missingness
 from absentia.data import metrics
 from absentia.data.survival import concordance_index
-from absentia.tasks import CLASSIFICATION, TASKS, Predictions, score_completion
+from absentia.tasks import CLASSIFICATION, TASKS, Predictions, score_hidden_rows
 from absentia.tasks.completion import _hidden_rows
 from helpers.comparison_problems import made_data
 
@@ -131,7 +131,7 @@ def completed():
 
 def test_hidden_rows_are_measured_as_the_metrics_say(completed):
     truth, filled, cells = completed
-    found = score_completion(truth, filled, cells)
+    found = score_hidden_rows(truth, filled, cells)
     K, K_hat = truth.to_dense(), filled.to_dense()
     observed = np.ones(truth.observed.shape, bool)
     observed[tuple(cells.T)] = False
@@ -148,7 +148,7 @@ def test_hidden_rows_are_measured_as_the_metrics_say(completed):
 
 def test_perfect_completion(completed):
     truth, _, cells = completed
-    found = score_completion(truth, truth, cells)
+    found = score_hidden_rows(truth, truth, cells)
     assert found["ARE"] == found["Frobenius"] == 0
     assert found["similarity"] == pytest.approx(1)
     assert found["CA"] == pytest.approx(0, abs=1e-12)
@@ -160,8 +160,8 @@ def test_the_order_of_samples_changes_no_score(completed):
     place = np.argsort(rows)
     moved = np.column_stack([place[cells[:, 0]], cells[:, 1]])
     moved = moved[np.lexsort(moved.T[::-1])]  # as they are found
-    other = score_completion(truth[np.ix_(rows, rows)], filled[np.ix_(rows, rows)], moved)
-    assert other == pytest.approx(score_completion(truth, filled, cells))
+    other = score_hidden_rows(truth[np.ix_(rows, rows)], filled[np.ix_(rows, rows)], moved)
+    assert other == pytest.approx(score_hidden_rows(truth, filled, cells))
 
 
 def test_only_samples_that_have_the_view_are_columns():
@@ -175,7 +175,7 @@ def test_only_samples_that_have_the_view_are_columns():
 
 def test_few_rows_have_no_similarity_and_what_is_not_finite_is_refused(completed):
     truth, filled, cells = completed
-    assert score_completion(truth, filled, cells[:1])["similarity"] is None
+    assert score_hidden_rows(truth, filled, cells[:1])["similarity"] is None
     K = filled.to_dense()
     v, name = int(cells[0, 1]), truth.names[cells[0, 1]]
     K[v, cells[0, 0]] = np.inf
@@ -183,4 +183,4 @@ def test_few_rows_have_no_similarity_and_what_is_not_finite_is_refused(completed
     broken = SimpleNamespace(operator=lambda name: SimpleNamespace(block=block))
     own = cells[cells[:, 1] == v] * [1, 0]
     with pytest.raises(ValueError, match="not finite"), np.errstate(invalid="ignore"):
-        score_completion(truth.select([name]), broken, own)
+        score_hidden_rows(truth.select([name]), broken, own)

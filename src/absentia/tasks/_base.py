@@ -57,7 +57,7 @@ class Predictions(NamedTuple):
     probabilities: Array | None = None
 
 
-class Targets(NamedTuple):
+class PreparedTargets(NamedTuple):
     """Positions of the samples that can be learned from, their targets, and names of classes or labels."""
 
     kept: Array
@@ -112,11 +112,11 @@ class Task(ABC):
     def check_targets(self, y: Array) -> None:
         """Raise unless there is enough to learn from and to judge by."""
 
-    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> Targets:
+    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> PreparedTargets:
         """Targets out of the labels of samples that all have a view and a label, checked."""
         y = self._encode(values)
         self.check_targets(y)
-        return Targets(np.arange(len(y)), y)
+        return PreparedTargets(np.arange(len(y)), y)
 
     def _encode(self, values: Array) -> Array:
         return np.asarray(values, dtype=np.float64)

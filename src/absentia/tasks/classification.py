@@ -22,7 +22,7 @@ from absentia.methods.learning import AverageKernelSVC
 from absentia.methods.matrix import PMAClassifier
 from absentia.methods.models import Model, check_scores
 from absentia.methods.prediction import PerLabel
-from absentia.tasks._base import DEFAULT_FOLDS, Metric, Predictions, Targets, Task, view_weights
+from absentia.tasks._base import DEFAULT_FOLDS, Metric, Predictions, PreparedTargets, Task, view_weights
 from absentia.tasks._plan import Plan
 
 _MIN_CLASS_SIZE = 3  # with fewer samples, some fold's training part could not be split again
@@ -52,11 +52,11 @@ class Classification(Task):
     strength, fold_words = "C", "stratified by class"
     predicted_words = "classified"
 
-    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> Targets:
+    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> PreparedTargets:
         kept = _large_classes(values)
         self.check_targets(values[kept])
         classes, codes = np.unique(values[kept], return_inverse=True)
-        return Targets(kept, codes, tuple(classes.tolist()))
+        return PreparedTargets(kept, codes, tuple(classes.tolist()))
 
     def check_targets(self, y: Array) -> None:
         classes, counts = np.unique(y, return_counts=True)
@@ -247,7 +247,7 @@ class Multilabel(Task):
     pattern_metric = metrics[2]
     lacking = ("any label", "a label")
 
-    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> Targets:
+    def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> PreparedTargets:
         names = tuple(names) or tuple(f"label{j}" for j in range(values.shape[1]))
         columns = [_numbers(column, name) for name, column in zip(names, values.T, strict=True)]
         Y = np.column_stack(columns)
@@ -266,7 +266,7 @@ class Multilabel(Task):
                     f"label {name!r} has {counts[0]} samples with it and {counts[1]} without; at least "
                     f"{_MIN_CLASS_SIZE} of both are wanted: leave it out"
                 )
-        return Targets(np.arange(len(Y)), Y, names)
+        return PreparedTargets(np.arange(len(Y)), Y, names)
 
     def check_targets(self, y: Array) -> None:
         """Labels are checked by name, in :meth:`prepare_targets`."""

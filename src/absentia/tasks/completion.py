@@ -31,7 +31,7 @@ class KernelCompletion(Task):
         return ()
 
 
-def score_completion(truth: KernelViews, completed: KernelViews, cells: Array) -> dict[str, float | None]:
+def score_hidden_rows(truth: KernelViews, completed: KernelViews, cells: Array) -> dict[str, float | None]:
     """Every metric on the rows of hidden cells (h, 2), mean over views; None where it cannot be told."""
     cells = cells[np.argsort(order_kernels(truth).numbers[cells[:, 0]], kind="stable")]
     errors, misaligned = row_errors(truth, completed, cells)

@@ -140,7 +140,7 @@ def test_the_truth_of_hidden_cells_changes_no_completion(method, monkeypatch):
     other = problem.replace(KernelViews.from_dense(K, ids=problem.data.ids, names=problem.data.names))
     seen = []
     monkeypatch.setattr(
-        module, "score_completion", lambda truth, completed, cells: seen.append(completed) or {"": {}}
+        module, "score_hidden_rows", lambda truth, completed, cells: seen.append(completed) or {"": {}}
     )
     monkeypatch.setattr(module, "draw_maps", lambda *parts: {})
     key = trial(problem, "complete", "mean", repeat=0) | {"method": method}

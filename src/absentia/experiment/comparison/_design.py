@@ -86,17 +86,12 @@ class Design:
             raise ValueError(f"equivalence is a number from 0 on, not {self.equivalence!r}")
 
     def _check_types(self) -> None:
-        """Refuse what is not a text, a list of texts or a number where it is to be."""
-        texts: dict[str, tuple[Any, ...]] = {
-            name: (getattr(self, name),) for name in ("data", "title", "command", "call", "mechanism")
-        }
-        texts |= {name: getattr(self, name) for name in ("methods", "completers", "remarks")}
-        texts |= {"metric": () if self.metric is None else (self.metric,)}
-        texts |= {"left_out": (*self.left_out, *self.left_out.values()), "repeats_of": (*self.repeats_of,)}
-        for name, values in texts.items():
-            for value in values:
-                if not isinstance(value, str):
-                    raise ValueError(f"{name} is in texts, not {_shown(value)}")
+        """Refuse what is not a text or a number where it is to be."""
+        texts = [self.data, self.title, self.command, self.call, self.mechanism, self.metric or ""]
+        lists = (self.methods, self.completers, self.remarks, self.left_out, self.left_out.values())
+        for text in (*texts, *(text for some in (*lists, self.repeats_of) for text in some)):
+            if not isinstance(text, str):
+                raise ValueError(f"{_shown(text)} is no text")
         if not self.methods:
             raise ValueError("methods are none")
         limits = [value for value in (self.time_limit, self.memory_limit) if value is not None]

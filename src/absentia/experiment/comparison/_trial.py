@@ -17,7 +17,7 @@ from absentia.experiment.comparison._data import TaskData, load_data
 from absentia.experiment.comparison._design import draw_kept_cells, hash_arrays, make_plan
 from absentia.experiment.engine import FolderError, Record
 from absentia.methods.models import Model
-from absentia.tasks import COMPLETION, Predictions, Task, score_completion
+from absentia.tasks import COMPLETION, Predictions, Task, score_hidden_rows
 
 _PICTURES = ("truth", "hidden", "completed")
 _MAP_SIDE = 40  # blocks along each axis of a picture
@@ -122,7 +122,7 @@ def _complete(key: Mapping[str, Any], data: TaskData) -> dict[str, Any]:
     if not len(cells):
         raise ValueError("no cell could be hidden: no sample has a view to spare")
     completed = make_plan(key["method"], data.for_completion(), key["seed"]).estimator.fit_transform(part)
-    result = {"scores": score_completion(kernels, completed, cells), "hidden": len(cells)}
+    result = {"scores": score_hidden_rows(kernels, completed, cells), "hidden": len(cells)}
     if key["repeat"] == 0:
         result["maps"] = draw_maps(data, kernels, part, completed)
     return result
