@@ -231,8 +231,8 @@ def _thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) -
     """
     simplest, completion = data.task.simplest, data.kind == "completion"
     cpu = {name: seconds[0] for name, record in firsts.items() if (seconds := costs_of([record], "cpu"))}
-    others = {name: record for name, record in firsts.items() if name != simplest}
-    slow = {name: _too_slow(record) for name, record in others.items() if _is_too_slow(record, design)}
+    reasons = {name: _why_too_slow(record, design) for name, record in firsts.items() if name != simplest}
+    slow = {name: why for name, why in reasons.items() if why}
     fits = 1 if completion else count_folds(data, design)
     least = _MIN_DRAWS if completion else 1
     counts = {
@@ -251,14 +251,11 @@ def _thin_design(data: TaskData, design: Design, firsts: Mapping[str, Record]) -
     )
 
 
-def _is_too_slow(record: Record, design: Design) -> bool:
-    """Whether the first fit took more than is usual, rather than more than was allowed by the user."""
+def _why_too_slow(record: Record, design: Design) -> str:
+    """Why a method is left out that took more than is usual; nothing if the limit was the user's own."""
     limit = record.cost.get("time_limit")
-    return record.status == "time" and limit is not None and limit != design.time_limit
-
-
-def _too_slow(record: Record) -> str:
-    limit = record.cost.get("time_limit") or _FIRST_FIT_SECONDS
+    if record.status != "time" or limit is None or limit == design.time_limit:
+        return ""
     return f"took more than {limit:g} CPU s for its first fit on these data; ask for it by name"
 
 

@@ -79,17 +79,17 @@ class ComparisonSummary:
 
     @cached_property
     def rows(self) -> list[MethodRow]:
-        tried = [self._row(method) for method in self.wanted]
+        tried = [self._make_row(method) for method in self.wanted]
         sign = -1 if self.metric.higher else 1
         none = float("inf")
 
         def place(row: MethodRow) -> float:
             return sign * row.scores[self.metric.name].value if self.metric.name in row.scores else none
 
-        skipped = [self._skipped(name, why) for name, why in self.design.left_out.items()]
+        skipped = [self._make_skipped_row(name, why) for name, why in self.design.left_out.items()]
         return [*sorted(tried, key=place), *skipped]
 
-    def _skipped(self, name: str, why: str) -> MethodRow:
+    def _make_skipped_row(self, name: str, why: str) -> MethodRow:
         return MethodRow(name, *self._describe(name), left_out=why)
 
     def _describe(self, method: str) -> tuple[str, bool]:
@@ -97,7 +97,7 @@ class ComparisonSummary:
         entry = self.data.task.find(method)
         return entry.when, entry.baseline
 
-    def _row(self, method: str) -> MethodRow:
+    def _make_row(self, method: str) -> MethodRow:
         own = self.main[method]
         done = [record for record in own if record.done]
         return MethodRow(
@@ -130,15 +130,15 @@ class ComparisonSummary:
             own = self.folds(row.method, self.metric)
             both = [key for key in own if key in base]
             if row.method != self.simplest and len(both) > 1:
-                found.append(self._difference(row.method, self._differ(own, base, both)))
+                found.append(self._test_difference(row.method, self._subtract(own, base, both)))
         adjusted = statistics.holm([one.p for one in found]).tolist() if found else []
         return [replace(one, adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
 
-    def _differ(self, own: _Folds, other: _Folds, keys: Sequence[tuple[int, int]]) -> Array:
+    def _subtract(self, own: _Folds, other: _Folds, keys: Sequence[tuple[int, int]]) -> Array:
         sign = 1.0 if self.metric.higher else -1.0
         return sign * np.array([own[key] - other[key] for key in keys])
 
-    def _difference(self, method: str, values: Array) -> Difference:
+    def _test_difference(self, method: str, values: Array) -> Difference:
         t = statistics.corrected_resampled_t(values, self.share)
         probabilities = statistics.bayesian_correlated_t(values, self.share, self.equivalence)
         worse, same, better = map(float, probabilities)
@@ -146,20 +146,20 @@ class ComparisonSummary:
         if t.error == 0 and t.mean != 0:  # nothing to judge it by
             nan = float("nan")
             found = replace(found, low=nan, high=nan, worse=nan, same=nan, better=nan)
-        wins, losses, p_mcnemar = self._disagreement(method)
+        wins, losses, p_mcnemar = self._count_disagreements(method)
         return replace(found, wins=wins, losses=losses, p_mcnemar=p_mcnemar)
 
-    def _disagreement(self, method: str) -> tuple[int | None, int | None, float | None]:
+    def _count_disagreements(self, method: str) -> tuple[int | None, int | None, float | None]:
         """Samples that only one of two got right in most of the repeats that both had."""
         if self.data.kind != "classes":
             return None, None, None
-        own, base = self._predicted(method), self._predicted(self.simplest)
+        own, base = self._done_by_fold(method), self._done_by_fold(self.simplest)
         both = own.keys() & base.keys()
         right, other_right = (self._mostly_right([records[key] for key in both]) for records in (own, base))
         test = statistics.mcnemar(right, other_right)
         return test.wins, test.losses, test.p
 
-    def _predicted(self, method: str) -> dict[tuple[int, int], Record]:
+    def _done_by_fold(self, method: str) -> dict[tuple[int, int], Record]:
         done = [record for record in self.main.get(method, []) if record.done]
         return {(record.trial["repeat"], record.trial["fold"]): record for record in done}
 
@@ -185,7 +185,7 @@ class ComparisonSummary:
             method = verdict.recommended
             command = write_command(method, self.data, self.design.call)
             verdict = replace(verdict, python=write_script(method, self.data), command=command)
-        worth = list(_views(self))
+        worth = list(_measure_views(self))
         return ComparisonResults(
             title=self.design.title or "Which method works best",
             task=self.data.kind,
@@ -197,13 +197,13 @@ class ComparisonSummary:
             names=data.names,
             observed=data.observed,
             group_metric=self.data.task.pattern_metric,
-            patterns=list(_patterns(self)),
+            patterns=list(_score_patterns(self)),
             views=worth,
             views_with=self.simplest if worth else "",
-            curves=list(_curves(self)),
+            curves=list(_make_curves(self)),
             classes=[str(name) for name in self.data.classes],
-            confusion=_confusion(self),
-            kernels=_kernels(self.records),
+            confusion=_count_confusions(self),
+            kernels=_decode_kernels(self.records),
             done=len(self.records),
             wanted=sum(self.wanted.values()),
             facts=_make_facts(self),
@@ -235,24 +235,26 @@ def _interval(values: Array, metric: Metric, share: float, shift: float = 0.0) -
 # ------------------------------------------------------------------------------------------ by pattern
 
 
-def _patterns(summary: ComparisonSummary) -> Iterator[PatternScores]:
+def _score_patterns(summary: ComparisonSummary) -> Iterator[PatternScores]:
     if summary.data.task.pattern_metric is None:
         return
     names = [row.method for row in summary.rows if row.scores]
-    each = {name: loss for name in names if (loss := _per_sample(summary, name)) is not None}
+    each = {name: loss for name in names if (loss := _score_samples(summary, name)) is not None}
     observed = summary.data.data.observed
     masks, member, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
     top = np.argsort(-counts, kind="stable")[:_TOP_PATTERNS]
     for p in top:
-        yield _group(summary, masks[p], np.ravel(member) == p, each)
+        yield _score_pattern(summary, masks[p], np.ravel(member) == p, each)
     rest = ~np.isin(np.ravel(member), top)
     if rest.any():
-        yield _group(summary, np.zeros(0, bool), rest, each)
+        yield _score_pattern(summary, np.zeros(0, bool), rest, each)
 
 
-def _group(summary: ComparisonSummary, mask: Array, rows: Array, each: dict[str, Array]) -> PatternScores:
+def _score_pattern(
+    summary: ComparisonSummary, mask: Array, rows: Array, each: dict[str, Array]
+) -> PatternScores:
     names = summary.data.data.names
-    words = _words(mask, names) if len(mask) else "other patterns together"
+    words = _name_pattern(mask, names) if len(mask) else "other patterns together"
     scores = {}
     for method, values in each.items():
         known = values[rows][~np.isnan(values[rows])]
@@ -261,7 +263,7 @@ def _group(summary: ComparisonSummary, mask: Array, rows: Array, each: dict[str,
     return PatternScores(words, tuple(mask.tolist()), int(rows.sum()), scores)
 
 
-def _words(mask: Array, names: Sequence[str]) -> str:
+def _name_pattern(mask: Array, names: Sequence[str]) -> str:
     if mask.all():
         return "every view"
     if mask.sum() == 1:
@@ -269,7 +271,7 @@ def _words(mask: Array, names: Sequence[str]) -> str:
     return "without " + ", ".join(name for name, has in zip(names, mask, strict=True) if not has)
 
 
-def _per_sample(summary: ComparisonSummary, method: str) -> Array | None:
+def _score_samples(summary: ComparisonSummary, method: str) -> Array | None:
     """Mean over repeats of being right, or of the squared error; NaN of samples never held out."""
     task, y = summary.data.task, summary.data.targets
     total, counts = np.zeros(len(y)), np.zeros(len(y))
@@ -284,7 +286,7 @@ def _per_sample(summary: ComparisonSummary, method: str) -> Array | None:
 # --------------------------------------------------------------------------------------------- by view
 
 
-def _views(summary: ComparisonSummary) -> Iterator[ViewWorth]:
+def _measure_views(summary: ComparisonSummary) -> Iterator[ViewWorth]:
     own = [record for record in summary.records if record.trial["kind"] == "views" and record.done]
     if not own:
         return
@@ -306,10 +308,10 @@ def _views(summary: ComparisonSummary) -> Iterator[ViewWorth]:
             for key, score in alone_scores.items()
             if nothing.get(key) is not None
         ]
-        yield ViewWorth(name, _contrast(left_out, summary.share), _contrast(added, summary.share))
+        yield ViewWorth(name, _make_contrast(left_out, summary.share), _make_contrast(added, summary.share))
 
 
-def _contrast(values: Sequence[float], share: float) -> Contrast | None:
+def _make_contrast(values: Sequence[float], share: float) -> Contrast | None:
     if len(values) < 2:
         return None
     t = statistics.corrected_resampled_t(np.array(values), share)
@@ -319,7 +321,7 @@ def _contrast(values: Sequence[float], share: float) -> Contrast | None:
 # ---------------------------------------------------------------------------------------------- curves
 
 
-def _curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
+def _make_curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
     kind = "complete" if summary.data.kind == "completion" else "rates"
     own = [record for record in summary.records if record.trial["kind"] == kind and record.done]
     rates = sorted({record.trial["rate"] for record in own})
@@ -340,7 +342,7 @@ def _curves(summary: ComparisonSummary) -> Iterator[CurvePoint]:
 # ------------------------------------------------------------------------------------ classes, kernels
 
 
-def _confusion(summary: ComparisonSummary) -> dict[str, Array]:
+def _count_confusions(summary: ComparisonSummary) -> dict[str, Array]:
     """Of the first repeat, where every sample was held out."""
     if summary.data.kind != "classes":
         return {}
@@ -356,7 +358,7 @@ def _confusion(summary: ComparisonSummary) -> dict[str, Array]:
     return tables
 
 
-def _kernels(records: Sequence[Record]) -> KernelMaps | None:
+def _decode_kernels(records: Sequence[Record]) -> KernelMaps | None:
     drawn = {r.trial["method"]: r.result["maps"] for r in records if r.done and "maps" in r.result}
     if not drawn:
         return None
@@ -412,7 +414,7 @@ def _make_facts(summary: ComparisonSummary) -> dict[str, str]:
     )
     cpu = sum(record.cost.get("cpu") or 0.0 for record in summary.records)
     facts["CPU time"] = f"{cpu:.0f} s in {len(summary.records)} trials"
-    facts |= _versions(summary)
+    facts |= _describe_versions(summary)
     if design.command:
         facts["command"] = design.command
     return facts
@@ -426,7 +428,7 @@ def _hidden_share(summary: ComparisonSummary) -> str:
     return f" ({own[0] / summary.data.data.observed.sum():.1%} of all observed cells)"
 
 
-def _versions(summary: ComparisonSummary) -> dict[str, str]:
+def _describe_versions(summary: ComparisonSummary) -> dict[str, str]:
     made = {tuple(sorted(record.made.items())) for record in summary.records if record.made}
     words = sorted(", ".join(f"{name} {number}" for name, number in one) for one in made)
     return {"made with": "; ".join(words)} if words else {}
