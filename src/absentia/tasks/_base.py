@@ -5,7 +5,6 @@
 ``family``.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -86,7 +85,7 @@ def view_weights(fitted: Any) -> dict[str, float] | None:
     return dict(zip(fitted.names_in_, means, strict=True))
 
 
-class Task(ABC):
+class Task:
     """What is learned of samples."""
 
     name: ClassVar[str]
@@ -108,7 +107,6 @@ class Task(ABC):
 
     # ------------------------------------------------------------------------------------------ targets
 
-    @abstractmethod
     def check_targets(self, y: Array) -> None:
         """Raise unless there is enough to learn from and to judge by."""
 

@@ -249,7 +249,7 @@ class Multilabel(Task):
 
     def prepare_targets(self, values: Array, ids: Array, names: Sequence[str] = ()) -> PreparedTargets:
         names = tuple(names) or tuple(f"label{j}" for j in range(values.shape[1]))
-        columns = [_numbers(column, name) for name, column in zip(names, values.T, strict=True)]
+        columns = [_label_values(column, name) for name, column in zip(names, values.T, strict=True)]
         Y = np.column_stack(columns)
         bad = ~(np.isnan(Y) | (Y == 0) | (Y == 1))
         if bad.any():
@@ -258,18 +258,14 @@ class Multilabel(Task):
                 f"label {names[column]!r} of sample {show_id(ids[row])} is {Y[row, column]:g}; of several "
                 "labels each is 1, 0 or unknown (NaN)"
             )
-        for name, counts in zip(
-            names, zip((Y == 1).sum(axis=0), (Y == 0).sum(axis=0), strict=True), strict=True
-        ):
-            if min(counts) < _MIN_CLASS_SIZE:
+        for name, label in zip(names, Y.T, strict=True):
+            with_it, without = int((label == 1).sum()), int((label == 0).sum())
+            if min(with_it, without) < _MIN_CLASS_SIZE:
                 raise ValueError(
-                    f"label {name!r} has {counts[0]} samples with it and {counts[1]} without; at least "
+                    f"label {name!r} has {with_it} samples with it and {without} without; at least "
                     f"{_MIN_CLASS_SIZE} of both are wanted: leave it out"
                 )
         return PreparedTargets(np.arange(len(Y)), Y, names)
-
-    def check_targets(self, y: Array) -> None:
-        """Labels are checked by name, in :meth:`prepare_targets`."""
 
     def order_keys(self, y: Array) -> tuple[Array, ...]:
         return tuple(np.nan_to_num(y.T, nan=-1.0))
@@ -326,7 +322,7 @@ class Multilabel(Task):
         return Classification().check_predictions(predicted, 2)
 
 
-def _numbers(column: Array, name: str) -> Array:
+def _label_values(column: Array, name: str) -> Array:
     """A label's values; NaN where unknown."""
     try:
         return np.array([np.nan if is_unknown(x) else float(x) for x in column])

@@ -24,9 +24,6 @@ class KernelCompletion(Task):
         Metric("similarity", True, True, "structural similarity of hidden rows seen as pictures"),
     )
 
-    def check_targets(self, y: Array) -> None:
-        """There are none."""
-
     def order_keys(self, y: Array) -> tuple[Array, ...]:
         return ()
 
