@@ -115,6 +115,46 @@ def test_long_texts_count(tmp_path, monkeypatch):
         absentia.read(path)
 
 
+def add_attribute(member, name, dtype):
+    """An attribute of one value, which is not written."""
+    kind = h5py.h5t.py_create(dtype, logical=True)
+    h5py.h5a.create(member.id, name, kind, h5py.h5s.create_simple((1,)))
+
+
+def test_sequences_of_varying_length_are_refused_before_hdf5_follows_them(tmp_path):
+    """Damaged ones lead HDF5 out of its memory: one byte makes them of a text."""
+    sequences = h5py.vlen_dtype(np.dtype("f8"))
+    inside = np.dtype([("a", "f8"), ("b", sequences)])
+    for kind in (sequences, inside):
+        with h5py.File(tmp_path / "a.h5ad", "w") as file:
+            file["X"] = np.eye(3)
+            add_attribute(file["X"], b"encoding-version", kind)
+        with pytest.raises(
+            io.FileError, match=r"a.h5ad: the attribute 'encoding-version' of '/X' holds seq"
+        ):
+            absentia.read(tmp_path / "a.h5ad")
+        with h5py.File(tmp_path / "b.h5ad", "w") as file:
+            file.create_dataset("uns/x", (2,), dtype=kind)
+        with pytest.raises(io.FileError, match=r"b.h5ad: '/uns/x' holds sequences of varying length"):
+            absentia.read(tmp_path / "b.h5ad")
+        with h5py.File(tmp_path / "c.mat", "w") as file:
+            file["X"] = np.eye(3)
+            add_attribute(file["X"], b"MATLAB_class", kind)
+        with pytest.raises(io.FileError, match=r"c.mat: the attribute 'MATLAB_class' of '/X' holds seq"):
+            absentia.read(tmp_path / "c.mat")
+
+
+def test_large_attributes_count(tmp_path, monkeypatch):
+    monkeypatch.setenv("ABSENTIA_MAX_BYTES", "1M")
+    with h5py.File(tmp_path / "a.h5ad", "w", libver="latest") as file:
+        file["X"] = np.eye(3)
+        file["X"].attrs["about"] = np.zeros(100_000)
+    with pytest.raises(
+        io.FileError, match=r"the attribute 'about' of '/X' would take .*ABSENTIA_MAX_BYTES"
+    ):
+        absentia.read(tmp_path / "a.h5ad")
+
+
 def test_groups_within_themselves_end(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_group("g")["again"] = file["/"]

@@ -146,21 +146,61 @@ def _read_texts(dataset: Any, budget: Budget) -> Array:
 
 
 def check_tree(group: Any, budget: Budget) -> None:
-    """Go through all of a file before somebody else reads it: links, places of values, sizes."""
+    """Go through all of a file before somebody else reads it: links, places of values, types, sizes."""
     h5py = import_optional("h5py", "an HDF5 file")
     seen: set[int] = set()
 
     def go(here: Any, depth: int) -> None:
         if depth > _MAX_DEPTH:
             raise ValueError(f"holds groups more than {_MAX_DEPTH} deep; is it damaged?")
+        _check_attributes(here, budget)
         for _, member in iterate_members(here):
             address = h5py.h5o.get_info(member.id).addr
             if is_group(member) and address in seen:
                 raise ValueError(f"the group {member.name!r} is there more than once; is the file damaged?")
             seen.add(address)
-            go(member, depth + 1) if is_group(member) else spend_dataset(member, budget)
+            if is_group(member):
+                go(member, depth + 1)
+            else:
+                _check_attributes(member, budget)
+                _check_type(member.dtype, f"{member.name!r}")
+                spend_dataset(member, budget)
 
     go(group, 0)
+
+
+def read_attribute(member: Any, name: str) -> Any:
+    """An attribute of a group or dataset; None if it has none of this name."""
+    if name not in member.attrs:
+        return None
+    _check_type(member.attrs.get_id(name).dtype, f"the attribute {name!r} of {member.name!r}")
+    return member.attrs[name]
+
+
+def _check_attributes(member: Any, budget: Budget) -> None:
+    """Raise if an attribute of a group or dataset is too large, or of a type that is not read."""
+    h5py = import_optional("h5py", "an HDF5 file")
+    for place in range(h5py.h5a.get_num_attrs(member.id)):
+        attribute = h5py.h5a.open(member.id, index=place)
+        what = f"the attribute {attribute.name[:80].decode('utf-8', 'replace')!r} of {member.name!r}"
+        _check_type(attribute.dtype, what)
+        size = int(np.prod(attribute.shape or (), dtype=object))
+        budget.spend(size * attribute.dtype.itemsize, what)
+
+
+def _check_type(dtype: np.dtype[Any], what: str) -> None:
+    """Raise if sequences of any length are in a type: HDF5 takes their lengths from the file unchecked.
+
+    In a damaged file they lead outside of the memory that was read, which ends the interpreter.  Texts of
+    any length have one place where they end, and are checked.
+    """
+    h5py = import_optional("h5py", "an HDF5 file")
+    if isinstance(h5py.check_vlen_dtype(dtype), np.dtype):  # of texts it is str or bytes
+        raise ValueError(f"{what} holds sequences of varying length, which are not read; remove it")
+    if dtype.subdtype is not None:
+        _check_type(dtype.subdtype[0], what)
+    for name in dtype.names or ():
+        _check_type(dtype[name], what)
 
 
 # ----------------------------------------------------------------------------------------------- Zarr

@@ -25,6 +25,7 @@ from absentia.files._hdf5 import (
     hdf5_file,
     is_group,
     iterate_members,
+    read_attribute,
     read_dataset,
     spend_dataset,
 )
@@ -60,13 +61,13 @@ def _read_member(member: Any, budget: Budget, depth: int) -> Any:
     """What a member of a file of version 7.3 is."""
     if depth > _MAX_DEPTH:
         return None
-    kind = _read_attribute(member, "MATLAB_class")
+    kind = _read_class(member)
     if is_group(member):
         if "MATLAB_sparse" in member.attrs:
             return _read_sparse(member, budget)
         fields = {name: _read_member(part, budget, depth + 1) for name, part in iterate_members(member)}
         return {name: part for name, part in fields.items() if part is not None}
-    if member.attrs.get("MATLAB_empty"):
+    if np.any(read_attribute(member, "MATLAB_empty")):
         return np.zeros(0)
     if kind == "cell" or member.dtype.kind == "O":
         return _all_read(
@@ -81,8 +82,8 @@ def _read_member(member: Any, budget: Budget, depth: int) -> Any:
     return array.astype(bool) if kind == "logical" else array
 
 
-def _read_attribute(member: Any, name: str) -> str:
-    value = member.attrs.get(name, "")
+def _read_class(member: Any) -> str:
+    value = read_attribute(member, "MATLAB_class")
     return value.decode("latin1") if isinstance(value, bytes) else str(value)
 
 
@@ -119,7 +120,7 @@ def _read_sparse(group: Any, budget: Budget) -> Any:
         if not is_group(member)
     }
     columns = parts.get("jc")
-    rows = group.attrs["MATLAB_sparse"]
+    rows = read_attribute(group, "MATLAB_sparse")
     if columns is None or np.size(rows) != 1:
         raise ValueError(f"{group.name!r} is a sparse matrix without its columns; it is damaged")
     stored = parts.get("data"), parts.get("ir")
