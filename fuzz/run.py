@@ -5,8 +5,8 @@
 Files are valid ones (``fuzz/corpus.py``) damaged by ``tests/helpers/corrupted_files.py`` and, where
 atheris is installed, by libFuzzer, which keeps whatever reaches new lines of the readers.  Without atheris
 the damage is random.  Readers run in a child process under a limit of memory (RLIMIT_AS), a ceiling for
-arrays (ABSENTIA_MAX_BYTES) and a limit of time for each input.  What fails is kept in ``--failures``.  An
-input that ends the child itself is kept too, and another child goes on with the next seed.  The last lines
+arrays (ABSENTIA_MAX_BYTES) and a limit of CPU time for each input.  What fails is kept in ``--failures``.
+An input that ends the child itself is kept too, and another child goes on with the next seed.  The last lines
 say what each reader was given, and the sum::
 
     100000 inputs (random), 0 crashes, 0 hangs, largest allocation 71 MB (ceiling of arrays 64 MB)
@@ -96,7 +96,7 @@ class Target:
     def limit(self):
         """From now on little memory, and a way out of a hang in compiled code."""
         resource.setrlimit(resource.RLIMIT_AS, (self.start + MEMORY, resource.RLIM_INFINITY))
-        signal.signal(signal.SIGALRM, self._hang)
+        signal.signal(signal.SIGPROF, self._hang)
 
     @staticmethod
     def _hang(*_):
@@ -120,7 +120,7 @@ class Target:
             return
         reader = self.readers[data[0] % len(self.readers)]
         (self.folder / INPUT).write_bytes(data)  # if it ends this process, the parent finds it there
-        signal.setitimer(signal.ITIMER_REAL, self.options.time_limit)
+        signal.setitimer(signal.ITIMER_PROF, self.options.time_limit)
         try:
             self.counts[f"{reader}: taken"] += self._read(reader, data[1:])
         except HangError:
@@ -130,7 +130,7 @@ class Target:
                 raise
             self._failed("crashes", reader, data)
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         self.counts[f"{reader}: inputs"] += 1
         self.inputs += 1
         self.report()
@@ -234,7 +234,7 @@ def parse_options(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=1800, help="stop after so long")
-    parser.add_argument("--time-limit", type=float, default=5.0, help="seconds that one input may take")
+    parser.add_argument("--time-limit", type=float, default=5.0, help="CPU seconds that one input may take")
     parser.add_argument("--seed", type=int, default=0, help="of the first child; the next counts on")
     parser.add_argument("--engine", choices=["auto", "atheris", "random"], default="auto")
     parser.add_argument(
@@ -266,7 +266,7 @@ def run_child(folder, arguments, patience):
         if now != seen:
             last, seen = time.monotonic(), now
         if time.monotonic() - last > patience:
-            process.kill()
+            process.send_signal(signal.SIGABRT)  # faulthandler says where it is
             process.wait()
             return None
     return process.returncode

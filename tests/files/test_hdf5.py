@@ -144,6 +144,16 @@ def test_sequences_of_varying_length_are_refused_before_hdf5_follows_them(tmp_pa
             absentia.read(tmp_path / "c.mat")
 
 
+def test_overwritten_texts_are_refused_before_hdf5_stays_on_them_forever(tmp_path):
+    path = written(tmp_path / "a.h5", X=np.eye(3), ids=["a", "b", "c"])
+    data = bytearray(path.read_bytes())
+    start = data.index(b"GCOL") + 16
+    data[start : start + 500] = bytes(500)
+    path.write_bytes(data)
+    with pytest.raises(io.FileError, match=r"a.h5: is damaged: texts in it are overwritten; copy"):
+        absentia.read(path)
+
+
 def test_large_attributes_count(tmp_path, monkeypatch):
     monkeypatch.setenv("ABSENTIA_MAX_BYTES", "1M")
     with h5py.File(tmp_path / "a.h5ad", "w", libver="latest") as file:

@@ -13,9 +13,11 @@ said in ``_schema``.
 
 import os
 import stat
+import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,8 @@ from absentia.files._base import (
 )
 
 _MAX_DEPTH = 32
+_HEAP_SIGNATURE = b"GCOL\1\0\0\0"
+_OBJECT = struct.Struct("<H6xQ")  # of a heap: number and length
 
 
 def hdf5_content(path: PathLike) -> dict[str, Any]:
@@ -65,7 +69,26 @@ def hdf5_file(path: PathLike) -> Iterator[Any]:
         except OSError as error:
             raise ValueError(f"not an HDF5 file, or a part of one: {one_line(error)}") from None
         with file:
+            _check_heaps(path)
             yield file
+
+
+def _check_heaps(path: PathLike) -> None:
+    """Raise if a heap of texts has free space of no length, over which HDF5 would never get.
+
+    A heap is a signature, its length and objects, each a number (0: free space), 6 other bytes, a length,
+    and a text that is filled up to 8 bytes.  The length of free space is that of the whole object.
+    """
+    with open_regular(path) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        heap = content.find(_HEAP_SIGNATURE)
+        while heap >= 0:
+            place, end = heap + 16, heap + int.from_bytes(content[heap + 8 : heap + 16], "little")
+            while place + _OBJECT.size <= min(end, len(content)):
+                number, length = _OBJECT.unpack_from(content, place)
+                if number == 0 and length < _OBJECT.size:
+                    raise ValueError("is damaged: texts in it are overwritten; copy the file again")
+                place += length if number == 0 else _OBJECT.size + -(-length // 8) * 8
+            heap = content.find(_HEAP_SIGNATURE, heap + 1)
 
 
 def is_group(member: Any) -> bool:
