@@ -6,8 +6,8 @@ Files are valid ones (``fuzz/corpus.py``) damaged by ``tests/helpers/corrupted_f
 atheris is installed, by libFuzzer, which keeps whatever reaches new lines of the readers.  Without atheris
 the damage is random.  Readers run in a child process under a limit of memory (RLIMIT_AS), a ceiling for
 arrays (ABSENTIA_MAX_BYTES) and a limit of CPU time for each input.  What fails is kept in ``--failures``.
-An input that ends the child itself is kept too, and another child goes on with the next seed.  The last lines
-say what each reader was given, and the sum::
+An input that ends the child itself is kept too, and another child goes on with the next seed.  The last
+lines say what each reader was given, and the sum::
 
     100000 inputs (random), 0 crashes, 0 hangs, largest allocation 71 MB (ceiling of arrays 64 MB)
 

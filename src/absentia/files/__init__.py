@@ -3,8 +3,16 @@
 from absentia.core import parse_bytes
 from absentia.files._anndata import read_mudata, write_mudata
 from absentia.files._archive import read_arrays, write_arrays
-from absentia.files._atomic import remove_unfinished, write_atomically
-from absentia.files._base import FileError, LabelsSource, LoadedData, Options, file_errors, one_line
+from absentia.files._base import (
+    FileError,
+    LabelsSource,
+    LoadedData,
+    Options,
+    file_errors,
+    one_line,
+    remove_unfinished,
+    write_atomically,
+)
 from absentia.files._cells import csv_rows
 from absentia.files._frames import parse_groups
 from absentia.files._labels import Labels, read_labels

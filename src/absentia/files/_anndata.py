@@ -6,7 +6,6 @@ layer, an entry of obsm, or, if ``use_rep`` names one of obsp, a kernel.  ``.h5m
 modality, and who is not in one lacks it.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import scipy.sparse
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views, is_anndata, is_mudata, obsp_blocks, quiet
-from absentia.files._atomic import write_atomically_by_path
 from absentia.files._base import (
     Budget,
     FileError,
@@ -24,6 +22,7 @@ from absentia.files._base import (
     file_errors,
     import_optional,
     one_line,
+    write_atomically,
 )
 from absentia.files._hdf5 import check_tree, hdf5_file
 from absentia.files._npy import check_sparse_indices
@@ -122,13 +121,10 @@ def write_mudata(path: PathLike, data: Any) -> Path:
     if path.suffix.lower() != wanted:
         raise FileError(f"{path}: a {type(data).__name__} object goes to a file that ends in {wanted}")
     with quiet():
-        return write_atomically_by_path(path, _writer(data))
-
-
-def _writer(data: Any) -> Callable[[Path], Any]:
-    import mudata
-
-    return (lambda file: mudata.write_h5mu(file, data)) if is_mudata(data) else data.write_h5ad
+        if wanted == ".h5ad":
+            return write_atomically(path, lambda file: data.write_h5ad(file.name))
+        mudata = import_optional("mudata", "an .h5mu file")
+        return write_atomically(path, lambda file: mudata.write_h5mu(file.name, data))
 
 
 def obs_content(path: PathLike) -> dict[str, Array]:

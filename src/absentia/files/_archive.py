@@ -25,8 +25,15 @@ from typing import IO, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from absentia.core import Array, format_bytes, raw_bytes
-from absentia.files._atomic import write_atomically
-from absentia.files._base import Budget, FileError, PathLike, file_errors, one_line, open_regular
+from absentia.files._base import (
+    Budget,
+    FileError,
+    PathLike,
+    file_errors,
+    one_line,
+    open_regular,
+    write_atomically,
+)
 
 MAX_MEMBERS = 10_000
 MAX_NAME = 1_000  # characters

@@ -19,16 +19,18 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
-from absentia.files._base import Budget, iterate_lines, open_regular
+from absentia.files._base import Budget, open_regular
 from absentia.files._cells import MISSING, unescape_formula
 from absentia.files._columns import NumberColumn, Table, find_id_columns
 
 BYTES_PER_CHARACTER = 16  # memory for cells: short fields become numbers and texts
 _BYTES_AT_ONCE = 6  # memory for numbers: the text is held twice, and a number takes 8 bytes
 _DELIMITERS = (",", ";", "\t", "|", " ")
+_MAX_LINE = 8 << 20  # characters
 _N_HEAD = 50  # records by which a delimiter is found
 _CHUNK = 1 << 20
 _LARGE = 1 << 20  # characters from which on a table is tried at once; smaller ones are read soon enough
@@ -105,7 +107,7 @@ def _find_missing_name(rows: list[list[str]], line: int) -> tuple[int, str]:
 def _read_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Records that hold something, with the numbers of their lines."""
     reader = csv.reader(
-        iterate_lines(io.StringIO(text, newline="")),
+        _iterate_lines(io.StringIO(text, newline="")),
         delimiter=delimiter,
         skipinitialspace=delimiter == " ",
         strict=True,
@@ -116,6 +118,14 @@ def _read_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, row
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num} is not a line of a table ({error})") from None
+
+
+def _iterate_lines(file: IO[str]) -> Iterator[str]:
+    """Lines of a text, one at a time, none of them endless."""
+    for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE + 1), ""), 1):
+        if len(line) > _MAX_LINE:
+            raise ValueError(f"line {number} is longer than {_MAX_LINE} characters; is this a table?")
+        yield line
 
 
 # ----------------------------------------------------------------------------------- numbers, at once
@@ -244,7 +254,7 @@ def _read_head(text: str) -> list[str]:
     """The first lines; what comes after them is not looked at."""
     size = _CHUNK
     while True:
-        lines = list(islice(iterate_lines(io.StringIO(text[:size], newline="")), _N_HEAD + 1))
+        lines = list(islice(_iterate_lines(io.StringIO(text[:size], newline="")), _N_HEAD + 1))
         if len(lines) > _N_HEAD or size >= len(text):
             return lines[:_N_HEAD]
         size *= 8

@@ -16,8 +16,7 @@ import numpy as np
 
 from absentia.data import KernelViews, Views, check_unique_ids
 from absentia.files._archive import list_keys
-from absentia.files._atomic import write_atomically
-from absentia.files._base import FileError, PathLike, file_errors
+from absentia.files._base import FileError, PathLike, file_errors, write_atomically
 from absentia.files._cells import csv_rows
 from absentia.files._formats import is_table
 from absentia.files._frames import LABEL_NAMES, view_name
