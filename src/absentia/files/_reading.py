@@ -306,7 +306,7 @@ def read_container(path: PathLike) -> dict[str, Array]:
 
 
 def _flatten(prefix: str, content: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
-    from absentia.files._sidecar import as_vector
+    from absentia.files._schema import as_vector
 
     for key, x in content.items():
         vector = as_vector(x)
