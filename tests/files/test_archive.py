@@ -18,7 +18,7 @@ from absentia.files._archive import (
     _CHECKSUM_COMMENT,
     _DIGITS,
     _ChecksumWriter,
-    read_header,
+    _read_header,
     verify_checksum,
 )
 from helpers.crafted_archives import READERS, VIEW, bomb, header, raw, refused, zipped
@@ -225,7 +225,7 @@ def test_names_that_would_not_come_back_are_not_written(tmp_path, key):
 )
 def test_what_numpy_writes_is_understood(array):
     content = raw(array)
-    found = read_header(memory.BytesIO(content))
+    found = _read_header(memory.BytesIO(content))
     assert found.dtype == array.dtype
     assert found.shape == array.shape
     assert found.elements == array.size
@@ -235,12 +235,12 @@ def test_what_numpy_writes_is_understood(array):
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_every_version_is_read(version):
-    found = read_header(memory.BytesIO(header("<f8", "(2L, 3)", True, version)))
+    found = _read_header(memory.BytesIO(header("<f8", "(2L, 3)", True, version)))
     assert found[:3] == (np.dtype("<f8"), (2, 3), True)
 
 
 def test_the_memory_that_is_needed_counts_what_holds_nothing_too():
-    need = lambda kind, shape: read_header(memory.BytesIO(header(kind, shape))).memory
+    need = lambda kind, shape: _read_header(memory.BytesIO(header(kind, shape))).memory
     assert need("<f8", "(3, 4)") == 96
     assert need("|b1", "(3, 4)") == 96
     assert need("<f8", "(1000, 0)") == 8000
@@ -272,7 +272,7 @@ def test_the_memory_that_is_needed_counts_what_holds_nothing_too():
 )
 def test_what_is_no_header_is_refused(content, sentence):
     with pytest.raises(ValueError, match=sentence):
-        read_header(memory.BytesIO(content))
+        _read_header(memory.BytesIO(content))
 
 
 @given(st.lists(st.binary(max_size=150), max_size=8))

@@ -25,7 +25,7 @@ from absentia.files._base import (
     write_atomically,
 )
 from absentia.files._hdf5 import check_tree, hdf5_file
-from absentia.files._npy import check_sparse_indices
+from absentia.files._npz import check_sparse_indices
 
 _COPIES = 2  # a file is read whole, and its values become those of views
 

@@ -69,7 +69,7 @@ class _Header(NamedTuple):
         return math.prod(max(n, 1) for n in self.shape) * max(self.dtype.itemsize, least)
 
 
-def read_header(stream: IO[bytes]) -> _Header:
+def _read_header(stream: IO[bytes]) -> _Header:
     """The header that an array begins with, checked."""
     magic = stream.read(8)
     if len(magic) < 8 or magic[:6] != b"\x93NUMPY" or magic[6] not in (1, 2, 3):
@@ -138,7 +138,7 @@ class Member:
         with _array_errors(self.key):
             _check_member(self.info)
             with self.archive.open(self.info) as stream:
-                header = read_header(stream)
+                header = _read_header(stream)
             came, said = self.info.file_size, header.length + header.elements * header.dtype.itemsize
             if came != said:
                 raise ValueError(
@@ -162,8 +162,8 @@ class Member:
             raw = np.empty(header.elements * header.dtype.itemsize, np.uint8)
             with self.archive.open(self.info) as stream:
                 stream.read(header.length)
-                read_into(raw.data, stream)
-            return decode_array(raw, header)
+                _read_into(raw.data, stream)
+            return _decode_array(raw, header)
 
 
 def _check_member(info: zipfile.ZipInfo) -> None:
@@ -184,7 +184,7 @@ def _check_member(info: zipfile.ZipInfo) -> None:
         )
 
 
-def read_into(into: memoryview, stream: IO[bytes]) -> None:
+def _read_into(into: memoryview, stream: IO[bytes]) -> None:
     """All of `into` from a stream, some at a time."""
     for place in range(0, len(into), CHUNK):
         part = stream.read(min(CHUNK, len(into) - place))
@@ -193,7 +193,7 @@ def read_into(into: memoryview, stream: IO[bytes]) -> None:
         into[place : place + CHUNK] = part
 
 
-def decode_array(raw: Array, header: _Header) -> Array:
+def _decode_array(raw: Array, header: _Header) -> Array:
     """Bytes as what they are said to be, if they can be that."""
     dtype = header.dtype
     if not len(raw):
@@ -279,6 +279,27 @@ def list_keys(path: PathLike) -> list[str]:
     """Names of the arrays in an ``.npz`` file, none of which is opened."""
     with open_archive(path) as members:
         return list(members)
+
+
+def npy_content(path: Path) -> dict[str, Array]:
+    """The array of an ``.npy`` file, under the name of the file."""
+    return {path.stem: _read_npy(path)}
+
+
+def _read_npy(path: PathLike) -> Array:
+    """The array of an ``.npy`` file, or a :class:`FileError` that says why not."""
+    with file_errors(path), open_regular(path, "an .npy file") as file:
+        header = _read_header(file)
+        came = os.fstat(file.fileno()).st_size
+        said = header.length + header.elements * header.dtype.itemsize
+        if came != said:
+            raise ValueError(
+                f"is damaged: {header.dtype} of shape {header.shape} takes {said} bytes, not {came}"
+            )
+        Budget().spend(header.memory, f"an array, {header.dtype} of shape {header.shape},")
+        raw = np.empty(header.elements * header.dtype.itemsize, np.uint8)
+        _read_into(raw.data, file)
+        return _decode_array(raw, header)
 
 
 # -------------------------------------------------------------------------------------------- writing

@@ -29,7 +29,7 @@ from absentia.files._hdf5 import (
     read_dataset,
     spend_dataset,
 )
-from absentia.files._npy import build_sparse
+from absentia.files._npz import build_sparse
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _REFERENCE_BYTES = 1_000  # bytes of memory that following one takes

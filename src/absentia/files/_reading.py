@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 #: How a name ends -> the reader, as "module:function" in this package.
 READERS = {
-    ".npz": "_npy:read_npz_or_sparse",
-    ".npy": "_npy:read_npy",
+    ".npz": "_reading:_read_npz_or_sparse",
+    ".npy": "_reading:_read_single_array",
     ".mat": "_reading:_read_arrays_as_views",
     ".h5": "_reading:_read_arrays_as_views",
     ".hdf5": "_reading:_read_arrays_as_views",
@@ -39,7 +39,7 @@ _FOLDER_READER = "_folder:read_folder"
 #: How a name ends -> what reads its arrays by name, without making views of them.
 _CONTENT_READERS = {
     ".npz": "_archive:read_arrays",
-    ".npy": "_npy:npy_content",
+    ".npy": "_archive:npy_content",
     ".mat": "_mat:mat_content",
     ".h5": "_hdf5:hdf5_content",
     ".hdf5": "_hdf5:hdf5_content",
@@ -150,7 +150,7 @@ def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **opt
     path = Path(path)
     given = Options(**options, labels=_find_label_table(labels, path))
     with file_errors(path):
-        loaded = open_with_options(path, given)
+        loaded = _open_with_options(path, given)
         unused = [entry for entry in given.ignore if entry not in given.used]
         if unused:
             raise ValueError(
@@ -163,7 +163,42 @@ def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **opt
     return replace(loaded, table=given.labels or (loaded.labels.file if loaded.labels else None))
 
 
-def open_with_options(path: Path, options: Options) -> LoadedData:
+def read_new(path: PathLike, **options: Any) -> Views | KernelViews:
+    """New samples: whatever :func:`read` takes, or rows of kernels in an .npz file.
+
+    What is to be ignored, and the table of labels, need not be there.
+
+    Rows have the keys ``K`` (views x new samples x training samples, NaN where absent), ``column_ids`` (the
+    training samples), and optionally ``ids``, ``mask`` and ``names`` of the new samples and views.
+
+    Parameters
+    ----------
+    path : path-like
+        What to read.
+    **options : optional
+        As in :class:`Options`.
+    """
+    from absentia.files._archive import read_arrays
+    from absentia.files._npz import from_arrays, is_data, read_kernel_rows
+
+    path, given = Path(path), Options(**options)
+    with file_errors(path):
+        if path.suffix.lower() != ".npz":
+            return _open_with_options(path, given).data
+        given.refuse("id", "views", "layer", "use_rep", why="an .npz file")
+        arrays = read_arrays(path, lambda key: is_data(key) or key == "column_ids")
+        K = arrays.get("K")
+        if "column_ids" in arrays:
+            return read_kernel_rows(arrays)
+        if K is not None and K.ndim == 3 and K.shape[1] != K.shape[2]:
+            raise ValueError(
+                f"'K' has {K.shape[1]} rows and {K.shape[2]} columns; say with 'column_ids' which training "
+                "samples the columns are"
+            )
+        return _drop_ignored(from_arrays(arrays), given)
+
+
+def _open_with_options(path: Path, options: Options) -> LoadedData:
     """Read with these options; whether each of them has fitted something is not asked."""
     reader, name = find_reader(path), _find_ending(path)
     if reader is None:
@@ -178,7 +213,7 @@ def open_with_options(path: Path, options: Options) -> LoadedData:
 
         options = replace(options, views={view_name(path): options.features_from_labels})
     loaded = as_loaded(reader(path, options))
-    loaded = replace(loaded, data=drop_ignored(loaded.data, options))
+    loaded = replace(loaded, data=_drop_ignored(loaded.data, options))
     if options.features_from_labels and not options.is_label_table(path):
         return cast(LoadedData, _load("_id_matching:add_features_from_labels")(loaded, options))
     return loaded
@@ -198,7 +233,7 @@ def _find_label_table(labels: str | LabelsSource | None, path: Path) -> Path | N
     return None if labels is None else locate_labels(labels, path)[0]
 
 
-def drop_ignored(data: Views | KernelViews, options: Options) -> Views | KernelViews:
+def _drop_ignored(data: Views | KernelViews, options: Options) -> Views | KernelViews:
     """The data without the columns and views that are to be ignored."""
     views = [name for name in data.names if not options.is_ignored_view(name)]
     if not views:
@@ -277,6 +312,33 @@ def _read_arrays_as_views(path: Path, options: Options) -> Views | KernelViews:
     with file_errors(path):
         options.refuse("id", "layer", "use_rep", why=f"{ending} files")
         return infer_schema(_load(_CONTENT_READERS[ending])(path), options.views)
+
+
+def _read_npz_or_sparse(path: Path, options: Options) -> Views | KernelViews:
+    """An ``.npz`` file of ours, or a sparse matrix as :func:`scipy.sparse.save_npz` writes it."""
+    from absentia.files._archive import list_keys
+    from absentia.files._npz import SPARSE_KEYS, read_npz
+
+    sparse = set(list_keys(path)) >= SPARSE_KEYS
+    return _read_single_array(path, options) if sparse else read_npz(path, options)
+
+
+def _read_single_array(path: Path, options: Options) -> Views | KernelViews:
+    """A stack of kernels, (views, n, n) or (n, n, views); one kernel, if symmetric; or one view.
+
+    The view is samples x features, as is the custom of NumPy and SciPy, and is named as the file.
+    """
+    from absentia.files._archive import npy_content
+    from absentia.files._npz import read_sparse
+    from absentia.files._schema import infer_schema
+
+    ending = path.suffix.lower()
+    with file_errors(path):
+        options.refuse("id", "views", "layer", "use_rep", why=f"an {ending} file of one array")
+        array = read_sparse(path) if ending == ".npz" else npy_content(path)[path.stem]
+        if array.ndim != 2:
+            return infer_schema({"K": array})
+        return infer_schema({"table": array, "ids": np.arange(array.shape[0])}, {path.stem: ["table"]})
 
 
 class _LabelArray(NamedTuple):
