@@ -54,6 +54,7 @@ def test_columns_are_found_by_id_and_views_by_name(kernels):
     assert not found.observed[:, 1].any()
 
 
+@pytest.mark.filterwarnings("ignore:.*take no part in training")
 def test_what_training_had_must_be_there(kernels):
     with pytest.raises(ValueError, match=r"5 of the 40 training samples .*, e.g. 0, are not among the col"):
         fit(kernels).rows(kernels[np.ix_(NEW, np.arange(5, 50))])

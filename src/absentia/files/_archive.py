@@ -37,7 +37,7 @@ from absentia.files._base import (
 
 MAX_MEMBERS = 10_000
 MAX_NAME = 1_000  # characters
-CHUNK = 1 << 20  # bytes that are read at a time
+_CHUNK = 1 << 20  # bytes that are read at a time
 _MAX_HEADER = 10_000  # bytes of what an array says of itself
 _MAX_DIRECTORY = 4 << 20  # bytes that a zip file's table of contents may take
 _INFLATION = 1032  # no deflated byte can become more
@@ -186,11 +186,11 @@ def _check_member(info: zipfile.ZipInfo) -> None:
 
 def _read_into(into: memoryview, stream: IO[bytes]) -> None:
     """All of `into` from a stream, some at a time."""
-    for place in range(0, len(into), CHUNK):
-        part = stream.read(min(CHUNK, len(into) - place))
-        if len(part) < min(CHUNK, len(into) - place):
+    for place in range(0, len(into), _CHUNK):
+        part = stream.read(min(_CHUNK, len(into) - place))
+        if len(part) < min(_CHUNK, len(into) - place):
             raise ValueError("is damaged: it ends too early")
-        into[place : place + CHUNK] = part
+        into[place : place + _CHUNK] = part
 
 
 def _decode_array(raw: Array, header: _Header) -> Array:
@@ -422,7 +422,7 @@ def verify_checksum(file: BinaryIO) -> bool | None:
         return None
     file.seek(0)
     checksum, left = hashlib.sha256(), size - _DIGITS
-    while part := file.read(min(CHUNK, left)):
+    while part := file.read(min(_CHUNK, left)):
         checksum.update(part)
         left -= len(part)
     return checksum.hexdigest().encode() == comment[-_DIGITS:]

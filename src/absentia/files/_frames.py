@@ -63,10 +63,10 @@ class TableSpec:
     unwanted: Callable[[Sequence[str]], Sequence[str]] | None = None
 
 
-DEFAULT_SPEC = TableSpec()
+_DEFAULT_SPEC = TableSpec()
 
 
-def read_frame(path: Path, spec: TableSpec = DEFAULT_SPEC) -> "tuple[pd.DataFrame, tuple[str, ...]]":
+def read_frame(path: Path, spec: TableSpec = _DEFAULT_SPEC) -> "tuple[pd.DataFrame, tuple[str, ...]]":
     """A table as a data frame over ids (texts), and notes worth showing.
 
     Parameters
@@ -284,7 +284,7 @@ def read_single_table(path: Path, options: Options) -> LoadedData:
     options.refuse("layer", "use_rep", why="a table")
     view, groups = view_name(path), options.views
     if groups is None and path.suffix.lower() == ".xlsx":
-        from absentia.files._id_matching import join_frames
+        from absentia.files._folder import join_frames
 
         return join_frames(*read_sheets(path, options))
     if groups is None:
@@ -345,7 +345,7 @@ def view_name(path: Path) -> str:
 
 
 def read_groups(
-    path: Path, groups: Mapping[str, Sequence[str]], spec: TableSpec = DEFAULT_SPEC
+    path: Path, groups: Mapping[str, Sequence[str]], spec: TableSpec = _DEFAULT_SPEC
 ) -> "tuple[dict[str, pd.DataFrame], tuple[str, ...]]":
     """The views of one wide table.
 

@@ -34,6 +34,7 @@ from absentia.files._base import (
     one_line,
     open_regular,
 )
+from absentia.files._npz import build_sparse
 
 _MAX_DEPTH = 32
 _HEAP_SIGNATURE = b"GCOL\1\0\0\0"
@@ -43,19 +44,18 @@ _OBJECT = struct.Struct("<H6xQ")  # of a heap: number and length
 def hdf5_content(path: PathLike) -> dict[str, Any]:
     """What an HDF5 file holds by name: arrays, and groups of arrays as dicts."""
     with hdf5_file(path) as file:
-        budget, found = Budget(), {}
-        for name, member in iterate_members(file):
-            found[name] = _read_group(member, budget) if is_group(member) else read_dataset(member, budget)
-        return {name: member for name, member in found.items() if member is not None}
+        return _read_arrays(file, Budget())
 
 
-def _read_group(group: Any, budget: Budget) -> dict[str, Array]:
-    check_inside = {
-        name: read_dataset(member, budget)
-        for name, member in iterate_members(group)
-        if not is_group(member)
-    }
-    return {name: member for name, member in check_inside.items() if member is not None}
+def _read_arrays(group: Any, budget: Budget, depth: int = 0) -> dict[str, Any]:
+    """The arrays of a group by name, and, of the root, those of the groups in it as dicts."""
+    content: dict[str, Any] = {}
+    for name, member in _iterate_members(group):
+        if not _is_group(member):
+            content[name] = _read_dataset(member, budget)
+        elif depth == 0:
+            content[name] = _read_arrays(member, budget, 1)
+    return {name: value for name, value in content.items() if value is not None}
 
 
 @contextmanager
@@ -91,12 +91,12 @@ def _check_heaps(path: PathLike) -> None:
             heap = content.find(_HEAP_SIGNATURE, heap + 1)
 
 
-def is_group(member: Any) -> bool:
+def _is_group(member: Any) -> bool:
     """Whether this is a group and not a dataset."""
     return hasattr(member, "keys")
 
 
-def iterate_members(group: Any) -> Iterator[tuple[str, Any]]:
+def _iterate_members(group: Any) -> Iterator[tuple[str, Any]]:
     """What lies in a group, by name; links that could lead out of the file are refused."""
     h5py = import_optional("h5py", "an HDF5 file")
     if len(group) > MAX_MEMBERS:
@@ -114,10 +114,10 @@ def iterate_members(group: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(member, h5py.Group):
             yield name, member
         elif isinstance(member, h5py.Dataset):
-            yield name, check_inside(member)
+            yield name, _check_inside(member)
 
 
-def check_inside(dataset: Any) -> Any:
+def _check_inside(dataset: Any) -> Any:
     """The dataset, if its values lie in the file itself."""
     if dataset.is_virtual or dataset.external:
         raise ValueError(
@@ -127,7 +127,7 @@ def check_inside(dataset: Any) -> Any:
     return dataset
 
 
-def spend_dataset(dataset: Any, budget: Budget) -> None:
+def _spend_dataset(dataset: Any, budget: Budget) -> None:
     """Spend what reading a dataset takes, also for values that it has none of yet and for one chunk."""
     least = 64 if dataset.dtype.kind in "OSU" else 8
     chunk = int(np.prod(dataset.chunks, dtype=object)) if dataset.chunks else 0
@@ -135,12 +135,12 @@ def spend_dataset(dataset: Any, budget: Budget) -> None:
     budget.spend(need, f"{dataset.name!r}, {dataset.dtype} of shape {dataset.shape},")
 
 
-def read_dataset(dataset: Any, budget: Budget) -> Array | None:
+def _read_dataset(dataset: Any, budget: Budget) -> Array | None:
     """A dataset as an array of numbers or texts; None if it is neither."""
     h5py = import_optional("h5py", "an HDF5 file")
     if dataset.shape is None:  # declared empty
         return None
-    spend_dataset(dataset, budget)
+    _spend_dataset(dataset, budget)
     if h5py.check_string_dtype(dataset.dtype) is not None:
         return _read_texts(dataset, budget)
     if dataset.dtype.kind not in "biuf":
@@ -177,22 +177,22 @@ def check_tree(group: Any, budget: Budget) -> None:
         if depth > _MAX_DEPTH:
             raise ValueError(f"holds groups more than {_MAX_DEPTH} deep; is it damaged?")
         _check_attributes(here, budget)
-        for _, member in iterate_members(here):
+        for _, member in _iterate_members(here):
             address = h5py.h5o.get_info(member.id).addr
-            if is_group(member) and address in seen:
+            if _is_group(member) and address in seen:
                 raise ValueError(f"the group {member.name!r} is there more than once; is the file damaged?")
             seen.add(address)
-            if is_group(member):
+            if _is_group(member):
                 go(member, depth + 1)
             else:
                 _check_attributes(member, budget)
                 _check_type(member.dtype, f"{member.name!r}")
-                spend_dataset(member, budget)
+                _spend_dataset(member, budget)
 
     go(group, 0)
 
 
-def read_attribute(member: Any, name: str) -> Any:
+def _read_attribute(member: Any, name: str) -> Any:
     """An attribute of a group or dataset; None if it has none of this name."""
     if name not in member.attrs:
         return None
@@ -224,6 +224,92 @@ def _check_type(dtype: np.dtype[Any], what: str) -> None:
         _check_type(dtype.subdtype[0], what)
     for name in dtype.names or ():
         _check_type(dtype[name], what)
+
+
+# ---------------------------------------------------------------------------------- MATLAB, version 7.3
+
+_MATLAB_DEPTH = 3  # cells in structs in cells
+_REFERENCE_BYTES = 1_000  # bytes of memory that following one takes
+
+
+def mat73_content(path: PathLike) -> dict[str, Any]:
+    """What a ``.mat`` file of version 7.3 holds by name: arrays, cells as lists, structs as dicts."""
+    with hdf5_file(path) as tree:
+        budget = Budget()
+        members = [(name, member) for name, member in _iterate_members(tree) if name[:1] != "#"]
+        content = {name: _read_matlab(member, budget, 0) for name, member in members}
+        return {name: value for name, value in content.items() if value is not None}
+
+
+def _read_matlab(member: Any, budget: Budget, depth: int) -> Any:
+    """What a member of a file of version 7.3 is."""
+    if depth > _MATLAB_DEPTH:
+        return None
+    kind = _read_matlab_class(member)
+    if _is_group(member):
+        if "MATLAB_sparse" in member.attrs:
+            return _read_matlab_sparse(member, budget)
+        fields = {name: _read_matlab(part, budget, depth + 1) for name, part in _iterate_members(member)}
+        return {name: part for name, part in fields.items() if part is not None}
+    if np.any(_read_attribute(member, "MATLAB_empty")):
+        return np.zeros(0)
+    if kind == "cell" or member.dtype.kind == "O":
+        cells = [_read_matlab(part, budget, depth + 1) for part in _follow_references(member, budget)]
+        return None if any(cell is None for cell in cells) else cells  # else their places would be others
+    array = _read_dataset(member, budget)
+    if array is None or array.dtype.kind not in "biuf":
+        return array
+    array = array.T  # MATLAB counts along columns first
+    if kind == "char":
+        return _decode_characters(array)
+    return array.astype(bool) if kind == "logical" else array
+
+
+def _read_matlab_class(member: Any) -> str:
+    value = _read_attribute(member, "MATLAB_class")
+    return value.decode("latin1") if isinstance(value, bytes) else str(value)
+
+
+def _follow_references(cells: Any, budget: Budget) -> list[Any]:
+    """What the cells refer to; references have no way out of a file, but what they lead to may."""
+    h5py = import_optional("h5py", "an HDF5 file")
+    if h5py.check_ref_dtype(cells.dtype) is not h5py.Reference:
+        return [None]
+    _spend_dataset(cells, budget)
+    budget.spend(_REFERENCE_BYTES * int(cells.size), f"{cells.size} cells of {cells.name!r}")
+    found = []
+    for reference in np.asarray(cells[()]).T.ravel(order="F"):
+        member = cells.file[reference] if reference else None
+        found.append(member if member is None or _is_group(member) else _check_inside(member))
+    if any(member is None for member in found):
+        raise ValueError(f"{cells.name!r} has cells that refer to nothing; it is damaged")
+    return found
+
+
+def _decode_characters(codes: Array) -> Array:
+    """Texts, one for each row of a char array; one row is one text."""
+    if codes.ndim != 2 or codes.dtype.kind not in "iu":
+        raise ValueError(f"texts are {codes.dtype} of shape {codes.shape}; they are damaged")
+    lines = [row.astype("<u2").tobytes().decode("utf-16-le", "replace") for row in codes]
+    return np.array(lines[0]) if len(lines) == 1 else np.array([line.rstrip() for line in lines], dtype=str)
+
+
+def _read_matlab_sparse(group: Any, budget: Budget) -> Any:
+    """A sparse matrix: ``ir`` its rows, ``jc`` where each column begins, ``data``."""
+    parts = {
+        name: _read_dataset(member, budget)
+        for name, member in _iterate_members(group)
+        if not _is_group(member)
+    }
+    columns = parts.get("jc")
+    rows = _read_attribute(group, "MATLAB_sparse")
+    if columns is None or np.size(rows) != 1:
+        raise ValueError(f"{group.name!r} is a sparse matrix without its columns; it is damaged")
+    stored = parts.get("data"), parts.get("ir")
+    data, places = (np.zeros(0) if x is None else x for x in stored)
+    shape = np.array([int(np.ravel(rows)[0]), len(columns) - 1])
+    arrays = {"data": data, "indices": places.astype(np.int64), "indptr": columns, "shape": shape}
+    return build_sparse(arrays, "csc")
 
 
 # ----------------------------------------------------------------------------------------------- Zarr

@@ -18,9 +18,9 @@ from absentia.files._archive import list_keys
 from absentia.files._base import FileError, LabelsSource, LoadedData, file_errors, path_exists
 from absentia.files._cells import unescape_formula
 from absentia.files._columns import Table
+from absentia.files._folder import WAYS_TO_DIFFER, match_ids
 from absentia.files._formats import is_table, read_table
 from absentia.files._frames import find_id_column, list_names, read_ids
-from absentia.files._id_matching import WAYS_TO_DIFFER, match_ids
 from absentia.files._reading import CONTAINERS, as_loaded, read_label_array
 from absentia.files._targets import MAX_CLASSES, Kind, Targets, parse_label_array, parse_targets
 

@@ -215,7 +215,7 @@ def _open_with_options(path: Path, options: Options) -> LoadedData:
     loaded = as_loaded(reader(path, options))
     loaded = replace(loaded, data=_drop_ignored(loaded.data, options))
     if options.features_from_labels and not options.is_label_table(path):
-        return cast(LoadedData, _load("_id_matching:add_features_from_labels")(loaded, options))
+        return cast(LoadedData, _load("_folder:add_features_from_labels")(loaded, options))
     return loaded
 
 
