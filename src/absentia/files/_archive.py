@@ -125,7 +125,7 @@ def _array_errors(key: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Member:
+class _Member:
     """An array in a file: what it declares is known, and checked, before it is read."""
 
     key: str
@@ -229,7 +229,7 @@ class BoundedFile:
 
 
 @contextmanager
-def open_archive(path: PathLike) -> Iterator[dict[str, Member]]:
+def open_archive(path: PathLike) -> Iterator[dict[str, _Member]]:
     """The arrays of an ``.npz`` file by name, none of them read yet."""
     with file_errors(path), open_regular(path, "an .npz file") as file:
         if os.fstat(file.fileno()).st_size == 0:
@@ -245,7 +245,7 @@ def open_archive(path: PathLike) -> Iterator[dict[str, Member]]:
             yield _members(unzipped)
 
 
-def _members(unzipped: zipfile.ZipFile) -> dict[str, Member]:
+def _members(unzipped: zipfile.ZipFile) -> dict[str, _Member]:
     infos = unzipped.infolist()
     if len(infos) > MAX_MEMBERS:
         raise ValueError(f"holds {len(infos)} arrays; at most {MAX_MEMBERS} are taken")
@@ -265,7 +265,7 @@ def _members(unzipped: zipfile.ZipFile) -> dict[str, Member]:
         key = info.filename.removesuffix(".npy")
         if key in members:
             raise ValueError(f"holds {key[:80]!r} more than once; keep one")
-        members[key] = Member(key, unzipped, info, budget)
+        members[key] = _Member(key, unzipped, info, budget)
     return members
 
 

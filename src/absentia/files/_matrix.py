@@ -2,7 +2,7 @@
 
 Tables in text files (``.csv``, ``.tsv``, ``.txt``)
     Read as views are: the first line names the columns, the first field of every line is the row's id, and
-    what a gap is says ``_cells.MISSING``.
+    what a gap is says ``_cells.GAPS``.
 ``.npz``
     ``X`` (rows x columns, NaN where missing), optionally ``row_ids``, ``column_names`` and the positive
     semidefinite ``row_kernel`` and ``column_kernel``.  Other keys are left alone; nothing is unpickled.

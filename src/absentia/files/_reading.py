@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from absentia.files._targets import Kind
 
 #: How a name ends -> the reader, as "module:function" in this package.
-READERS = {
+_READERS = {
     ".npz": "_reading:_read_npz_or_sparse",
     ".npy": "_reading:_read_single_array",
     ".mat": "_reading:_read_arrays_as_views",
@@ -253,7 +253,7 @@ def _drop_ignored(data: Views | KernelViews, options: Options) -> Views | Kernel
 def _find_ending(path: Path) -> str | None:
     """The ending by which a file is known, the longest that fits; None if it is not."""
     name = path.name.lower()
-    return max(filter(name.endswith, READERS), key=len, default=None)
+    return max(filter(name.endswith, _READERS), key=len, default=None)
 
 
 def find_reader(path: Path) -> Any:
@@ -261,7 +261,7 @@ def find_reader(path: Path) -> Any:
     known = _find_ending(path)
     if known is None:
         return _load(_FOLDER_READER) if path.is_dir() else None
-    return _load(READERS[known])
+    return _load(_READERS[known])
 
 
 def is_readable(path: Path) -> bool:
@@ -298,7 +298,7 @@ def _explain_unknown(path: Path) -> str:
         return "no such file"
     if how := explain_conversion(path):
         return f"is {how}"
-    return f"is of no known kind; it may be a folder of tables or end in {', '.join(sorted(READERS))}"
+    return f"is of no known kind; it may be a folder of tables or end in {', '.join(sorted(_READERS))}"
 
 
 # ---------------------------------------------------------------------------------- arrays of containers

@@ -24,8 +24,8 @@ from typing import IO
 import numpy as np
 
 from absentia.files._base import Budget, open_regular
-from absentia.files._cells import MISSING, unescape_formula
-from absentia.files._columns import NumberColumn, Table, find_id_columns
+from absentia.files._cells import GAPS, unescape_formula
+from absentia.files._columns import NumberColumn, RawTable, find_id_columns
 
 BYTES_PER_CHARACTER = 16  # memory for cells: short fields become numbers and texts
 _BYTES_AT_ONCE = 6  # memory for numbers: the text is held twice, and a number takes 8 bytes
@@ -36,7 +36,7 @@ _CHUNK = 1 << 20
 _LARGE = 1 << 20  # characters from which on a table is tried at once; smaller ones are read soon enough
 
 
-def read_text(path: Path) -> Table:
+def read_text(path: Path) -> RawTable:
     """A table in a text file, also compressed by gzip."""
     budget = Budget()
     data = _read_bytes(path, budget)
@@ -46,7 +46,7 @@ def read_text(path: Path) -> Table:
     notes = () if encoding.startswith("utf") else (f"{path.name}: not UTF-8; read as {encoding}",)
     delimiter = _find_delimiter(text)
 
-    def read_cells() -> Table:
+    def read_cells() -> RawTable:
         budget.spend((BYTES_PER_CHARACTER - _BYTES_AT_ONCE) * size, "this text")
         return _read_cells(text, delimiter)
 
@@ -57,7 +57,7 @@ def read_text(path: Path) -> Table:
 # ---------------------------------------------------------------------------------------- cell by cell
 
 
-def _read_cells(text: str, delimiter: str) -> Table:
+def _read_cells(text: str, delimiter: str) -> RawTable:
     lines: list[int] = []
     rows: list[list[str]] = []
     for number, row in _read_records(text, delimiter):
@@ -82,7 +82,7 @@ def _read_cells(text: str, delimiter: str) -> Table:
         )
     names = [unescape_formula(cell.strip()) for cell in rows[0]]
     columns = [list(column) for column in zip(*rows[1:], strict=True)] or [[] for _ in names]
-    return Table(names, columns, lines[1:])
+    return RawTable(names, columns, lines[1:])
 
 
 def _count_cells(row: list[str]) -> int:
@@ -131,7 +131,7 @@ def _iterate_lines(file: IO[str]) -> Iterator[str]:
 # ----------------------------------------------------------------------------------- numbers, at once
 
 
-def _read_numbers(text: str, delimiter: str, read_cells: Callable[[], Table]) -> Table | None:
+def _read_numbers(text: str, delimiter: str, read_cells: Callable[[], RawTable]) -> RawTable | None:
     """A table whose first column are ids and all others plain numbers; None if it is not that.
 
     Parameters
@@ -150,7 +150,7 @@ def _read_numbers(text: str, delimiter: str, read_cells: Callable[[], Table]) ->
     if len(names) < 2 or not all(names[1:]):
         return None
     end = re.escape(delimiter)
-    words = "|".join(re.escape(word) for word in sorted(MISSING))
+    words = "|".join(re.escape(word) for word in sorted(GAPS))
     for gaps in (None, re.compile(rf"(?<={end})(?:{words})(?={end}|\r|$)")):
         lines, ids = list[int](), list[str]()
         try:
@@ -167,7 +167,7 @@ def _read_numbers(text: str, delimiter: str, read_cells: Callable[[], Table]) ->
             return None
         again = cache(read_cells)
         columns = [NumberColumn(column, again, place) for place, column in enumerate(values.T, 1)]
-        return Table(names, [ids, *columns], lines)
+        return RawTable(names, [ids, *columns], lines)
     return None
 
 
