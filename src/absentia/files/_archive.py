@@ -69,8 +69,8 @@ class _Header(NamedTuple):
         return math.prod(max(n, 1) for n in self.shape) * max(self.dtype.itemsize, least)
 
 
-def _read_header(stream: IO[bytes]) -> _Header:
-    """The header that an array begins with, checked."""
+def _read_header(stream: IO[bytes], size: int) -> _Header:
+    """The header that an array begins with, checked; with its values it takes `size` bytes."""
     magic = stream.read(8)
     if len(magic) < 8 or magic[:6] != b"\x93NUMPY" or magic[6] not in (1, 2, 3):
         raise ValueError("does not begin as an array does")
@@ -81,7 +81,12 @@ def _read_header(stream: IO[bytes]) -> _Header:
     text = stream.read(length)
     if len(text) < length:
         raise ValueError("is damaged: it ends inside its header")
-    return _Header(*_parse_header(text.decode("utf-8" if magic[6] == 3 else "latin1")), 8 + width + length)
+    kind, shape, fortran = _parse_header(text.decode("utf-8" if magic[6] == 3 else "latin1"))
+    header = _Header(kind, shape, fortran, 8 + width + length)
+    said = header.length + header.elements * kind.itemsize
+    if size != said:
+        raise ValueError(f"is damaged: {kind} of shape {shape} takes {said} bytes, not {size}")
+    return header
 
 
 def _parse_header(text: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
@@ -138,13 +143,7 @@ class _Member:
         with _array_errors(self.key):
             _check_member(self.info)
             with self.archive.open(self.info) as stream:
-                header = _read_header(stream)
-            came, said = self.info.file_size, header.length + header.elements * header.dtype.itemsize
-            if came != said:
-                raise ValueError(
-                    f"is damaged: {header.dtype} of shape {header.shape} takes {said} bytes, not {came}"
-                )
-        return header
+                return _read_header(stream, self.info.file_size)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -158,12 +157,9 @@ class _Member:
         """The array, in the machine's own byte order."""
         header = self.header
         self.budget.spend(header.memory, f"{self.key!r}, {header.dtype} of shape {header.shape},")
-        with _array_errors(self.key):
-            raw = np.empty(header.elements * header.dtype.itemsize, np.uint8)
-            with self.archive.open(self.info) as stream:
-                stream.read(header.length)
-                _read_into(raw.data, stream)
-            return _decode_array(raw, header)
+        with _array_errors(self.key), self.archive.open(self.info) as stream:
+            stream.read(header.length)
+            return _read_values(stream, header)
 
 
 def _check_member(info: zipfile.ZipInfo) -> None:
@@ -184,18 +180,15 @@ def _check_member(info: zipfile.ZipInfo) -> None:
         )
 
 
-def _read_into(into: memoryview, stream: IO[bytes]) -> None:
-    """All of `into` from a stream, some at a time."""
-    for place in range(0, len(into), _CHUNK):
-        part = stream.read(min(_CHUNK, len(into) - place))
-        if len(part) < min(_CHUNK, len(into) - place):
-            raise ValueError("is damaged: it ends too early")
-        into[place : place + _CHUNK] = part
-
-
-def _decode_array(raw: Array, header: _Header) -> Array:
-    """Bytes as what they are said to be, if they can be that."""
+def _read_values(stream: IO[bytes], header: _Header) -> Array:
+    """What follows a header, read some at a time, as what it is said to be, if it can be that."""
     dtype = header.dtype
+    raw = np.empty(header.elements * dtype.itemsize, np.uint8)
+    for place in range(0, len(raw), _CHUNK):
+        part = stream.read(min(_CHUNK, len(raw) - place))
+        if len(part) < min(_CHUNK, len(raw) - place):
+            raise ValueError("is damaged: it ends too early")
+        raw.data[place : place + _CHUNK] = part
     if not len(raw):
         return np.zeros(header.shape, dtype)
     if dtype.kind == "U":
@@ -283,23 +276,10 @@ def list_keys(path: PathLike) -> list[str]:
 
 def npy_content(path: Path) -> dict[str, Array]:
     """The array of an ``.npy`` file, under the name of the file."""
-    return {path.stem: _read_npy(path)}
-
-
-def _read_npy(path: PathLike) -> Array:
-    """The array of an ``.npy`` file, or a :class:`FileError` that says why not."""
     with file_errors(path), open_regular(path, "an .npy file") as file:
-        header = _read_header(file)
-        came = os.fstat(file.fileno()).st_size
-        said = header.length + header.elements * header.dtype.itemsize
-        if came != said:
-            raise ValueError(
-                f"is damaged: {header.dtype} of shape {header.shape} takes {said} bytes, not {came}"
-            )
+        header = _read_header(file, os.fstat(file.fileno()).st_size)
         Budget().spend(header.memory, f"an array, {header.dtype} of shape {header.shape},")
-        raw = np.empty(header.elements * header.dtype.itemsize, np.uint8)
-        _read_into(raw.data, file)
-        return _decode_array(raw, header)
+        return {path.stem: _read_values(file, header)}
 
 
 # -------------------------------------------------------------------------------------------- writing

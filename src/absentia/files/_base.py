@@ -381,6 +381,14 @@ class Options:
             raise ValueError(f"{' and '.join(given)} cannot be given for {why}; leave it out")
 
 
+def feature_names(data: Views, view: str) -> list[str]:
+    """Names of the features of a view; those that have none are numbered."""
+    features = data.features(view)
+    return (
+        [f"{view}_{k}" for k in range(data.block(view).shape[1])] if features is None else features.tolist()
+    )
+
+
 @dataclass(frozen=True)
 class LabelsSource:
     """Where a manifest says that the labels are.

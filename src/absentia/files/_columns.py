@@ -200,6 +200,10 @@ class _Fault:
     cell: str = ""
     line: int | None = None
 
+    def __str__(self) -> str:
+        where = f" in line {self.line}" if self.line is not None else ""
+        return f"{self.column!r}" + (f" ({self.cell!r}{where})" if self.cell else "")
+
 
 class _TypedColumns(NamedTuple):
     """Columns by name, what is wrong with others, and what is worth knowing.
@@ -399,11 +403,5 @@ def describe_faults(faults: Sequence[_Fault]) -> str:
 
 
 def _list_faults(faults: Sequence[_Fault]) -> str:
-    names = ", ".join(f"{fault.column!r}{_show_example(fault)}" for fault in faults[:_N_SHOWN])
     more = f" and {len(faults) - _N_SHOWN} more" if len(faults) > _N_SHOWN else ""
-    return f"column{'' if len(faults) == 1 else 's'} {names}{more}"
-
-
-def _show_example(fault: _Fault) -> str:
-    where = f" in line {fault.line}" if fault.line is not None else ""
-    return f" ({fault.cell!r}{where})" if fault.cell else ""
+    return f"column{'' if len(faults) == 1 else 's'} {', '.join(map(str, faults[:_N_SHOWN]))}{more}"

@@ -33,7 +33,15 @@ import scipy.sparse
 
 from absentia.core import warn
 from absentia.data import AbsenceWarning, KernelViews, Views, normalize_id, show_id
-from absentia.files._base import Budget, LabelsSource, LoadedData, Options, file_errors, open_regular
+from absentia.files._base import (
+    Budget,
+    LabelsSource,
+    LoadedData,
+    Options,
+    feature_names,
+    file_errors,
+    open_regular,
+)
 from absentia.files._formats import is_table
 from absentia.files._frames import LABEL_NAMES, TableSpec, complete_spec, read_frame, read_sheets, view_name
 from absentia.files._reading import as_loaded, explain_conversion, find_reader, is_readable
@@ -341,15 +349,14 @@ def _view_frame(data: Views, name: str) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    block, features = data.block(name), data.features(name)
+    block = data.block(name)
     if scipy.sparse.issparse(block):
         Budget().spend(
             8 * block.shape[0] * block.shape[1], f"view {name!r}, which is sparse, beside tables"
         )
         block = block.toarray()
     ids = [str(x) for x in data.ids[data.observed[:, data.names.index(name)]].tolist()]
-    columns = [f"{name}_{k}" for k in range(block.shape[1])] if features is None else features.tolist()
-    frame = pd.DataFrame(block, index=pd.Index(ids, dtype=object), columns=columns)
+    frame = pd.DataFrame(block, index=pd.Index(ids, dtype=object), columns=feature_names(data, name))
     for column, levels in data.levels(name).items():
         codes = frame[column].fillna(-1).astype(int)
         frame[column] = pd.Categorical.from_codes(codes, pd.Index(levels))

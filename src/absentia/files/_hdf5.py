@@ -43,7 +43,7 @@ _OBJECT = struct.Struct("<H6xQ")  # of a heap: number and length
 
 def hdf5_content(path: PathLike) -> dict[str, Any]:
     """What an HDF5 file holds by name: arrays, and groups of arrays as dicts."""
-    with hdf5_file(path) as file:
+    with _hdf5_file(path) as file:
         return _read_arrays(file, Budget())
 
 
@@ -59,7 +59,7 @@ def _read_arrays(group: Any, budget: Budget, depth: int = 0) -> dict[str, Any]:
 
 
 @contextmanager
-def hdf5_file(path: PathLike) -> Iterator[Any]:
+def _hdf5_file(path: PathLike) -> Iterator[Any]:
     """An HDF5 file, open for reading."""
     with file_errors(path):
         h5py = import_optional("h5py", "an HDF5 file")
@@ -168,8 +168,11 @@ def _read_texts(dataset: Any, budget: Budget) -> Array:
     return np.array(flat, dtype=str)
 
 
-def check_tree(group: Any, budget: Budget) -> None:
-    """Go through all of a file before somebody else reads it: links, places of values, types, sizes."""
+def check_hdf5(path: PathLike, budget: Budget) -> list[str]:
+    """Go through all of a file before somebody else reads it: links, places of values, types, sizes.
+
+    The names of what lies at its root come back.
+    """
     h5py = import_optional("h5py", "an HDF5 file")
     seen: set[int] = set()
 
@@ -189,7 +192,9 @@ def check_tree(group: Any, budget: Budget) -> None:
                 _check_type(member.dtype, f"{member.name!r}")
                 _spend_dataset(member, budget)
 
-    go(group, 0)
+    with _hdf5_file(path) as file:
+        go(file, 0)
+        return list(file)
 
 
 def _read_attribute(member: Any, name: str) -> Any:
@@ -234,7 +239,7 @@ _REFERENCE_BYTES = 1_000  # bytes of memory that following one takes
 
 def mat73_content(path: PathLike) -> dict[str, Any]:
     """What a ``.mat`` file of version 7.3 holds by name: arrays, cells as lists, structs as dicts."""
-    with hdf5_file(path) as tree:
+    with _hdf5_file(path) as tree:
         budget = Budget()
         members = [(name, member) for name, member in _iterate_members(tree) if name[:1] != "#"]
         content = {name: _read_matlab(member, budget, 0) for name, member in members}

@@ -79,8 +79,7 @@ def write_npz(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
 
 def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
     """Views or KernelViews from arrays under the keys of the module's docstring."""
-    views = {key.removeprefix("view_"): a for key, a in arrays.items() if _is_view(key)}
-    factors = _named_factors(arrays)
+    views, factors = _arrays_by_view(arrays, "view_"), _arrays_by_view(arrays, _PHI)
     there = {"'K'": "K" in arrays, "'phi_...' keys": bool(factors), "'view_...' keys": bool(views)}
     kinds = [word for word, is_there in there.items() if is_there]
     if len(kinds) > 1:
@@ -182,16 +181,16 @@ def check_id_array(ids: Array | None, what: str = "ids") -> Array | None:
     return ids
 
 
-def _is_view(key: str) -> bool:
-    return key.startswith("view_") and key not in ("view_names", "view_")
+def _arrays_by_view(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
+    """Arrays whose keys are `prefix` and the name of a view, by that name."""
+    keys = [key for key in arrays if key.startswith(prefix) and key not in (prefix, "view_names")]
+    return {key.removeprefix(prefix): arrays[key] for key in keys}
 
 
 def is_data(key: str) -> bool:
     """Whether :func:`from_arrays` reads this key."""
-    about = key.startswith(("features_", "levels_"))
-    return (
-        about or _is_factor_key(key) or key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
-    )
+    prefixes = ("view_", _PHI, _OWN, "features_", "levels_")
+    return key in ("K", "mask", "ids", "names") or (key.startswith(prefixes) and key not in prefixes)
 
 
 def _data_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
@@ -276,16 +275,6 @@ def read_kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
 # -------------------------------------------------------------------------------------------- factors
 
 
-def _is_factor_key(key: str) -> bool:
-    """Whether a key names factors, or what is added to their diagonal."""
-    return key.startswith((_PHI, _OWN)) and key not in (_PHI, _OWN)
-
-
-def _named_factors(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """The factors among arrays, by the name of the view."""
-    return {key.removeprefix(_PHI): a for key, a in arrays.items() if key.startswith(_PHI) and key != _PHI}
-
-
 def _kernels_from_factors(
     factors: Mapping[str, Array], arrays: Mapping[str, Array], ids: Array | None, mask: Array | None
 ) -> KernelViews:
@@ -301,11 +290,8 @@ def _kernels_from_factors(
         As they stand in the file.
     """
     names = check_names(list(factors))
-    lost = [
-        key for key in arrays if key.startswith(_OWN) and key != _OWN and key[len(_OWN) :] not in factors
-    ]
-    if lost:
-        raise ValueError(f"holds {lost[0]!r} without {_PHI + lost[0][len(_OWN) :]!r}, to which it is added")
+    if lost := [name for name in _arrays_by_view(arrays, _OWN) if name not in factors]:
+        raise ValueError(f"holds {_OWN + lost[0]!r} without {_PHI + lost[0]!r}, to which it is added")
     for name, Phi in factors.items():
         _check_array(_PHI + name, Phi, 2)
     n = len(next(iter(factors.values())))

@@ -8,18 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, drop_features, find_repeats, name_features
-from absentia.files._base import LabelsSource, LoadedData, Options, PathLike, file_errors, path_exists
+from absentia.files._base import (
+    LabelsSource,
+    LoadedData,
+    Options,
+    PathLike,
+    feature_names,
+    file_errors,
+    path_exists,
+)
 from absentia.files._formats import TABLE_ENDINGS
-
-if TYPE_CHECKING:
-    from absentia.files._labels import Labels
-    from absentia.files._targets import Kind
 
 #: How a name ends -> the reader, as "module:function" in this package.
 _READERS = {
@@ -29,8 +33,8 @@ _READERS = {
     ".h5": "_reading:_read_arrays_as_views",
     ".hdf5": "_reading:_read_arrays_as_views",
     ".zarr": "_reading:_read_arrays_as_views",
-    ".h5ad": "_anndata:read_h5ad",
-    ".h5mu": "_anndata:read_h5mu",
+    ".h5ad": "_anndata:read_annotated",
+    ".h5mu": "_anndata:read_annotated",
     ".toml": "_folder:read_manifest",
     **dict.fromkeys(TABLE_ENDINGS, "_frames:read_single_table"),
 }
@@ -88,18 +92,22 @@ def read(
     """
     if isinstance(ignore, str) or isinstance(transpose, str) or isinstance(features_from_labels, str):
         raise ValueError("ignore, transpose and features_from_labels are lists of names; give [NAME]")
-    options: dict[str, Any] = {
-        "id": id,
-        "views": views,
-        "layer": layer,
-        "use_rep": use_rep,
-        "ignore": ignore,
-        "transpose": transpose,
-        "features_from_labels": features_from_labels,
-    }
+    loaded = open_data(
+        path,
+        labels=labels,
+        id=id,
+        views=views,
+        layer=layer,
+        use_rep=use_rep,
+        ignore=ignore,
+        transpose=transpose,
+        features_from_labels=features_from_labels,
+    )
     if labels is None:
-        return open_data(path, **options).data
-    loaded, targets = open_labelled(path, labels, **options)
+        return loaded.data
+    from absentia.files._labels import read_labels
+
+    targets = read_labels(labels, loaded, Path(path), id=id)
     data = targets.without(loaded.data)
     for sentence in [*targets.leak_sentences(data), *(pair.sentence for pair in find_repeats(data))]:
         warn(sentence, AbsenceWarning)
@@ -108,31 +116,6 @@ def read(
         values = values.astype(object)
         values[~targets.known] = None
     return data, values
-
-
-def open_labelled(
-    path: PathLike, labels: str | LabelsSource | None, *, kind: "Kind | None" = None, **options: Any
-) -> "tuple[LoadedData, Labels]":
-    """Data and their labels, of whichever kind these are, after one reading of the data.
-
-    Parameters
-    ----------
-    path : path-like
-        What to read.
-    labels : str, LabelsSource or None
-        Where the labels are, as in :func:`read_labels`; None: where a manifest says.
-    kind : {"classes", "numbers", "survival", "multilabel"}, optional
-        What the labels are; found by what they look like if not given, and then in ``Labels.kind``.
-    **options : optional
-        As in :func:`read`.
-    """
-    from absentia.files._labels import read_labels
-
-    loaded = open_data(path, labels=labels, **options)
-    source = loaded.labels if labels is None else labels
-    if source is None:
-        raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
-    return loaded, read_labels(source, loaded, Path(path), id=options.get("id"), kind=kind)
 
 
 def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **options: Any) -> LoadedData:
@@ -242,10 +225,9 @@ def _drop_ignored(data: Views | KernelViews, options: Options) -> Views | Kernel
     if not isinstance(data, Views):
         return data
     for name in views:
-        features, width = data.features(name), data.block(name).shape[1]
-        names = [f"{name}_{k}" for k in range(width)] if features is None else features.tolist()
+        names = feature_names(data, name)
         if columns := options.ignored_columns(name, names):
-            with_names = name_features(data, {name: names}, {}) if features is None else data
+            with_names = name_features(data, {name: names}, {}) if data.features(name) is None else data
             data = drop_features(with_names, name, columns)
     return data
 

@@ -241,9 +241,9 @@ def _is_tabular(x: Any) -> bool:
     """Whether something is a table of numbers, a stack or a list of such."""
     if isinstance(x, list):
         return bool(x) and all(_is_tabular(part) and not _is_bundle(part) for part in x)
-    if isinstance(x, Mapping) or scipy.sparse.issparse(x):
-        return not isinstance(x, Mapping)
-    return x.dtype.kind in "biuf" and x.ndim in (2, 3) and x.size > 1
+    if isinstance(x, Mapping):
+        return False
+    return scipy.sparse.issparse(x) or (x.dtype.kind in "biuf" and x.ndim in (2, 3) and x.size > 1)
 
 
 # ------------------------------------------------------------------------------- kernels, and which way
