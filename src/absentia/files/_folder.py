@@ -88,12 +88,16 @@ def read_folder(path: Path, options: Options) -> LoadedData:
                 else ""
             )
         )
-    frames: dict[str, Any] = {}
+    frames, sources = dict[str, Any](), dict[str, str]()
     notes = [_note_labels(file, options) for file in labels]
     for file in files:
         views, more = _read_views(file, options)
-        if twice := sorted(frames.keys() & views.keys()):
-            raise ValueError(f"a sheet of {file.name} and another file would both be view {twice[0]!r}")
+        for name in views:
+            if name in sources:
+                raise ValueError(
+                    f"{sources[name]} and {file.name} would both be view {name!r}; rename or remove one"
+                )
+            sources[name] = file.name
         frames |= views
         notes += more
     return join_frames(frames, notes)
@@ -141,13 +145,6 @@ def _sort_files(path: Path, options: Options) -> tuple[list[Path], list[Path], l
         if not file.resolve().is_relative_to(path.resolve()):
             raise ValueError(
                 f"{file.name} is a link that leads out of the folder; put the file itself there"
-            )
-    names = [view_name(file) for file in files]
-    for k, name in enumerate(names):
-        if name in names[:k]:
-            first = files[names.index(name)].name
-            raise ValueError(
-                f"{first} and {files[k].name} would both be view {name!r}; rename or remove one"
             )
     return files, labels, unknown
 
