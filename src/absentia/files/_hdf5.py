@@ -1,7 +1,10 @@
 """HDF5 files and Zarr folders, which are untrusted: arrays at the root or one group deep, nothing outside.
 
 An HDF5 file can name other files: by external and soft links, virtual datasets, external storage.  None
-of them is followed; a file that has one where data are looked for is refused.  Attributes are left alone.
+of them is followed; a file that has one where data are looked for is refused.  Of attributes, only those
+that MATLAB writes into its files of version 7.3 are read.  The HDF5 library believes what a file says of
+its heaps and of sequences of varying length, and leaves its memory or hangs where these are damaged: they
+are looked at, or refused, before it reads them.
 
 In a Zarr folder, symbolic links, pipes and devices are refused, and the consolidated metadata, which may
 name any path, are not read.  A chunk that is not there would be read as zeros and is refused.  Arrays may
