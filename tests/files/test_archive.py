@@ -18,7 +18,7 @@ from absentia.files._archive import (
     _CHECKSUM_COMMENT,
     _DIGITS,
     _ChecksumWriter,
-    read_header,
+    npy_content,
     verify_checksum,
 )
 from helpers.crafted_archives import READERS, VIEW, bomb, header, raw, refused, zipped
@@ -223,29 +223,38 @@ def test_names_that_would_not_come_back_are_not_written(tmp_path, key):
     ],
     ids=repr,
 )
-def test_what_numpy_writes_is_understood(array):
-    content = raw(array)
-    found = read_header(memory.BytesIO(content))
-    assert found.dtype == array.dtype
-    assert found.shape == array.shape
-    assert found.elements == array.size
-    assert found.fortran == (array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous)
-    assert content[found.length :] == array.tobytes("A")
+def test_what_numpy_writes_is_understood(tmp_path, array):
+    (tmp_path / "a.npy").write_bytes(raw(array))
+    found = npy_content(tmp_path / "a.npy")["a"]
+    assert found.dtype == array.dtype.newbyteorder("=")
+    assert found.flags.f_contiguous == array.flags.f_contiguous
+    np.testing.assert_array_equal(found, array)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_every_version_is_read(version):
-    found = read_header(memory.BytesIO(header("<f8", "(2L, 3)", True, version)))
-    assert found[:3] == (np.dtype("<f8"), (2, 3), True)
+def test_every_version_is_read(tmp_path, version):
+    values = np.arange(6.0).reshape(3, 2).T
+    (tmp_path / "a.npy").write_bytes(header("<f8", "(2L, 3)", True, version) + values.tobytes("F"))
+    np.testing.assert_array_equal(npy_content(tmp_path / "a.npy")["a"], values)
 
 
-def test_the_memory_that_is_needed_counts_what_holds_nothing_too():
-    need = lambda kind, shape: read_header(memory.BytesIO(header(kind, shape))).memory
-    assert need("<f8", "(3, 4)") == 96
-    assert need("|b1", "(3, 4)") == 96
-    assert need("<f8", "(1000, 0)") == 8000
-    assert need("<U0", "(1000,)") == 64_000
-    assert need("<U100", "(2,)") == 800
+@pytest.mark.parametrize(
+    ("kind", "shape", "need"),
+    [
+        ("<f8", (3, 4), 96),
+        ("|b1", (3, 4), 96),
+        ("<f8", (1000, 0), 8000),
+        ("<U0", (1000,), 64_000),
+        ("<U100", (2,), 800),
+    ],
+)
+def test_the_memory_that_is_needed_counts_what_holds_nothing_too(tmp_path, monkeypatch, kind, shape, need):
+    path = tmp_path / "a.npy"
+    path.write_bytes(header(kind, shape) + np.zeros(shape, kind).tobytes() * (kind != "<U0"))
+    monkeypatch.setenv("ABSENTIA_MAX_BYTES", str(need))
+    assert npy_content(path)["a"].shape == shape
+    monkeypatch.setenv("ABSENTIA_MAX_BYTES", str(need - 1))
+    refused(npy_content, path, "an array, .* would take")
 
 
 @pytest.mark.parametrize(
@@ -270,9 +279,9 @@ def test_the_memory_that_is_needed_counts_what_holds_nothing_too():
         (header("<f8", "(" + "9" * 5000 + ")"), "which is none"),
     ],
 )
-def test_what_is_no_header_is_refused(content, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        read_header(memory.BytesIO(content))
+def test_what_is_no_header_is_refused(tmp_path, content, sentence):
+    (tmp_path / "a.npy").write_bytes(content)
+    refused(npy_content, tmp_path / "a.npy", sentence)
 
 
 @given(st.lists(st.binary(max_size=150), max_size=8))

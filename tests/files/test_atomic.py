@@ -6,15 +6,16 @@ import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from absentia import io
-from absentia.files import _atomic
+from absentia.files import _base, write_atomically
 
 
 def write(path, content=b"content"):
-    return _atomic.write_atomically(path, lambda file: file.write(content))
+    return write_atomically(path, lambda file: file.write(content))
 
 
 def mode(path):
@@ -41,16 +42,17 @@ def test_what_is_replaced_keeps_its_mode_and_what_is_new_follows_the_umask(tmp_p
 
 def test_writers_that_want_a_path_are_no_less_careful(tmp_path):
     path = tmp_path / "a.h5"
-    assert _atomic.write_atomically_by_path(path, lambda place: place.write_bytes(b"new")) == path
+    assert write_atomically(path, lambda file: Path(file.name).write_bytes(b"new")) == path
     path.chmod(0o600)
 
-    def fail(place):
+    def fail(file):
+        place = Path(file.name)
         assert mode(place) == 0o600
         place.write_bytes(b"half")
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        _atomic.write_atomically_by_path(path, fail)
+        write_atomically(path, fail)
     assert (path.read_bytes(), list(tmp_path.iterdir())) == (b"new", [path])
 
 
@@ -63,7 +65,7 @@ def test_what_replaces_a_secret_is_never_open_to_others(tmp_path):
         seen.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode))
         file.write(b"new")
 
-    _atomic.write_atomically(path, save)
+    write_atomically(path, save)
     assert seen == [0o600]
 
 
@@ -120,7 +122,7 @@ def test_a_disk_that_is_full_is_one_sentence_and_no_litter(tmp_path):
         raise OSError(28, "No space left on device")
 
     with pytest.raises(io.FileError, match=r"out.npz: cannot be written \(No space left on device\)"):
-        _atomic.write_atomically(tmp_path / "out.npz", full)
+        write_atomically(tmp_path / "out.npz", full)
     assert os.listdir(tmp_path) == []
 
 
@@ -158,8 +160,8 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path):
 
 
 def test_only_our_own_stale_files_of_the_same_name_are_removed(tmp_path):
-    host, dead = _atomic._host_tag(), 2**22 + 1  # beyond the largest process id of Linux
-    now, old = time.time(), time.time() - 2 * _atomic._DAY
+    host, dead = _base._host_tag(), 2**22 + 1  # beyond the largest process id of Linux
+    now, old = time.time(), time.time() - 2 * _base._DAY
     stale = {
         f".out.npz.{host}-{dead}-0123abcd.part": now,
         f".out.npz.{host}-{os.getppid()}-0123abcd.part": old,
@@ -188,5 +190,5 @@ def test_no_way_of_stopping_leaves_litter(tmp_path, error):
         raise error
 
     with pytest.raises(error):
-        _atomic.write_atomically(tmp_path / "out.npz", stop)
+        write_atomically(tmp_path / "out.npz", stop)
     assert os.listdir(tmp_path) == []

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from absentia.files._cells import (
-    MISSING,
+    GAPS,
     Mark,
     _find_mark,
     _with_decimal_point,
@@ -20,15 +20,15 @@ from helpers.cpu_limit import cpu_limit
 
 
 def test_missing_values_are_nan():
-    found = parse_numbers(["1", *sorted(MISSING), " NA ", "-2.5e3"])
+    found = parse_numbers(["1", *sorted(GAPS), " NA ", "-2.5e3"])
     assert found[0] == 1
     assert found[-1] == -2500
     assert np.isnan(found[1:-1]).all()
 
 
 def test_further_texts_may_mean_missing_and_are_not_numbers_then():
-    np.testing.assert_array_equal(parse_numbers(["-9", "1", " -9 "], MISSING | {"-9"}), [np.nan, 1, np.nan])
-    np.testing.assert_array_equal(parse_numbers(["x", "1"], MISSING | {"x"}), [np.nan, 1])
+    np.testing.assert_array_equal(parse_numbers(["-9", "1", " -9 "], GAPS | {"-9"}), [np.nan, 1, np.nan])
+    np.testing.assert_array_equal(parse_numbers(["x", "1"], GAPS | {"x"}), [np.nan, 1])
 
 
 @pytest.mark.parametrize("cells", [["1_000"], ["0x1"], ["<0.5"], ["1,5"], ["1 000"], ["none"], ["-"]])

@@ -9,12 +9,12 @@ import pytest
 
 from absentia.files import _columns
 from absentia.files._cells import format_cell
-from absentia.files._columns import Table, find_id_columns
+from absentia.files._columns import RawTable, find_id_columns
 
 
 def typed(categorical=(), missing=(), **cells):
     n = len(next(iter(cells.values())))
-    raw = Table(list(cells), list(cells.values()), range(2, n + 2))
+    raw = RawTable(list(cells), list(cells.values()), range(2, n + 2))
     return _columns.infer_types(raw, range(len(cells)), frozenset(categorical), frozenset(missing))
 
 
@@ -153,7 +153,7 @@ def test_columns_with_declared_types():
             "c": [1j, 2j],
         }
     )
-    raw = Table(list(frame), [frame[c] for c in frame], [1, 2])
+    raw = RawTable(list(frame), [frame[c] for c in frame], [1, 2])
     found, faults, _, _ = _columns.infer_types(raw, range(9), frozenset(), frozenset({"2"}))
     assert [(fault.kind, fault.column) for fault in faults] == [
         ("date", "d"),
@@ -201,7 +201,7 @@ def test_floats_come_back_to_the_last_bit():
 
 
 def test_transposing_makes_ids_of_the_first_line():
-    raw = Table(["gene", "p", "q"], [["g1", "g2"], ["1", "2"], ["3", "4"]], [2, 3]).transpose()
+    raw = RawTable(["gene", "p", "q"], [["g1", "g2"], ["1", "2"], ["3", "4"]], [2, 3]).transpose()
     assert raw.names == ["", "g1", "g2"]
     assert raw.columns == [["p", "q"], ["1", "3"], ["2", "4"]]
     assert list(raw.lines) == [2, 3]  # columns of the file

@@ -121,7 +121,7 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, ending):
 
 def test_what_is_no_table_is_said(tmp_path):
     with pytest.raises(ValueError, match="is no table that is known"):
-        _formats.read_table(tmp_path / "t.doc")
+        _formats.read_raw_table(tmp_path / "t.doc")
     assert _formats.is_table(tmp_path / "T.CSV")
     assert not _formats.is_table(tmp_path / "t.npz")
 

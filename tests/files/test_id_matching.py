@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from absentia import KernelViews, Views
-from absentia.files._id_matching import (
+from absentia.files._folder import (
     _check_id_overlap,
     _loosen,
     _single_view_frame,

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from absentia import KernelViews, Views, io
-from absentia.data import Presence
-from absentia.files import align_kernel_rows, read_new
+from absentia import AbsentMKLClassifier, KernelViews, Views, io, models
+from absentia.files import read_new
 from conftest import random_problem
 from helpers.crafted_archives import refused, write_rows
 
@@ -17,8 +16,13 @@ def kernels():
     return random_problem(50, 3)
 
 
-def training(kernels, samples=OLD):
-    return Presence(kernels.ids[samples], kernels.names, kernels.observed[samples])
+def fit(kernels, samples=OLD):
+    """A model of the kernels of training samples, whose classes do not matter here."""
+    return models.Model(
+        AbsentMKLClassifier(constraint="mean").fit(
+            kernels[np.ix_(samples, samples)], np.arange(len(samples)) % 2
+        )
+    )
 
 
 def test_rows_come_back_with_who_has_which_view(kernels, tmp_path):
@@ -41,7 +45,7 @@ def test_features_and_square_kernels_are_read_as_ever(kernels, tmp_path):
 def test_columns_are_found_by_id_and_views_by_name(kernels):
     shuffled = np.random.default_rng(0).permutation(50)
     part = kernels[np.ix_(NEW, shuffled)].select(["view2", "view0"])
-    found = align_kernel_rows(part, training(kernels))
+    found = fit(kernels).rows(part)
     wanted = kernels[np.ix_(NEW, OLD)].to_dense()
     assert found.names == kernels.names
     np.testing.assert_array_equal(found.column_ids, kernels.ids[OLD])
@@ -50,16 +54,17 @@ def test_columns_are_found_by_id_and_views_by_name(kernels):
     assert not found.observed[:, 1].any()
 
 
+@pytest.mark.filterwarnings("ignore:.*take no part in training")
 def test_what_training_had_must_be_there(kernels):
     with pytest.raises(ValueError, match=r"5 of the 40 training samples .*, e.g. 0, are not among the col"):
-        align_kernel_rows(kernels[np.ix_(NEW, np.arange(5, 50))], training(kernels))
+        fit(kernels).rows(kernels[np.ix_(NEW, np.arange(5, 50))])
     with pytest.raises(ValueError, match=r"view 'view2' was not there in training: \['view0', 'view1'\]"):
-        align_kernel_rows(kernels, training(kernels.select(["view0", "view1"])))
+        fit(kernels.select(["view0", "view1"])).rows(kernels)
     keep = np.ones((50, 3), bool)
     lost = int(np.argmax(kernels.observed[:, 1]))
     keep[lost, 1] = False
     with pytest.raises(ValueError, match=f"view 'view1': .* no values against training sample {lost},"):
-        align_kernel_rows(kernels.hide(keep)[np.ix_(NEW, OLD)], training(kernels))
+        fit(kernels).rows(kernels.hide(keep)[np.ix_(NEW, OLD)])
 
 
 BAD_ROWS = [

@@ -246,3 +246,37 @@ def test_sparse_tables_stay_sparse_and_sparse_kernels_are_kernels(monkeypatch):
 def test_whole_numbers_are_numbers():
     found = infer_schema({"X": np.arange(12, dtype=np.uint8).reshape(4, 3), "y": np.arange(4)})
     assert found.block("X").dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        np.arange(3.0),
+        np.arange(3.0)[None],
+        np.arange(3.0)[:, None],
+        [np.array([[x]]) for x in (0.0, 1.0, 2.0)],
+    ],
+)
+def test_a_vector_in_any_guise(ids):
+    assert infer_schema({"X": table(3, 5), "ids": ids}).ids.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("ids", [np.eye(3), np.array(1.0), [np.eye(2)], [], {"a": np.eye(2)}])
+def test_what_is_no_vector(ids):
+    with pytest.raises(ValueError, match="for 3 samples; one id for each is wanted"):
+        infer_schema({"X": table(3, 5), "y": np.zeros(3), "ids": ids})
+
+
+def test_texts_that_would_fill_the_memory_are_refused(monkeypatch):
+    monkeypatch.setenv("ABSENTIA_MAX_BYTES", "1M")
+    texts = [np.array("x" * 100_000), *(np.array("a") for _ in range(1000))]
+    with pytest.raises(ValueError, match="ABSENTIA_MAX_BYTES"):
+        infer_schema({"X": table(1001, 5), "ids": texts})
+
+
+def test_the_number_of_samples_is_known_if_all_say_the_same():
+    X = {"X1": table(5, 4), "X2": table(4, 5)}
+    assert len(infer_schema({**X, "y": np.zeros((1, 5)), "ids": np.arange(5)})) == 5
+    for beside in ({"y": np.zeros(5), "gt": np.zeros(4)}, {"z": np.zeros(5)}):
+        with pytest.raises(ValueError, match="samples could be rows or columns"):
+            infer_schema({**X, **beside})

@@ -13,7 +13,7 @@ import absentia
 from absentia import io
 from absentia.files import FileError, _text, file_errors
 from absentia.files._columns import NumberColumn
-from absentia.files._frames import DEFAULT_SPEC, TableSpec, read_frame
+from absentia.files._frames import TableSpec, read_frame
 from absentia.files._text import read_text
 from helpers.cpu_limit import cpu_limit
 
@@ -149,9 +149,9 @@ def written(tmp_path, text):
     return path
 
 
-def both(path, spec=DEFAULT_SPEC):
+def both(path, spec=None):
     """What the two readers make of a table: a frame and notes, or a sentence."""
-    found = []
+    found, spec = [], spec or TableSpec()
     for size in (1 << 40, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_text, "_LARGE", size)

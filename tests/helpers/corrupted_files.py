@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse
 
 from absentia import MKLClassifier, ViewKernels, Views, datasets, io, models
 from absentia.experiment.comparison import open_study
@@ -60,26 +61,41 @@ def _described(path):
         return None
 
 
-def _compared(path):
-    """A folder of ``absentia compare``, packed; what is wrong with a file in it is wrong with the folder."""
-    folder = path.parent / "compared"
+def _unpack(path, ending=""):
+    """The folder that is packed in a zip file, beside it; names that no folder can hold are our damage."""
+    folder = path.parent / f"unpacked{ending}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:
-        content = members(path.read_bytes())
-        for name, data in content:
+        for name, data in members(path.read_bytes()):
             place = folder / name
             if name and not name.endswith("/") and place.resolve().is_relative_to(folder.resolve()):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(data)
-    except Exception as error:  # the packing, and names that no folder can hold, are ours, not what is read
+    except Exception as error:
         raise io.FileError(f"{path}: is no packed folder") from error
+    return folder
+
+
+def _compared(path):
+    """A folder of ``absentia compare``, packed; what is wrong with a file in it is wrong with the folder."""
+    folder = _unpack(path)
     try:
         study = open_study(folder)
         study.outstanding()
         return study.results()
     except ValueError as error:  # one sentence, which the command line prints
         raise io.FileError(f"{path}: {' '.join(str(error).split())}") from error
+
+
+def _read_folder(path, ending=""):
+    """A folder of tables or a Zarr folder, packed; errors name the folder, or a file in it."""
+    folder = _unpack(path, ending)
+    try:
+        return io.read(folder)
+    except io.FileError as error:
+        assert str(error).startswith(str(folder)), error  # noqa: PT017
+        raise io.FileError(f"{path}: {error}") from error
 
 
 #: name -> (reader, the file's ending)
@@ -99,13 +115,17 @@ READERS = {
     "io.read of a workbook": (io.read, ".xlsx"),
     "io.read of a manifest": (_described, ".toml"),
     "io.read_labels of text": (lambda p: io.read_labels(str(p), SIX, p), ".csv"),
+    "io.read of one array": (io.read, ".npy"),
     "io.read of MATLAB": (io.read, ".mat"),
+    "io.read of HDF5": (io.read, ".h5"),
+    "io.read of Zarr": (lambda p: _read_folder(p, ".zarr"), ".zip"),
+    "io.read of a folder": (_read_folder, ".zip"),
     "io.read of AnnData": (io.read, ".h5ad"),
     "io.read of MuData": (io.read, ".h5mu"),
     "comparison.open_study": (_compared, ".zip"),
 }
 #: Readers of which one input takes long; tests take the files as they are, and ``fuzz/run.py`` damages them.
-SLOW = ("io.read of AnnData", "io.read of MuData", "comparison.open_study")
+SLOW = ("io.read of AnnData", "io.read of MuData", "io.read of Zarr", "comparison.open_study")
 
 
 def place(folder, reader):
@@ -191,20 +211,73 @@ TABLES = [
 def seeds():
     """Valid files by reader."""
     found = {reader: [_zipped(a) for a in many] for reader, many in _arrays().items()}
-    found["io.read"].append(_zipped(_arrays()["io.read"][0], np.savez_compressed))
+    found["io.read"] += [_zipped(_arrays()["io.read"][0], np.savez_compressed), _sparse()]
+    found["io.read of one array"] = [_npy_of(np.eye(6)), _npy_of(np.stack([np.eye(3)] * 2))]
     found["models.load"] = _models()
     for reader, (_, ending) in READERS.items():
         if ending == ".csv":
             found[reader] = [text.encode() for text in TABLES]
     found["io.read of packed text"] = [gzip.compress(text.encode()) for text in TABLES]
+    found["io.read of a folder"] = [
+        packed([("a.csv", TABLES[0].encode()), ("b.tsv", b"id\tc\np\t1\nt\t2\n"), ("more/c.csv", b"x")])
+    ]
     found["io.read of a manifest"] = [text.encode() for text in MANIFESTS]
-    return found | _frames() | _containers() | {"comparison.open_study": _comparisons()}
+    return found | _frames() | _containers() | _hierarchies() | {"comparison.open_study": _comparisons()}
+
+
+def _sparse():
+    content = memory.BytesIO()
+    scipy.sparse.save_npz(content, scipy.sparse.csr_matrix(np.eye(6)[:, :4]))
+    return content.getvalue()
+
+
+def _hierarchies():
+    """Files of HDF5, and packed Zarr folders."""
+    import h5py
+    import zarr
+
+    held = {"views/a": np.eye(6), "views/b": np.ones((6, 2), "f4"), "y": np.arange(6)}
+    found = {"io.read of HDF5": [], "io.read of Zarr": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for packing in ({}, {"chunks": (3, 2), "compression": "gzip"}):
+            with h5py.File(Path(folder) / "a.h5", "w") as file:
+                file["ids"] = IDS.astype(object)
+                for key, value in held.items():
+                    file.create_dataset(key, data=value, **packing if value.ndim == 2 else {})
+            found["io.read of HDF5"].append((Path(folder) / "a.h5").read_bytes())
+        for form in (2, 3):
+            root = zarr.create_group(Path(folder) / f"{form}.zarr", zarr_format=form)
+            for key, value in held.items():
+                root.create_array(key, data=value, config={"write_empty_chunks": True})
+            found["io.read of Zarr"].append(_pack_folder(Path(folder) / f"{form}.zarr"))
+    return found
+
+
+def _newer_matlab(cells):
+    """A file of MATLAB 7.3: cells, which are references into the file, and a struct."""
+    import h5py
+
+    content = memory.BytesIO()
+    with h5py.File(content, "w", userblock_size=512) as file:
+        for k, cell in enumerate(cells):
+            file[f"#refs#/{k}"] = cell.T
+            file[f"#refs#/{k}"].attrs["MATLAB_class"] = np.bytes_("double")
+        references = [file[f"#refs#/{k}"].ref for k in range(len(cells))]
+        file.create_dataset("X", data=np.array(references)[:, None], dtype=h5py.ref_dtype)
+        file["X"].attrs["MATLAB_class"] = np.bytes_("cell")
+        file["about/y"] = np.arange(float(len(cells[0])))[None]
+        file["about"].attrs["MATLAB_class"] = np.bytes_("struct")
+    return content.getvalue()
+
+
+def _pack_folder(folder):
+    files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+    return packed([(str(path.relative_to(folder)), path.read_bytes()) for path in files])
 
 
 def _containers():
     """Files of MATLAB, AnnData and MuData."""
     import scipy.io
-    import scipy.sparse
 
     from absentia.files import write_mudata
     from helpers.omics import modality, three_modalities
@@ -223,6 +296,7 @@ def _containers():
             content = memory.BytesIO()
             scipy.io.savemat(content, held, do_compression=packed_too)
             found["io.read of MATLAB"].append(content.getvalue())
+    found["io.read of MATLAB"].append(_newer_matlab([A, B]))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
         for reader, name, data in [
             ("io.read of AnnData", "a.h5ad", modality("rna")),
@@ -248,8 +322,7 @@ def _comparisons():
             rng = np.random.default_rng(0)
             for trial in study.trials[:12]:
                 study.records.write(comparison_problems.made_up(study.data, trial, rng))
-            files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
-            found.append(packed([(str(path.relative_to(folder)), path.read_bytes()) for path in files]))
+            found.append(_pack_folder(folder))
     return found
 
 
@@ -521,7 +594,9 @@ def description(rng, data):
 def records(rng, data):
     """Something in one of the descriptions of a comparison replaced, removed or nested without end."""
     content = members(data)
-    at = rng.choice([i for i, (name, _) in enumerate(content) if name.endswith(".json")])
+    at = rng.choice(
+        [i for i, (name, _) in enumerate(content) if name.endswith((".json", ".zgroup", ".zarray"))]
+    )
     content[at] = (content[at][0], _replaced(rng, json.loads(content[at][1])).encode("utf-8", "replace"))
     return packed(content)
 
@@ -599,9 +674,11 @@ def damaged(rng, reader, data):
         way = rng.choice([flip, unpacked, unpacked])
     elif READERS[reader][1] == ".xlsx":
         way = rng.choice([flip, directory, parts, parts])
+    elif reader == "io.read of a folder":
+        way = rng.choice([parts, entries])
     elif READERS[reader][1] == ".zip":
         way = rng.choice([parts, entries, records, records, records, records])
-    elif READERS[reader][1] in (".parquet", ".feather", ".toml", ".mat", ".h5ad", ".h5mu"):
+    elif READERS[reader][1] in (".parquet", ".feather", ".toml", ".npy", ".mat", ".h5", ".h5ad", ".h5mu"):
         way = flip
     elif READERS[reader][1] == ".csv":
         way = rng.choice([flip, table, table])

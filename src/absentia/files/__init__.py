@@ -3,15 +3,22 @@
 from absentia.core import parse_bytes
 from absentia.files._anndata import read_mudata, write_mudata
 from absentia.files._archive import read_arrays, write_arrays
-from absentia.files._atomic import remove_unfinished, write_atomically
-from absentia.files._base import FileError, LabelsSource, LoadedData, Options, file_errors, one_line
+from absentia.files._base import (
+    FileError,
+    LabelsSource,
+    LoadedData,
+    Options,
+    file_errors,
+    one_line,
+    remove_unfinished,
+    write_atomically,
+)
 from absentia.files._cells import csv_rows
 from absentia.files._frames import parse_groups
 from absentia.files._labels import Labels, read_labels
 from absentia.files._mat import mat_content
 from absentia.files._matrix import Matrix, holds_matrix, read_matrix, write_csv
 from absentia.files._models import holds_model, read_state, write_state
-from absentia.files._new_samples import align_kernel_rows, read_new
 from absentia.files._npz import from_arrays, is_data
-from absentia.files._reading import open_data, open_labelled, read, read_container, read_label_array
+from absentia.files._reading import open_data, read, read_container, read_label_array, read_new
 from absentia.files._writing import is_own_file, write

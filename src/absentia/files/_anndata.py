@@ -1,12 +1,11 @@
 """``.h5ad`` and ``.h5mu``: AnnData and MuData, read by their own packages once a file is seen to be safe.
 
-Before they open a file, all of it is gone through (``_hdf5.check_tree``): no link leads out of it and
+Before they open a file, all of it is gone through (``_hdf5.check_hdf5``): no link leads out of it and
 what it declares fits into memory.  Neither package unpickles anything.  ``.h5ad`` is one view: X, a
 layer, an entry of obsm, or, if ``use_rep`` names one of obsp, a kernel.  ``.h5mu`` has a view for each
 modality, and who is not in one lacks it.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import scipy.sparse
 
 from absentia.core import Array
 from absentia.data import KernelViews, Views, is_anndata, is_mudata, obsp_blocks, quiet
-from absentia.files._atomic import write_atomically_by_path
 from absentia.files._base import (
     Budget,
     FileError,
@@ -24,40 +22,31 @@ from absentia.files._base import (
     file_errors,
     import_optional,
     one_line,
+    write_atomically,
 )
-from absentia.files._hdf5 import check_tree, hdf5_file
-from absentia.files._npy import check_sparse_indices
+from absentia.files._hdf5 import check_hdf5
+from absentia.files._npz import check_sparse_indices
 
 _COPIES = 2  # a file is read whole, and its values become those of views
 
 
-def read_h5ad(path: Path, options: Options) -> Views | KernelViews:
-    """One view, or one kernel, out of an ``.h5ad`` file."""
+def read_annotated(path: Path, options: Options) -> Views | KernelViews:
+    """The one view of an ``.h5ad`` file, or a view for each modality of an ``.h5mu`` file; or kernels."""
     with file_errors(path):
-        options.refuse("id", "views", why="an .h5ad file")
-        adata = read_mudata(path)
-        blocks = obsp_blocks(adata, options.use_rep)
+        options.refuse("id", "views", why=f"an {path.suffix.lower()} file")
+        data: Any = read_mudata(path)
+        make: Any = Views.from_anndata
+        layer, rep = options.layer, options.use_rep
+        if is_mudata(data):
+            layer, rep = _split_by_modality(layer, "layer"), _split_by_modality(rep, "use_rep")
+            make = Views.from_mudata
+        blocks = obsp_blocks(data, rep)
         if blocks is not None:
             return KernelViews.from_blocks(blocks)
-        return Views.from_anndata(adata, layer=options.layer, use_rep=options.use_rep)
+        return make(data, layer=layer, use_rep=rep)
 
 
-def read_h5mu(path: Path, options: Options) -> Views | KernelViews:
-    """The modalities of an ``.h5mu`` file as views."""
-    with file_errors(path):
-        options.refuse("id", "views", why="an .h5mu file")
-        mdata = read_mudata(path)
-        layer, rep = (
-            _split_by_modality(options.layer, "layer"),
-            _split_by_modality(options.use_rep, "use_rep"),
-        )
-        blocks = obsp_blocks(mdata, rep)
-        if blocks is not None:
-            return KernelViews.from_blocks(blocks)
-        return Views.from_mudata(mdata, layer=layer, use_rep=rep)
-
-
-def _split_by_modality(said: str | None, what: str) -> str | dict[str, str] | None:
+def _split_by_modality(said: str | None, what: str) -> Any:
     """``"rna=X_pca,adt=X_lsi"`` as a dict by modality; a word alone is for all of them."""
     if said is None or "=" not in said:
         return said
@@ -80,11 +69,9 @@ def read_mudata(path: PathLike) -> Any:
         many = path.suffix.lower() == ".h5mu"
         what = f"an {path.suffix} file"
         package = import_optional("mudata" if many else "anndata", what)
-        with hdf5_file(path) as file:
-            if many and "mod" not in file:
-                raise ValueError(f"holds no modalities ('mod') but {list(file)[:8]}; is it an .h5ad file?")
-            budget = Budget()
-            check_tree(file, Budget(limit=budget.limit // _COPIES))
+        members = check_hdf5(path, Budget(limit=Budget().limit // _COPIES))
+        if many and "mod" not in members:
+            raise ValueError(f"holds no modalities ('mod') but {members[:8]}; is it an .h5ad file?")
         try:
             with quiet():
                 data = package.read_h5mu(path) if many else package.read_h5ad(path)
@@ -122,13 +109,10 @@ def write_mudata(path: PathLike, data: Any) -> Path:
     if path.suffix.lower() != wanted:
         raise FileError(f"{path}: a {type(data).__name__} object goes to a file that ends in {wanted}")
     with quiet():
-        return write_atomically_by_path(path, _writer(data))
-
-
-def _writer(data: Any) -> Callable[[Path], Any]:
-    import mudata
-
-    return (lambda file: mudata.write_h5mu(file, data)) if is_mudata(data) else data.write_h5ad
+        if wanted == ".h5ad":
+            return write_atomically(path, lambda file: data.write_h5ad(file.name))
+        mudata = import_optional("mudata", "an .h5mu file")
+        return write_atomically(path, lambda file: mudata.write_h5mu(file.name, data))
 
 
 def obs_content(path: PathLike) -> dict[str, Array]:

@@ -25,12 +25,19 @@ from typing import IO, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from absentia.core import Array, format_bytes, raw_bytes
-from absentia.files._atomic import write_atomically
-from absentia.files._base import Budget, FileError, PathLike, file_errors, one_line, open_regular
+from absentia.files._base import (
+    Budget,
+    FileError,
+    PathLike,
+    file_errors,
+    one_line,
+    open_regular,
+    write_atomically,
+)
 
 MAX_MEMBERS = 10_000
 MAX_NAME = 1_000  # characters
-CHUNK = 1 << 20  # bytes that are read at a time
+_CHUNK = 1 << 20  # bytes that are read at a time
 _MAX_HEADER = 10_000  # bytes of what an array says of itself
 _MAX_DIRECTORY = 4 << 20  # bytes that a zip file's table of contents may take
 _INFLATION = 1032  # no deflated byte can become more
@@ -62,8 +69,8 @@ class _Header(NamedTuple):
         return math.prod(max(n, 1) for n in self.shape) * max(self.dtype.itemsize, least)
 
 
-def read_header(stream: IO[bytes]) -> _Header:
-    """The header that an array begins with, checked."""
+def _read_header(stream: IO[bytes], size: int) -> _Header:
+    """The header that an array begins with, checked; with its values it takes `size` bytes."""
     magic = stream.read(8)
     if len(magic) < 8 or magic[:6] != b"\x93NUMPY" or magic[6] not in (1, 2, 3):
         raise ValueError("does not begin as an array does")
@@ -74,7 +81,12 @@ def read_header(stream: IO[bytes]) -> _Header:
     text = stream.read(length)
     if len(text) < length:
         raise ValueError("is damaged: it ends inside its header")
-    return _Header(*_parse_header(text.decode("utf-8" if magic[6] == 3 else "latin1")), 8 + width + length)
+    kind, shape, fortran = _parse_header(text.decode("utf-8" if magic[6] == 3 else "latin1"))
+    header = _Header(kind, shape, fortran, 8 + width + length)
+    said = header.length + header.elements * kind.itemsize
+    if size != said:
+        raise ValueError(f"is damaged: {kind} of shape {shape} takes {said} bytes, not {size}")
+    return header
 
 
 def _parse_header(text: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
@@ -118,7 +130,7 @@ def _array_errors(key: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Member:
+class _Member:
     """An array in a file: what it declares is known, and checked, before it is read."""
 
     key: str
@@ -131,13 +143,7 @@ class Member:
         with _array_errors(self.key):
             _check_member(self.info)
             with self.archive.open(self.info) as stream:
-                header = read_header(stream)
-            came, said = self.info.file_size, header.length + header.elements * header.dtype.itemsize
-            if came != said:
-                raise ValueError(
-                    f"is damaged: {header.dtype} of shape {header.shape} takes {said} bytes, not {came}"
-                )
-        return header
+                return _read_header(stream, self.info.file_size)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -151,12 +157,9 @@ class Member:
         """The array, in the machine's own byte order."""
         header = self.header
         self.budget.spend(header.memory, f"{self.key!r}, {header.dtype} of shape {header.shape},")
-        with _array_errors(self.key):
-            raw = np.empty(header.elements * header.dtype.itemsize, np.uint8)
-            with self.archive.open(self.info) as stream:
-                stream.read(header.length)
-                read_into(raw.data, stream)
-            return decode_array(raw, header)
+        with _array_errors(self.key), self.archive.open(self.info) as stream:
+            stream.read(header.length)
+            return _read_values(stream, header)
 
 
 def _check_member(info: zipfile.ZipInfo) -> None:
@@ -177,18 +180,15 @@ def _check_member(info: zipfile.ZipInfo) -> None:
         )
 
 
-def read_into(into: memoryview, stream: IO[bytes]) -> None:
-    """All of `into` from a stream, some at a time."""
-    for place in range(0, len(into), CHUNK):
-        part = stream.read(min(CHUNK, len(into) - place))
-        if len(part) < min(CHUNK, len(into) - place):
-            raise ValueError("is damaged: it ends too early")
-        into[place : place + CHUNK] = part
-
-
-def decode_array(raw: Array, header: _Header) -> Array:
-    """Bytes as what they are said to be, if they can be that."""
+def _read_values(stream: IO[bytes], header: _Header) -> Array:
+    """What follows a header, read some at a time, as what it is said to be, if it can be that."""
     dtype = header.dtype
+    raw = np.empty(header.elements * dtype.itemsize, np.uint8)
+    for place in range(0, len(raw), _CHUNK):
+        part = stream.read(min(_CHUNK, len(raw) - place))
+        if len(part) < min(_CHUNK, len(raw) - place):
+            raise ValueError("is damaged: it ends too early")
+        raw.data[place : place + _CHUNK] = part
     if not len(raw):
         return np.zeros(header.shape, dtype)
     if dtype.kind == "U":
@@ -222,7 +222,7 @@ class BoundedFile:
 
 
 @contextmanager
-def open_archive(path: PathLike) -> Iterator[dict[str, Member]]:
+def open_archive(path: PathLike) -> Iterator[dict[str, _Member]]:
     """The arrays of an ``.npz`` file by name, none of them read yet."""
     with file_errors(path), open_regular(path, "an .npz file") as file:
         if os.fstat(file.fileno()).st_size == 0:
@@ -238,7 +238,7 @@ def open_archive(path: PathLike) -> Iterator[dict[str, Member]]:
             yield _members(unzipped)
 
 
-def _members(unzipped: zipfile.ZipFile) -> dict[str, Member]:
+def _members(unzipped: zipfile.ZipFile) -> dict[str, _Member]:
     infos = unzipped.infolist()
     if len(infos) > MAX_MEMBERS:
         raise ValueError(f"holds {len(infos)} arrays; at most {MAX_MEMBERS} are taken")
@@ -258,7 +258,7 @@ def _members(unzipped: zipfile.ZipFile) -> dict[str, Member]:
         key = info.filename.removesuffix(".npy")
         if key in members:
             raise ValueError(f"holds {key[:80]!r} more than once; keep one")
-        members[key] = Member(key, unzipped, info, budget)
+        members[key] = _Member(key, unzipped, info, budget)
     return members
 
 
@@ -272,6 +272,14 @@ def list_keys(path: PathLike) -> list[str]:
     """Names of the arrays in an ``.npz`` file, none of which is opened."""
     with open_archive(path) as members:
         return list(members)
+
+
+def npy_content(path: Path) -> dict[str, Array]:
+    """The array of an ``.npy`` file, under the name of the file."""
+    with file_errors(path), open_regular(path, "an .npy file") as file:
+        header = _read_header(file, os.fstat(file.fileno()).st_size)
+        Budget().spend(header.memory, f"an array, {header.dtype} of shape {header.shape},")
+        return {path.stem: _read_values(file, header)}
 
 
 # -------------------------------------------------------------------------------------------- writing
@@ -394,7 +402,7 @@ def verify_checksum(file: BinaryIO) -> bool | None:
         return None
     file.seek(0)
     checksum, left = hashlib.sha256(), size - _DIGITS
-    while part := file.read(min(CHUNK, left)):
+    while part := file.read(min(_CHUNK, left)):
         checksum.update(part)
         left -= len(part)
     return checksum.hexdigest().encode() == comment[-_DIGITS:]

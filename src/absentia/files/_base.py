@@ -1,4 +1,4 @@
-"""What all readers share: what the user says of a file, errors that name it, its memory, how it is opened.
+"""What all readers and writers share: errors that name a file, its memory, how it is opened and replaced.
 
 Only regular files are opened, through symbolic links too; folders, pipes and devices are refused.  What a
 file declares is checked against a ceiling before anything is allocated: a quarter of the memory that is
@@ -8,23 +8,27 @@ another ceiling.
 """
 
 import errno
+import hashlib
 import os
 import re
+import secrets
+import socket
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import translate
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from absentia.core import available_memory, format_bytes, parse_bytes
 from absentia.data import KernelViews, Views
 
 PathLike = str | os.PathLike[str]
-MAX_BYTES = "ABSENTIA_MAX_BYTES"
-MAX_LINE = 8 << 20  # characters
+_MAX_BYTES = "ABSENTIA_MAX_BYTES"
 _FREE_SHARE = 4  # arrays may take this part of the memory that is free: a copy or three of them follow
 
 # ---------------------------------------------------------------------------------------------- errors
@@ -47,7 +51,7 @@ def file_errors(path: PathLike) -> Iterator[None]:
             "give fewer samples or views at a time, or use a machine with more memory"
         ) from None
     except OSError as error:
-        raise FileError(f"{path}: {explain_os_error(error)}") from error
+        raise FileError(f"{path}: {_explain_os_error(error)}") from error
     except (ValueError, TypeError) as error:
         raise FileError(f"{path}: {one_line(error)}") from error
     except Exception as error:  # an untrusted file shows its faults in many ways
@@ -60,7 +64,7 @@ def one_line(error: object, max_length: int = 600) -> str:
     return sentence if len(sentence) <= max_length else f"{sentence[:max_length]} ..."
 
 
-def explain_os_error(error: OSError) -> str:
+def _explain_os_error(error: OSError) -> str:
     """What the system says, in our words where they are better."""
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return "no such file"
@@ -85,11 +89,11 @@ def import_optional(package: str, what: str) -> Any:
 
 def _default_limit() -> int:
     """How many bytes reading one file may take: a quarter of the free memory, or as the user says."""
-    given = os.environ.get(MAX_BYTES)
+    given = os.environ.get(_MAX_BYTES)
     if not given:
         return available_memory() // _FREE_SHARE
     try:
-        return parse_bytes(given, f"the environment variable {MAX_BYTES}")
+        return parse_bytes(given, f"the environment variable {_MAX_BYTES}")
     except ValueError as error:
         raise FileError(str(error)) from None
 
@@ -109,8 +113,8 @@ class Budget:
                 f"{what} would take {format_bytes(need)} of memory"
                 + (f" ({format_bytes(self.spent)} with what comes before it)" if self.spent > need else "")
                 + f", and at most {format_bytes(self.limit)} are allowed; if the file is to be trusted and "
-                f"the memory is there, set the environment variable {MAX_BYTES} to more, as in "
-                f"{MAX_BYTES}=8G"
+                f"the memory is there, set the environment variable {_MAX_BYTES} to more, as in "
+                f"{_MAX_BYTES}=8G"
             )
 
 
@@ -157,12 +161,138 @@ def path_exists(path: PathLike) -> bool:
     return "\0" not in os.fspath(path) and os.path.lexists(path)
 
 
-def iterate_lines(file: IO[str]) -> Iterator[str]:
-    """Lines of a text, one at a time, none of them endless."""
-    for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), ""), 1):
-        if len(line) > MAX_LINE:
-            raise ValueError(f"line {number} is longer than {MAX_LINE} characters; is this a table?")
-        yield line
+# --------------------------------------------------------------------------------------------- writing
+
+_DAY = 86_400.0
+_unfinished: set[Path] = set()  # temporary files that this process writes
+
+
+def write_atomically(path: PathLike, save: Callable[[BinaryIO], Any]) -> Path:
+    """Let ``save(file)`` fill a temporary file beside `path`, then rename it to `path`.
+
+    It is flushed to the disk before, so that the file is whole after a power cut too.  A file that is
+    replaced keeps its permissions, a new one gets those that the umask leaves; a symbolic link stays, and
+    what it points to is written.  Temporary files that a killed process has left are removed when the same
+    file is next written.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to.
+    save : callable
+        Writes to the open file, or to the path ``file.name``.
+    """
+    path = Path(path)
+    try:
+        place, replaced = _resolve_target(path)
+        _remove_stale(place)
+        writer = f"{_host_tag()}-{os.getpid()}-{secrets.token_hex(4)}"
+        temporary = place.with_name(f"{_temporary_prefix(place)}{writer}.part")
+        _unfinished.add(temporary)
+        try:
+            with open(temporary, "wb", opener=lambda name, _: _create(name, replaced)) as file:
+                save(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, place)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        finally:
+            _unfinished.discard(temporary)
+        _flush_folder(place.parent)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written ({_explain_os_error(error)})") from error
+    return path
+
+
+def remove_unfinished() -> None:
+    """Remove what this process is writing, which goes no further: it is about to end where it is."""
+    for temporary in list(_unfinished):
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _resolve_target(path: Path) -> tuple[Path, os.stat_result | None]:
+    """Where a file is really written, through symbolic links, and what is there now."""
+    if "\0" in os.fspath(path):
+        raise FileError(f"{str(path)!r}: no file can have that name")
+    place = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if not place.parent.is_dir():
+        raise FileError(f"{path}: the folder {place.parent} does not exist")
+    try:
+        now = os.stat(place)
+    except FileNotFoundError:
+        return place, None
+    if kind := describe_irregular(now.st_mode):
+        raise FileError(f"{path}: is {kind}; a file name is wanted")
+    return place, now
+
+
+def _create(temporary: str, replaced: os.stat_result | None) -> int:
+    """A new file with the permissions of the one that it will replace, or those that the umask leaves."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    flags |= sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
+    handle = os.open(temporary, flags, 0o666 if replaced is None else 0o600)
+    if replaced is not None and hasattr(os, "fchmod"):
+        try:
+            with suppress(OSError):  # only an administrator may give files away
+                os.fchown(handle, replaced.st_uid, replaced.st_gid)
+            os.fchmod(handle, stat.S_IMODE(replaced.st_mode) & 0o777)
+        except BaseException:
+            os.close(handle)
+            raise
+    return handle
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a renaming last; some file systems cannot, and the file is whole all the same."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _temporary_prefix(place: Path) -> str:
+    """How the temporary names of a file begin; names have at most 255 bytes."""
+    name = place.name
+    if len(os.fsencode(name)) > 180:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:40]
+    return f".{name}."
+
+
+def _host_tag() -> str:
+    """Which machine (or container) this is: the number of a process means nothing on another."""
+    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
+
+
+def _remove_stale(place: Path) -> None:
+    """Remove temporary files of `place` whose writer is gone, or that are older than a day."""
+    ours = re.compile(re.escape(_temporary_prefix(place)) + r"([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}\.part")
+    names: list[str] = []
+    with suppress(OSError):  # a folder that may be written to but not listed
+        names = os.listdir(place.parent)
+    for found in filter(None, map(ours.fullmatch, names)):
+        stale = place.with_name(found[0])
+        with suppress(OSError):  # another process has removed it, or may and we may not
+            status = os.lstat(stale)
+            gone = found[1] == _host_tag() and not _is_running(int(found[2]))
+            if stat.S_ISREG(status.st_mode) and (gone or time.time() - status.st_mtime > _DAY):
+                stale.unlink()
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process of this machine runs; where that cannot be asked harmlessly, it may."""
+    if os.name == "posix":
+        try:
+            os.kill(pid, 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+        except OSError:
+            pass
+    return True
 
 
 # --------------------------------------------------------------------------------------------- options
@@ -249,6 +379,14 @@ class Options:
         given = [name for name in names if getattr(self, name) is not None]
         if given:
             raise ValueError(f"{' and '.join(given)} cannot be given for {why}; leave it out")
+
+
+def feature_names(data: Views, view: str) -> list[str]:
+    """Names of the features of a view; those that have none are numbered."""
+    features = data.features(view)
+    return (
+        [f"{view}_{k}" for k in range(data.block(view).shape[1])] if features is None else features.tolist()
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ refused; nothing is guessed.
 Tables that we write are opened in spreadsheets, which take a field that begins with ``=``, ``+``, ``-``,
 ``@`` or a tab for a formula and run it.  Texts of that kind (ids, class and column names come from
 untrusted files) are written with an apostrophe before them, unless they are plain numbers
-(:func:`escape_formula`), and our own readers take that apostrophe off again (:func:`unescape_formula`), so
+(:func:`_escape_formula`), and our own readers take that apostrophe off again (:func:`unescape_formula`), so
 that ids are found as they were.
 """
 
@@ -26,10 +26,9 @@ import numpy as np
 from absentia.core import Array
 
 #: Cells that mean that a value is missing, as they are written.
-MISSING = frozenset(
+GAPS = frozenset(
     ["", "NA", "N/A", "n/a", "na", "#N/A", "<NA>", "nan", "NaN", "NAN", "null", "NULL", "None", "?", "."]
 )
-MANY_NUMBERS = 10  # different numbers that make a column numeric whatever else it holds
 
 # Cells are untrusted texts of any length: no pattern may try the same characters twice.
 _PLAIN = re.compile(r"[+-]?(\d++(\.\d*+)?|\.\d++)([eE][+-]?\d++)?", re.ASCII)
@@ -72,7 +71,7 @@ _MARK_WORDS = {
 
 
 @dataclass(frozen=True)
-class Notation:
+class _Notation:
     """How the numbers of a column are written.
 
     Attributes
@@ -92,7 +91,7 @@ class Notation:
     thousands: str = ""
     minus: bool = False
 
-    def parse(self, cells: Sequence[str], missing: frozenset[str] = MISSING) -> Array | None:
+    def parse(self, cells: Sequence[str], missing: frozenset[str] = GAPS) -> Array | None:
         """Cells that are written so as numbers, NaN where missing; None if some are none."""
         texts = [cell.strip() for cell in cells]
         bare = ["nan" if cell in missing else _strip_unit(cell) for cell in texts]
@@ -111,7 +110,7 @@ class Notation:
         return ", ".join(words)
 
 
-def find_notation(cells: Iterable[str]) -> Notation | None:
+def find_notation(cells: Iterable[str]) -> _Notation | None:
     """How numbers are written that are no plain ones throughout; None if some are none, or not alike.
 
     Parameters
@@ -131,7 +130,7 @@ def find_notation(cells: Iterable[str]) -> Notation | None:
     mark = _find_mark(bare)
     if mark is None or len(units) != 1 or len(thousands) > 1:
         return None
-    return Notation(mark, units.pop(), "".join(thousands), minus)
+    return _Notation(mark, units.pop(), "".join(thousands), minus)
 
 
 def _strip_unit(cell: str) -> str | None:
@@ -152,7 +151,7 @@ def is_measured(cell: str) -> bool:
     return _MEASURED.fullmatch(cell) is not None and _CODE.fullmatch(cell) is None
 
 
-def parse_numbers(cells: Sequence[str], missing: frozenset[str] = MISSING) -> Array | None:
+def parse_numbers(cells: Sequence[str], missing: frozenset[str] = GAPS) -> Array | None:
     """Texts as plain numbers, NaN where missing; None if some are none.
 
     Parameters
@@ -252,7 +251,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # also as wid
 _SPLITS = re.compile(r'[,;"\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]')
 
 
-def escape_formula(value: Any) -> Any:
+def _escape_formula(value: Any) -> Any:
     """A field for a table: texts that a spreadsheet would run get an apostrophe before them.
 
     Texts that only look so quoted (an apostrophe before such a character) get one more, so that
@@ -264,7 +263,7 @@ def escape_formula(value: Any) -> Any:
 
 
 def unescape_formula(cell: str) -> str:
-    """A field as it was before :func:`escape_formula`."""
+    """A field as it was before :func:`_escape_formula`."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
@@ -279,5 +278,5 @@ def _encode_field(value: Any) -> str:
 
     Python's own writer leaves a carriage return as it is, which is a new line to spreadsheets.
     """
-    field = str(escape_formula(value))
+    field = str(_escape_formula(value))
     return '"' + field.replace('"', '""') + '"' if _SPLITS.search(field) else field

@@ -15,8 +15,7 @@ import numpy as np
 from absentia.core import Array
 from absentia.data import ID_COLUMNS
 from absentia.files._cells import (
-    MANY_NUMBERS,
-    MISSING,
+    GAPS,
     Mark,
     find_notation,
     format_cell,
@@ -28,6 +27,7 @@ from absentia.files._cells import (
 )
 
 _MAX_LEVELS = 50  # of a text in which more than half of the values differ
+_MANY_NUMBERS = 10  # different ones that make a column numeric whatever else it holds
 _N_SHOWN = 12
 
 # --------------------------------------------------------------------------------------------- tables
@@ -47,7 +47,7 @@ class NumberColumn:
     """
 
     values: Array
-    read_cells: "Callable[[], Table]"
+    read_cells: "Callable[[], RawTable]"
     place: int
 
     def texts(self) -> list[str]:
@@ -56,7 +56,7 @@ class NumberColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RawTable:
     """Columns of a table: texts as they were written, or values of the types that a file declares.
 
     Attributes
@@ -86,7 +86,7 @@ class Table:
             return column.texts()
         return column if isinstance(column, list) else [format_cell(x) for x in column.tolist()]
 
-    def transpose(self) -> "Table":
+    def transpose(self) -> "RawTable":
         """Rows as columns: the first column has the names, the first line the ids."""
         first = 0 if self.index is None else self.names.index(self.index)
         rest = [place for place in range(len(self.names)) if place != first]
@@ -111,7 +111,7 @@ def _normalise_name(name: str) -> str:
     return re.sub(r"[\s_.-]", "", name).lower()
 
 
-def check_header(table: "Table") -> None:
+def check_header(table: "RawTable") -> None:
     """Raise if the first line of a text looks like a sample and not like names of columns.
 
     Every name is then a number such as its column has, or a text that its column has, and the first is
@@ -119,7 +119,7 @@ def check_header(table: "Table") -> None:
 
     Parameters
     ----------
-    table : Table
+    table : RawTable
         A table whose ids are in the first column.
     """
     first, *names = table.names
@@ -127,7 +127,7 @@ def check_header(table: "Table") -> None:
     typed = not all(isinstance(column, list | NumberColumn) for column in columns)
     if not first or typed or find_id_columns(table.names):
         return
-    there = [(name, column) for name, column in zip(names, columns, strict=True) if name not in MISSING]
+    there = [(name, column) for name, column in zip(names, columns, strict=True) if name not in GAPS]
     places = [_locate_name(name, column) for name, column in there]
     if not there or None in places:
         return
@@ -200,6 +200,10 @@ class _Fault:
     cell: str = ""
     line: int | None = None
 
+    def __str__(self) -> str:
+        where = f" in line {self.line}" if self.line is not None else ""
+        return f"{self.column!r}" + (f" ({self.cell!r}{where})" if self.cell else "")
+
 
 class _TypedColumns(NamedTuple):
     """Columns by name, what is wrong with others, and what is worth knowing.
@@ -223,13 +227,13 @@ class _TypedColumns(NamedTuple):
 
 
 def infer_types(
-    table: Table, places: Sequence[int], categorical: frozenset[str], missing: frozenset[str]
+    table: RawTable, places: Sequence[int], categorical: frozenset[str], missing: frozenset[str]
 ) -> _TypedColumns:
     """What the columns of a table are.
 
     Parameters
     ----------
-    table : Table
+    table : RawTable
         The table.
     places : sequence of int
         Which of its columns.
@@ -238,7 +242,7 @@ def infer_types(
     missing : frozenset of str
         Further texts that mean that a value is missing.
     """
-    gaps = MISSING | missing
+    gaps = GAPS | missing
     texts: dict[str, list[str]] = {}
     typed = _TypedColumns({}, [], [], {})
     for place in places:
@@ -285,7 +289,7 @@ def _read_declared(column: Any, missing: frozenset[str]) -> Array | _Fault | Non
 
 
 def _read_texts(
-    table: Table,
+    table: RawTable,
     places: Sequence[int],
     texts: Mapping[str, list[str]],
     missing: frozenset[str],
@@ -324,7 +328,7 @@ def _read_texts(
     )
 
 
-def _has_point(table: Table, places: Iterable[int]) -> bool:
+def _has_point(table: RawTable, places: Iterable[int]) -> bool:
     """Whether one of these columns of plain numbers has decimal points."""
     return any("." in cell and is_number(cell) for p in places for cell in table.columns[p])
 
@@ -352,24 +356,24 @@ def _find_fault(
         return _example("date", name, cells, lines, dated.__contains__)
     numeric = {cell for cell in levels if is_number(cell) or is_number(cell.replace(",", ".", 1))}
     if numeric and (
-        2 * sum(cell in numeric for cell in there) >= len(there) or len(numeric) >= MANY_NUMBERS
+        2 * sum(cell in numeric for cell in there) >= len(there) or len(numeric) >= _MANY_NUMBERS
     ):
         return _example("mixed", name, cells, lines, ((levels - numeric) or levels).__contains__)
     measured = {cell for cell in levels if is_measured(cell)}
     if 2 * sum(cell in measured for cell in there) > len(there):
-        kind = "mixed" if len(measured) >= MANY_NUMBERS else "doubtful"
+        kind = "mixed" if len(measured) >= _MANY_NUMBERS else "doubtful"
         return _example(kind, name, cells, lines, measured.__contains__)
     if len(levels) > _MAX_LEVELS and 2 * len(levels) > len(there):
         return _example("free", name, cells, lines, levels.__contains__)
     return None
 
 
-def find_texts(table: Table, names: Iterable[str]) -> list[_Fault]:
+def find_texts(table: RawTable, names: Iterable[str]) -> list[_Fault]:
     """Columns of texts as faults, for whoever takes nothing but numbers."""
 
     def example(name: str) -> _Fault:
         cells = [cell.strip() for cell in table.texts(table.names.index(name))]
-        texts = {cell for cell in cells if cell not in MISSING}
+        texts = {cell for cell in cells if cell not in GAPS}
         odd = {cell for cell in texts if not is_number(cell)} or texts
         return _example("text", name, cells, table.lines, odd.__contains__)
 
@@ -399,11 +403,5 @@ def describe_faults(faults: Sequence[_Fault]) -> str:
 
 
 def _list_faults(faults: Sequence[_Fault]) -> str:
-    names = ", ".join(f"{fault.column!r}{_show_example(fault)}" for fault in faults[:_N_SHOWN])
     more = f" and {len(faults) - _N_SHOWN} more" if len(faults) > _N_SHOWN else ""
-    return f"column{'' if len(faults) == 1 else 's'} {names}{more}"
-
-
-def _show_example(fault: _Fault) -> str:
-    where = f" in line {fault.line}" if fault.line is not None else ""
-    return f" ({fault.cell!r}{where})" if fault.cell else ""
+    return f"column{'' if len(faults) == 1 else 's'} {', '.join(map(str, faults[:_N_SHOWN]))}{more}"

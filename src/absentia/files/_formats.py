@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 from absentia.files._archive import BoundedFile
 from absentia.files._base import Budget, import_optional, open_regular
 from absentia.files._cells import format_cell
-from absentia.files._columns import Table
+from absentia.files._columns import RawTable
 from absentia.files._text import BYTES_PER_CHARACTER, read_text
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".tab", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -23,7 +23,7 @@ def is_table(path: Path) -> bool:
     return path.name.lower().endswith(TABLE_ENDINGS)
 
 
-def read_table(path: Path, sheet: str | None = None) -> Table:
+def read_raw_table(path: Path, sheet: str | None = None) -> RawTable:
     """A table of any kind, nothing made of its cells yet.
 
     Parameters
@@ -96,7 +96,7 @@ def _explain_damage(error: Exception, kind: str) -> Exception:
     return ValueError(f"not a {kind} file, or damaged ({type(error).__name__}: {error})")
 
 
-def _table_from_frame(frame: Any) -> Table:
+def _table_from_frame(frame: Any) -> RawTable:
     """A data frame with types; an index that means something becomes a column."""
     index = None
     if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
@@ -107,7 +107,7 @@ def _table_from_frame(frame: Any) -> Table:
             raise ValueError(f"its index and a column are both called {index!r}; rename one")
         frame = frame.reset_index(names=[index])
     columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    return Table([str(name) for name in frame.columns], columns, range(1, len(frame) + 1), index)
+    return RawTable([str(name) for name in frame.columns], columns, range(1, len(frame) + 1), index)
 
 
 def list_sheets(path: Path) -> tuple[list[str], list[str]]:
@@ -148,7 +148,7 @@ def _count_first_cells(page: Any) -> int:
     return widest
 
 
-def _read_sheet(path: Path, sheet: str | None) -> Table:
+def _read_sheet(path: Path, sheet: str | None) -> RawTable:
     openpyxl = import_optional("openpyxl", "a workbook (.xlsx)")
     with open_regular(path, "a workbook") as file:
         _check_workbook(file)
@@ -217,11 +217,13 @@ def _check_workbook(file: BinaryIO) -> None:
     file.seek(0)
 
 
-def _table_from_rows(rows: list[list[str]], notes: tuple[str, ...]) -> Table:
+def _table_from_rows(rows: list[list[str]], notes: tuple[str, ...]) -> RawTable:
     filled = [(line, row) for line, row in enumerate(rows, 1) if any(cell.strip() for cell in row)]
     width = max((k + 1 for _, row in filled for k, cell in enumerate(row) if cell.strip()), default=0)
     if width < 2:
         raise ValueError("the sheet has fewer than two columns; a table has ids and at least one column")
     wide = [[*row[:width], *[""] * (width - len(row))] for _, row in filled]
     columns = [list(column) for column in zip(*wide[1:], strict=True)] or [[] for _ in range(width)]
-    return Table([name.strip() for name in wide[0]], columns, [line for line, _ in filled[1:]], notes=notes)
+    return RawTable(
+        [name.strip() for name in wide[0]], columns, [line for line, _ in filled[1:]], notes=notes
+    )

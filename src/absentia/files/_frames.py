@@ -17,9 +17,9 @@ import numpy as np
 from absentia.core import warn
 from absentia.data import AbsenceWarning, Views, find_duplicates, normalize_id
 from absentia.files._base import FileError, LoadedData, Options, file_errors, match_names
-from absentia.files._cells import MISSING, is_number, unescape_formula
-from absentia.files._columns import Table, check_header, describe_faults, find_id_columns, infer_types
-from absentia.files._formats import TABLE_ENDINGS, list_sheets, read_table
+from absentia.files._cells import GAPS, is_number, unescape_formula
+from absentia.files._columns import RawTable, check_header, describe_faults, find_id_columns, infer_types
+from absentia.files._formats import TABLE_ENDINGS, list_sheets, read_raw_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,10 +63,10 @@ class TableSpec:
     unwanted: Callable[[Sequence[str]], Sequence[str]] | None = None
 
 
-DEFAULT_SPEC = TableSpec()
+_DEFAULT_SPEC = TableSpec()
 
 
-def read_frame(path: Path, spec: TableSpec = DEFAULT_SPEC) -> "tuple[pd.DataFrame, tuple[str, ...]]":
+def read_frame(path: Path, spec: TableSpec = _DEFAULT_SPEC) -> "tuple[pd.DataFrame, tuple[str, ...]]":
     """A table as a data frame over ids (texts), and notes worth showing.
 
     Parameters
@@ -77,7 +77,7 @@ def read_frame(path: Path, spec: TableSpec = DEFAULT_SPEC) -> "tuple[pd.DataFram
         What is said about it.
     """
     with file_errors(path):
-        table = read_table(path, spec.sheet)
+        table = read_raw_table(path, spec.sheet)
         table = table.transpose() if spec.transpose else table
         id_column = find_id_column(
             table, None if spec.transpose and spec.id not in table.names else spec.id
@@ -85,7 +85,7 @@ def read_frame(path: Path, spec: TableSpec = DEFAULT_SPEC) -> "tuple[pd.DataFram
         _check_names(table)
         ids = read_ids(table, id_column)
         places, notes = _split_features(path, table, id_column, spec)
-        texts = match_columns([table.names[p] for p in places], spec.categorical, "categorical")
+        texts = _match_columns([table.names[p] for p in places], spec.categorical, "categorical")
         typed = infer_types(table, places, frozenset(texts), frozenset(spec.missing))
         if typed.faults:
             raise FileError(f"{path}: {describe_faults(typed.faults)}")
@@ -117,7 +117,7 @@ def _build_frame(columns: Mapping[str, Any], ids: list[str]) -> "pd.DataFrame":
 # ------------------------------------------------------------------------------------------------- ids
 
 
-def find_id_column(table: Table, wanted: str | None) -> int:
+def find_id_column(table: RawTable, wanted: str | None) -> int:
     """Which column holds the ids."""
     if wanted is not None:
         if wanted not in table.names:
@@ -129,7 +129,7 @@ def find_id_column(table: Table, wanted: str | None) -> int:
     if table.index is not None:
         return table.names.index(table.index)
     check_header(table)
-    cells = [cell for cell in table.texts(0)[:1000] if cell.strip() not in MISSING]
+    cells = [cell for cell in table.texts(0)[:1000] if cell.strip() not in GAPS]
     broken = next((cell for cell in cells if is_number(cell) and not float(cell).is_integer()), None)
     if broken is not None:
         raise ValueError(
@@ -139,13 +139,13 @@ def find_id_column(table: Table, wanted: str | None) -> int:
     return 0
 
 
-def read_ids(table: Table, place: int) -> list[str]:
+def read_ids(table: RawTable, place: int) -> list[str]:
     """Ids as texts, in one Unicode form, none missing, each once; lines are named."""
     ids = [normalize_id(unescape_formula(cell.strip())) for cell in table.texts(place)]
     column = f"the column of ids, {table.names[place]!r}," if table.names[place] else "the column of ids"
     if all(x.endswith(".0") and x[:-2].isdigit() for x in ids if x) and any(ids):
         ids = [x.removesuffix(".0") for x in ids]  # whole numbers, which something made floats of
-    empty = [line for line, x in zip(table.lines, ids, strict=True) if x in MISSING]
+    empty = [line for line, x in zip(table.lines, ids, strict=True) if x in GAPS]
     if empty:
         raise ValueError(
             f"{column} is empty in {len(empty)} line{'' if len(empty) == 1 else 's'}: "
@@ -170,7 +170,7 @@ def read_ids(table: Table, place: int) -> list[str]:
 # --------------------------------------------------------------------------------------------- columns
 
 
-def _check_names(table: Table) -> None:
+def _check_names(table: RawTable) -> None:
     twice = find_duplicates(name for name in table.names if name)
     if twice:
         raise ValueError(
@@ -180,7 +180,7 @@ def _check_names(table: Table) -> None:
 
 
 def _split_features(
-    path: Path, table: Table, id_column: int, spec: TableSpec
+    path: Path, table: RawTable, id_column: int, spec: TableSpec
 ) -> tuple[list[int], list[str]]:
     """Columns that are features, and notes about those that are not."""
     places = [place for place in range(len(table.names)) if place != id_column]
@@ -196,11 +196,11 @@ def _split_features(
         )
     names = [table.names[p] for p in places if p not in counting]
     ignored = {
-        *match_columns(names, spec.ignore, "ignore"),
+        *_match_columns(names, spec.ignore, "ignore"),
         *(spec.unwanted(names) if spec.unwanted else ()),
     }
     if spec.columns is not None:
-        wanted = set(match_columns(names, spec.columns, "columns"))
+        wanted = set(_match_columns(names, spec.columns, "columns"))
         rest = [name for name in names if name not in wanted | ignored]
         if rest:
             notes.append(f"{path.name}: {len(rest)} column(s) in no view: {list_names(rest)}")
@@ -220,7 +220,7 @@ def _split_features(
     return features, notes
 
 
-def match_columns(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
+def _match_columns(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
     """Names that fit one of the patterns (as ``gene_*``); a pattern that fits none is refused."""
     columns: dict[str, None] = {}
     known = set(names)
@@ -284,7 +284,7 @@ def read_single_table(path: Path, options: Options) -> LoadedData:
     options.refuse("layer", "use_rep", why="a table")
     view, groups = view_name(path), options.views
     if groups is None and path.suffix.lower() == ".xlsx":
-        from absentia.files._id_matching import join_frames
+        from absentia.files._folder import join_frames
 
         return join_frames(*read_sheets(path, options))
     if groups is None:
@@ -292,11 +292,11 @@ def read_single_table(path: Path, options: Options) -> LoadedData:
         return LoadedData(Views.from_dict({view: frame}), notes=notes)
 
     def unwanted(names: Sequence[str]) -> list[str]:
-        columns = {view: match_columns(names, own, f"view {view!r}") for view, own in groups.items()}
+        columns = {view: _match_columns(names, own, f"view {view!r}") for view, own in groups.items()}
         return [name for view, own in columns.items() for name in options.ignored_columns(view, own)]
 
     spec = TableSpec(id=options.id, transpose=options.is_transposed(view), unwanted=unwanted)
-    frames, notes = read_groups(path, groups, spec)
+    frames, notes = _read_groups(path, groups, spec)
     return LoadedData(Views.from_dict(frames), notes=notes)
 
 
@@ -344,8 +344,8 @@ def view_name(path: Path) -> str:
     return path.name[: -len(ending)] if ending else path.name
 
 
-def read_groups(
-    path: Path, groups: Mapping[str, Sequence[str]], spec: TableSpec = DEFAULT_SPEC
+def _read_groups(
+    path: Path, groups: Mapping[str, Sequence[str]], spec: TableSpec = _DEFAULT_SPEC
 ) -> "tuple[dict[str, pd.DataFrame], tuple[str, ...]]":
     """The views of one wide table.
 
@@ -366,7 +366,7 @@ def read_groups(
     wanted = list(dict.fromkeys(pattern for patterns in groups.values() for pattern in patterns))
     frame, notes = read_frame(path, replace(spec, columns=wanted))
     names = list(map(str, frame.columns))
-    columns = {view: match_columns(names, patterns, f"view {view!r}") for view, patterns in groups.items()}
+    columns = {view: _match_columns(names, patterns, f"view {view!r}") for view, patterns in groups.items()}
     twice = find_duplicates(name for own in columns.values() for name in own)
     if twice:
         both = [view for view, own in columns.items() if twice[0] in own]

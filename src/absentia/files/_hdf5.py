@@ -1,7 +1,10 @@
 """HDF5 files and Zarr folders, which are untrusted: arrays at the root or one group deep, nothing outside.
 
 An HDF5 file can name other files: by external and soft links, virtual datasets, external storage.  None
-of them is followed; a file that has one where data are looked for is refused.  Attributes are left alone.
+of them is followed; a file that has one where data are looked for is refused.  Of attributes, only those
+that MATLAB writes into its files of version 7.3 are read.  The HDF5 library believes what a file says of
+its heaps and of sequences of varying length, and leaves its memory or hangs where these are damaged: they
+are looked at, or refused, before it reads them.
 
 In a Zarr folder, symbolic links, pipes and devices are refused, and the consolidated metadata, which may
 name any path, are not read.  A chunk that is not there would be read as zeros and is refused.  Arrays may
@@ -13,9 +16,11 @@ said in ``_schema``.
 
 import os
 import stat
+import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -32,30 +37,32 @@ from absentia.files._base import (
     one_line,
     open_regular,
 )
+from absentia.files._npz import build_sparse
 
 _MAX_DEPTH = 32
+_HEAP_SIGNATURE = b"GCOL\1\0\0\0"
+_OBJECT = struct.Struct("<H6xQ")  # of a heap: number and length
 
 
 def hdf5_content(path: PathLike) -> dict[str, Any]:
     """What an HDF5 file holds by name: arrays, and groups of arrays as dicts."""
-    with hdf5_file(path) as file:
-        budget, found = Budget(), {}
-        for name, member in iterate_members(file):
-            found[name] = _read_group(member, budget) if is_group(member) else read_dataset(member, budget)
-        return {name: member for name, member in found.items() if member is not None}
+    with _hdf5_file(path) as file:
+        return _read_arrays(file, Budget())
 
 
-def _read_group(group: Any, budget: Budget) -> dict[str, Array]:
-    check_inside = {
-        name: read_dataset(member, budget)
-        for name, member in iterate_members(group)
-        if not is_group(member)
-    }
-    return {name: member for name, member in check_inside.items() if member is not None}
+def _read_arrays(group: Any, budget: Budget, depth: int = 0) -> dict[str, Any]:
+    """The arrays of a group by name, and, of the root, those of the groups in it as dicts."""
+    content: dict[str, Any] = {}
+    for name, member in _iterate_members(group):
+        if not _is_group(member):
+            content[name] = _read_dataset(member, budget)
+        elif depth == 0:
+            content[name] = _read_arrays(member, budget, 1)
+    return {name: value for name, value in content.items() if value is not None}
 
 
 @contextmanager
-def hdf5_file(path: PathLike) -> Iterator[Any]:
+def _hdf5_file(path: PathLike) -> Iterator[Any]:
     """An HDF5 file, open for reading."""
     with file_errors(path):
         h5py = import_optional("h5py", "an HDF5 file")
@@ -65,15 +72,34 @@ def hdf5_file(path: PathLike) -> Iterator[Any]:
         except OSError as error:
             raise ValueError(f"not an HDF5 file, or a part of one: {one_line(error)}") from None
         with file:
+            _check_heaps(path)
             yield file
 
 
-def is_group(member: Any) -> bool:
+def _check_heaps(path: PathLike) -> None:
+    """Raise if a heap of texts has free space of no length, over which HDF5 would never get.
+
+    A heap is a signature, its length and objects, each a number (0: free space), 6 other bytes, a length,
+    and a text that is filled up to 8 bytes.  The length of free space is that of the whole object.
+    """
+    with open_regular(path) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        heap = content.find(_HEAP_SIGNATURE)
+        while heap >= 0:
+            place, end = heap + 16, heap + int.from_bytes(content[heap + 8 : heap + 16], "little")
+            while place + _OBJECT.size <= min(end, len(content)):
+                number, length = _OBJECT.unpack_from(content, place)
+                if number == 0 and length < _OBJECT.size:
+                    raise ValueError("is damaged: texts in it are overwritten; copy the file again")
+                place += length if number == 0 else _OBJECT.size + -(-length // 8) * 8
+            heap = content.find(_HEAP_SIGNATURE, heap + 1)
+
+
+def _is_group(member: Any) -> bool:
     """Whether this is a group and not a dataset."""
     return hasattr(member, "keys")
 
 
-def iterate_members(group: Any) -> Iterator[tuple[str, Any]]:
+def _iterate_members(group: Any) -> Iterator[tuple[str, Any]]:
     """What lies in a group, by name; links that could lead out of the file are refused."""
     h5py = import_optional("h5py", "an HDF5 file")
     if len(group) > MAX_MEMBERS:
@@ -91,10 +117,10 @@ def iterate_members(group: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(member, h5py.Group):
             yield name, member
         elif isinstance(member, h5py.Dataset):
-            yield name, check_inside(member)
+            yield name, _check_inside(member)
 
 
-def check_inside(dataset: Any) -> Any:
+def _check_inside(dataset: Any) -> Any:
     """The dataset, if its values lie in the file itself."""
     if dataset.is_virtual or dataset.external:
         raise ValueError(
@@ -104,7 +130,7 @@ def check_inside(dataset: Any) -> Any:
     return dataset
 
 
-def spend_dataset(dataset: Any, budget: Budget) -> None:
+def _spend_dataset(dataset: Any, budget: Budget) -> None:
     """Spend what reading a dataset takes, also for values that it has none of yet and for one chunk."""
     least = 64 if dataset.dtype.kind in "OSU" else 8
     chunk = int(np.prod(dataset.chunks, dtype=object)) if dataset.chunks else 0
@@ -112,12 +138,12 @@ def spend_dataset(dataset: Any, budget: Budget) -> None:
     budget.spend(need, f"{dataset.name!r}, {dataset.dtype} of shape {dataset.shape},")
 
 
-def read_dataset(dataset: Any, budget: Budget) -> Array | None:
+def _read_dataset(dataset: Any, budget: Budget) -> Array | None:
     """A dataset as an array of numbers or texts; None if it is neither."""
     h5py = import_optional("h5py", "an HDF5 file")
     if dataset.shape is None:  # declared empty
         return None
-    spend_dataset(dataset, budget)
+    _spend_dataset(dataset, budget)
     if h5py.check_string_dtype(dataset.dtype) is not None:
         return _read_texts(dataset, budget)
     if dataset.dtype.kind not in "biuf":
@@ -145,22 +171,153 @@ def _read_texts(dataset: Any, budget: Budget) -> Array:
     return np.array(flat, dtype=str)
 
 
-def check_tree(group: Any, budget: Budget) -> None:
-    """Go through all of a file before somebody else reads it: links, places of values, sizes."""
+def check_hdf5(path: PathLike, budget: Budget) -> list[str]:
+    """Go through all of a file before somebody else reads it: links, places of values, types, sizes.
+
+    The names of what lies at its root come back.
+    """
     h5py = import_optional("h5py", "an HDF5 file")
     seen: set[int] = set()
 
     def go(here: Any, depth: int) -> None:
         if depth > _MAX_DEPTH:
             raise ValueError(f"holds groups more than {_MAX_DEPTH} deep; is it damaged?")
-        for _, member in iterate_members(here):
+        _check_attributes(here, budget)
+        for _, member in _iterate_members(here):
             address = h5py.h5o.get_info(member.id).addr
-            if is_group(member) and address in seen:
+            if _is_group(member) and address in seen:
                 raise ValueError(f"the group {member.name!r} is there more than once; is the file damaged?")
             seen.add(address)
-            go(member, depth + 1) if is_group(member) else spend_dataset(member, budget)
+            if _is_group(member):
+                go(member, depth + 1)
+            else:
+                _check_attributes(member, budget)
+                _check_type(member.dtype, f"{member.name!r}")
+                _spend_dataset(member, budget)
 
-    go(group, 0)
+    with _hdf5_file(path) as file:
+        go(file, 0)
+        return list(file)
+
+
+def _read_attribute(member: Any, name: str) -> Any:
+    """An attribute of a group or dataset; None if it has none of this name."""
+    if name not in member.attrs:
+        return None
+    _check_type(member.attrs.get_id(name).dtype, f"the attribute {name!r} of {member.name!r}")
+    return member.attrs[name]
+
+
+def _check_attributes(member: Any, budget: Budget) -> None:
+    """Raise if an attribute of a group or dataset is too large, or of a type that is not read."""
+    h5py = import_optional("h5py", "an HDF5 file")
+    for place in range(h5py.h5a.get_num_attrs(member.id)):
+        attribute = h5py.h5a.open(member.id, index=place)
+        what = f"the attribute {attribute.name[:80].decode('utf-8', 'replace')!r} of {member.name!r}"
+        _check_type(attribute.dtype, what)
+        size = int(np.prod(attribute.shape or (), dtype=object))
+        budget.spend(size * attribute.dtype.itemsize, what)
+
+
+def _check_type(dtype: np.dtype[Any], what: str) -> None:
+    """Raise if sequences of any length are in a type: HDF5 takes their lengths from the file unchecked.
+
+    In a damaged file they lead outside of the memory that was read, which ends the interpreter.  Texts of
+    any length have one place where they end, and are checked.
+    """
+    h5py = import_optional("h5py", "an HDF5 file")
+    if isinstance(h5py.check_vlen_dtype(dtype), np.dtype):  # of texts it is str or bytes
+        raise ValueError(f"{what} holds sequences of varying length, which are not read; remove it")
+    if dtype.subdtype is not None:
+        _check_type(dtype.subdtype[0], what)
+    for name in dtype.names or ():
+        _check_type(dtype[name], what)
+
+
+# ---------------------------------------------------------------------------------- MATLAB, version 7.3
+
+_MATLAB_DEPTH = 3  # cells in structs in cells
+_REFERENCE_BYTES = 1_000  # bytes of memory that following one takes
+
+
+def mat73_content(path: PathLike) -> dict[str, Any]:
+    """What a ``.mat`` file of version 7.3 holds by name: arrays, cells as lists, structs as dicts."""
+    with _hdf5_file(path) as tree:
+        budget = Budget()
+        members = [(name, member) for name, member in _iterate_members(tree) if name[:1] != "#"]
+        content = {name: _read_matlab(member, budget, 0) for name, member in members}
+        return {name: value for name, value in content.items() if value is not None}
+
+
+def _read_matlab(member: Any, budget: Budget, depth: int) -> Any:
+    """What a member of a file of version 7.3 is."""
+    if depth > _MATLAB_DEPTH:
+        return None
+    kind = _read_matlab_class(member)
+    if _is_group(member):
+        if "MATLAB_sparse" in member.attrs:
+            return _read_matlab_sparse(member, budget)
+        fields = {name: _read_matlab(part, budget, depth + 1) for name, part in _iterate_members(member)}
+        return {name: part for name, part in fields.items() if part is not None}
+    if np.any(_read_attribute(member, "MATLAB_empty")):
+        return np.zeros(0)
+    if kind == "cell" or member.dtype.kind == "O":
+        cells = [_read_matlab(part, budget, depth + 1) for part in _follow_references(member, budget)]
+        return None if any(cell is None for cell in cells) else cells  # else their places would be others
+    array = _read_dataset(member, budget)
+    if array is None or array.dtype.kind not in "biuf":
+        return array
+    array = array.T  # MATLAB counts along columns first
+    if kind == "char":
+        return _decode_characters(array)
+    return array.astype(bool) if kind == "logical" else array
+
+
+def _read_matlab_class(member: Any) -> str:
+    value = _read_attribute(member, "MATLAB_class")
+    return value.decode("latin1") if isinstance(value, bytes) else str(value)
+
+
+def _follow_references(cells: Any, budget: Budget) -> list[Any]:
+    """What the cells refer to; references have no way out of a file, but what they lead to may."""
+    h5py = import_optional("h5py", "an HDF5 file")
+    if h5py.check_ref_dtype(cells.dtype) is not h5py.Reference:
+        return [None]
+    _spend_dataset(cells, budget)
+    budget.spend(_REFERENCE_BYTES * int(cells.size), f"{cells.size} cells of {cells.name!r}")
+    found = []
+    for reference in np.asarray(cells[()]).T.ravel(order="F"):
+        member = cells.file[reference] if reference else None
+        found.append(member if member is None or _is_group(member) else _check_inside(member))
+    if any(member is None for member in found):
+        raise ValueError(f"{cells.name!r} has cells that refer to nothing; it is damaged")
+    return found
+
+
+def _decode_characters(codes: Array) -> Array:
+    """Texts, one for each row of a char array; one row is one text."""
+    if codes.ndim != 2 or codes.dtype.kind not in "iu":
+        raise ValueError(f"texts are {codes.dtype} of shape {codes.shape}; they are damaged")
+    lines = [row.astype("<u2").tobytes().decode("utf-16-le", "replace") for row in codes]
+    return np.array(lines[0]) if len(lines) == 1 else np.array([line.rstrip() for line in lines], dtype=str)
+
+
+def _read_matlab_sparse(group: Any, budget: Budget) -> Any:
+    """A sparse matrix: ``ir`` its rows, ``jc`` where each column begins, ``data``."""
+    parts = {
+        name: _read_dataset(member, budget)
+        for name, member in _iterate_members(group)
+        if not _is_group(member)
+    }
+    columns = parts.get("jc")
+    rows = _read_attribute(group, "MATLAB_sparse")
+    if columns is None or np.size(rows) != 1:
+        raise ValueError(f"{group.name!r} is a sparse matrix without its columns; it is damaged")
+    stored = parts.get("data"), parts.get("ir")
+    data, places = (np.zeros(0) if x is None else x for x in stored)
+    shape = np.array([int(np.ravel(rows)[0]), len(columns) - 1])
+    arrays = {"data": data, "indices": places.astype(np.int64), "indptr": columns, "shape": shape}
+    return build_sparse(arrays, "csc")
 
 
 # ----------------------------------------------------------------------------------------------- Zarr

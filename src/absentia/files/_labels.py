@@ -17,12 +17,12 @@ from absentia.data import KernelViews, Views, drop_features, find_leaks, normali
 from absentia.files._archive import list_keys
 from absentia.files._base import FileError, LabelsSource, LoadedData, file_errors, path_exists
 from absentia.files._cells import unescape_formula
-from absentia.files._columns import Table
-from absentia.files._formats import is_table, read_table
+from absentia.files._columns import RawTable
+from absentia.files._folder import WAYS_TO_DIFFER, match_ids
+from absentia.files._formats import is_table, read_raw_table
 from absentia.files._frames import find_id_column, list_names, read_ids
-from absentia.files._id_matching import WAYS_TO_DIFFER, match_ids
 from absentia.files._reading import CONTAINERS, as_loaded, read_label_array
-from absentia.files._targets import MAX_CLASSES, Kind, Targets, parse_label_array, parse_targets
+from absentia.files._targets import MANY_CLASSES, Kind, ParsedLabels, parse_label_array, parse_targets
 
 _LABEL_COLUMNS = ("label", "labels", "class", "y", "target", "subtype", "diagnosis", "outcome", "phenotype")
 
@@ -138,7 +138,7 @@ def _find_labels(
     if ending in CONTAINERS:
         return _from_container(source, path, data.ids, kind)
     with file_errors(path):
-        table = read_table(path) if is_table(path) else None
+        table = read_raw_table(path) if is_table(path) else None
         if table is not None and source in table.names:  # of a wide table, and in no view
             return _from_table(path, source, data, id, kind, table)
         raise ValueError(
@@ -179,10 +179,10 @@ def _from_table(
     data: Views | KernelViews,
     id: str | None,
     kind: Kind | None,
-    table: Table | None = None,
+    table: RawTable | None = None,
 ) -> Labels:
     with file_errors(path):
-        table = read_table(path) if table is None else table
+        table = read_raw_table(path) if table is None else table
         id_column = find_id_column(table, id if id in table.names else None)
         places = _label_places(table, id_column, column)
         samples = [normalize_id(str(x)) for x in data.ids.tolist()]
@@ -195,7 +195,7 @@ def _from_table(
         texts = [[unescape_formula(cell.strip()) for cell in table.texts(place)] for place in places]
         cells = [[text[row] if row >= 0 else "" for row in rows.tolist()] for text in texts]
         names = tuple(table.names[place] for place in places)
-        return _lined_up(names, parse_targets(names, cells, kind), rows, samples, listed)
+        return _align_labels(names, parse_targets(names, cells, kind), rows, samples, listed)
 
 
 def _locate(samples: Sequence[str], listed: Sequence[str]) -> Array:
@@ -204,23 +204,27 @@ def _locate(samples: Sequence[str], listed: Sequence[str]) -> Array:
     return np.array([where.get(x, -1) for x in samples], dtype=int)
 
 
-def _lined_up(
-    columns: tuple[str, ...], targets: Targets, rows: Array, samples: Sequence[str], listed: Sequence[str]
+def _align_labels(
+    columns: tuple[str, ...],
+    parsed: ParsedLabels,
+    rows: Array,
+    samples: Sequence[str],
+    listed: Sequence[str],
 ) -> Labels:
     """Labels with the counts of those who have none: `rows` are places of `samples` among the `listed`."""
     known_ids, has_row = set(samples), rows >= 0
     return Labels(
-        targets.kind,
+        parsed.kind,
         columns,
-        targets.values,
-        targets.known,
+        parsed.values,
+        parsed.known,
         foreign=tuple(x for x in listed if x not in known_ids),
-        empty=int((has_row & ~targets.known).sum()),
+        empty=int((has_row & ~parsed.known).sum()),
         unlabelled=int((~has_row).sum()),
     )
 
 
-def _label_places(table: Table, id_column: int, column: str | None) -> list[int]:
+def _label_places(table: RawTable, id_column: int, column: str | None) -> list[int]:
     """Which columns hold the labels."""
     others = [place for place in range(len(table.names)) if place != id_column]
     if column is not None:
@@ -242,7 +246,9 @@ def _label_places(table: Table, id_column: int, column: str | None) -> list[int]
     return called
 
 
-def _explain_no_match(table: Table, id_column: int, listed: Sequence[str], samples: Sequence[str]) -> str:
+def _explain_no_match(
+    table: RawTable, id_column: int, listed: Sequence[str], samples: Sequence[str]
+) -> str:
     """A sentence about two lists of ids that have nothing in common."""
     known = set(samples)
     fits = [
@@ -331,7 +337,7 @@ def _find_label_features(
 def _determines(pairs: Sequence[tuple[str, str]]) -> bool:
     """Whether few different values go with one label each, and with several labels in all."""
     cells, labels = {cell for cell, _ in pairs}, {label for _, label in pairs}
-    few = len(cells) <= min(MAX_CLASSES, len(pairs) / 2)
+    few = len(cells) <= min(MANY_CLASSES, len(pairs) / 2)
     return few and len(labels) > 1 and len(set(pairs)) == len(cells)
 
 
@@ -381,4 +387,4 @@ def _from_container(source: str, path: Path, ids: Array, kind: Kind | None) -> L
             targets = parse_label_array(values, len(ids), kind)
         except ValueError as error:
             raise ValueError(str(error) if repr(source) in str(error) else f"{source!r}: {error}") from None
-        return _lined_up((source,), targets, rows, samples, listed)
+        return _align_labels((source,), targets, rows, samples, listed)

@@ -1,4 +1,4 @@
-"""MATLAB's files: version 5 to 7.2, element by element, and version 7.3, which is HDF5, through h5py.
+"""MATLAB's files: version 5 to 7.2, element by element.  Version 7.3 is HDF5.
 
 Cell arrays become lists (column by column, as MATLAB counts), structs dicts of their fields, char arrays
 texts, logical arrays booleans.  Objects, tables, function handles and complex numbers are left alone.
@@ -18,20 +18,12 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from absentia.core import Array
-from absentia.files._archive import CHUNK
 from absentia.files._base import Budget, PathLike, file_errors, one_line, open_regular
-from absentia.files._hdf5 import (
-    check_inside,
-    hdf5_file,
-    is_group,
-    iterate_members,
-    read_dataset,
-    spend_dataset,
-)
-from absentia.files._npy import build_sparse
+from absentia.files._hdf5 import mat73_content
+from absentia.files._npz import build_sparse
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_REFERENCE_BYTES = 1_000  # bytes of memory that following one takes
+_CHUNK = 1 << 20  # bytes that are unpacked at a time
 
 
 def mat_content(path: PathLike) -> dict[str, Any]:
@@ -43,95 +35,7 @@ def mat_content(path: PathLike) -> dict[str, Any]:
                 raise ValueError("the file is empty")
             if not start.endswith(_HDF5_SIGNATURE) and not start.startswith(_HDF5_SIGNATURE):
                 return _read_mat5(file)
-        with hdf5_file(path) as tree:
-            budget = Budget()
-            content = {
-                name: _read_member(member, budget, 0)
-                for name, member in iterate_members(tree)
-                if not name.startswith("#")
-            }
-        return {name: value for name, value in content.items() if value is not None}
-
-
-# --------------------------------------------------------------------------------------- version 7.3
-
-
-def _read_member(member: Any, budget: Budget, depth: int) -> Any:
-    """What a member of a file of version 7.3 is."""
-    if depth > _MAX_DEPTH:
-        return None
-    kind = _read_attribute(member, "MATLAB_class")
-    if is_group(member):
-        if "MATLAB_sparse" in member.attrs:
-            return _read_sparse(member, budget)
-        fields = {name: _read_member(part, budget, depth + 1) for name, part in iterate_members(member)}
-        return {name: part for name, part in fields.items() if part is not None}
-    if member.attrs.get("MATLAB_empty"):
-        return np.zeros(0)
-    if kind == "cell" or member.dtype.kind == "O":
-        return _all_read(
-            [_read_member(part, budget, depth + 1) for part in _follow_references(member, budget)]
-        )
-    array = read_dataset(member, budget)
-    if array is None or array.dtype.kind not in "biuf":
-        return array
-    array = array.T  # MATLAB counts along columns first
-    if kind == "char":
-        return _decode_characters(array)
-    return array.astype(bool) if kind == "logical" else array
-
-
-def _read_attribute(member: Any, name: str) -> str:
-    value = member.attrs.get(name, "")
-    return value.decode("latin1") if isinstance(value, bytes) else str(value)
-
-
-def _follow_references(cells: Any, budget: Budget) -> list[Any]:
-    """What the cells refer to; references have no way out of a file, but what they lead to may."""
-    import h5py
-
-    if h5py.check_ref_dtype(cells.dtype) is not h5py.Reference:
-        return [None]
-    spend_dataset(cells, budget)
-    budget.spend(_REFERENCE_BYTES * int(cells.size), f"{cells.size} cells of {cells.name!r}")
-    found = []
-    for reference in np.asarray(cells[()]).T.ravel(order="F"):
-        member = cells.file[reference] if reference else None
-        found.append(member if member is None or is_group(member) else check_inside(member))
-    if any(member is None for member in found):
-        raise ValueError(f"{cells.name!r} has cells that refer to nothing; it is damaged")
-    return found
-
-
-def _decode_characters(codes: Array) -> Array:
-    """Texts, one for each row of a char array; one row is one text."""
-    if codes.ndim != 2 or codes.dtype.kind not in "iu":
-        raise ValueError(f"texts are {codes.dtype} of shape {codes.shape}; they are damaged")
-    lines = [row.astype("<u2").tobytes().decode("utf-16-le", "replace") for row in codes]
-    return np.array(lines[0]) if len(lines) == 1 else np.array([line.rstrip() for line in lines], dtype=str)
-
-
-def _read_sparse(group: Any, budget: Budget) -> Any:
-    """A sparse matrix: ``ir`` its rows, ``jc`` where each column begins, ``data``."""
-    parts = {
-        name: read_dataset(member, budget)
-        for name, member in iterate_members(group)
-        if not is_group(member)
-    }
-    columns = parts.get("jc")
-    rows = group.attrs["MATLAB_sparse"]
-    if columns is None or np.size(rows) != 1:
-        raise ValueError(f"{group.name!r} is a sparse matrix without its columns; it is damaged")
-    stored = parts.get("data"), parts.get("ir")
-    data, places = (np.zeros(0) if x is None else x for x in stored)
-    shape = np.array([int(np.ravel(rows)[0]), len(columns) - 1])
-    arrays = {"data": data, "indices": places.astype(np.int64), "indptr": columns, "shape": shape}
-    return build_sparse(arrays, "csc")
-
-
-def _all_read(cells: list[Any]) -> list[Any] | None:
-    """A cell array whose cells could all be read; else their numbers would not mean what they did."""
-    return None if any(cell is None for cell in cells) else cells
+        return mat73_content(path)
 
 
 # ------------------------------------------------------------------------------------------ version 5
@@ -206,8 +110,8 @@ def _decompress(packed: memoryview, budget: Budget) -> bytearray:
     unpacking, result, part = zlib.decompressobj(), bytearray(), bytes(packed)
     try:
         while part and not unpacking.eof:
-            result += unpacking.decompress(part, CHUNK)
-            budget.spend(CHUNK, "what is packed in the file")
+            result += unpacking.decompress(part, _CHUNK)
+            budget.spend(_CHUNK, "what is packed in the file")
             part = unpacking.unconsumed_tail
     except zlib.error as error:
         raise ValueError(f"is damaged ({one_line(error)})") from None
@@ -320,7 +224,8 @@ class _Array:
 
     def cells(self, depth: int) -> list[Any] | None:
         """A cell array whose cells could all be read; else their numbers would not mean what they did."""
-        return _all_read(self.inner(math.prod(self.shape), depth))
+        cells = self.inner(math.prod(self.shape), depth)
+        return None if any(cell is None for cell in cells) else cells
 
     def fields(self, depth: int) -> dict[str, Any] | None:
         length = int(self.numbers("i4")[0])

@@ -2,7 +2,7 @@
 
 Tables in text files (``.csv``, ``.tsv``, ``.txt``)
     Read as views are: the first line names the columns, the first field of every line is the row's id, and
-    what a gap is says ``_cells.MISSING``.
+    what a gap is says ``_cells.GAPS``.
 ``.npz``
     ``X`` (rows x columns, NaN where missing), optionally ``row_ids``, ``column_names`` and the positive
     semidefinite ``row_kernel`` and ``column_kernel``.  Other keys are left alone; nothing is unpickled.
@@ -19,8 +19,7 @@ from absentia.core import Array, warn
 from absentia.core.linalg import psd_violation
 from absentia.data import AbsenceWarning, find_duplicates, show_id
 from absentia.files._archive import list_keys, open_archive
-from absentia.files._atomic import write_atomically
-from absentia.files._base import FileError, file_errors
+from absentia.files._base import FileError, file_errors, write_atomically
 from absentia.files._cells import csv_rows, unescape_formula
 from absentia.files._columns import check_header, describe_faults, find_texts, infer_types
 from absentia.files._formats import TEXT_ENDINGS

@@ -27,7 +27,7 @@ import sklearn
 
 from absentia import __version__
 from absentia.core import Array, Serialized, raw_bytes
-from absentia.files._archive import Member, open_archive, verify_checksum, write_arrays
+from absentia.files._archive import open_archive, verify_checksum, write_arrays
 from absentia.files._base import FileError, PathLike, file_errors, one_line, open_regular
 
 _FORMAT, _VERSION = "absentia model", 2
@@ -115,7 +115,7 @@ def _verify_file(path: PathLike) -> bool:
     return whole is True
 
 
-def _describe_members(members: Mapping[str, Member]) -> str:
+def _describe_members(members: Mapping[str, Any]) -> str:
     if "schema.json" in members:
         return "what skops writes; read it with skops.io.load(path, trusted=absentia.models.skops_types())"
     return f"{sorted(members)[:8] or 'nothing'}; make one with absentia fit or absentia.save"

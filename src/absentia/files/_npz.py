@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from absentia.core import Array, Completed, Gram, Operator, get_factors
 from absentia.data import (
@@ -45,12 +46,13 @@ from absentia.data import (
     check_names,
     check_observed,
     check_unique_ids,
+    default_names,
     name_features,
     prefers_factors,
     show_id,
 )
 from absentia.files._archive import Pieces, open_archive, write_arrays
-from absentia.files._base import Options, PathLike, file_errors
+from absentia.files._base import Budget, Options, PathLike, file_errors
 
 _MAX_VIEWS = 1_000
 _NO_OPTIONS = Options()
@@ -77,8 +79,7 @@ def write_npz(path: PathLike, data: Views | KernelViews, **extra: Any) -> Path:
 
 def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
     """Views or KernelViews from arrays under the keys of the module's docstring."""
-    views = {key.removeprefix("view_"): a for key, a in arrays.items() if _is_view(key)}
-    factors = _named_factors(arrays)
+    views, factors = _arrays_by_view(arrays, "view_"), _arrays_by_view(arrays, _PHI)
     there = {"'K'": "K" in arrays, "'phi_...' keys": bool(factors), "'view_...' keys": bool(views)}
     kinds = [word for word, is_there in there.items() if is_there]
     if len(kinds) > 1:
@@ -87,14 +88,14 @@ def from_arrays(arrays: Mapping[str, Array]) -> Views | KernelViews:
         K = arrays["K"]
         if K.ndim != 3:
             raise ValueError(f"'K' has shape {K.shape}; wanted (views, samples, samples)")
-        ids, mask, names = read_sidecar(arrays, *K.shape[:2])
+        ids, mask, names = _read_sidecar(arrays, *K.shape[:2])
         return KernelViews.from_dense(K, mask, ids, names)
     if factors:
-        ids, mask, names = read_sidecar(arrays, len(factors), _count_rows(factors))
+        ids, mask, names = _read_sidecar(arrays, len(factors), _count_rows(factors))
         return _kernels_from_factors(_sort_views(factors, names), arrays, ids, mask)
     if not views:
         raise ValueError(f"holds {_describe_keys(sorted(arrays))}")
-    ids, mask, names = read_sidecar(arrays, len(views), _count_rows(views))
+    ids, mask, names = _read_sidecar(arrays, len(views), _count_rows(views))
     views = _sort_views(views, names)
     data = Views.from_dict(views, ids=ids, observed=mask)
     features = {name: _read_features(arrays, name) for name in views if f"features_{name}" in arrays}
@@ -141,7 +142,7 @@ def _describe_keys(held: list[str]) -> str:
     )
 
 
-def read_sidecar(
+def _read_sidecar(
     arrays: Mapping[str, Array], n_views: int, n: int
 ) -> tuple[Array | None, Array | None, list[str] | None]:
     """Ids, mask and names of `n` samples and `n_views` views out of a file, None where it has none."""
@@ -180,16 +181,16 @@ def check_id_array(ids: Array | None, what: str = "ids") -> Array | None:
     return ids
 
 
-def _is_view(key: str) -> bool:
-    return key.startswith("view_") and key not in ("view_names", "view_")
+def _arrays_by_view(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
+    """Arrays whose keys are `prefix` and the name of a view, by that name."""
+    keys = [key for key in arrays if key.startswith(prefix) and key not in (prefix, "view_names")]
+    return {key.removeprefix(prefix): arrays[key] for key in keys}
 
 
 def is_data(key: str) -> bool:
     """Whether :func:`from_arrays` reads this key."""
-    about = key.startswith(("features_", "levels_"))
-    return (
-        about or _is_factor_key(key) or key in ("K", "mask", "ids", "names", "view_names") or _is_view(key)
-    )
+    prefixes = ("view_", _PHI, _OWN, "features_", "levels_")
+    return key in ("K", "mask", "ids", "names") or (key.startswith(prefixes) and key not in prefixes)
 
 
 def _data_arrays(data: Views | KernelViews) -> dict[str, Array | Pieces]:
@@ -238,17 +239,40 @@ def _plain_ids(ids: Array) -> Array:
     return ids.astype(str) if ids.dtype == object else ids
 
 
+def read_kernel_rows(arrays: Mapping[str, Array]) -> KernelViews:
+    """Kernels of new against training samples: ``K`` (views x new x training) and ``column_ids``."""
+    K = arrays.get("K", np.zeros(0))
+    if K.ndim != 3 or K.dtype.kind not in "fiub":
+        raise ValueError(f"'K' is {K.dtype} of shape {K.shape}; wanted views x new x training samples")
+    K = K.astype(np.float64)
+    V, n, m = K.shape
+    own, mask, given = _read_sidecar(arrays, V, n)
+    ids = as_ids(own, n)
+    column_ids = as_ids(check_id_array(arrays["column_ids"], "column_ids"), m, "column_ids")
+    check_unique_ids(ids, "ids")
+    check_unique_ids(column_ids, "column_ids")
+    names = check_names(default_names(V) if given is None else given)
+    rows = check_observed(~np.isnan(K).all(axis=2).T if mask is None else mask, n, V)
+    columns = np.zeros((m, V), bool)
+    blocks, diagonals = {}, {}
+    for v, name in enumerate(names):
+        part = K[v][rows[:, v]]
+        columns[:, v] = ~np.isnan(part).all(axis=0) if len(part) else False
+        blocks[name] = part[:, columns[:, v]]
+        if not np.isfinite(blocks[name]).all():
+            i = int(np.argmax(~np.isfinite(blocks[name]).all(axis=1)))
+            raise ValueError(
+                f"view {name!r}, sample {show_id(ids[rows[:, v]][i])}: the kernel is NaN or infinite "
+                "against some training samples that have the view; a sample that lacks it must be NaN "
+                "throughout"
+            )
+        diagonals[name] = np.full(len(part), np.nan)  # k(t, t) is not in the file, nor needed
+    return KernelViews.between(
+        Presence(ids, names, rows), Presence(column_ids, names, columns), blocks, diagonals
+    )
+
+
 # -------------------------------------------------------------------------------------------- factors
-
-
-def _is_factor_key(key: str) -> bool:
-    """Whether a key names factors, or what is added to their diagonal."""
-    return key.startswith((_PHI, _OWN)) and key not in (_PHI, _OWN)
-
-
-def _named_factors(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """The factors among arrays, by the name of the view."""
-    return {key.removeprefix(_PHI): a for key, a in arrays.items() if key.startswith(_PHI) and key != _PHI}
 
 
 def _kernels_from_factors(
@@ -266,11 +290,8 @@ def _kernels_from_factors(
         As they stand in the file.
     """
     names = check_names(list(factors))
-    lost = [
-        key for key in arrays if key.startswith(_OWN) and key != _OWN and key[len(_OWN) :] not in factors
-    ]
-    if lost:
-        raise ValueError(f"holds {lost[0]!r} without {_PHI + lost[0][len(_OWN) :]!r}, to which it is added")
+    if lost := [name for name in _arrays_by_view(arrays, _OWN) if name not in factors]:
+        raise ValueError(f"holds {_OWN + lost[0]!r} without {_PHI + lost[0]!r}, to which it is added")
     for name, Phi in factors.items():
         _check_array(_PHI + name, Phi, 2)
     n = len(next(iter(factors.values())))
@@ -360,3 +381,57 @@ def _spread_rows(values: Array, has: Array) -> Array:
     full = np.full((len(has), *values.shape[1:]), np.nan, dtype=values.dtype)
     full[has] = values
     return full
+
+
+# ------------------------------------------------------------------------------------ sparse matrices
+
+#: What :func:`scipy.sparse.save_npz` writes.
+SPARSE_KEYS = frozenset({"format", "data", "indices", "indptr", "shape"})
+
+
+def read_sparse(path: PathLike) -> Any:
+    """A matrix that :func:`scipy.sparse.save_npz` has written, its places checked."""
+    with file_errors(path), open_archive(path) as members:
+        arrays = {key: members[key].read() for key in SPARSE_KEYS}
+    with file_errors(path):
+        return build_sparse(arrays, str(_as_text(arrays["format"])))
+
+
+def build_sparse(arrays: Mapping[str, Array], form: str) -> Any:
+    """A sparse matrix by rows ("csr") or columns ("csc") from its parts, which are not believed."""
+    makers = {"csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array}
+    if form not in makers:
+        raise ValueError(f"holds a sparse matrix of the form {form[:20]!r}; save it as csr or csc")
+    for key in ("indices", "indptr", "shape"):
+        if arrays[key].dtype.kind not in "iu" or arrays[key].ndim != 1:
+            raise ValueError(
+                f"{key!r} is {arrays[key].dtype} of shape {arrays[key].shape}, not whole numbers"
+            )
+    shape = tuple(int(x) for x in arrays["shape"])
+    if len(shape) != 2 or min(shape) < 0:
+        raise ValueError(f"holds a sparse matrix of shape {shape}; two dimensions are wanted")
+    Budget().spend(16 * sum(shape), f"a sparse matrix of shape {shape}")
+    places = [arrays[key].astype(np.int64) for key in ("indices", "indptr")]
+    matrix = makers[form]((arrays["data"], *places), shape=shape)
+    check_sparse_indices(matrix)
+    return matrix.tocsr()
+
+
+def check_sparse_indices(matrix: Any) -> None:
+    """Raise if a matrix by rows or columns has places outside of it, which would be read and written.
+
+    SciPy's own check leaves them out where the last row, or column, says that there are none.
+    """
+    begin, places = matrix.indptr, matrix.indices
+    across = matrix.shape[1 if matrix.format == "csr" else 0]
+    steady = begin[0] == 0 and (begin[1:] >= begin[:-1]).all()
+    stored = min(len(places), len(matrix.data))
+    if not steady or begin[-1] > stored or (places < 0).any() or (places >= across).any():
+        raise ValueError(
+            f"holds a sparse matrix of shape {matrix.shape} with values outside of it; it is damaged"
+        )
+
+
+def _as_text(value: Array) -> str:
+    one = value.item() if value.size == 1 else ""
+    return one.decode("latin1") if isinstance(one, bytes) else str(one)

@@ -8,29 +8,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, drop_features, find_repeats, name_features
-from absentia.files._base import LabelsSource, LoadedData, Options, PathLike, file_errors, path_exists
+from absentia.files._base import (
+    LabelsSource,
+    LoadedData,
+    Options,
+    PathLike,
+    feature_names,
+    file_errors,
+    path_exists,
+)
 from absentia.files._formats import TABLE_ENDINGS
 
-if TYPE_CHECKING:
-    from absentia.files._labels import Labels
-    from absentia.files._targets import Kind
-
 #: How a name ends -> the reader, as "module:function" in this package.
-READERS = {
-    ".npz": "_npy:read_npz_or_sparse",
-    ".npy": "_npy:read_npy",
+_READERS = {
+    ".npz": "_reading:_read_npz_or_sparse",
+    ".npy": "_reading:_read_single_array",
     ".mat": "_reading:_read_arrays_as_views",
     ".h5": "_reading:_read_arrays_as_views",
     ".hdf5": "_reading:_read_arrays_as_views",
     ".zarr": "_reading:_read_arrays_as_views",
-    ".h5ad": "_anndata:read_h5ad",
-    ".h5mu": "_anndata:read_h5mu",
+    ".h5ad": "_anndata:read_annotated",
+    ".h5mu": "_anndata:read_annotated",
     ".toml": "_folder:read_manifest",
     **dict.fromkeys(TABLE_ENDINGS, "_frames:read_single_table"),
 }
@@ -39,7 +43,7 @@ _FOLDER_READER = "_folder:read_folder"
 #: How a name ends -> what reads its arrays by name, without making views of them.
 _CONTENT_READERS = {
     ".npz": "_archive:read_arrays",
-    ".npy": "_npy:npy_content",
+    ".npy": "_archive:npy_content",
     ".mat": "_mat:mat_content",
     ".h5": "_hdf5:hdf5_content",
     ".hdf5": "_hdf5:hdf5_content",
@@ -88,18 +92,22 @@ def read(
     """
     if isinstance(ignore, str) or isinstance(transpose, str) or isinstance(features_from_labels, str):
         raise ValueError("ignore, transpose and features_from_labels are lists of names; give [NAME]")
-    options: dict[str, Any] = {
-        "id": id,
-        "views": views,
-        "layer": layer,
-        "use_rep": use_rep,
-        "ignore": ignore,
-        "transpose": transpose,
-        "features_from_labels": features_from_labels,
-    }
+    loaded = open_data(
+        path,
+        labels=labels,
+        id=id,
+        views=views,
+        layer=layer,
+        use_rep=use_rep,
+        ignore=ignore,
+        transpose=transpose,
+        features_from_labels=features_from_labels,
+    )
     if labels is None:
-        return open_data(path, **options).data
-    loaded, targets = open_labelled(path, labels, **options)
+        return loaded.data
+    from absentia.files._labels import read_labels
+
+    targets = read_labels(labels, loaded, Path(path), id=id)
     data = targets.without(loaded.data)
     for sentence in [*targets.leak_sentences(data), *(pair.sentence for pair in find_repeats(data))]:
         warn(sentence, AbsenceWarning)
@@ -108,31 +116,6 @@ def read(
         values = values.astype(object)
         values[~targets.known] = None
     return data, values
-
-
-def open_labelled(
-    path: PathLike, labels: str | LabelsSource | None, *, kind: "Kind | None" = None, **options: Any
-) -> "tuple[LoadedData, Labels]":
-    """Data and their labels, of whichever kind these are, after one reading of the data.
-
-    Parameters
-    ----------
-    path : path-like
-        What to read.
-    labels : str, LabelsSource or None
-        Where the labels are, as in :func:`read_labels`; None: where a manifest says.
-    kind : {"classes", "numbers", "survival", "multilabel"}, optional
-        What the labels are; found by what they look like if not given, and then in ``Labels.kind``.
-    **options : optional
-        As in :func:`read`.
-    """
-    from absentia.files._labels import read_labels
-
-    loaded = open_data(path, labels=labels, **options)
-    source = loaded.labels if labels is None else labels
-    if source is None:
-        raise ValueError("labels are wanted: --labels FILE:COLUMN, or [labels] in a manifest")
-    return loaded, read_labels(source, loaded, Path(path), id=options.get("id"), kind=kind)
 
 
 def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **options: Any) -> LoadedData:
@@ -150,7 +133,7 @@ def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **opt
     path = Path(path)
     given = Options(**options, labels=_find_label_table(labels, path))
     with file_errors(path):
-        loaded = open_with_options(path, given)
+        loaded = _open_with_options(path, given)
         unused = [entry for entry in given.ignore if entry not in given.used]
         if unused:
             raise ValueError(
@@ -163,7 +146,42 @@ def open_data(path: PathLike, *, labels: str | LabelsSource | None = None, **opt
     return replace(loaded, table=given.labels or (loaded.labels.file if loaded.labels else None))
 
 
-def open_with_options(path: Path, options: Options) -> LoadedData:
+def read_new(path: PathLike, **options: Any) -> Views | KernelViews:
+    """New samples: whatever :func:`read` takes, or rows of kernels in an .npz file.
+
+    What is to be ignored, and the table of labels, need not be there.
+
+    Rows have the keys ``K`` (views x new samples x training samples, NaN where absent), ``column_ids`` (the
+    training samples), and optionally ``ids``, ``mask`` and ``names`` of the new samples and views.
+
+    Parameters
+    ----------
+    path : path-like
+        What to read.
+    **options : optional
+        As in :class:`Options`.
+    """
+    from absentia.files._archive import read_arrays
+    from absentia.files._npz import from_arrays, is_data, read_kernel_rows
+
+    path, given = Path(path), Options(**options)
+    with file_errors(path):
+        if path.suffix.lower() != ".npz":
+            return _open_with_options(path, given).data
+        given.refuse("id", "views", "layer", "use_rep", why="an .npz file")
+        arrays = read_arrays(path, lambda key: is_data(key) or key == "column_ids")
+        K = arrays.get("K")
+        if "column_ids" in arrays:
+            return read_kernel_rows(arrays)
+        if K is not None and K.ndim == 3 and K.shape[1] != K.shape[2]:
+            raise ValueError(
+                f"'K' has {K.shape[1]} rows and {K.shape[2]} columns; say with 'column_ids' which training "
+                "samples the columns are"
+            )
+        return _drop_ignored(from_arrays(arrays), given)
+
+
+def _open_with_options(path: Path, options: Options) -> LoadedData:
     """Read with these options; whether each of them has fitted something is not asked."""
     reader, name = find_reader(path), _find_ending(path)
     if reader is None:
@@ -178,9 +196,9 @@ def open_with_options(path: Path, options: Options) -> LoadedData:
 
         options = replace(options, views={view_name(path): options.features_from_labels})
     loaded = as_loaded(reader(path, options))
-    loaded = replace(loaded, data=drop_ignored(loaded.data, options))
+    loaded = replace(loaded, data=_drop_ignored(loaded.data, options))
     if options.features_from_labels and not options.is_label_table(path):
-        return cast(LoadedData, _load("_id_matching:add_features_from_labels")(loaded, options))
+        return cast(LoadedData, _load("_folder:add_features_from_labels")(loaded, options))
     return loaded
 
 
@@ -198,7 +216,7 @@ def _find_label_table(labels: str | LabelsSource | None, path: Path) -> Path | N
     return None if labels is None else locate_labels(labels, path)[0]
 
 
-def drop_ignored(data: Views | KernelViews, options: Options) -> Views | KernelViews:
+def _drop_ignored(data: Views | KernelViews, options: Options) -> Views | KernelViews:
     """The data without the columns and views that are to be ignored."""
     views = [name for name in data.names if not options.is_ignored_view(name)]
     if not views:
@@ -207,10 +225,9 @@ def drop_ignored(data: Views | KernelViews, options: Options) -> Views | KernelV
     if not isinstance(data, Views):
         return data
     for name in views:
-        features, width = data.features(name), data.block(name).shape[1]
-        names = [f"{name}_{k}" for k in range(width)] if features is None else features.tolist()
+        names = feature_names(data, name)
         if columns := options.ignored_columns(name, names):
-            with_names = name_features(data, {name: names}, {}) if features is None else data
+            with_names = name_features(data, {name: names}, {}) if data.features(name) is None else data
             data = drop_features(with_names, name, columns)
     return data
 
@@ -218,7 +235,7 @@ def drop_ignored(data: Views | KernelViews, options: Options) -> Views | KernelV
 def _find_ending(path: Path) -> str | None:
     """The ending by which a file is known, the longest that fits; None if it is not."""
     name = path.name.lower()
-    return max(filter(name.endswith, READERS), key=len, default=None)
+    return max(filter(name.endswith, _READERS), key=len, default=None)
 
 
 def find_reader(path: Path) -> Any:
@@ -226,7 +243,7 @@ def find_reader(path: Path) -> Any:
     known = _find_ending(path)
     if known is None:
         return _load(_FOLDER_READER) if path.is_dir() else None
-    return _load(READERS[known])
+    return _load(_READERS[known])
 
 
 def is_readable(path: Path) -> bool:
@@ -263,7 +280,7 @@ def _explain_unknown(path: Path) -> str:
         return "no such file"
     if how := explain_conversion(path):
         return f"is {how}"
-    return f"is of no known kind; it may be a folder of tables or end in {', '.join(sorted(READERS))}"
+    return f"is of no known kind; it may be a folder of tables or end in {', '.join(sorted(_READERS))}"
 
 
 # ---------------------------------------------------------------------------------- arrays of containers
@@ -277,6 +294,33 @@ def _read_arrays_as_views(path: Path, options: Options) -> Views | KernelViews:
     with file_errors(path):
         options.refuse("id", "layer", "use_rep", why=f"{ending} files")
         return infer_schema(_load(_CONTENT_READERS[ending])(path), options.views)
+
+
+def _read_npz_or_sparse(path: Path, options: Options) -> Views | KernelViews:
+    """An ``.npz`` file of ours, or a sparse matrix as :func:`scipy.sparse.save_npz` writes it."""
+    from absentia.files._archive import list_keys
+    from absentia.files._npz import SPARSE_KEYS, read_npz
+
+    sparse = set(list_keys(path)) >= SPARSE_KEYS
+    return _read_single_array(path, options) if sparse else read_npz(path, options)
+
+
+def _read_single_array(path: Path, options: Options) -> Views | KernelViews:
+    """A stack of kernels, (views, n, n) or (n, n, views); one kernel, if symmetric; or one view.
+
+    The view is samples x features, as is the custom of NumPy and SciPy, and is named as the file.
+    """
+    from absentia.files._archive import npy_content
+    from absentia.files._npz import read_sparse
+    from absentia.files._schema import infer_schema
+
+    ending = path.suffix.lower()
+    with file_errors(path):
+        options.refuse("id", "views", "layer", "use_rep", why=f"an {ending} file of one array")
+        array = read_sparse(path) if ending == ".npz" else npy_content(path)[path.stem]
+        if array.ndim != 2:
+            return infer_schema({"K": array})
+        return infer_schema({"table": array, "ids": np.arange(array.shape[0])}, {path.stem: ["table"]})
 
 
 class _LabelArray(NamedTuple):
@@ -306,7 +350,7 @@ def read_container(path: PathLike) -> dict[str, Array]:
 
 
 def _flatten(prefix: str, content: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
-    from absentia.files._sidecar import as_vector
+    from absentia.files._schema import as_vector
 
     for key, x in content.items():
         vector = as_vector(x)

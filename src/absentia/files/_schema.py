@@ -25,22 +25,20 @@ import scipy.sparse
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning, KernelViews, Views, default_names
 from absentia.files._base import Budget
-from absentia.files._sidecar import (
-    VIEW_NAMES,
-    Content,
-    as_vector,
-    count_samples,
-    describe_shape,
-    describe_shapes,
-    find_first,
-    find_ids,
-    find_observed,
-    is_sidecar,
-)
+from absentia.files._npz import check_id_array
 
 _KERNELS = re.compile(r"(?:k|kh|km|ks|kernels?|kernel_?mat(?:rix|rices)?|gram)_?\d*", re.I)
 _FEATURES = re.compile(r"(?:x|xs|data|fea|feas?|features?|views?)_?\d*|view_.+", re.I)
+_LABELS = re.compile(
+    r"y|y0|gt|gnd|truth|ground_?truth|true_?labels?|labels?|targets?|class(?:es)?|y_(?:train|true)", re.I
+)
+_PRESENT, _ABSENT = ("mask", "observed", "present"), ("missing", "absent")
+_IDS, _VIEW_NAMES = ("ids", "id", "sample_ids", "obs_names"), ("names", "view_names", "viewnames")
+_SIDECAR = {*_PRESENT, *_ABSENT, *_IDS, *_VIEW_NAMES, "index", "indices", "feature_names"}
 _SYMMETRY_TOL = 1e-5  # of the largest value: which way a stack lies; the kernels' own check comes later
+
+
+_Content = Mapping[str, Any]
 
 
 class _TableSet(NamedTuple):
@@ -60,7 +58,9 @@ class _TableSet(NamedTuple):
         return all(_KERNELS.fullmatch(key.rpartition("/")[2]) for key in self.keys)
 
 
-def infer_schema(content: Content, views: Mapping[str, Sequence[str]] | None = None) -> Views | KernelViews:
+def infer_schema(
+    content: _Content, views: Mapping[str, Sequence[str]] | None = None
+) -> Views | KernelViews:
     """Views or KernelViews out of what a file holds.
 
     Parameters
@@ -75,11 +75,11 @@ def infer_schema(content: Content, views: Mapping[str, Sequence[str]] | None = N
     tables = {name: _as_floats(name, table) for name, table in selection.tables.items()}
     kernels = _are_kernels(tables, selection.called_kernels)
     if not kernels:
-        tables = _orient(tables, count_samples(sidecar))
+        tables = _orient(tables, _count_samples(sidecar))
     n = next(iter(tables.values())).shape[0]
     if not views:
         _warn_unused(sidecar, selection, n)
-    ids, observed = find_ids(sidecar, n), find_observed(sidecar, n, len(tables))
+    ids, observed = _find_ids(sidecar, n), _find_observed(sidecar, n, len(tables))
     if observed is not None and not selection.ordered:
         raise ValueError(
             f"a mask is there, but which of its columns is which of {list(tables)} is not said; "
@@ -95,7 +95,7 @@ def infer_schema(content: Content, views: Mapping[str, Sequence[str]] | None = N
 # ---------------------------------------------------------------------------- which are the views
 
 
-def _open_group(content: Content) -> dict[str, Any]:
+def _open_group(content: _Content) -> dict[str, Any]:
     """The content with the struct or group opened that holds the tables, if these are not beside it."""
     groups = {key: x for key, x in content.items() if isinstance(x, Mapping) and _tables(x)}
     usual = [key for key in groups if _is_usual(key)]
@@ -104,13 +104,11 @@ def _open_group(content: Content) -> dict[str, Any]:
         return dict(content)
     chosen = usual if len(usual) == 1 else list(groups)
     if tables or len(chosen) > 1:
-        raise ValueError(
-            f"holds several that could be the views: {describe_shapes(groups | tables)}; {_ADVICE}"
-        )
+        raise _ambiguous("several that could be the views", groups | tables)
     return _with_group(content, chosen[0])
 
 
-def _with_group(content: Content, key: str) -> dict[str, Any]:
+def _with_group(content: _Content, key: str) -> dict[str, Any]:
     """A content with what is in one of its groups; what lies outside has the last word."""
     return {**content[key], **{other: x for other, x in content.items() if other != key}}
 
@@ -119,52 +117,54 @@ def _is_usual(key: str) -> bool:
     return bool(_FEATURES.fullmatch(key) or _KERNELS.fullmatch(key))
 
 
-def _tables(content: Content) -> dict[str, Any]:
+def _tables(content: _Content) -> dict[str, Any]:
     """What could be views; vectors only under a usual name."""
     return {
         key: x
         for key, x in content.items()
-        if not is_sidecar(key) and _is_tabular(x) and (_is_wide(x) or _FEATURES.fullmatch(key))
+        if not _is_sidecar(key)
+        and _is_tabular(x)
+        and (isinstance(x, list) or min(x.shape) > 1 or _FEATURES.fullmatch(key))
     }
 
 
-def _warn_unused(content: Content, selection: _TableSet, n: int) -> None:
+def _warn_unused(content: _Content, selection: _TableSet, n: int) -> None:
     """Warn of numbers for each sample that are not taken: labels of an unusual name, or views."""
-    others = {key: x for key, x in content.items() if key not in selection.keys and not is_sidecar(key)}
+    others = {key: x for key, x in content.items() if key not in selection.keys and not _is_sidecar(key)}
     left = {key: x for key, x in others.items() if isinstance(x, Mapping) and _tables(x)}
     left |= {key: x for key, x in others.items() if n in getattr(x, "shape", ()) and x.dtype.kind in "biuf"}
     if left:
-        warn(f"not taken as views: {describe_shapes(left)}; {_ADVICE}")
+        warn(f"not taken as views: {_list_shapes(left)}; {_ADVICE}")
 
 
-def _select_usual(content: Content) -> _TableSet:
+def _select_usual(content: _Content) -> _TableSet:
     """The views by the usual names, or else all tables that are nothing else."""
     tables = _tables(content)
     kernels = {key: x for key, x in tables.items() if _KERNELS.fullmatch(key)}
     features = {key: x for key, x in tables.items() if _FEATURES.fullmatch(key)}
     if kernels and features:
-        raise ValueError(
-            f"holds both kernels and features: {describe_shapes(kernels | features)}; {_ADVICE}"
-        )
+        raise _ambiguous("both kernels and features", kernels | features)
     chosen = kernels or features or tables
     if not chosen:
-        raise ValueError(f"holds no table that could be a view but {describe_shapes(content) or 'nothing'}")
+        raise ValueError(f"holds no table that could be a view but {_list_shapes(content) or 'nothing'}")
     bundles = [key for key, x in chosen.items() if _is_bundle(x)]
     if not bundles:
         return _sort_numbered(
             {key.removeprefix("view_") or key: x for key, x in chosen.items()}, list(chosen)
         )
     if len(chosen) > 1:
-        raise ValueError(
-            f"holds several arrays that could be the views: {describe_shapes(chosen)}; {_ADVICE}"
-        )
+        raise _ambiguous("several arrays that could be the views", chosen)
     return _split_bundle(bundles[0], chosen[bundles[0]])
 
 
 _ADVICE = "say which are meant, as in views={'expr': ['X1'], 'clin': ['X2']}"
 
 
-def _select_named(content: Content, views: Mapping[str, Sequence[str]]) -> _TableSet:
+def _ambiguous(what: str, content: _Content) -> ValueError:
+    return ValueError(f"holds {what}: {_list_shapes(content)}; {_ADVICE}")
+
+
+def _select_named(content: _Content, views: Mapping[str, Sequence[str]]) -> _TableSet:
     """The views that the user names; a bundle that is named alone is all of its views."""
     picked = {name: [_look_up(content, key) for key in keys] for name, keys in views.items()}
     if len(picked) == 1:
@@ -174,26 +174,26 @@ def _select_named(content: Content, views: Mapping[str, Sequence[str]]) -> _Tabl
     for name, parts in picked.items():
         for key, part in zip(views[name], parts, strict=True):
             if _is_bundle(part) or not _is_tabular(part):
-                raise ValueError(f"view {name!r}: {key!r} is {describe_shape(part)}; one table is wanted")
+                raise ValueError(f"view {name!r}: {key!r} is {_show_shape(part)}; one table is wanted")
     joined = {name: x[0] if len(x) == 1 else _stack_columns(name, x) for name, x in picked.items()}
     return _TableSet(joined, [key for keys in views.values() for key in keys], ordered=len(joined) == 1)
 
 
-def _sidecar_of_named(content: Content, views: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _sidecar_of_named(content: _Content, views: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """What lies beside the views that the user names, also in the group that they are in."""
     outer = {key.partition("/")[0] for keys in views.values() for key in keys}
     groups = [key for key in outer if isinstance(content.get(key), Mapping)]
     return _with_group(content, groups[0]) if len(groups) == 1 else dict(content)
 
 
-def _look_up(content: Content, key: str) -> Any:
+def _look_up(content: _Content, key: str) -> Any:
     """What lies under a name, or under the name of a bundle and a place inside it."""
     if key in content:
         return content[key]
     for outer, x in content.items():
         if key.startswith(f"{outer}/") and _is_bundle(x):
             return _look_up(_bundle_parts(outer, x), key.removeprefix(f"{outer}/"))
-    raise ValueError(f"holds no array {key!r} but {describe_shapes(content) or 'nothing'}")
+    raise ValueError(f"holds no array {key!r} but {_list_shapes(content) or 'nothing'}")
 
 
 def _stack_columns(name: str, parts: Sequence[Any]) -> Any:
@@ -241,13 +241,9 @@ def _is_tabular(x: Any) -> bool:
     """Whether something is a table of numbers, a stack or a list of such."""
     if isinstance(x, list):
         return bool(x) and all(_is_tabular(part) and not _is_bundle(part) for part in x)
-    if isinstance(x, Mapping) or scipy.sparse.issparse(x):
-        return not isinstance(x, Mapping)
-    return x.dtype.kind in "biuf" and x.ndim in (2, 3) and x.size > 1
-
-
-def _is_wide(x: Any) -> bool:
-    return isinstance(x, list) or min(x.shape) > 1
+    if isinstance(x, Mapping):
+        return False
+    return scipy.sparse.issparse(x) or (x.dtype.kind in "biuf" and x.ndim in (2, 3) and x.size > 1)
 
 
 # ------------------------------------------------------------------------------- kernels, and which way
@@ -258,7 +254,9 @@ def _split_stack(key: str, stack: Array) -> list[Array]:
     a, b, c = stack.shape
     along_first, along_last = b == c, a == b
     if along_first and along_last and a > 1:
-        along_first, along_last = _all_symmetric(stack), _all_symmetric(np.moveaxis(stack, 2, 0))
+        along_first, along_last = (
+            all(map(_is_symmetric, way)) for way in (stack, np.moveaxis(stack, 2, 0))
+        )
         if along_first == along_last:
             both = "both ways" if along_first else "neither way"
             raise ValueError(
@@ -271,10 +269,6 @@ def _split_stack(key: str, stack: Array) -> list[Array]:
             "wanted, or each view as an array of its own"
         )
     return list(stack) if along_first else list(np.moveaxis(stack, 2, 0))
-
-
-def _all_symmetric(stack: Any) -> bool:
-    return all(_is_symmetric(K) for K in stack)
 
 
 def _is_symmetric(K: Any) -> bool:
@@ -296,8 +290,8 @@ def _are_kernels(tables: Mapping[str, Any], called: bool) -> bool:
     sizes = {side for table in tables.values() for side in table.shape}
     square = len(sizes) == 1
     if called and not square:
-        raise ValueError(f"kernels are square and of one size, not {describe_shapes(tables)}; {_ADVICE}")
-    return square and (called or _all_symmetric(tables.values()))
+        raise ValueError(f"kernels are square and of one size, not {_list_shapes(tables)}; {_ADVICE}")
+    return square and (called or all(map(_is_symmetric, tables.values())))
 
 
 def _check_diagonals(kernels: Mapping[str, Array], observed: Array | None) -> None:
@@ -326,7 +320,7 @@ def _orient(tables: dict[str, Any], known: int | None) -> dict[str, Any]:
     common = set.intersection(*sides)
     if not common:
         raise ValueError(
-            f"the views share no number of samples: {describe_shapes(tables)}; give all views over the "
+            f"the views share no number of samples: {_list_shapes(tables)}; give all views over the "
             f"same samples, absent ones as rows of NaN, or {_ADVICE}"
         )
     rows = {table.shape[0] for table in tables.values()}
@@ -334,23 +328,23 @@ def _orient(tables: dict[str, Any], known: int | None) -> dict[str, Any]:
     n = known if is_known else next(iter(rows)) if len(rows) == 1 else next(iter(common))
     if len(common) > 1 and not is_known and len(rows) > 1:
         raise ValueError(
-            f"samples could be rows or columns: {describe_shapes(tables)}; turn the views so that samples "
+            f"samples could be rows or columns: {_list_shapes(tables)}; turn the views so that samples "
             "are the rows of all, or put labels or 'ids', one for each sample, beside them"
         )
     transposed = [name for name, table in tables.items() if table.shape[0] != n]
     unsure = len(common) > 1 and not is_known and not all(side == {n} for side in sides)
     if unsure or (transposed and len(transposed) < len(tables) and not is_known):
         warn(
-            f"samples could be rows or columns ({describe_shapes(tables)}): {n} samples are taken"
+            f"samples could be rows or columns ({_list_shapes(tables)}): {n} samples are taken"
             + (f", and {transposed} transposed" if transposed else ", as rows")
             + "; put labels or 'ids', one for each sample, beside the views to settle it"
         )
     return {name: table.T if name in transposed else table for name, table in tables.items()}
 
 
-def _rename_views(selection: _TableSet, sidecar: Content) -> _TableSet:
+def _rename_views(selection: _TableSet, sidecar: _Content) -> _TableSet:
     """Tables under, or in the order of, the names that lie beside them, if these are texts, one each."""
-    entry, tables = find_first(sidecar, VIEW_NAMES), selection.tables
+    entry, tables = _find_first(sidecar, _VIEW_NAMES), selection.tables
     vector = None if entry is None else as_vector(entry[1])
     if vector is None or vector.dtype.kind != "U" or len(vector) != len(tables):
         return selection
@@ -381,3 +375,109 @@ def _as_dense(name: str, K: Any) -> Array:
         return np.asarray(K)
     Budget().spend(8 * K.shape[0] * K.shape[1], f"the kernel of view {name!r}, of shape {K.shape},")
     return np.asarray(K.toarray())
+
+
+# --------------------------------------------------------------------- what lies beside the views
+
+
+def _is_sidecar(key: str) -> bool:
+    """Whether what has this name is no view."""
+    return key.lower() in _SIDECAR or _LABELS.fullmatch(key) is not None
+
+
+def _list_shapes(content: _Content, max_items: int = 8) -> str:
+    """What a content holds, for a sentence."""
+    shown = [f"{key[:80]!r} {_show_shape(x)}" for key, x in list(content.items())[:max_items]]
+    return ", ".join(shown) + (", ..." if len(content) > max_items else "")
+
+
+def _show_shape(x: Any) -> str:
+    """What one member of a content is, for a sentence."""
+    if isinstance(x, Mapping):
+        return f"with {_list_shapes(x, 4) or 'nothing'}"
+    if isinstance(x, list):
+        return f"{len(x)} of {', '.join(dict.fromkeys(_show_shape(part) for part in x[:4]))}"
+    return str(tuple(x.shape)) if x.dtype.kind in "biuf" else f"{x.dtype} {tuple(x.shape)}"
+
+
+def as_vector(x: Any) -> Array | None:
+    """A list of values in any of its guises: 1-d, one row, one column, a cell array of texts."""
+    if isinstance(x, list):
+        if not x or not all(isinstance(text, np.ndarray) and text.size == 1 for text in x):
+            return None
+        Budget().spend(max(text.itemsize for text in x) * len(x), f"a list of {len(x)} texts")
+        return np.array([text.item() for text in x])
+    if not isinstance(x, np.ndarray) or x.ndim == 0 or x.size != max(x.shape):
+        return None
+    return x.ravel()
+
+
+def _find_first(sidecar: _Content, names: Sequence[str]) -> tuple[str, Any] | None:
+    """The first of these names that is there, in upper or lower case, and what it has."""
+    lower = {key.lower(): key for key in sidecar}
+    return next(((lower[name], sidecar[lower[name]]) for name in names if name in lower), None)
+
+
+def _count_samples(sidecar: _Content) -> int | None:
+    """The number of samples, as ids or labels say it; None if they do not, or not with one voice."""
+    keys = [key for key in sidecar if key.lower() in _IDS or _LABELS.fullmatch(key)]
+    vectors = [as_vector(sidecar[key]) for key in keys]
+    lengths = {len(vector) for vector in vectors if vector is not None and len(vector) > 1}
+    return lengths.pop() if len(lengths) == 1 else None
+
+
+def _find_ids(sidecar: _Content, n: int) -> Array | None:
+    """The ids of `n` samples, if an array holds them."""
+    entry = _find_first(sidecar, _IDS)
+    if entry is None:
+        return None
+    key, values = entry[0], as_vector(entry[1])
+    if values is None or len(values) != n:
+        raise ValueError(f"{key!r} is {_show_shape(entry[1])} for {n} samples; one id for each is wanted")
+    if values.dtype.kind == "f" and (values == np.round(values)).all():  # MATLAB's numbers are double
+        values = values.astype(np.int64)
+    return check_id_array(values, key)
+
+
+def _find_observed(sidecar: _Content, n: int, n_views: int) -> Array | None:
+    """Who has which view, samples x views, if an array says so."""
+    masks = {}
+    for key, x in sidecar.items():
+        if key.lower() not in (*_PRESENT, *_ABSENT):
+            continue
+        mask = _as_mask(x, n, n_views)
+        if mask is None and _looks_like_mask(x, n):
+            raise ValueError(f"{key!r} has shape {x.shape}; (samples, views) = ({n}, {n_views}) is wanted")
+        if mask is None:
+            warn(
+                f"{key!r} is {_show_shape(x)} and is left alone: who has which view is said by 0 and 1 "
+                f"of shape (samples, views) = ({n}, {n_views})",
+                AbsenceWarning,
+            )
+        else:
+            masks[key] = mask if key.lower() in _PRESENT else ~mask
+    if len({mask.tobytes() for mask in masks.values()}) > 1:
+        raise ValueError(f"{sorted(masks)} do not agree on who has which view; keep one")
+    index = _find_first(sidecar, ("index",))
+    if not masks and index is not None and _as_mask(index[1], n, n_views) is not None:
+        warn(
+            f"{index[0]!r} may say who has which view and is left alone: call it 'mask' (1 = present) or "
+            "'missing' (1 = absent)",
+            AbsenceWarning,
+        )
+    return next(iter(masks.values()), None)
+
+
+def _looks_like_mask(x: Any, n: int) -> bool:
+    table = isinstance(x, np.ndarray) and x.ndim == 2 and n in x.shape and min(x.shape) > 1
+    return table and bool(np.isin(x, (0, 1)).all())
+
+
+def _as_mask(x: Any, n: int, n_views: int) -> Array | None:
+    if scipy.sparse.issparse(x) and x.shape in ((n, n_views), (n_views, n)):
+        x = x.toarray()
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "biuf" or not np.isin(x, (0, 1)).all():
+        return None
+    if x.shape == (n, n_views):
+        return x.astype(bool)
+    return x.T.astype(bool) if x.shape == (n_views, n) else None

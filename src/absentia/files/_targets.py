@@ -7,15 +7,15 @@ import numpy as np
 
 from absentia.core import Array, warn
 from absentia.data import AbsenceWarning
-from absentia.files._cells import MISSING, Mark, find_notation, is_measured, is_number, parse_numbers
+from absentia.files._cells import GAPS, Mark, find_notation, is_measured, is_number, parse_numbers
 
 Kind = Literal["classes", "numbers", "survival", "multilabel"]
-MAX_CLASSES = 20  # that whole numbers can be
+MANY_CLASSES = 20  # more different whole numbers than these are numbers, not classes
 
 _YES, _NO = ("1", "1.0", "yes", "true", "y", "t"), ("0", "0.0", "no", "false", "n", "f")
 
 
-class Targets(NamedTuple):
+class ParsedLabels(NamedTuple):
     """What labels are, their values, one (row) for each sample, and who has them."""
 
     kind: Kind
@@ -25,7 +25,7 @@ class Targets(NamedTuple):
 
 def parse_targets(
     names: Sequence[str], columns: Sequence[Sequence[str]], kind: Kind | None = None
-) -> Targets:
+) -> ParsedLabels:
     """Columns of texts as labels.
 
     Parameters
@@ -33,7 +33,7 @@ def parse_targets(
     names : sequence of str
         Names of the columns.
     columns : sequence of sequences of str
-        Cells without spaces around them, one for each sample; what is in ``MISSING`` is missing.
+        Cells without spaces around them, one for each sample; what is in ``GAPS`` is missing.
     kind : {"classes", "numbers", "survival", "multilabel"}, optional
         What they are said to be.
     """
@@ -48,20 +48,20 @@ def parse_targets(
             f"{'is' if wanted == 1 else 'are'} wanted"
         )
     if kind == "classes":
-        return Targets(kind, *_parse_classes(columns[0]))
+        return ParsedLabels(kind, *_parse_classes(columns[0]))
     if kind == "numbers":
         values = _parse_column(names[0], columns[0])
-        return Targets(kind, values, ~np.isnan(values))
+        return ParsedLabels(kind, values, ~np.isnan(values))
     if kind == "survival":
         values = np.column_stack(
             [_parse_times(names[0], columns[0]), _parse_yes_or_no(names[1], columns[1])]
         )
-        return Targets(kind, values, np.asarray(~np.isnan(values).any(axis=1)))
+        return ParsedLabels(kind, values, np.asarray(~np.isnan(values).any(axis=1)))
     values = np.column_stack([_parse_yes_or_no(*pair) for pair in zip(names, columns, strict=True)])
-    return Targets(kind, values, np.asarray(~np.isnan(values).all(axis=1)))
+    return ParsedLabels(kind, values, np.asarray(~np.isnan(values).all(axis=1)))
 
 
-def parse_label_array(values: Array, n: int, kind: Kind | None = None) -> Targets:
+def parse_label_array(values: Array, n: int, kind: Kind | None = None) -> ParsedLabels:
     """An array as labels of `n` samples, whole numbers as integers."""
     if values.shape != (n,):
         raise ValueError(f"labels of shape {values.shape} for {n} samples; one for each is wanted")
@@ -72,22 +72,22 @@ def parse_label_array(values: Array, n: int, kind: Kind | None = None) -> Target
     known = values == values
     numbers = values[known].astype(float)
     odd = numbers[(np.abs(numbers) > 2.0**53) | (numbers != np.round(numbers))]
-    if kind == "numbers" or (kind is None and (len(odd) or len(np.unique(numbers)) > MAX_CLASSES)):
-        return Targets("numbers", values.astype(float), known)
+    if kind == "numbers" or (kind is None and (len(odd) or len(np.unique(numbers)) > MANY_CLASSES)):
+        return ParsedLabels("numbers", values.astype(float), known)
     if len(odd):
         raise ValueError(f"{odd[0]} is no class; texts or whole numbers are wanted")
     if kind not in (None, "classes"):
         raise ValueError(f"one array cannot be {kind}; name columns of a table as FILE:COLUMN,COLUMN")
     codes = np.where(known, values, 0).astype(np.int64) if values.dtype.kind == "f" else values
-    return Targets("classes", codes, known)
+    return ParsedLabels("classes", codes, known)
 
 
 def _infer_kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Kind:
     if len(columns) == 1:
-        cells = {cell for cell in columns[0] if cell not in MISSING}
+        cells = {cell for cell in columns[0] if cell not in GAPS}
         values, _ = _parse_cells(names[0], list(cells))
         measured = {cell for cell in cells if is_measured(cell)}
-        if values is None and len(measured) > max(MAX_CLASSES, len(cells) / 2):
+        if values is None and len(measured) > max(MANY_CLASSES, len(cells) / 2):
             odd = min(cell for cell in cells if not is_number(cell))
             raise ValueError(
                 f"column {names[0]!r} holds numbers with something else among them, e.g. {odd[:40]!r}; "
@@ -95,11 +95,11 @@ def _infer_kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Kind:
             )
         if values is None or not cells:
             return "classes"
-        return "classes" if len(set(values.tolist())) <= MAX_CLASSES and _is_whole(values) else "numbers"
+        return "classes" if len(set(values.tolist())) <= MANY_CLASSES and _is_whole(values) else "numbers"
     if len(columns) == 2:
         if [name.lower() for name in names] == ["time", "event"]:
             return "survival"
-        first, second = ({cell.lower() for cell in column if cell not in MISSING} for column in columns)
+        first, second = ({cell.lower() for cell in column if cell not in GAPS} for column in columns)
         if (
             second <= {*_YES, *_NO}
             and not first <= {*_YES, *_NO}
@@ -112,7 +112,7 @@ def _infer_kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Kind:
 def _parse_cells(name: str, cells: Sequence[str]) -> tuple[Array | None, str]:
     """Cells as numbers, None if some are none, and how they are written if not plainly."""
     values = parse_numbers(cells)
-    notation = find_notation(set(cells) - MISSING) if values is None else None
+    notation = find_notation(set(cells) - GAPS) if values is None else None
     if notation is None:
         return values, ""
     if notation.mark is Mark.UNSURE:
@@ -130,11 +130,11 @@ def _is_whole(values: Array) -> bool:
 
 def _parse_classes(cells: Sequence[str]) -> tuple[Array, Array]:
     """Classes as texts; whole numbers that something made floats of are whole again."""
-    there = [cell for cell in cells if cell not in MISSING]
+    there = [cell for cell in cells if cell not in GAPS]
     whole = all(map(is_number, there)) and _is_whole(np.array(there, dtype=float))
     if whole and any("." in cell for cell in there):
-        cells = [cell if cell in MISSING else str(int(float(cell))) for cell in cells]
-    texts = np.array(["" if cell in MISSING else cell for cell in cells], dtype=str)
+        cells = [cell if cell in GAPS else str(int(float(cell))) for cell in cells]
+    texts = np.array(["" if cell in GAPS else cell for cell in cells], dtype=str)
     return texts, texts != ""
 
 
@@ -143,7 +143,7 @@ def _parse_column(name: str, cells: Sequence[str]) -> Array:
     if written:
         warn(f"labels {name!r} are read as numbers: {written}", AbsenceWarning)
     if values is None or np.isinf(values).any():
-        bad = next(cell for cell in cells if cell not in MISSING and not is_number(cell))
+        bad = next(cell for cell in cells if cell not in GAPS and not is_number(cell))
         raise ValueError(f"column {name!r} is to be numbers, and {bad[:40]!r} is none; mend or empty it")
     return values
 
@@ -158,10 +158,10 @@ def _parse_times(name: str, cells: Sequence[str]) -> Array:
 def _parse_yes_or_no(name: str, cells: Sequence[str]) -> Array:
     """1, 0 and NaN."""
     codes = {**dict.fromkeys(_YES, 1.0), **dict.fromkeys(_NO, 0.0)}
-    bad = next((cell for cell in cells if cell not in MISSING and cell.lower() not in codes), None)
+    bad = next((cell for cell in cells if cell not in GAPS and cell.lower() not in codes), None)
     if bad is not None:
         raise ValueError(
             f"column {name!r} holds {bad[:40]!r}; of several labels each is 1, 0 or empty, and of survival "
             "(time,event) so is the event"
         )
-    return np.array([np.nan if cell in MISSING else codes[cell.lower()] for cell in cells], dtype=float)
+    return np.array([np.nan if cell in GAPS else codes[cell.lower()] for cell in cells], dtype=float)

@@ -19,22 +19,24 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
-from absentia.files._base import Budget, iterate_lines, open_regular
-from absentia.files._cells import MISSING, unescape_formula
-from absentia.files._columns import NumberColumn, Table, find_id_columns
+from absentia.files._base import Budget, open_regular
+from absentia.files._cells import GAPS, unescape_formula
+from absentia.files._columns import NumberColumn, RawTable, find_id_columns
 
 BYTES_PER_CHARACTER = 16  # memory for cells: short fields become numbers and texts
 _BYTES_AT_ONCE = 6  # memory for numbers: the text is held twice, and a number takes 8 bytes
 _DELIMITERS = (",", ";", "\t", "|", " ")
+_MAX_LINE = 8 << 20  # characters
 _N_HEAD = 50  # records by which a delimiter is found
 _CHUNK = 1 << 20
 _LARGE = 1 << 20  # characters from which on a table is tried at once; smaller ones are read soon enough
 
 
-def read_text(path: Path) -> Table:
+def read_text(path: Path) -> RawTable:
     """A table in a text file, also compressed by gzip."""
     budget = Budget()
     data = _read_bytes(path, budget)
@@ -44,7 +46,7 @@ def read_text(path: Path) -> Table:
     notes = () if encoding.startswith("utf") else (f"{path.name}: not UTF-8; read as {encoding}",)
     delimiter = _find_delimiter(text)
 
-    def read_cells() -> Table:
+    def read_cells() -> RawTable:
         budget.spend((BYTES_PER_CHARACTER - _BYTES_AT_ONCE) * size, "this text")
         return _read_cells(text, delimiter)
 
@@ -55,7 +57,7 @@ def read_text(path: Path) -> Table:
 # ---------------------------------------------------------------------------------------- cell by cell
 
 
-def _read_cells(text: str, delimiter: str) -> Table:
+def _read_cells(text: str, delimiter: str) -> RawTable:
     lines: list[int] = []
     rows: list[list[str]] = []
     for number, row in _read_records(text, delimiter):
@@ -80,7 +82,7 @@ def _read_cells(text: str, delimiter: str) -> Table:
         )
     names = [unescape_formula(cell.strip()) for cell in rows[0]]
     columns = [list(column) for column in zip(*rows[1:], strict=True)] or [[] for _ in names]
-    return Table(names, columns, lines[1:])
+    return RawTable(names, columns, lines[1:])
 
 
 def _count_cells(row: list[str]) -> int:
@@ -105,7 +107,7 @@ def _find_missing_name(rows: list[list[str]], line: int) -> tuple[int, str]:
 def _read_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Records that hold something, with the numbers of their lines."""
     reader = csv.reader(
-        iterate_lines(io.StringIO(text, newline="")),
+        _iterate_lines(io.StringIO(text, newline="")),
         delimiter=delimiter,
         skipinitialspace=delimiter == " ",
         strict=True,
@@ -118,10 +120,18 @@ def _read_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"line {reader.line_num} is not a line of a table ({error})") from None
 
 
+def _iterate_lines(file: IO[str]) -> Iterator[str]:
+    """Lines of a text, one at a time, none of them endless."""
+    for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE + 1), ""), 1):
+        if len(line) > _MAX_LINE:
+            raise ValueError(f"line {number} is longer than {_MAX_LINE} characters; is this a table?")
+        yield line
+
+
 # ----------------------------------------------------------------------------------- numbers, at once
 
 
-def _read_numbers(text: str, delimiter: str, read_cells: Callable[[], Table]) -> Table | None:
+def _read_numbers(text: str, delimiter: str, read_cells: Callable[[], RawTable]) -> RawTable | None:
     """A table whose first column are ids and all others plain numbers; None if it is not that.
 
     Parameters
@@ -140,7 +150,7 @@ def _read_numbers(text: str, delimiter: str, read_cells: Callable[[], Table]) ->
     if len(names) < 2 or not all(names[1:]):
         return None
     end = re.escape(delimiter)
-    words = "|".join(re.escape(word) for word in sorted(MISSING))
+    words = "|".join(re.escape(word) for word in sorted(GAPS))
     for gaps in (None, re.compile(rf"(?<={end})(?:{words})(?={end}|\r|$)")):
         lines, ids = list[int](), list[str]()
         try:
@@ -157,7 +167,7 @@ def _read_numbers(text: str, delimiter: str, read_cells: Callable[[], Table]) ->
             return None
         again = cache(read_cells)
         columns = [NumberColumn(column, again, place) for place, column in enumerate(values.T, 1)]
-        return Table(names, [ids, *columns], lines)
+        return RawTable(names, [ids, *columns], lines)
     return None
 
 
@@ -244,7 +254,7 @@ def _read_head(text: str) -> list[str]:
     """The first lines; what comes after them is not looked at."""
     size = _CHUNK
     while True:
-        lines = list(islice(iterate_lines(io.StringIO(text[:size], newline="")), _N_HEAD + 1))
+        lines = list(islice(_iterate_lines(io.StringIO(text[:size], newline="")), _N_HEAD + 1))
         if len(lines) > _N_HEAD or size >= len(text):
             return lines[:_N_HEAD]
         size *= 8

@@ -16,8 +16,7 @@ import numpy as np
 
 from absentia.data import KernelViews, Views, check_unique_ids
 from absentia.files._archive import list_keys
-from absentia.files._atomic import write_atomically
-from absentia.files._base import FileError, PathLike, file_errors
+from absentia.files._base import FileError, PathLike, feature_names, file_errors, write_atomically
 from absentia.files._cells import csv_rows
 from absentia.files._formats import is_table
 from absentia.files._frames import LABEL_NAMES, view_name
@@ -145,9 +144,7 @@ def _check_folder(path: Path, data: Views) -> None:
 
 
 def _format_rows(data: Views, name: str) -> Iterator[list[Any]]:
-    features, levels = data.features(name), data.levels(name)
-    width = data.block(name).shape[1]
-    columns = [f"{name}_{k}" for k in range(width)] if features is None else features.tolist()
+    columns, levels = feature_names(data, name), data.levels(name)
     corner = next(word for word in ("id", "sample", "ids_of_samples") if word not in columns)
     yield [corner, *columns]
     coded = [(place, levels[column]) for place, column in enumerate(columns) if column in levels]

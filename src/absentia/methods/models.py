@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from absentia.core import Array, Serialized, deserialize, serializable, serializable_types, serialize, warn
 from absentia.data import KernelViews, Presence, Views, show_id
-from absentia.files import FileError, align_kernel_rows, one_line, read_state, write_state
+from absentia.files import FileError, one_line, read_state, write_state
 from absentia.kernels import ViewKernels
 
 _MAX_KERNEL = 1e100  # products of larger kernel values with weights and coefficients may overflow
@@ -232,7 +232,7 @@ class Model:
                 rows = self.kernels.transform(data)
         else:
             known = Presence(self.classifier.ids_, self.names, self.classifier._observed)
-            rows = align_kernel_rows(data, known)
+            rows = _align_kernel_rows(data, known)
         _check_rows(rows)
         return rows
 
@@ -287,6 +287,40 @@ def _check_rows(rows: KernelViews) -> None:
                 f"view {name!r}, sample {show_id(sample)}: its kernel with training samples is not finite "
                 f"or beyond {_MAX_KERNEL:g}; check the values of this sample"
             )
+
+
+def _align_kernel_rows(data: KernelViews, training: Presence) -> KernelViews:
+    """`data` with the training samples as columns, found by id, and their views."""
+    unknown = [name for name in data.names if name not in training.names]
+    if unknown:
+        raise ValueError(f"view {unknown[0]!r} was not there in training: {list(training.names)}")
+    where = {str(x): position for position, x in enumerate(data.column_ids.tolist())}
+    missing = [x for x in training.ids if str(x) not in where]
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of the {len(training)} training samples that the model needs, e.g. "
+            f"{show_id(missing[0])}, are not among the columns of the new kernels; "
+            "give kernels of the new samples against all training samples, with the ids of both"
+        )
+    part = data[np.ix_(np.arange(len(data)), np.array([where[str(x)] for x in training.ids], dtype=int))]
+    rows = np.zeros((len(data), training.n_views), bool)
+    columns = np.zeros((len(training), training.n_views), bool)
+    blocks, diagonals = {}, {}
+    for v, name in enumerate(training.names):
+        if name not in part.names:
+            blocks[name], diagonals[name] = np.zeros((0, 0)), np.zeros(0)
+            continue
+        own = part.names.index(name)
+        rows[:, v], columns[:, v] = part.observed[:, own], part.column_observed[:, own]
+        lacking = training.observed[:, v] & ~columns[:, v]
+        if lacking.any() and rows[:, v].any():
+            raise ValueError(
+                f"view {name!r}: the new kernels have no values against training sample "
+                f"{show_id(training.ids[np.argmax(lacking)])}, which had the view in training"
+            )
+        blocks[name], diagonals[name] = part.block(name), part.diagonal(name)
+    known = Presence(training.ids, training.names, columns)
+    return KernelViews.between(Presence(data.ids, training.names, rows), known, blocks, diagonals)
 
 
 class _Outline:
