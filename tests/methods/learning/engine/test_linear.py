@@ -132,7 +132,7 @@ def test_newtons_method_is_called_in_where_passes_would_be_many(monkeypatch):
     pytest.importorskip("numba")
     stack, _, y = thin()
     box = Box.classification(y, np.full(80, 200.0))
-    monkeypatch.setattr(module, "PATIENCE", 50)
+    monkeypatch.setattr(module, "_PATIENCE", 50)
     helped = fit_linear(stack, ETA, box, tol=1e-3)
     assert helped.gap <= 1e-3 * helped.primal
     assert helped.n_steps < 100

@@ -43,7 +43,7 @@ FASTER = "pip install 'absentia[fast]' makes this about ten times faster"
 _PASSES = 5  # between one look at the gap and the next
 _MOST_PASSES = 3000
 _LOOKS = 10  # at the gap, that tell how fast it falls
-PATIENCE = 500  # more passes to come than this are too many: Newton's method is called in
+_PATIENCE = 500  # more passes to come than this are too many: Newton's method is called in
 _MOST_FACTORS = 4000  # unless there are more factors than that, for which no Hessian is formed
 _FALL = 4.0  # how much narrower the rounding is from one round to the next
 _ROUNDS = 25
@@ -140,7 +140,7 @@ def fit_linear(
     descent, seen = Descent(problem, best), [(0, best.gap)]
     width = sum(Phi.shape[1] for Phi in stack.factors)
     # a step of Newton's method costs as much as so many passes
-    patience = PATIENCE + 15 * width**2 / stack.n if width <= _MOST_FACTORS else np.inf
+    patience = _PATIENCE + 15 * width**2 / stack.n if width <= _MOST_FACTORS else np.inf
     while best.gap > tol * abs(best.primal) and descent.passes < max_passes:
         left = _passes_left(seen, tol * abs(best.primal))
         if left > patience:
