@@ -1,5 +1,5 @@
-# Everything happens in .venv (and .venv-oldest, .venv-3.xx); nothing outside this folder is touched, but that
-# test-browser installs chromium where there is none.
+# Everything happens in .venv (and .venv-oldest, .venv-plain, .venv-3.xx); nothing outside this folder is
+# touched, but that test-browser installs chromium where there is none.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -13,11 +13,10 @@ BRIEF      = tests/files/test_anndata.py tests/files/test_formats.py tests/files
              tests/files/test_models.py tests/core/test_serialization.py tests/data/test_mudata.py \
              tests/data/test_statistics.py tests/data/test_tables.py tests/methods/test_models.py \
              tests/methods/test_sklearn.py tests/app/cli/test_fit.py tests/app/cli/test_predict.py
-# $(call tests,PYTHON): what is compiled is compiled once, before several processes would each do so, and
-# tests of a file share what they share in one process
-tests      = $(1) tests/compile_first.py && $(1) -m pytest -n $(PROCESSES) --dist loadfile
+# $(call tests,PYTHON): tests of a file share what they share in one process
+tests      = $(1) -m pytest -n $(PROCESSES) --dist loadfile
 
-.PHONY: demo test test-all test-browser test-portable test-oldest test-oldest-brief test-pythons test-on as-if coverage mutants fuzz bench lint format clean
+.PHONY: demo test test-all test-browser test-portable test-oldest test-oldest-brief test-pythons test-on test-without-numba as-if coverage mutants fuzz bench lint format clean
 
 demo: $(VENV)/.demo-installed  ## compare what can be done about hidden views of handwritten digits
 	$(BIN)/absentia demo
@@ -53,6 +52,10 @@ test-oldest: .venv-oldest/.installed  ## with the oldest versions that pyproject
 
 test-oldest-brief: .venv-oldest/.installed  ## with these, what old versions are most likely to break
 	$(call tests,.venv-oldest/bin/python) $(QUICK) -p no:cacheprovider $(BRIEF)
+
+test-without-numba: .venv-plain/.installed  ## what learns, with nothing that is not needed: no extra but for the tests
+	$(call tests,.venv-plain/bin/python) $(QUICK) -p no:cacheprovider \
+	  tests/methods/learning tests/methods/prediction tests/app/cli/test_fit.py
 
 test-pythons:  ## on every Python from 3.11 to 3.14 that is at hand
 	set -e; for v in 3.11 3.12 3.13 3.14; do \
@@ -118,4 +121,10 @@ $(VENV)/.mutants-installed: pyproject.toml | $(VENV)/.test-installed
 	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
 	.venv-oldest/bin/python -m pip install --quiet --prefer-binary --constraint tests/oldest.txt \
 	  --editable ".[all]" --group test
+	touch $@
+
+.venv-plain/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-plain
+	.venv-plain/bin/python -m pip install --quiet --upgrade pip
+	.venv-plain/bin/python -m pip install --quiet --editable . --group test
 	touch $@

@@ -276,7 +276,10 @@ def test_what_is_declared_is_what_is_run():
         pytest.skip("the tests are not beside the source")
     project = tomllib.loads((root.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    said = [*project["dependencies"], *(line for name in ("io", "dask", "fetch") for line in extras[name])]
+    said = [
+        *project["dependencies"],
+        *(line for name in ("io", "dask", "fetch", "fast") for line in extras[name]),
+    ]
     allowed = dict(re.sub(r"\[.*?\]", "", line).split(">=") for line in said)
     lines = (root / "oldest.txt").read_text().split()
     run = dict(line.split("==") for line in lines if not line.startswith("distributed"))  # comes with dask

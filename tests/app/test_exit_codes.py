@@ -407,6 +407,7 @@ cli.main() if nogil else main()
     ids=["SIGTERM", "SIGINT"],
 )
 def test_a_compiled_loop_does_not_keep_a_signal_waiting(folder, number, word):
+    pytest.importorskip("numba")
     command = [sys.executable, "-c", LOOP, str(int(number)), "lets others run"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
     result = Result(done.returncode, done.stdout, done.stderr)
@@ -415,6 +416,7 @@ def test_a_compiled_loop_does_not_keep_a_signal_waiting(folder, number, word):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no second process here")
 def test_neither_does_one_that_lets_no_other_thread_run(folder):
+    pytest.importorskip("numba")
     command = [sys.executable, "-c", LOOP, str(int(signal.SIGTERM)), "lets nobody run"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
     result = Result(done.returncode, done.stdout, done.stderr)

@@ -70,7 +70,7 @@ def test_several_classes_are_not_corrected_twice_when_rows_are_normalised(proble
 @pytest.mark.parametrize("counted", [80, 50])
 def test_alignment_weights_are_the_equations(problem, counted, monkeypatch):
     _, kv, y = problem
-    monkeypatch.setattr(_stacks, "CHUNK", 20_000)  # several chunks
+    monkeypatch.setattr(_stacks, "_CHUNK", 20_000)  # several chunks
     signs, some = np.where(y < 5, 1.0, -1.0), np.arange(counted)
     found = baselines._alignment_weights(KernelStack.of(kv), signs, some)
     wanted = kernel_weights.alignment(dense(kv)[:, :counted, :counted], signs[:counted])

@@ -7,4 +7,4 @@ from absentia.methods.learning._inputs import Either, one_vs_rest_signs, subset
 from absentia.methods.learning._machines import KernelClassifier, Training
 from absentia.methods.learning._mkl import MKLClassifier, MKLRegressor, Norm
 from absentia.methods.learning._mmaf import MMAFClassifier
-from absentia.methods.learning._selection import Combine, log_loss, select_C, selection_samples
+from absentia.methods.learning._selection import log_loss, select_C, selection_samples

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeVar
 
@@ -28,6 +28,7 @@ from absentia.methods.learning._base import Classifier, Learner
 from absentia.methods.learning._inputs import one_vs_rest_signs
 from absentia.methods.learning._selection import SelectsC
 from absentia.methods.learning.engine import (
+    FASTER,
     Box,
     FactorStack,
     KernelStack,
@@ -35,6 +36,7 @@ from absentia.methods.learning.engine import (
     Region,
     Stack,
     State,
+    has_numba,
     solve,
     without_dust,
 )
@@ -132,9 +134,13 @@ class KernelMachine(SelectsC, Iterative, Learner):
         self._views, order = order_for_learning(X, y, weight)
         seen = X.select([X.names[v] for v in self._views])
         straight = np.array_equal(order, np.arange(len(X)))
-        kind = FactorStack if prefers_factors(seen) and not self._dense else KernelStack
+        kind = FactorStack if self._uses_factors(seen) else KernelStack
         stack = kind.of(seen, None if straight else order)
         return Training(stack, seen.observed[order], (self.C_ * weight)[order], order)
+
+    def _uses_factors(self, X: KernelViews) -> bool:
+        """Whether the machines are learned from factors, and not from whole kernels."""
+        return prefers_factors(X) and not self._dense
 
     def _set_machines(self, X: KernelViews, machines: Sequence[Learned], order: Array) -> None:
         """Fitted attributes; coefficients, which are in `order`, back where their samples stand."""
@@ -149,7 +155,10 @@ class KernelMachine(SelectsC, Iterative, Learner):
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
         self.gap_ = max(machine.gap for machine in machines)
         solutions = [machine.solution for machine in machines]
-        self._set_convergence(max(solutions, key=lambda s: (not s.converged, s.n_iter)))
+        solution = max(solutions, key=lambda s: (not s.converged, s.n_iter))
+        if self._uses_factors(X.select([X.names[v] for v in self._views])) and not has_numba():
+            solution = replace(solution, message=f"{solution.message}; {FASTER}")
+        self._set_convergence(solution)
         self.usable_ = np.asarray((self._coverage(X) > 0).any(axis=1))
 
     def _coverage(self, X: KernelViews) -> Array:

@@ -22,7 +22,7 @@ FOLDS = 5
 _DEFAULT_C = 1.0  # where a class of one sample leaves nothing to select by
 _MAX_SAMPLES, _ENOUGH = 2000, 1500  # of more samples than the first, as many as the second are looked at
 
-Combine = Callable[[KernelViews, Array, Array, Array], KernelViews]
+_Combine = Callable[[KernelViews, Array, Array, Array], KernelViews]
 
 
 class SelectsC:
@@ -62,7 +62,7 @@ def select_C(
     X: Any,
     y: Array,
     weight: Array,
-    combine: Combine | None = None,
+    combine: _Combine | None = None,
     fit_options: Callable[[Array], dict[str, Any]] = lambda rows: {},
 ) -> float:
     """The C of :data:`GRID` whose scores of held-out samples tell most about their classes `y`, 0, 1, ...

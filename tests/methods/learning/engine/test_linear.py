@@ -6,8 +6,8 @@ import pytest
 from absentia.methods.learning.engine import Box, FactorStack, fit_machine
 from absentia.methods.learning.engine import _linear as module
 from absentia.methods.learning.engine._linear import (
+    MachineProblem,
     _fit_smoothed,
-    _MachineProblem,
     _newton,
     _normal,
     _scores,
@@ -112,6 +112,7 @@ def test_a_start_at_the_optimum_is_left_at_once():
 
 
 def test_it_ends_where_it_was_told_to_and_says_how_far_it_came():
+    pytest.importorskip("numba")
     stack, _, y = thin()
     ended = fit_linear(stack, ETA, Box.classification(y, np.ones(80)), tol=1e-12, max_passes=5)
     assert ended.n_steps == 5
@@ -128,9 +129,10 @@ def test_the_same_call_has_the_same_answer_and_samples_that_do_not_count_have_no
 
 
 def test_newtons_method_is_called_in_where_passes_would_be_many(monkeypatch):
+    pytest.importorskip("numba")
     stack, _, y = thin()
     box = Box.classification(y, np.full(80, 200.0))
-    monkeypatch.setattr(module, "PATIENCE", 50)
+    monkeypatch.setattr(module, "_PATIENCE", 50)
     helped = fit_linear(stack, ETA, box, tol=1e-3)
     assert helped.gap <= 1e-3 * helped.primal
     assert helped.n_steps < 100
@@ -162,7 +164,7 @@ def problem(n=90, ridge=0.0, regression=False, C=3.0):
         else Box.classification(y, bound)
     )
     rows = stack.rows(np.arange(n)) * np.sqrt(np.repeat(ETA, 6))
-    return _MachineProblem(stack, ETA, box, ridge), rows @ rows.T + ridge * np.eye(n)
+    return MachineProblem(stack, ETA, box, ridge), rows @ rows.T + ridge * np.eye(n)
 
 
 @pytest.mark.parametrize("regression", [False, True])

@@ -107,7 +107,7 @@ def test_scaled_samples_are_scaled_rows_and_columns(rng):
 
 
 def test_alignments_are_those_of_the_dense_kernels(monkeypatch):
-    monkeypatch.setattr(module, "CHUNK", 7)
+    monkeypatch.setattr(module, "_CHUNK", 7)
     thin, dense, y = twins()
     for found, wanted in zip(
         thin.centred_products(y, some := np.arange(10, 55)), dense.centred_products(y, some), strict=True

@@ -21,12 +21,12 @@ import scipy.linalg
 
 from absentia.core import Array, get_factors
 from absentia.data import KernelViews
-from absentia.methods.learning.engine._compiled import compiled
 from absentia.methods.learning.engine._linear import fit_linear
-from absentia.methods.learning.engine._stacks import Alignments, Response, transposed_product
-from absentia.methods.learning.engine._svm import Box, Machine
+from absentia.methods.learning.engine._stacks import Alignments, Response
+from absentia.methods.learning.engine._svm import Box, Machine, product
 
-CHUNK = 4096
+_CHUNK = 4096  # samples whose factors of all views are held at a time
+_ROWS = 1024  # of one view's factors brought to double precision at a time
 _NEAR = 0.05  # share of the samples that count as near their kinks
 _MOST_NEAR = 20_000  # of them that are looked at
 
@@ -97,7 +97,7 @@ class FactorStack:
         """``k_p(i, i)``, samples x views."""
         squares = np.zeros((self.n, len(self)))
         for v, (Phi, samples) in enumerate(zip(self.factors, self.index, strict=True)):
-            squares[samples, v] = _squares(Phi)
+            squares[samples, v] = np.einsum("ij,ij->i", Phi, Phi, dtype=np.float64)
         return squares * self.scale[:, None] ** 2 + self.diagonal
 
     def largest(self) -> Array:
@@ -108,7 +108,7 @@ class FactorStack:
         """``u_p = Phi_p' z`` of every view."""
         z = z * self.scale
         return [
-            np.asarray(transposed_product(Phi, samples, z))
+            _transposed_product(Phi, z[samples])
             for Phi, samples in zip(self.factors, self.index, strict=True)
         ]
 
@@ -121,7 +121,7 @@ class FactorStack:
         normals = self.normals(z)
         R = np.zeros((len(self), self.n))
         for row, Phi, samples, u in zip(R, self.factors, self.index, normals, strict=True):
-            _add_scores(row, Phi, samples, u)
+            row[samples] = product(Phi, u)
         R = R.T * self.scale[:, None] + self.diagonal * z[:, None]
         return R, np.array([float(u @ u) for u in normals]) + z**2 @ self.diagonal
 
@@ -130,7 +130,7 @@ class FactorStack:
         scores, scaled = np.zeros(self.n), z * self.scale
         for weight, Phi, samples in zip(eta, self.factors, self.index, strict=True):
             if weight > 0:
-                _add_scores(scores, Phi, samples, weight * transposed_product(Phi, samples, scaled))
+                scores[samples] += product(Phi, weight * _transposed_product(Phi, scaled[samples]))
         return scores * self.scale + (self.diagonal @ eta) * z
 
     def factor_scores(self, w: Array) -> Array:
@@ -138,7 +138,7 @@ class FactorStack:
         scores, ends = np.zeros(self.n), np.cumsum([0, *(Phi.shape[1] for Phi in self.factors)])
         for Phi, samples, (a, b) in zip(self.factors, self.index, pairwise(ends), strict=True):
             if w[a:b].any():
-                _add_scores(scores, Phi, samples, w[a:b])
+                scores[samples] += product(Phi, w[a:b])
         return scores * self.scale
 
     def roots(self, eta: Array) -> Array:
@@ -172,7 +172,7 @@ class FactorStack:
         parts, n = [slice(a, b) for a, b in pairwise(ends)], len(counted)
         centred, diagonal = y[counted] - y[counted].mean(), self.diagonal[counted]
         mean, T, along = np.zeros(ends[-1]), np.zeros((ends[-1], ends[-1])), np.zeros(ends[-1])
-        pieces = [slice(a, a + CHUNK) for a in range(0, n, CHUNK)]
+        pieces = [slice(a, a + _CHUNK) for a in range(0, n, _CHUNK)]
         for piece in pieces:
             mean += self.rows(counted[piece]).sum(axis=0) / n
         beside = np.zeros((len(parts), len(parts)))  # of factors and diagonals
@@ -242,25 +242,11 @@ class _FactorSum:
         return sampled, give * (len(sampled) / len(near))
 
 
-@compiled(fast=True)
-def _squares(Phi):  # type: ignore[no-untyped-def]
-    """``|Phi_i|^2`` of every row, in double precision."""
-    n, d = Phi.shape
-    squares = np.empty(n)
-    for i in range(n):
-        row, total = Phi[i], 0.0
-        for k in range(d):
-            total += np.float64(row[k]) * row[k]
-        squares[i] = total
-    return squares
-
-
-@compiled(fast=True)
-def _add_scores(out, Phi, index, u):  # type: ignore[no-untyped-def]
-    """``out += Phi u`` at the samples `index`."""
-    n, d = Phi.shape
-    for i in range(n):
-        row, score = Phi[i], 0.0
-        for k in range(d):
-            score += row[k] * u[k]
-        out[index[i]] += score
+def _transposed_product(Phi: Array, z: Array) -> Array:
+    """``Phi' z`` in double precision; parts of the factors with zero coefficients only are not read."""
+    total = np.zeros(Phi.shape[1])
+    for a in range(0, len(Phi), _ROWS):
+        part = z[a : a + _ROWS]
+        if part.any():
+            total += part @ Phi[a : a + _ROWS].astype(np.float64, copy=False)
+    return total

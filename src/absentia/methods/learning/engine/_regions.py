@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import scipy.linalg
 
 from absentia.core import Array
-from absentia.methods.learning.engine._compiled import compiled
 
 #: Worth of a weight, beside the largest, that pivots may pass over.
 _IDLE = 1e-10
@@ -134,32 +134,13 @@ def maximal_rows(observed: Array) -> Array:
     """Distinct rows of a boolean matrix that no other row contains, as floats."""
     rows = np.unique(observed, axis=0)
     rows = rows[np.argsort(-rows.sum(axis=1), kind="stable")]
-    packed = np.packbits(rows, axis=1)
-    width = -(-packed.shape[1] // 8) * 8
-    words = np.zeros((len(rows), width), dtype=np.uint8)
-    words[:, : packed.shape[1]] = packed
-    return rows[_maximal(words.view(np.uint64))].astype(np.float64)
-
-
-@compiled
-def _maximal(words):  # type: ignore[no-untyped-def]
-    """Which rows of bits, largest first, lie in no earlier one that is kept."""
-    n, width = words.shape
-    kept, count = np.empty(n, np.int64), 0
-    for i in range(n):
-        contained = False
-        for k in range(count):
-            contained = True
-            for w in range(width):
-                if words[i, w] & ~words[kept[k], w]:
-                    contained = False
-                    break
-            if contained:
-                break
-        if not contained:
-            kept[count] = i
-            count += 1
-    return kept[:count]
+    rest, maximal = np.packbits(~rows, axis=1), []  # largest first: nothing later contains the first
+    index = np.arange(len(rows))
+    while len(index):
+        maximal.append(index[0])
+        beyond = (rest[0] & ~rest).any(axis=1)  # has a view that the first lacks
+        rest, index = rest[beyond], index[beyond]
+    return rows[maximal].astype(np.float64)
 
 
 def _raise_prices(P: Array, theta: Array, q: Array) -> Array:
@@ -180,130 +161,88 @@ def _raise_prices(P: Array, theta: Array, q: Array) -> Array:
     return np.asarray(theta * float((q[wanted] / reached[wanted]).max()))
 
 
-@compiled
-def _maximise(T, rows, columns, q, max_pivots):  # type: ignore[no-untyped-def]
+def _maximise(T: Array, rows: Array, columns: Array, q: Array, max_pivots: int) -> tuple[Array, Array]:
     """Simplex pivots on the condensed tableau `T`, which stays that of a feasible vertex.
 
     ``rows`` and ``columns`` say which variable each row (basic) and column (zero) stands for: below m
     a weight, from m on the slack of a row of P.  Returns the weights and the dual variables.
     """
     n, m = T.shape[0] - 1, T.shape[1] - 1
-    for j in range(m):
-        T[n, j] = q[columns[j]] if columns[j] < m else 0.0
-    T[n, m] = 0.0
-    for i in range(n):
-        if rows[i] < m and q[rows[i]] != 0.0:
-            for j in range(m + 1):
-                T[n, j] -= q[rows[i]] * T[i, j]
+    worth = np.concatenate([q, np.zeros(n)])
+    T[n, :m], T[n, m] = worth[columns], 0.0
+    T[n] -= worth[rows] @ T[:n]
     for _ in range(max_pivots):
         j = int(np.argmax(T[n, :m]))
         if T[n, j] <= 1e-11:
             break
-        i, least = -1, np.inf
-        for k in range(n):
-            if T[k, j] > 1e-9 and T[k, m] < least * T[k, j]:
-                i, least = k, T[k, m] / T[k, j]
-        if i < 0:
+        bounding = np.flatnonzero(T[:n, j] > 1e-9)
+        if not len(bounding):
             break
+        i = bounding[np.argmin(T[bounding, m] / T[bounding, j])]
         _pivot(T, i, j)
         rows[i], columns[j] = columns[j], rows[i]
-    c, theta = np.zeros(m), np.zeros(n)
-    for i in range(n):
-        if rows[i] < m:
-            c[rows[i]] = T[i, m]
-    for j in range(m):
-        if columns[j] >= m:
-            theta[columns[j] - m] = max(-T[n, j], 0.0)
-    return c, theta
+    values, prices = np.zeros((2, n + m))
+    values[rows], prices[columns] = T[:n, m], np.maximum(-T[n, :m], 0.0)
+    return values[:m], prices[m:]
 
 
-@compiled
-def _pivot(T, i, j):  # type: ignore[no-untyped-def]
+def _pivot(T: Array, i: int, j: int) -> None:
     """Exchange row i and column j."""
-    inverse = 1.0 / T[i, j]
-    T[i, j] = 1.0
-    for k in range(T.shape[1]):
-        T[i, k] *= inverse
-    row = T[i].copy()
-    for r in range(T.shape[0]):
-        factor = T[r, j]
-        if r != i and factor != 0.0:
-            T[r, j] = 0.0
-            for k in range(T.shape[1]):
-                T[r, k] -= factor * row[k]
+    row, column = T[i] / T[i, j], T[:, j].copy()
+    row[j], column[i] = 1.0 / T[i, j], 0.0
+    T[:, j] = 0.0
+    T[i] = row
+    T -= np.outer(column, row)
 
 
-@compiled
-def _project(W, d):  # type: ignore[no-untyped-def]
+def _project(W: Array, d: Array) -> tuple[Array, Array]:
     """Coefficients of the projection of `d` on the columns of `W`, and what is left of `d`."""
-    k = W.shape[1]
-    if k == 0:
-        return np.zeros(0), d.copy()
+    if not W.shape[1]:
+        return np.zeros(0), d
     Q, R = np.linalg.qr(W)
-    Q = np.ascontiguousarray(Q)
     r = d @ Q
-    rest = d - Q @ r
-    for i in range(k - 1, -1, -1):
-        for j in range(i + 1, k):
-            r[i] -= R[i, j] * r[j]
-        r[i] /= R[i, i]
-    return r, rest
+    return scipy.linalg.solve_triangular(R, r), d - Q @ r
 
 
-@compiled
-def _normal(P, which):  # type: ignore[no-untyped-def]
-    """Normal of a constraint written ``normal . c >= limit``: a row of P, or from len(P) on a bound."""
-    if which < len(P):
-        return -P[which]
-    normal = np.zeros(P.shape[1])
-    normal[which - len(P)] = 1.0
-    return normal
-
-
-@compiled
-def _quadratic(H, g, P, floor):  # type: ignore[no-untyped-def]
+def _quadratic(H: Array, g: Array, P: Array, floor: Array) -> Array:
     """Goldfarb & Idnani: minimise over more and more constraints, multipliers never negative."""
-    n, m = P.shape
+    m = len(H)
     J = np.linalg.inv(np.linalg.cholesky(H))
     x = -(J.T @ (J @ g))
-    active, multipliers, k = np.empty(m, np.int64), np.zeros(m + 1), 0
-    W = np.empty((m, m))
+    # every constraint is normal . c >= limit
+    normals, limits = np.vstack([-P, np.eye(m)]), np.concatenate([-np.ones(len(P)), floor])
+    active: list[int] = []
+    multipliers = np.zeros(0)
     for _ in range(20 * (m + 2)):
-        residual = np.concatenate((1.0 - P @ x, x - floor))
-        for a in range(k):
-            residual[active[a]] = 0.0
-        worst = np.argmin(residual)
+        residual = normals @ x - limits
+        residual[active] = 0.0
+        worst = int(np.argmin(residual))
         if residual[worst] >= -1e-10:
             break
-        normal = _normal(P, worst)
-        limit = -1.0 if worst < n else floor[worst - n]
+        normal, multiplier = normals[worst], 0.0
         d = J @ normal
-        multiplier = 0.0
         while True:
-            r, rest = _project(np.ascontiguousarray(W[:, :k]), d)
-            drop, partial = -1, np.inf
-            for a in range(k):
-                if r[a] > 0 and multipliers[a] < partial * r[a]:
-                    drop, partial = a, multipliers[a] / r[a]
-            length, full = rest @ rest, np.inf
-            if length > 1e-14 * (d @ d):
-                full = (limit - normal @ x) / length
+            r, rest = _project(J @ normals[active].T, d)
+            falling = np.flatnonzero(r > 0)
+            ratios = multipliers[falling] / r[falling]
+            partial = float(ratios.min(initial=np.inf))
+            length, full = float(rest @ rest), np.inf
+            if length > 1e-14 * float(d @ d):
+                full = (limits[worst] - normal @ x) / length
             t = min(full, partial)
             if t == np.inf:
                 return x
             if full < np.inf:
-                x += t * (J.T @ rest)
-            multipliers[:k] -= t * r
+                x = x + t * (J.T @ rest)
+            multipliers = multipliers - t * r
             multiplier += t
             if full <= partial:
                 break
-            for a in range(drop, k - 1):
-                active[a], multipliers[a] = active[a + 1], multipliers[a + 1]
-                W[:, a] = W[:, a + 1]
-            k -= 1
-        if k == m:
-            return x
-        active[k], multipliers[k] = worst, multiplier
-        W[:, k] = d
-        k += 1
+            drop = int(falling[np.argmin(ratios)])
+            del active[drop]
+            multipliers = np.delete(multipliers, drop)
+        if len(active) == m:
+            break
+        active.append(worst)
+        multipliers = np.append(multipliers, multiplier)
     return x

@@ -19,11 +19,10 @@ import scipy.linalg
 
 from absentia.core import Array
 from absentia.data import KernelViews
-from absentia.methods.learning.engine._compiled import compiled
-from absentia.methods.learning.engine._svm import Box, Machine, fit_machine
+from absentia.methods.learning.engine._svm import Box, Machine, fit_machine, product
 
-_TILE = 64
-CHUNK = 2**22  # numbers held at a time for the inner products of kernels
+_ROWS = 64  # of a kernel added to a sum at a time
+_CHUNK = 2**22  # numbers held at a time for the inner products of kernels
 
 
 class Response(NamedTuple):
@@ -146,9 +145,11 @@ class KernelStack:
         """``sum_p eta_p K_p``."""
         total = np.zeros((self.n, self.n), dtype=self.dtype)
         for weight, block, index in zip(eta, self.blocks, self.index, strict=True):
-            if weight != 0 and len(index):
-                _add_lower(total, block, index, weight)
-        _mirror(total, _TILE)
+            for a in range(0, len(index) if weight != 0 else 0, _ROWS):
+                rows = index[a : a + _ROWS]
+                part = np.zeros((len(rows), self.n), dtype=self.dtype)
+                part[:, index] = weight * block[a : a + _ROWS]
+                total[rows] += part
         return total
 
     def weighted_sum(self, eta: Array, ridge: float = 0.0) -> _DenseSum:
@@ -163,8 +164,7 @@ class KernelStack:
         """``K_p z``, one column per view, and ``q_p = z' K_p z``; in double precision."""
         R = np.zeros((len(self), self.n))
         for row, block, index in zip(R, self.blocks, self.index, strict=True):
-            if len(index):
-                row[index] += transposed_product(block, index, z)
+            row[index] = product(block, z[index])
         return R.T, R @ z
 
     def restrict(self, samples: Array) -> KernelStack:
@@ -187,7 +187,7 @@ class KernelStack:
         mean_weight[counted], centred[counted] = 1 / n, y[counted] - y[counted].mean()
         means = self.products(mean_weight)[0].T
         M = np.zeros((m, m))
-        for rows in np.array_split(counted, max(1, m * n * n // CHUNK)):
+        for rows in np.array_split(counted, max(1, m * n * n // _CHUNK)):
             A = np.empty((m, len(rows), n))
             for p in range(m):
                 A[p] = self._zero_filled(p, rows)[:, counted]
@@ -218,43 +218,3 @@ class KernelStack:
     def largest(self) -> Array:
         """Every kernel's largest value, which lies on its diagonal."""
         return np.array([np.diagonal(block).max(initial=0.0) for block in self.blocks], dtype=np.float64)
-
-
-@compiled
-def _add_lower(total, block, index, weight):  # type: ignore[no-untyped-def]
-    """``total += weight * block`` at rows and columns `index`, below and on the diagonal."""
-    n = len(index)
-    whole = n == len(total)
-    for i in range(n):
-        row, out = block[i], total[index[i]]
-        if whole:
-            for j in range(i + 1):
-                out[j] += weight * row[j]
-        else:
-            for j in range(i + 1):
-                out[index[j]] += weight * row[j]
-
-
-@compiled
-def _mirror(A, tile):  # type: ignore[no-untyped-def]
-    """Copy what is below the diagonal above it, tile by tile."""
-    n = len(A)
-    for a in range(0, n, tile):
-        for b in range(0, a + 1, tile):
-            for i in range(a, min(a + tile, n)):
-                for j in range(b, min(b + tile, i)):
-                    A[j, i] = A[i, j]
-
-
-@compiled(fast=True)
-def transposed_product(Phi, index, z):  # type: ignore[no-untyped-def]
-    """``Phi' z``; rows of zero coefficients are not read."""
-    n, d = Phi.shape
-    total = np.zeros(d)
-    for i in range(n):
-        weight = z[index[i]]
-        if weight != 0.0:
-            row = Phi[i]
-            for k in range(d):
-                total[k] += weight * row[k]
-    return total

@@ -26,18 +26,13 @@ which costs the dual only the square of what it is stretched by.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from absentia.core import Array
-from absentia.methods.learning.engine._compiled import compiled
 
-_BLOCK = 256  # samples whose best is found in registers before anything is compared by position
-_BIG = 1e150  # stands for "cannot move this way"; finite, so that it can be added to
+_CHUNK = 2**17  # numbers brought to double precision at a time
 _FLAT = 1e-12  # curvature of a pair that the kernel does not tell apart, relative to its largest value
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -174,15 +169,15 @@ def fit_machine(
     largest = float(diagonal.max(initial=0.0))
     flat = _FLAT * largest if largest > 0 else 1.0
     most = 100_000 + 200 * len(K) if max_steps is None else max_steps
-    machine = evaluate_machine(box, z, _kernel_product(K, z))
+    machine = evaluate_machine(box, z, product(K, z))
     aim = _first_aim(box, machine, tol)
     while True:
         left = most - machine.n_steps
-        scores = machine.scores.copy()
-        violation, steps = _smo(K, diagonal, flat, box.t, box.lo, box.hi, box.eps, z, scores, aim, left)
+        z = z.copy()
+        violation, steps = _ascend_pairs(K, diagonal, flat, box, z, machine.scores, aim, left)
         # what rounding leaves of a gradient
         floor = 1e-15 * float(np.abs(box.t).max() + largest * np.abs(z).sum())
-        machine = stretch_machine(box, z, _kernel_product(K, z), floor, violation, machine.n_steps + steps)
+        machine = stretch_machine(box, z, product(K, z), floor, violation, machine.n_steps + steps)
         z, wanted = machine.z, tol * abs(machine.primal)
         if machine.gap <= wanted or aim <= floor or machine.n_steps >= most:
             return machine
@@ -231,119 +226,63 @@ def rounding_error(box: Box, machine: Machine, largest: float) -> float:
     return float(np.where(up, box.hi, 0.0) @ error - np.where(down, box.lo, 0.0) @ error)
 
 
-def _kernel_product(K: Array, z: Array) -> Array:
-    """``K z`` in double precision, reading only rows of non-zero coefficients, always in the same order."""
-    return np.asarray(_thin_product(K, z, np.flatnonzero(z)))
+def product(A: Array, x: Array) -> Array:
+    """``A x`` in double precision, which the whole of `A` is never brought to."""
+    if A.dtype == np.float64:
+        return np.asarray(A @ x)
+    rows = max(1, _CHUNK // max(A.shape[1], 1))
+    parts = [A[a : a + rows].astype(np.float64) @ x for a in range(0, len(A), rows)]
+    return np.concatenate([*parts, np.zeros(0)])
 
 
-# ------------------------------------------------------------------------------------ compiled loops
+def _ascend_pairs(
+    K: Array, diagonal: Array, flat: float, box: Box, z: Array, scores: Array, tol: float, max_steps: int
+) -> tuple[float, int]:
+    """Move pairs until none ascends by more than `tol`: the most that one does, and how many moved.
 
-
-def _extreme(name: str) -> Any:
-    """LLVM's own maximum or minimum, which its vectoriser knows; Python's ``max`` it does not."""
-
-    def typed(_context, _a, _b):  # type: ignore[no-untyped-def]
-        def generate(_context, builder, _signature, arguments):  # type: ignore[no-untyped-def]
-            double = ir.DoubleType()
-            function = builder.module.globals.get(name)
-            if function is None:
-                function = ir.Function(builder.module, ir.FunctionType(double, [double, double]), name)
-            return builder.call(function, arguments, fastmath=("fast",))
-
-        return types.float64(types.float64, types.float64), generate
-
-    return intrinsic(typed)
-
-
-_larger, _smaller = _extreme("llvm.maxnum.f64"), _extreme("llvm.minnum.f64")
-
-
-@compiled(fast=True)
-def _advance(g, row_i, row_j, delta, up, down):  # type: ignore[no-untyped-def]
-    """The last step's effect on the gradient, and in the same pass its steepest ways up and down."""
-    highest, lowest = -_BIG, _BIG
-    for k in range(len(g)):
-        x = g[k] - delta * (row_i[k] - row_j[k])
-        g[k] = x
-        highest = _larger(highest, x + up[k])
-        lowest = _smaller(lowest, x + down[k])
-    return highest, lowest
-
-
-@compiled(fast=True)
-def _best_gain(g, row_i, diagonal, down, highest, K_ii, flat):  # type: ignore[no-untyped-def]
-    """The most that the objective rises by when the steepest sample is paired with one of these."""
-    best = 0.0
-    for k in range(len(g)):
-        d = _larger(highest - g[k] - down[k], 0.0)
-        best = _larger(best, d * d / _larger(K_ii + diagonal[k] - 2 * row_i[k], flat))
-    return best
-
-
-@compiled(fast=True)
-def _thin_product(K, z, support):  # type: ignore[no-untyped-def]
-    result = np.zeros(len(z))
-    for i in support:
-        row, weight = K[i], z[i]
-        for k in range(len(z)):
-            result[k] += weight * row[k]
-    return result
-
-
-@compiled
-def _moves(z, lo, hi, eps, up, down, i):  # type: ignore[no-untyped-def]
-    """What is added to sample i's gradient when it moves up or down; out of reach if it cannot."""
-    up[i] = -_BIG if z[i] >= hi[i] else (-eps if z[i] >= 0 else eps)
-    down[i] = _BIG if z[i] <= lo[i] else (-eps if z[i] > 0 else eps)
-
-
-@compiled(fast=True)
-def _smo(K, diagonal, flat, t, lo, hi, eps, z, scores, tol, max_steps):  # type: ignore[no-untyped-def]
-    """Pairs until none ascends by more than `tol`; `z` and `scores` change in place."""
-    n = len(z)
-    g = t - scores
-    up, down = np.empty(n), np.empty(n)
-    for i in range(n):
-        _moves(z, lo, hi, eps, up, down, i)
-    i, j, delta, steps = 0, 0, 0.0, 0
+    `z`, with ``K z = scores``, changes in place.  Curvatures below `flat` count as that.
+    """
+    eps, gradient, steps = box.eps, box.t - scores, 0
+    # of the objective if a sample moves up, or down; infinite if it cannot
+    rising = np.where(z >= box.hi, -np.inf, gradient - np.where(z >= 0, eps, -eps))
+    falling = np.where(z <= box.lo, np.inf, gradient - np.where(z > 0, eps, -eps))
+    gain, curvature = np.empty((2, len(z)))
+    lo, hi, own = (
+        box.lo.tolist(),
+        box.hi.tolist(),
+        diagonal.tolist(),
+    )  # single numbers come faster from lists
     while True:
-        highest, lowest, place = -_BIG, _BIG, 0
-        for a in range(0, n, _BLOCK):
-            b = min(a + _BLOCK, n)
-            here, low = _advance(g[a:b], K[i, a:b], K[j, a:b], delta, up[a:b], down[a:b])
-            lowest = min(lowest, low)
-            if here > highest:
-                highest, place = here, a
-        violation = highest - lowest
+        highest = float(rising.max())
+        violation = highest - float(falling.min())
         if violation <= tol or steps >= max_steps:
-            break
-        i, near = place, highest - 1e-14 * abs(highest)
-        while i < n - 1 and g[i] + up[i] < near:
-            i += 1
-        K_ii, best, place = diagonal[i], 0.0, i
-        for a in range(0, n, _BLOCK):
-            b = min(a + _BLOCK, n)
-            here = _best_gain(g[a:b], K[i, a:b], diagonal[a:b], down[a:b], highest, K_ii, flat)
-            if here > best:
-                best, place = here, a
-        # the place of the best again: rounding may differ between vectorised and single values
-        row_i, j, near = K[i], place, (1 - 1e-12) * best
-        while j < n - 1:
-            d = highest - g[j] - down[j]
-            if d > 0 and d * d >= near * max(K_ii + diagonal[j] - 2 * row_i[j], flat):
-                break
-            j += 1
+            return violation, steps
+        # of those that rounding alone sets apart, the first
+        i = int((rising >= highest - 1e-14 * abs(highest)).argmax())
+        highest = float(rising[i])  # so that nobody is paired with itself
+        np.multiply(K[i], -2.0, out=curvature, dtype=np.float64)
+        curvature += diagonal
+        curvature += own[i]
+        np.maximum(curvature, flat, out=curvature)
+        np.subtract(highest, falling, out=gain)
+        np.maximum(gain, 0.0, out=gain)
+        gain *= gain
+        gain /= curvature
+        j = int((gain >= (1 - 1e-12) * gain.max()).argmax())
         # a step ends at a bound, or at the kink of |z|
-        room_i = -z[i] if eps > 0 and z[i] < 0 else hi[i] - z[i]
-        room_j = z[j] if eps > 0 and z[j] > 0 else z[j] - lo[j]
-        newton = (highest - g[j] - down[j]) / max(K_ii + diagonal[j] - 2 * row_i[j], flat)
-        delta = min(newton, room_i, room_j)
-        end_i, end_j = z[i] + room_i, z[j] - room_j
-        z[i] = end_i if delta >= room_i else z[i] + delta
-        z[j] = end_j if delta >= room_j else z[j] - delta
-        _moves(z, lo, hi, eps, up, down, i)
-        _moves(z, lo, hi, eps, up, down, j)
+        z_i, z_j = float(z[i]), float(z[j])
+        end_i = 0.0 if eps > 0 and z_i < 0 else hi[i]
+        end_j = 0.0 if eps > 0 and z_j > 0 else lo[j]
+        delta = min((highest - float(falling[j])) / float(curvature[j]), end_i - z_i, z_j - end_j)
+        z[i] = end_i if delta >= end_i - z_i else z_i + delta
+        z[j] = end_j if delta >= z_j - end_j else z_j - delta
+        change = np.subtract(K[i], K[j], out=curvature, dtype=np.float64)
+        change *= delta
+        gradient -= change
+        rising -= change
+        falling -= change
+        for k in (i, j):
+            z_k, slope = float(z[k]), float(gradient[k])
+            rising[k] = -np.inf if z_k >= hi[k] else slope - (eps if z_k >= 0 else -eps)
+            falling[k] = np.inf if z_k <= lo[k] else slope - (eps if z_k > 0 else -eps)
         steps += 1
-    for k in range(n):
-        scores[k] = t[k] - g[k]
-    return violation, steps
