@@ -81,7 +81,11 @@ def bbcsport():
 def mfeat():
     data = load("mfeat")
     yield "digit", views_of(data), data["y"]
-    yield "pairs", views_of(data), np.select([np.isin(data["y"], [3, 8]), np.isin(data["y"], [4, 9])], [0, 1], -1)
+    yield (
+        "pairs",
+        views_of(data),
+        np.select([np.isin(data["y"], [3, 8]), np.isin(data["y"], [4, 9])], [0, 1], -1),
+    )
 
 
 def uwave():
@@ -99,7 +103,10 @@ def proteinfold():
 def emotions():
     data = load("ml_emotions")
     rhythm = np.char.find(data["feature_names"], "BH") >= 0
-    views = {"timbre": data["view_x"][:, ~rhythm].astype(float), "rhythm": data["view_x"][:, rhythm].astype(float)}
+    views = {
+        "timbre": data["view_x"][:, ~rhythm].astype(float),
+        "rhythm": data["view_x"][:, rhythm].astype(float),
+    }
     for k in (0, 3, 5):
         yield str(data["label_names"][k]), views, data["Y"][:, k]
 
@@ -108,7 +115,11 @@ def scene():
     data = load("ml_scene")
     parts = np.array_split(data["view_x"].astype(float), 3, axis=1)
     for k in (1, 4):
-        yield str(data["label_names"][k]), {f"colour{v}": part for v, part in enumerate(parts)}, data["Y"][:, k]
+        yield (
+            str(data["label_names"][k]),
+            {f"colour{v}": part for v, part in enumerate(parts)},
+            data["Y"][:, k],
+        )
 
 
 def yeast():
@@ -144,7 +155,11 @@ def made(private_scale: float, noise: float, n_features: int):
                 400, 4, private_scale=private_scale, noise=noise, n_features=n_features,
                 n_classes=2 + seed, random_state=seed,
             )  # fmt: skip
-            yield f"draw {seed}", {n: np.asarray(data.views.block(n)) for n in data.views.names}, data.target
+            yield (
+                f"draw {seed}",
+                {n: np.asarray(data.views.block(n)) for n in data.views.names},
+                data.target,
+            )
 
     return make
 
@@ -209,14 +224,19 @@ def tasks(sets: list[str] | None = None) -> Iterator[Task]:
                     continue
                 label = f"{name} {target}, {n}, {absence}"
                 seed = zlib.crc32(label.encode())
-                yield Task(name, label, lambda t=tables, y=np.asarray(y), n=n, a=absence, s=seed: sample(t, y, n, a, s))
+                yield Task(
+                    name,
+                    label,
+                    lambda t=tables, y=np.asarray(y), n=n, a=absence, s=seed: sample(t, y, n, a, s),
+                )
 
 
 def main() -> None:
     for number, task in enumerate(tasks(), start=1):
         views, y = task.make()
         absent = 100 * (1 - views.observed.mean())
-        print(f"{number:3} {task.name}: {len(y)} samples, {views.n_views} views, {np.bincount(y)} {absent:.0f} % absent")
+        sizes = f"{len(y)} samples, {views.n_views} views, classes of {np.bincount(y)}"
+        print(f"{number:3} {task.name}: {sizes}, {absent:.0f} % absent")
 
 
 if __name__ == "__main__":

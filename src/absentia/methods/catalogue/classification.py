@@ -21,27 +21,29 @@ _BASELINE: dict[str, Any] = {"baseline": True}
 _COMPLETED = _view_classifier(
     "completed",
     "prediction:AbsentClassifier",
-    "kernels completed (--completer, by default cvkt), one machine on their average (--machine)",
+    "kernels completed (--completer, by default cvkt), logistic regression on their average",
+    fixed={"machine": "logistic", "combine": "average"},
+    without=("norm", "tol"),
     aliases=("complete-then-learn",),
 )
-_SVM = _COMPLETED.variant(
+_SVM = _view_classifier(
     "svm",
-    "kernels completed (--completer, by default cvkt), one support vector machine (--combine)",
-    {"machine": "svm"},
+    "prediction:AbsentClassifier",
+    "the same with a support vector machine, on the average or with learned weights (--combine)",
+    fixed={"machine": "svm"},
 )
 
 
 def _logistic(name: str, when: str, kernel: str, **fields: Any) -> Entry:
     """Logistic regression on the average of kernels that cvkt has completed."""
-    fixed = {"completer": "cvkt", "machine": "logistic", "combine": "average", "kernel": kernel}
-    return _COMPLETED.variant(name, when, fixed, without=("norm", "tol"), **fields)
+    return _COMPLETED.variant(name, when, {"completer": "cvkt", "kernel": kernel}, **fields)
 
 
 def _svm(name: str, when: str, completer: str | None, combine: str = "average", **fields: Any) -> Entry:
     """A support vector machine on kernels that `completer` has completed."""
     without = () if combine == "mkl" else ("norm",)  # norms are of learned weights alone
-    fixed = {"completer": completer, "machine": "svm", "combine": combine}
-    return _COMPLETED.variant(name, when, fixed, **{"without": without} | fields)
+    fixed = {"completer": completer, "combine": combine}
+    return _SVM.variant(name, when, fixed, **{"without": without} | fields)
 
 
 _FUSION = _view_classifier(
@@ -238,7 +240,7 @@ ENTRIES: tuple[Entry, ...] = (
     _view_classifier(
         "auto",
         "prediction:AutoClassifier",
-        "start here: several kinds of methods, their probabilities averaged by what they tell of samples left out",
+        "start here: several kinds of methods, weighted by what they tell of samples left out",
         "say in one number what each view counts",
         default=True,
         **_CLASSES,

@@ -56,6 +56,7 @@ class Axes(NamedTuple):
     Z: Array  # rows x axes
     back: Array  # columns of T x axes
     center: Array  # (columns of T,)
+    size: float  # mean squared length of the centred rows before they were scaled
 
     @classmethod
     def of_table(cls, table: Array) -> "Axes":
@@ -69,8 +70,7 @@ class Axes(NamedTuple):
         else:
             values, back = eigh(T.T @ T)
             root, back = _leading(values, back)
-        Z = T @ back
-        return cls(*_unit_rows(Z, back), center)
+        return cls.scaled(T @ back, back, center)
 
     @classmethod
     def of_kernel(cls, K: Array) -> "Axes":
@@ -81,18 +81,19 @@ class Axes(NamedTuple):
         means = K.mean(axis=0)
         values, U = eigh(K - means - means[:, None] + means.mean())
         root, U = _leading(values, U)
-        return cls(*_unit_rows(U * root, U / root), means)
+        return cls.scaled(U * root, U / root, means)
+
+    @classmethod
+    def scaled(cls, Z: Array, back: Array, center: Array) -> "Axes":
+        """Rows along the axes, brought to a mean squared length of one."""
+        size = float((Z**2).sum(axis=1).mean()) or 1.0
+        return cls(Z / size**0.5, back / size**0.5, center, size)
 
 
 def _leading(values: Array, vectors: Array) -> tuple[Array, Array]:
     """Square roots of the leading eigenvalues and their vectors, without those that are rounding."""
     keep = np.flatnonzero(values > _RANK * max(float(values[-1]), np.finfo(float).tiny))[-MAX_AXES:]
     return np.sqrt(values[keep]), vectors[:, keep]
-
-
-def _unit_rows(Z: Array, back: Array) -> tuple[Array, Array]:
-    size = np.sqrt((Z**2).sum(axis=1).mean()) or 1.0
-    return Z / size, back / size
 
 
 @serializable
@@ -159,7 +160,8 @@ def fit_logistic(
     A = np.hstack([np.ones((len(y), 1)), axes.Z])
     targets = [(y == k).astype(float) for k in range(n_classes)][1 if n_classes == 2 else 0 :]
     rows = _Rows(A, targets, y, weight)
-    start, curve = [np.zeros(A.shape[1])] * len(targets), {}
+    start: Sequence[Array] = [np.zeros(A.shape[1])] * len(targets)
+    curve: dict[float, float] = {}
     if C is None:
         C, start, curve = _select(rows, start)
     solutions = rows.solve(C, start, _TOL)
@@ -172,7 +174,7 @@ def fit_logistic(
 
 
 def _select(rows: _Rows, start: Sequence[Array]) -> tuple[float, Sequence[Array], dict[float, float]]:
-    """The C of least log-loss of rows left out, weights near its own, and the losses of all that were tried.
+    """The C of least log-loss of rows left out, weights near its own, and the losses of all C tried.
 
     From the least C on, decade by decade, then half a decade to either side of the best.
     """
@@ -190,7 +192,7 @@ def _select(rows: _Rows, start: Sequence[Array]) -> tuple[float, Sequence[Array]
     for C in GRID:
         evaluate(C, start)
         start = points[C]
-        if C >= 100 * best():  # two decades without a smaller loss
+        if 100 * best() <= C:  # two decades without a smaller loss
             break
     middle = best()
     for C in (middle / 10**0.5, middle * 10**0.5):

@@ -13,7 +13,7 @@ _SHORTEST_STEP = 2.0**-40
 
 
 class NewtonPoint(NamedTuple):
-    """Coefficients, the objective there, half of Newton's decrement before, and the Hessian's factor then."""
+    """Coefficients, the objective there, half of the decrement before, the Hessian's factor then."""
 
     w: Array
     value: float

@@ -30,7 +30,7 @@ from absentia.methods.prediction._kernel_pipeline import decide_approximation, r
 #: Names of the catalogue, of different kinds, that are averaged on features and on kernels.
 LIBRARY = {
     "features": ("linear", "cvkt-linear", "cvkt-rbf", "fusion-linear", "fusion-rbf"),
-    "kernels": ("cvkt-rbf", "fusion"),
+    "kernels": ("completed", "fusion"),
 }
 FOLDS = 5  # in which members are held out that do not tell what they say of samples left out
 _MIN_CLASS_SIZE = 3
@@ -74,7 +74,8 @@ class AutoClassifier(CompositeClassifier):
         Average of what the members say of each training sample once it is left out; NaN for samples
         without a view or weight.
     decision_weights_ : ndarray of shape (n_classes,)
-        One over the frequencies of the classes, or ones.
+        One over the frequencies of the classes, of equals the more frequent counting more by a billionth;
+        or ones.
     classes_, names_in_, ids_
 
     Examples
@@ -122,7 +123,8 @@ class AutoClassifier(CompositeClassifier):
         }
         self.sentence_ = _describe(self.weights_by_candidate_)
         if self.decision == "balanced":  # by the weights that probabilities were learned with
-            self.decision_weights_ = 1 / (np.bincount(y, weight) / weight.sum())[self._class_order]
+            frequencies = (np.bincount(y, weight) / weight.sum())[self._class_order]
+            self.decision_weights_ = (1 + 1e-9 * frequencies) / frequencies
 
     def _check_counts(self, y: Array) -> None:
         """Raise if a class has too few samples to leave some out."""

@@ -94,8 +94,8 @@ def _count_bins(table: Array) -> int:
 
 def _linear(fit: Callable[..., LinearFit]) -> Callable[[_Problem], _Fit]:
     def learn(problem: _Problem) -> _Fit:
-        model, *rest = fit(problem.table, problem.y, problem.weight, problem.strength)
-        return _Fit(model, np.linalg.norm(model.coef, axis=0), *rest)
+        model, strength, loo_proba = fit(problem.table, problem.y, problem.weight, problem.strength)
+        return _Fit(model, np.linalg.norm(model.coef, axis=0), strength, loo_proba)
 
     return learn
 
@@ -206,8 +206,8 @@ class EarlyFusionClassifier(_EarlyFusion, Classifier):
     complete_cases : bool, default False
         Learn only from samples that have every view.
     C : float or "cv"
-        Weight of the training errors of logistic regression, rows of standardised features having unit
-        mean square; "cv" selects it by the log-loss of rows that are left out one at a time.
+        Weight of the training errors of logistic regression, features standardised; "cv" selects it by the
+        log-loss of samples that are left out one at a time.
     n_trees : int, optional
         Trees of a forest, by default 500, or rounds of boosting, by default 100.
     class_weight : dict, "balanced" or None

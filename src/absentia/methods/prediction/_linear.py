@@ -2,8 +2,8 @@
 
 Features are standardised over the training rows that have them; what is absent is the mean, zero.  Where
 there are more features than rows, the rows' coordinates along their principal axes stand in for the
-features, which changes nothing but the time (``learning.Axes``).  Strengths are in units of the rows' mean
-squared length, which grows with the number of features.
+features, which changes nothing but the time (``learning.Axes``).  Strengths that are selected come from a
+grid that goes with the rows' mean squared length, which grows with the number of features.
 """
 
 from typing import NamedTuple
@@ -51,17 +51,17 @@ def fit_linear_classes(table: Array, codes: Array, weight: Array, C: float | str
     mean, scale = column_scales(table)
     axes = Axes.of_table(_standardize(table, mean, scale))
     n_classes = int(codes.max()) + 1
-    fit = fit_logistic(axes, codes, weight, n_classes, None if isinstance(C, str) else float(C))
+    fit = fit_logistic(axes, codes, weight, n_classes, None if isinstance(C, str) else C * axes.size)
     model = Linear(mean, scale, fit.model.coef.T, fit.model.intercept, "one against the rest")
-    return LinearFit(model, fit.C, fit.loo_proba)
+    return LinearFit(model, fit.C / axes.size, fit.loo_proba)
 
 
 def fit_linear_numbers(table: Array, y: Array, weight: Array, alpha: float | str) -> LinearFit:
     """Ridge regression; its penalty by leaving out each row in turn if it is ``"cv"``."""
     mean, scale = column_scales(table)
     axes = Axes.of_table(_standardize(table, mean, scale))
-    alphas = _ALPHAS if isinstance(alpha, str) else [float(alpha)]
+    alphas = _ALPHAS if isinstance(alpha, str) else [alpha / axes.size]
     fit = RidgeCV(alphas=alphas).fit(axes.Z, y, sample_weight=weight)
     coef = axes.back @ fit.coef_
     model = Linear(mean, scale, coef[None, :], np.atleast_1d(fit.intercept_ - axes.center @ coef))
-    return LinearFit(model, float(fit.alpha_))
+    return LinearFit(model, float(fit.alpha_) * axes.size)
