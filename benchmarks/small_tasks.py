@@ -12,6 +12,7 @@ scikit-learn and made-up cohorts need none.
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -164,8 +165,6 @@ def made(private_scale: float, noise: float, n_features: int):
     return make
 
 
-NATURAL = ("natural", "more")
-HIDDEN = (0.0, 0.3, 0.6, "exclusive", "class")
 SETS: dict[str, tuple[Callable, tuple]] = {
     "tcga": (tcga, ((80, "natural"), (160, "natural"), (220, "more"))),
     "cll": (cll, ((80, "natural"), (277, "natural"), (160, "more"))),
@@ -216,19 +215,14 @@ def sample(tables: dict, y: np.ndarray, n: int, absence: object, seed: int) -> t
 
 
 def tasks(sets: list[str] | None = None) -> Iterator[Task]:
+    """All tasks, or those of some sets; further targets of a set get every other of its settings."""
     for name in sets or SETS:
         source, settings = SETS[name]
         for k, (target, tables, y) in enumerate(source()):
-            for j, (n, absence) in enumerate(settings):
-                if k and (j + k) % 2:  # further targets of a set get every other setting
-                    continue
+            for n, absence in [pair for j, pair in enumerate(settings) if not k or (j + k) % 2 == 0]:
                 label = f"{name} {target}, {n}, {absence}"
-                seed = zlib.crc32(label.encode())
-                yield Task(
-                    name,
-                    label,
-                    lambda t=tables, y=np.asarray(y), n=n, a=absence, s=seed: sample(t, y, n, a, s),
-                )
+                make = partial(sample, tables, np.asarray(y), n, absence, zlib.crc32(label.encode()))
+                yield Task(name, label, make)
 
 
 def main() -> None:
